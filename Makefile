@@ -1,0 +1,45 @@
+# Everything a person does with this checkout, one line each. Only Python 3.11+ and make are needed.
+PYTHON ?= python3
+BIN := .venv/bin
+SHARED ?= ../shared
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint proto proto-check conformance clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tenure needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: .venv/ready ## start a server and let it decide on a small cluster
+	@$(BIN)/tenure demo
+
+test: .venv/ready ## run the tests
+	$(BIN)/pytest -n auto
+
+lint: .venv/ready ## style, types, architecture
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+conformance: .venv/ready ## the reference scheduler's own cases: make conformance SHARED=DIR
+	$(BIN)/python -m tests.conformance --cases $(SHARED)/conformance
+
+proto: .venv-proto/ready ## regenerate the message classes
+	.venv-proto/bin/python -m grpc_tools.protoc -Iprotos --python_out=protos --pyi_out=protos protos/tenure/v1/*.proto
+	.venv-proto/bin/python -m grpc_tools.protoc -Iprotos --grpc_python_out=protos protos/tenure/v1/decision_service.proto
+
+proto-check: proto ## fail when the committed message classes are not what the protos give
+	git diff --exit-code -- protos
+
+# The oldest compiler we support, so that the generated classes run on every later protobuf.
+.venv-proto/ready: Makefile
+	$(PYTHON) -m venv .venv-proto
+	.venv-proto/bin/pip install --quiet --disable-pip-version-check 'grpcio-tools==1.76.0' 'protobuf==6.33.6' 'setuptools<80'
+	@touch $@
+
+clean: ## remove everything that was made
+	rm -rf .venv .venv-proto .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist

@@ -1,0 +1,1 @@
+"""The wire contract: message classes generated from the protos in this folder."""

@@ -1,0 +1,90 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from tenure.v1 import decision_pb2 as _decision_pb2
+from tenure.v1 import snapshot_pb2 as _snapshot_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class DecideRequest(_message.Message):
+    __slots__ = ("snapshot", "actions")
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    snapshot: _snapshot_pb2.ClusterSnapshot
+    actions: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class DecideResponse(_message.Message):
+    __slots__ = ("based_on", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters")
+    BASED_ON_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
+    PROTECTIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_WAKE_TIME_FIELD_NUMBER: _ClassVar[int]
+    QUEUES_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    COUNTERS_FIELD_NUMBER: _ClassVar[int]
+    based_on: BasedOn
+    groups: _containers.RepeatedCompositeFieldContainer[_decision_pb2.DecisionGroup]
+    outcomes: _containers.RepeatedCompositeFieldContainer[_decision_pb2.PodGroupOutcome]
+    protections: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Protection]
+    next_wake_time: _timestamp_pb2.Timestamp
+    queues: _containers.RepeatedCompositeFieldContainer[QueueStatus]
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    counters: SearchCounters
+    def __init__(self, based_on: _Optional[_Union[BasedOn, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[str]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ...) -> None: ...
+
+class BasedOn(_message.Message):
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "profile_digest")
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    NODE_POOL_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NOW_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    cluster_id: str
+    node_pool: str
+    version: int
+    now: _timestamp_pb2.Timestamp
+    profile_digest: str
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., profile_digest: _Optional[str] = ...) -> None: ...
+
+class QueueStatus(_message.Message):
+    __slots__ = ("name", "fair_share", "allocated_before", "allocated_after")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FAIR_SHARE_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATED_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATED_AFTER_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    fair_share: ResourceShare
+    allocated_before: ResourceShare
+    allocated_after: ResourceShare
+    def __init__(self, name: _Optional[str] = ..., fair_share: _Optional[_Union[ResourceShare, _Mapping]] = ..., allocated_before: _Optional[_Union[ResourceShare, _Mapping]] = ..., allocated_after: _Optional[_Union[ResourceShare, _Mapping]] = ...) -> None: ...
+
+class ResourceShare(_message.Message):
+    __slots__ = ("cpu_milli", "memory_bytes", "gpu_milli")
+    CPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    cpu_milli: int
+    memory_bytes: int
+    gpu_milli: int
+    def __init__(self, cpu_milli: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., gpu_milli: _Optional[int] = ...) -> None: ...
+
+class SearchCounters(_message.Message):
+    __slots__ = ("emitted", "simulated", "duplicate", "victims_popped", "placements")
+    EMITTED_FIELD_NUMBER: _ClassVar[int]
+    SIMULATED_FIELD_NUMBER: _ClassVar[int]
+    DUPLICATE_FIELD_NUMBER: _ClassVar[int]
+    VICTIMS_POPPED_FIELD_NUMBER: _ClassVar[int]
+    PLACEMENTS_FIELD_NUMBER: _ClassVar[int]
+    emitted: int
+    simulated: int
+    duplicate: int
+    victims_popped: int
+    placements: int
+    def __init__(self, emitted: _Optional[int] = ..., simulated: _Optional[int] = ..., duplicate: _Optional[int] = ..., victims_popped: _Optional[int] = ..., placements: _Optional[int] = ...) -> None: ...

@@ -1,0 +1,326 @@
+import datetime
+
+from google.protobuf import duration_pb2 as _duration_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from tenure.v1 import resources_pb2 as _resources_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class MigStrategy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    MIG_STRATEGY_UNSPECIFIED: _ClassVar[MigStrategy]
+    MIG_STRATEGY_SINGLE: _ClassVar[MigStrategy]
+    MIG_STRATEGY_MIXED: _ClassVar[MigStrategy]
+
+class TaintEffect(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TAINT_EFFECT_UNSPECIFIED: _ClassVar[TaintEffect]
+    TAINT_EFFECT_NO_SCHEDULE: _ClassVar[TaintEffect]
+    TAINT_EFFECT_PREFER_NO_SCHEDULE: _ClassVar[TaintEffect]
+    TAINT_EFFECT_NO_EXECUTE: _ClassVar[TaintEffect]
+
+class Preemptibility(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PREEMPTIBILITY_UNSPECIFIED: _ClassVar[Preemptibility]
+    PREEMPTIBILITY_PREEMPTIBLE: _ClassVar[Preemptibility]
+    PREEMPTIBILITY_NON_PREEMPTIBLE: _ClassVar[Preemptibility]
+
+class PodStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    POD_STATUS_UNSPECIFIED: _ClassVar[PodStatus]
+    POD_STATUS_PENDING: _ClassVar[PodStatus]
+    POD_STATUS_GATED: _ClassVar[PodStatus]
+    POD_STATUS_PIPELINED: _ClassVar[PodStatus]
+    POD_STATUS_BINDING: _ClassVar[PodStatus]
+    POD_STATUS_BOUND: _ClassVar[PodStatus]
+    POD_STATUS_RUNNING: _ClassVar[PodStatus]
+    POD_STATUS_RELEASING: _ClassVar[PodStatus]
+    POD_STATUS_STUCK_IN_RELEASING: _ClassVar[PodStatus]
+    POD_STATUS_SUCCEEDED: _ClassVar[PodStatus]
+    POD_STATUS_FAILED: _ClassVar[PodStatus]
+    POD_STATUS_UNKNOWN: _ClassVar[PodStatus]
+
+class SelectorOperator(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SELECTOR_OPERATOR_UNSPECIFIED: _ClassVar[SelectorOperator]
+    SELECTOR_OPERATOR_IN: _ClassVar[SelectorOperator]
+    SELECTOR_OPERATOR_NOT_IN: _ClassVar[SelectorOperator]
+    SELECTOR_OPERATOR_EXISTS: _ClassVar[SelectorOperator]
+    SELECTOR_OPERATOR_DOES_NOT_EXIST: _ClassVar[SelectorOperator]
+    SELECTOR_OPERATOR_GREATER_THAN: _ClassVar[SelectorOperator]
+    SELECTOR_OPERATOR_LESS_THAN: _ClassVar[SelectorOperator]
+MIG_STRATEGY_UNSPECIFIED: MigStrategy
+MIG_STRATEGY_SINGLE: MigStrategy
+MIG_STRATEGY_MIXED: MigStrategy
+TAINT_EFFECT_UNSPECIFIED: TaintEffect
+TAINT_EFFECT_NO_SCHEDULE: TaintEffect
+TAINT_EFFECT_PREFER_NO_SCHEDULE: TaintEffect
+TAINT_EFFECT_NO_EXECUTE: TaintEffect
+PREEMPTIBILITY_UNSPECIFIED: Preemptibility
+PREEMPTIBILITY_PREEMPTIBLE: Preemptibility
+PREEMPTIBILITY_NON_PREEMPTIBLE: Preemptibility
+POD_STATUS_UNSPECIFIED: PodStatus
+POD_STATUS_PENDING: PodStatus
+POD_STATUS_GATED: PodStatus
+POD_STATUS_PIPELINED: PodStatus
+POD_STATUS_BINDING: PodStatus
+POD_STATUS_BOUND: PodStatus
+POD_STATUS_RUNNING: PodStatus
+POD_STATUS_RELEASING: PodStatus
+POD_STATUS_STUCK_IN_RELEASING: PodStatus
+POD_STATUS_SUCCEEDED: PodStatus
+POD_STATUS_FAILED: PodStatus
+POD_STATUS_UNKNOWN: PodStatus
+SELECTOR_OPERATOR_UNSPECIFIED: SelectorOperator
+SELECTOR_OPERATOR_IN: SelectorOperator
+SELECTOR_OPERATOR_NOT_IN: SelectorOperator
+SELECTOR_OPERATOR_EXISTS: SelectorOperator
+SELECTOR_OPERATOR_DOES_NOT_EXIST: SelectorOperator
+SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
+SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
+
+class ClusterSnapshot(_message.Message):
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies")
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    NODE_POOL_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NOW_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    QUEUES_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    PODS_FIELD_NUMBER: _ClassVar[int]
+    SHAPES_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGIES_FIELD_NUMBER: _ClassVar[int]
+    cluster_id: str
+    node_pool: str
+    version: int
+    now: _timestamp_pb2.Timestamp
+    nodes: _containers.RepeatedCompositeFieldContainer[Node]
+    queues: _containers.RepeatedCompositeFieldContainer[Queue]
+    pod_groups: _containers.RepeatedCompositeFieldContainer[PodGroup]
+    pods: _containers.RepeatedCompositeFieldContainer[Pod]
+    shapes: _containers.RepeatedCompositeFieldContainer[TaskShape]
+    topologies: _containers.RepeatedCompositeFieldContainer[Topology]
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[TaskShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ...) -> None: ...
+
+class Node(_message.Message):
+    __slots__ = ("name", "labels", "allocatable", "gpu_memory_mib", "taints", "unschedulable", "unready_conditions", "mig_strategy")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATABLE_FIELD_NUMBER: _ClassVar[int]
+    GPU_MEMORY_MIB_FIELD_NUMBER: _ClassVar[int]
+    TAINTS_FIELD_NUMBER: _ClassVar[int]
+    UNSCHEDULABLE_FIELD_NUMBER: _ClassVar[int]
+    UNREADY_CONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    MIG_STRATEGY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    labels: _containers.ScalarMap[str, str]
+    allocatable: _resources_pb2.Resources
+    gpu_memory_mib: int
+    taints: _containers.RepeatedCompositeFieldContainer[Taint]
+    unschedulable: bool
+    unready_conditions: _containers.RepeatedScalarFieldContainer[str]
+    mig_strategy: MigStrategy
+    def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., allocatable: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu_memory_mib: _Optional[int] = ..., taints: _Optional[_Iterable[_Union[Taint, _Mapping]]] = ..., unschedulable: bool = ..., unready_conditions: _Optional[_Iterable[str]] = ..., mig_strategy: _Optional[_Union[MigStrategy, str]] = ...) -> None: ...
+
+class Taint(_message.Message):
+    __slots__ = ("key", "value", "effect")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    value: str
+    effect: TaintEffect
+    def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ..., effect: _Optional[_Union[TaintEffect, str]] = ...) -> None: ...
+
+class Queue(_message.Message):
+    __slots__ = ("name", "parent", "priority", "creation_time", "cpu_milli", "memory_bytes", "gpu_milli", "preempt_min_runtime", "reclaim_min_runtime")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    CREATION_TIME_FIELD_NUMBER: _ClassVar[int]
+    CPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    PREEMPT_MIN_RUNTIME_FIELD_NUMBER: _ClassVar[int]
+    RECLAIM_MIN_RUNTIME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    parent: str
+    priority: int
+    creation_time: _timestamp_pb2.Timestamp
+    cpu_milli: QueueResource
+    memory_bytes: QueueResource
+    gpu_milli: QueueResource
+    preempt_min_runtime: _duration_pb2.Duration
+    reclaim_min_runtime: _duration_pb2.Duration
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., priority: _Optional[int] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., memory_bytes: _Optional[_Union[QueueResource, _Mapping]] = ..., gpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., preempt_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reclaim_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class QueueResource(_message.Message):
+    __slots__ = ("quota", "limit", "over_quota_weight")
+    QUOTA_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    OVER_QUOTA_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    quota: int
+    limit: int
+    over_quota_weight: float
+    def __init__(self, quota: _Optional[int] = ..., limit: _Optional[int] = ..., over_quota_weight: _Optional[float] = ...) -> None: ...
+
+class PodGroup(_message.Message):
+    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay")
+    UID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTIBILITY_FIELD_NUMBER: _ClassVar[int]
+    MIN_MEMBER_FIELD_NUMBER: _ClassVar[int]
+    MIN_SUB_GROUP_FIELD_NUMBER: _ClassVar[int]
+    SUB_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_CONSTRAINT_FIELD_NUMBER: _ClassVar[int]
+    CREATION_TIME_FIELD_NUMBER: _ClassVar[int]
+    LAST_START_TIME_FIELD_NUMBER: _ClassVar[int]
+    LAST_EVICTION_TIME_FIELD_NUMBER: _ClassVar[int]
+    STALE_SINCE_FIELD_NUMBER: _ClassVar[int]
+    STALENESS_GRACE_PERIOD_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTION_DELAY_FIELD_NUMBER: _ClassVar[int]
+    uid: str
+    name: str
+    namespace: str
+    queue: str
+    priority: int
+    preemptibility: Preemptibility
+    min_member: int
+    min_sub_group: int
+    sub_groups: _containers.RepeatedCompositeFieldContainer[SubGroup]
+    topology_constraint: TopologyConstraint
+    creation_time: _timestamp_pb2.Timestamp
+    last_start_time: _timestamp_pb2.Timestamp
+    last_eviction_time: _timestamp_pb2.Timestamp
+    stale_since: _timestamp_pb2.Timestamp
+    staleness_grace_period: _duration_pb2.Duration
+    preemption_delay: _duration_pb2.Duration
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class SubGroup(_message.Message):
+    __slots__ = ("name", "parent", "min_member", "min_sub_group", "topology_constraint")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    MIN_MEMBER_FIELD_NUMBER: _ClassVar[int]
+    MIN_SUB_GROUP_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_CONSTRAINT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    parent: str
+    min_member: int
+    min_sub_group: int
+    topology_constraint: TopologyConstraint
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ...) -> None: ...
+
+class TopologyConstraint(_message.Message):
+    __slots__ = ("topology", "required_level", "preferred_level")
+    TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
+    REQUIRED_LEVEL_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_LEVEL_FIELD_NUMBER: _ClassVar[int]
+    topology: str
+    required_level: str
+    preferred_level: str
+    def __init__(self, topology: _Optional[str] = ..., required_level: _Optional[str] = ..., preferred_level: _Optional[str] = ...) -> None: ...
+
+class Topology(_message.Message):
+    __slots__ = ("name", "levels")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LEVELS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    levels: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., levels: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Pod(_message.Message):
+    __slots__ = ("uid", "name", "pod_group", "sub_group", "shape", "status", "node", "gpu_groups", "creation_time", "task_priority", "leader", "nominated_node")
+    UID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    SUB_GROUP_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    GPU_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    CREATION_TIME_FIELD_NUMBER: _ClassVar[int]
+    TASK_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    LEADER_FIELD_NUMBER: _ClassVar[int]
+    NOMINATED_NODE_FIELD_NUMBER: _ClassVar[int]
+    uid: str
+    name: str
+    pod_group: str
+    sub_group: str
+    shape: str
+    status: PodStatus
+    node: str
+    gpu_groups: _containers.RepeatedScalarFieldContainer[str]
+    creation_time: _timestamp_pb2.Timestamp
+    task_priority: int
+    leader: bool
+    nominated_node: str
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., pod_group: _Optional[str] = ..., sub_group: _Optional[str] = ..., shape: _Optional[str] = ..., status: _Optional[_Union[PodStatus, str]] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., task_priority: _Optional[int] = ..., leader: bool = ..., nominated_node: _Optional[str] = ...) -> None: ...
+
+class TaskShape(_message.Message):
+    __slots__ = ("id", "requests", "gpu", "node_selector", "node_affinity", "tolerations")
+    class NodeSelectorEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    GPU_FIELD_NUMBER: _ClassVar[int]
+    NODE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    NODE_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    TOLERATIONS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    requests: _resources_pb2.Resources
+    gpu: _resources_pb2.GpuRequest
+    node_selector: _containers.ScalarMap[str, str]
+    node_affinity: _containers.RepeatedCompositeFieldContainer[NodeSelectorTerm]
+    tolerations: _containers.RepeatedCompositeFieldContainer[Toleration]
+    def __init__(self, id: _Optional[str] = ..., requests: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu: _Optional[_Union[_resources_pb2.GpuRequest, _Mapping]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., node_affinity: _Optional[_Iterable[_Union[NodeSelectorTerm, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[Toleration, _Mapping]]] = ...) -> None: ...
+
+class NodeSelectorTerm(_message.Message):
+    __slots__ = ("requirements",)
+    REQUIREMENTS_FIELD_NUMBER: _ClassVar[int]
+    requirements: _containers.RepeatedCompositeFieldContainer[NodeSelectorRequirement]
+    def __init__(self, requirements: _Optional[_Iterable[_Union[NodeSelectorRequirement, _Mapping]]] = ...) -> None: ...
+
+class NodeSelectorRequirement(_message.Message):
+    __slots__ = ("key", "operator", "values")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    OPERATOR_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    operator: SelectorOperator
+    values: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, key: _Optional[str] = ..., operator: _Optional[_Union[SelectorOperator, str]] = ..., values: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Toleration(_message.Message):
+    __slots__ = ("key", "exists", "value", "effect")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    EXISTS_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    exists: bool
+    value: str
+    effect: TaintEffect
+    def __init__(self, key: _Optional[str] = ..., exists: bool = ..., value: _Optional[str] = ..., effect: _Optional[_Union[TaintEffect, str]] = ...) -> None: ...

@@ -1,0 +1,1 @@
+"""Actions: what a cycle does, in the order of the profile. They speak to extension points only."""

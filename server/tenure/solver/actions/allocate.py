@@ -1,0 +1,40 @@
+"""Allocate: give free room to pending pod groups, in the order of the queues (semantics section 3).
+
+while a pod group is left
+    take the first; place its next tasks, all or none
+    if they are placed: keep them, and let the pod group compete again for what it still wants
+"""
+
+from tenure.solver.actions.context import Context
+from tenure.solver.model.decision import PatchKind
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.search.place import binds_any
+
+
+def allocate(context: Context) -> None:
+    """Bind what fits idle room; promise room that is being released."""
+    tree = context.pending(lambda group: None)
+    while (entry := tree.pop()) is not None:
+        if _try(context, entry.pod_group) and context.gangs.has_pending(entry.pod_group):
+            queue = context.session.cluster.pod_groups[entry.pod_group].queue
+            assert queue is not None
+            tree.push(queue, context.entry(entry.pod_group))
+
+
+def _try(context: Context, pod_group: int) -> bool:
+    session = context.session
+    tasks = context.gangs.tasks_to_allocate(pod_group)
+    if not tasks:
+        return False
+    is_start = session.ledger.allocated[pod_group] == 0
+    with session.statement() as statement:
+        rejection = context.placer.place(statement, pod_group, tasks, context.placer.index.all_nodes)
+        if rejection is not None:
+            session.reject(pod_group, rejection)
+            return False
+        binds = binds_any(statement, session)
+        reason = ReasonCode.ALLOCATED if binds else ReasonCode.PIPELINED
+        session.commit(statement, "allocate", pod_group, reason)
+        if binds and is_start:
+            session.patch(pod_group, PatchKind.LAST_START_TIME)
+        return True

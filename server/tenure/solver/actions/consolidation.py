@@ -1,0 +1,75 @@
+"""Consolidation: move running pod groups together so that scattered room becomes usable (semantics 6.3)."""
+
+from collections.abc import Callable
+
+from tenure.solver.actions.context import Context
+from tenure.solver.actions.evicting import EvictingAction
+from tenure.solver.framework.scenario import Scenario
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.resources import UNLIMITED
+from tenure.solver.model.workload import PodGroup, TaskStatus
+
+
+def consolidation(context: Context) -> None:
+    """Victims are preemptible pod groups of any queue; each must find another place."""
+    if context.session.options.max_consolidation_victims == 0:
+        return
+    EvictingAction(
+        context,
+        "consolidation",
+        ReasonCode.CONSOLIDATED,
+        victim_queues=lambda group: context.lists.leaves(),
+        allows=_within_cap(context),
+        validates=_all_placed(context),
+        enters=_enters(context),
+        similar_by_queue=False,
+    ).run()
+
+
+def _within_cap(context: Context) -> Callable[[PodGroup, PodGroup], bool]:
+    """At most so many victims are considered per pod group, the first in victim order (semantics R6.32)."""
+    cap = context.session.options.max_consolidation_victims
+    seen: dict[int, set[int]] = {}
+
+    def allows(group: PodGroup, victim: PodGroup) -> bool:
+        if victim.index == group.index:
+            return False
+        considered = seen.setdefault(group.index, set())
+        if cap == UNLIMITED or len(considered) < cap:
+            considered.add(victim.index)
+        return victim.index in considered or cap == UNLIMITED
+
+    return allows
+
+
+def _all_placed(context: Context) -> Callable[[Scenario], Rejection | None]:
+    """Nobody may be left without a place (semantics R6.33)."""
+
+    def validates(scenario: Scenario) -> Rejection | None:
+        placements = context.session.ledger.placements
+        for tasks in scenario.victims().values():
+            if any(placements[task].status is TaskStatus.RELEASING for task in tasks):
+                return Rejection(ReasonCode.NO_SOLUTION, "a pod group that would move finds no other place")
+        return None
+
+    return validates
+
+
+def _enters(context: Context) -> Callable[[PodGroup], Rejection | None]:
+    """Preemptible pod groups, if the cluster has the room in sum (semantics R6.30, R6.31, R6.35)."""
+    session = context.session
+
+    def enters(group: PodGroup) -> Rejection | None:
+        if not group.is_preemptible:
+            return session.rejections.get(group.index)
+        if (rejection := context.after_delay(group)) is not None:
+            return rejection
+        rooms = session.ledger.rooms
+        ready = [node.index for node in session.cluster.nodes if not node.unready]
+        free = sum(rooms[node].idle_gpu_milli() + rooms[node].releasing_gpu_milli() for node in ready)
+        tasks = context.gangs.tasks_to_allocate(group.index)
+        if sum(session.cluster.tasks[task].shape.gpu.gpu_milli() for task in tasks) <= free:
+            return None
+        return Rejection(ReasonCode.NO_ROOM, "the cluster has not enough free GPUs, however they are spread")
+
+    return enters

@@ -1,0 +1,76 @@
+"""What every action works with: the session and the search built on it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.search.gang import Gangs
+from tenure.solver.search.place import Placer
+from tenure.solver.search.podgrouplists import PodGroupLists
+from tenure.solver.search.queuetree import Entry, QueueTree
+from tenure.solver.search.solve import Solver
+
+
+class Action(Protocol):
+    """One step of a cycle."""
+
+    def __call__(self, context: "Context") -> None:
+        """Decide; commit statements to the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The session of a cycle with its search."""
+
+    session: Session
+    gangs: Gangs
+    placer: Placer
+    lists: PodGroupLists
+    solver: Solver
+
+    @classmethod
+    def open(cls, session: Session) -> "Context":
+        """Build the search for a session."""
+        gangs = Gangs(session)
+        placer = Placer(session, gangs)
+        lists = PodGroupLists(session, gangs)
+        return cls(session, gangs, placer, lists, Solver(session, gangs, placer, lists))
+
+    def pending(self, admits: Callable[[PodGroup], Rejection | None]) -> QueueTree:
+        """Ready pod groups with pending tasks, in the order of the queues; the others are noted (R3.1)."""
+        tree = QueueTree(self.session)
+        for queue in self.lists.leaves():
+            entries = [entry for entry in self._entries(queue) if self._is_ready(entry.pod_group, admits)]
+            if entries:
+                tree.fill(queue, iter(entries))
+        return tree
+
+    def entry(self, pod_group: int) -> Entry:
+        """The pod group as it stands in its queue now."""
+        key = self.session.pod_group_key(pod_group)
+        return Entry(key, pod_group, self.session.demand(self.gangs.tasks_to_allocate(pod_group)))
+
+    def after_delay(self, group: PodGroup) -> Rejection | None:
+        """Whether the preemption delay is over (semantics R9.2)."""
+        end = max(group.creation, group.last_eviction or 0) + group.preemption_delay
+        if group.preemption_delay <= 0 or self.session.cluster.now >= end:
+            return None
+        detail = "it may not cause evictions before its preemption delay is over"
+        return Rejection(ReasonCode.PREEMPTION_DELAY, detail, end)
+
+    def _entries(self, queue: int) -> Iterator[Entry]:
+        for key, pod_group in self.lists.pending(queue):
+            yield Entry(key, pod_group, self.session.demand(self.gangs.tasks_to_allocate(pod_group)))
+
+    def _is_ready(self, pod_group: int, admits: Callable[[PodGroup], Rejection | None]) -> bool:
+        if not self.gangs.is_ready(pod_group):
+            detail = "it has fewer pods that can be scheduled than its minimum"
+            self.session.reject(pod_group, Rejection(ReasonCode.NOT_READY, detail))
+            return False
+        rejection = admits(self.session.cluster.pod_groups[pod_group])
+        if rejection is not None:
+            self.session.reject(pod_group, rejection)
+        return rejection is None

@@ -1,0 +1,130 @@
+"""What reclaim, preempt and consolidation have in common: one search per pending pod group."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from tenure.solver.actions.context import Context
+from tenure.solver.framework.scenario import Scenario
+from tenure.solver.model.decision import PatchKind
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.resources import Vector
+from tenure.solver.model.workload import PodGroup, TaskStatus
+from tenure.solver.search.budget import Budget
+from tenure.solver.search.similar import SimilarFailures
+from tenure.solver.search.solve import Problem
+
+
+class EvictingAction:
+    """Runs one search per pending pod group, in the order of the queues, each pod group once."""
+
+    def __init__(
+        self,
+        context: Context,
+        name: str,
+        reason: ReasonCode,
+        *,
+        victim_queues: Callable[[PodGroup], Sequence[int]],
+        allows: Callable[[PodGroup, PodGroup], bool],
+        validates: Callable[[Scenario], Rejection | None],
+        enters: Callable[[PodGroup], Rejection | None],
+        similar_by_queue: bool = True,
+    ) -> None:
+        self._context = context
+        self._session = context.session
+        self._name = name
+        self._reason = reason
+        self._victim_queues = victim_queues
+        self._allows = allows
+        self._validates = validates
+        self._enters = enters
+        self._similar = SimilarFailures(context.session, by_queue=similar_by_queue)
+        self._largest = _largest_node(context)
+
+    def run(self) -> None:
+        """Search for every pod group until the budget of the action is used up."""
+        budget = Budget(self._session.options)
+        tree = self._context.pending(self._enters)
+        while (entry := tree.pop()) is not None:
+            tasks = self._context.gangs.tasks_to_allocate(entry.pod_group)
+            rejection = self._before_search(entry.pod_group, tasks) if tasks else None
+            if rejection is None and tasks:
+                rejection = self._search(entry.pod_group, budget)
+                if rejection is not None:
+                    self._similar.remember(entry.pod_group, tasks)
+            if rejection is not None:
+                self._session.reject(entry.pod_group, rejection)
+            if budget.is_over:
+                return
+
+    def _before_search(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+        """Cheap reasons not to search at all (semantics R6.2, R5.83, R5.90)."""
+        chains = self._session.chains
+        rejection = chains.first_rejection(chains.admits, self._name, pod_group, tasks)
+        if rejection is not None:
+            return rejection
+        if self._session.options.skip_similar and self._similar.is_hopeless(pod_group, tasks):
+            detail = "a pod group of its queue that asks for no more just found no room"
+            return Rejection(ReasonCode.SIMILAR_FAILED, detail, source=self._name)
+        return self._impossible(tasks)
+
+    def _impossible(self, tasks: list[int]) -> Rejection | None:
+        """Tasks that no node could run even if it were empty (semantics R3.64, R5.90)."""
+        for task in tasks:
+            shape = self._session.cluster.tasks[task].shape
+            too_large = any(a > most for a, most in zip(shape.request, self._largest, strict=True))
+            if too_large or not self._context.placer.allowed(shape):
+                detail = "no node could run it, not even an empty one"
+                return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._name)
+        return None
+
+    def _search(self, pod_group: int, budget: Budget) -> Rejection | None:
+        group = self._session.cluster.pod_groups[pod_group]
+        chains = self._session.chains
+
+        def allows(victim: int) -> bool:
+            other = self._session.cluster.pod_groups[victim]
+            return self._allows(group, other) and not chains.first_rejection(
+                chains.allows_victim, self._name, pod_group, victim
+            )
+
+        problem = Problem(self._name, pod_group, self._victim_queues(group), allows, self._validates)
+        with self._session.statement() as statement:
+            rejection = self._context.solver.solve(statement, problem, budget)
+            if rejection is None:
+                self._session.commit(statement, self._name, pod_group, self._reason)
+                self._note_evictions(pod_group)
+            return rejection
+
+    def _note_evictions(self, beneficiary: int) -> None:
+        """Moved tasks count as evicted too (semantics R2.22)."""
+        moves = self._session.journal[-1].moves
+        tasks = self._session.ledger.tasks
+        evicted = {
+            tasks[m.task].pod_group
+            for m in moves
+            if m.after.status is TaskStatus.RELEASING
+            and self._session.ledger.placements[m.task] != m.before
+            and tasks[m.task].pod_group != beneficiary
+        }
+        for pod_group in sorted(evicted):
+            self._session.patch(pod_group, PatchKind.LAST_EVICTION_TIME)
+
+
+def validate_by_plugins(context: Context, name: str) -> Callable[[Scenario], Rejection | None]:
+    """The scenario validators of all plugins, for one action."""
+    chains = context.session.chains
+
+    def validates(scenario: Scenario) -> Rejection | None:
+        return chains.first_rejection(chains.allows_scenario, name, scenario)
+
+    return validates
+
+
+def other_leaves(context: Context, group: PodGroup) -> Iterator[int]:
+    """All leaf queues but the pod group's own."""
+    return (queue for queue in context.lists.leaves() if queue != group.queue)
+
+
+def _largest_node(context: Context) -> Vector:
+    """The largest allocatable amount of each resource on any node (semantics R3.64)."""
+    amounts = [node.allocatable for node in context.session.cluster.nodes]
+    return tuple(max(column) for column in zip(*amounts, strict=True))

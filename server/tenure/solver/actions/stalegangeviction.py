@@ -1,0 +1,45 @@
+"""Stale gang eviction: gangs that stay below their minimum give up their room (semantics 6.4)."""
+
+from tenure.solver.actions.context import Context
+from tenure.solver.framework.session import Session
+from tenure.solver.model.decision import PatchKind
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.workload import PodGroup, TaskStatus
+
+
+def stalegangeviction(context: Context) -> None:
+    """Evict after the grace period; remember since when, and forget when the gang is whole again."""
+    session = context.session
+    for group in session.cluster.pod_groups:
+        if not is_stale(session, group):
+            if group.stale_since is not None:
+                session.patch(group.index, PatchKind.CLEAR_STALE_SINCE)
+            continue
+        if group.stale_since is None:
+            session.patch(group.index, PatchKind.STALE_SINCE)
+        since = session.cluster.now if group.stale_since is None else group.stale_since
+        grace = group.staleness_grace
+        if grace is None:
+            grace = session.options.staleness_grace
+        if grace >= 0 and session.cluster.now - since >= grace:
+            _evict(session, group)
+
+
+def is_stale(session: Session, group: PodGroup) -> bool:
+    """Whether it runs, has not begun to succeed, and some pod set is below its minimum (semantics R1.58)."""
+    placements, used = session.ledger.placements, session.ledger.active_used
+    if any(placements[task].status is TaskStatus.SUCCEEDED for task in group.tasks):
+        return False
+    if not any(used[pod_set.index] for pod_set in group.pod_sets):
+        return False
+    return any(used[pod_set.index] < pod_set.min_available for pod_set in group.pod_sets)
+
+
+def _evict(session: Session, group: PodGroup) -> None:
+    with session.statement() as statement:
+        for pod_set in group.pod_sets:
+            for task in pod_set.tasks:
+                if session.ledger.placements[task].status.is_active_allocated:
+                    statement.evict(task)
+        if statement.moves:
+            session.commit(statement, "stalegangeviction", group.index, ReasonCode.STALE_GANG)

@@ -1,0 +1,1 @@
+"""The machinery of a cycle: extension points, ledger, statement, chains, session."""

@@ -1,0 +1,51 @@
+"""Chains: the bound methods of all plugins, one tuple per extension point, sorted once per session."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from tenure.solver.model.reason import Rejection
+
+Methods = tuple[Callable[..., Any], ...]
+
+
+@dataclass(slots=True)
+class Chains:
+    """One tuple of bound methods per extension point, named after the protocol's method."""
+
+    admits: Methods = ()
+    has_capacity: Methods = ()
+    queue_key: Methods = ()
+    pod_group_key: Methods = ()
+    task_key: Methods = ()
+    sub_group_key: Methods = ()
+    fits: Methods = ()
+    node_sets: Methods = ()
+    scores: Methods = ()
+    gpu_score: Methods = ()
+    on_solve: Methods = ()
+    allows_victim: Methods = ()
+    scenarios: Methods = ()
+    allows_scenario: Methods = ()
+    on_move: Methods = ()
+    protections: Methods = ()
+    names: dict[Callable[..., Any], str] = field(default_factory=dict)
+    """Name of the plugin behind a bound method."""
+
+    def add(self, name: str, plugin: object) -> None:
+        """Append the plugin's methods to the chains of the extension points it implements."""
+        for point in fields(self):
+            method = getattr(plugin, point.name, None)
+            if point.name != "names" and method is not None:
+                setattr(self, point.name, (*getattr(self, point.name), method))
+                self.names[method] = name
+
+    def first_rejection(
+        self, methods: Iterable[Callable[..., Rejection | None]], *args: Any
+    ) -> Rejection | None:
+        """The first "no" of a chain, stamped with the name of the plugin that said it."""
+        for method in methods:
+            rejection = method(*args)
+            if rejection is not None:
+                return Rejection(rejection.code, rejection.detail, rejection.until, self.names[method])
+        return None

@@ -1,0 +1,162 @@
+"""Every extension point of the solver, in the order in which a cycle meets them.
+
+A plugin subclasses nothing. It is constructed once per session as `Plugin(session, arguments)`, implements
+any of the one-method protocols below, reads no clock and keeps no state beyond its session. The framework
+collects the bound methods of all plugins, in profile order, into `Chains`; each protocol says when it is
+asked and how the answers fold. A "no" is a `Rejection`, never an exception.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from tenure.solver.framework.move import Counts
+from tenure.solver.framework.scenario import Scenario, ScenarioBuilder
+from tenure.solver.model.decision import Protection
+from tenure.solver.model.node import Node
+from tenure.solver.model.reason import Rejection
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import Placement, TaskShape, TopologyConstraint
+
+
+class Gate(Protocol):
+    """May this pod group take part in this action at all? First rejection wins."""
+
+    def admits(self, action: str, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
+        """Asked by the evicting actions, once per pod group, with the tasks to place, before any search."""
+
+
+class CapacityGate(Protocol):
+    """Do limits and quotas leave room? First rejection wins."""
+
+    def has_capacity(self, pod_group: int, demand: Share) -> Rejection | None:
+        """Asked before a pod group is placed (with the sum of its tasks), in simulations too."""
+
+
+class QueueOrder(Protocol):
+    """Which queue goes first among siblings? Lexicographic over plugins."""
+
+    def queue_key(self, queue: int, request: Share, popped: Share) -> Any:
+        """A sortable key; smaller first. `request` is what the queue's next pod group asks for, `popped`
+        what its next victim and the victims already taken hold (zero unless victims are ordered).
+        """
+
+
+class PodGroupOrder(Protocol):
+    """Which pod group goes first within a queue? Lexicographic; victims in reverse."""
+
+    def pod_group_key(self, pod_group: int, active: Counts) -> int:
+        """An integer; smaller first. `active[pod_set]` counts the active allocated tasks of a pod set."""
+
+
+class TaskOrder(Protocol):
+    """Which task goes first within a pod set? Lexicographic, asked once per task and session."""
+
+    def task_key(self, task: int) -> Any:
+        """A sortable key; smaller first."""
+
+
+class SubGroupOrder(Protocol):
+    """Which member of a sub group goes first? Lexicographic; evictions in reverse."""
+
+    def sub_group_key(self, name: str, count: int, threshold: int) -> Any:
+        """A sortable key; smaller first. `count` is the satisfied members, or the active tasks of a pod
+        set; `threshold` the members or tasks that are required.
+        """
+
+
+class NodeFilter(Protocol):
+    """May a task of this shape ever run on this node, amounts apart? First rejection wins."""
+
+    def fits(self, shape: TaskShape, node: Node) -> Rejection | None:
+        """Asked once per shape and node and session; facts of the snapshot only."""
+
+
+class NodeSets(Protocol):
+    """Within which sets of nodes may a constrained sub group be placed? First plugin that answers."""
+
+    def node_sets(self, constraint: TopologyConstraint, tasks: Sequence[int], nodes: int) -> Iterable[int]:
+        """Bit sets of node indices, the most wanted first; each a subset of `nodes`."""
+
+
+class NodeScore(Protocol):
+    """Which node is the best? Sums over plugins; equal sums go by node name."""
+
+    def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
+        """One score per node, higher is better."""
+
+    def concerns(self, task: int) -> bool:
+        """Whether it would score any two nodes differently for this task; if no score but the default four
+        does, the node index answers instead of scoring every node.
+        """
+
+
+class GpuScore(Protocol):
+    """Which device of the chosen node is the best for a share of a GPU? Sums over plugins."""
+
+    def gpu_score(self, used: float) -> float:
+        """Score of a device of which the part `used` (0 to 1) is in use; 0 is a whole free device."""
+
+
+class SolveListener(Protocol):
+    """Told when the search for victims starts to work for a pod group."""
+
+    def on_solve(self, pod_group: int, tasks: Sequence[int]) -> None:
+        """Asked once per pod group and action, with the tasks that shall find room, before any victim is
+        considered: what queues use now is what filters and validators refer to.
+        """
+
+
+class VictimFilter(Protocol):
+    """May this pod group be a victim of that one? First rejection wins."""
+
+    def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
+        """Asked lazily, at most once per pair and search."""
+
+
+class ScenarioGenerator(Protocol):
+    """Which sets of victims are worth simulating? Tried one generator after the other."""
+
+    def scenarios(self, builder: ScenarioBuilder) -> Iterator[Scenario]:
+        """Scenarios in the order in which they shall be simulated; the first that works is taken."""
+
+
+class ScenarioValidator(Protocol):
+    """Is what the simulation found fair? First rejection wins."""
+
+    def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
+        """Asked after a simulation in which the pod group found room, while its moves are in place."""
+
+
+class MoveListener(Protocol):
+    """Keeps totals that follow every move of a task."""
+
+    def on_move(self, task: int, before: Placement, after: Placement) -> None:
+        """Called by the ledger for every move and for every reversed one."""
+
+
+class Guard(Protocol):
+    """Who may not be touched until when? For the answer, not for the search."""
+
+    def protections(self, pod_group: int) -> Iterable[Protection]:
+        """What protects this running pod group now."""
+
+
+EXTENSION_POINTS = {
+    "admits": Gate,
+    "has_capacity": CapacityGate,
+    "queue_key": QueueOrder,
+    "pod_group_key": PodGroupOrder,
+    "task_key": TaskOrder,
+    "sub_group_key": SubGroupOrder,
+    "fits": NodeFilter,
+    "node_sets": NodeSets,
+    "scores": NodeScore,
+    "gpu_score": GpuScore,
+    "on_solve": SolveListener,
+    "allows_victim": VictimFilter,
+    "scenarios": ScenarioGenerator,
+    "allows_scenario": ScenarioValidator,
+    "on_move": MoveListener,
+    "protections": Guard,
+}
+"""Protocols by the name of their one method."""

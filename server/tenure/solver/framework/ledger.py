@@ -1,0 +1,150 @@
+"""The ledger: where every task is, and what that leaves on every node.
+
+`apply` un-charges the old placement, charges the new one and tells the listeners; a move is undone by
+applying its reverse. Nothing else changes state during a cycle.
+"""
+
+from collections.abc import Callable
+
+from tenure.solver.framework.move import ACTIVE_ALLOCATED, ACTIVE_USED, ALLOCATED, Move
+from tenure.solver.framework.room import HELD, RELEASING, USE, NodeRoom
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, mig_gpu_milli
+from tenure.solver.model.workload import Placement, Task, TaskShape
+
+Listener = Callable[[int, Placement, Placement], None]
+Charges = tuple[tuple[int, int], ...]
+
+
+class Ledger:
+    """Mutable state of a cycle. Lists are indexed by task, node, pod set or pod group."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.tasks = cluster.tasks
+        self.nodes = cluster.nodes
+        self.placements = [task.placement for task in cluster.tasks]
+        mig = tuple((i, mig_gpu_milli(n)) for i, n in enumerate(cluster.resource_names) if mig_gpu_milli(n))
+        self.rooms = [NodeRoom(node, mig) for node in cluster.nodes]
+        pod_sets = sum(len(group.pod_sets) for group in cluster.pod_groups)
+        self.active_allocated = [0] * pod_sets
+        self.active_used = [0] * pod_sets
+        self.allocated = [0] * len(cluster.pod_groups)
+        self.versions = [0] * len(cluster.pod_groups)
+        """Counts the moves of each pod group, for caches."""
+        self.touched: set[int] = set(range(len(cluster.nodes)))
+        """Nodes whose room changed since the node index looked last."""
+        self.listeners: tuple[Listener, ...] = ()
+        self._min_gpu_memory = cluster.min_gpu_memory_mib
+        self._charges: dict[tuple[int, tuple[bool, ...]], Charges] = {}
+        self._offers = [tuple(amount > 0 for amount in node.allocatable) for node in cluster.nodes]
+        self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
+        for task in cluster.tasks:
+            if ACTIVE_USED[task.placement.status]:
+                self._enter(task, task.placement)
+
+    def apply(self, move: Move) -> None:
+        """Carry out a move. Its `before` must be the task's placement."""
+        task = self.tasks[move.task]
+        self._leave(task, move.before)
+        self._enter(task, move.after)
+        self.placements[move.task] = move.after
+        self.versions[task.pod_group] += 1
+        for listener in self.listeners:
+            listener(move.task, move.before, move.after)
+
+    def share(self, task: Task, node: int) -> Share:
+        """What the task counts for in its queue when it is on the node (semantics R1.17, R2.19)."""
+        shape = task.shape
+        if not shape.gpu.memory_mib:
+            return self._shares[shape.index]
+        milli = -(-shape.gpu.memory_mib * 100 // self.nodes[node].gpu_memory_mib) * 10
+        return _share(shape, milli * shape.gpu.devices)
+
+    def request_share(self, shape: TaskShape) -> Share:
+        """What the request itself counts; nothing for GPUs sized by memory (semantics R1.8, R4.38)."""
+        return self._shares[shape.index]
+
+    def unplaced_share(self, shape: TaskShape) -> Share:
+        """The same before a node is known: GPU memory by the smallest device (semantics R1.18 a)."""
+        return self.share_on(shape, self._min_gpu_memory)
+
+    def share_on(self, shape: TaskShape, device_memory: int) -> Share:
+        """The same on devices of a given memory, not rounded to hundredths (semantics R1.18)."""
+        if not shape.gpu.memory_mib:
+            return self._shares[shape.index]
+        milli = -(-shape.gpu.memory_mib * WHOLE_GPU // device_memory)
+        return _share(shape, milli * shape.gpu.devices)
+
+    def fits_idle(self, shape: TaskShape, node: int) -> bool:
+        """Whether the node has idle room (semantics R1.21, R1.26)."""
+        room = self.rooms[node]
+        idle = room.idle
+        for slot, amount in enumerate(shape.request):
+            if amount > idle[slot]:
+                return False
+        if not shape.gpu.is_shared:
+            return True
+        return idle[GPU] // WHOLE_GPU + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
+
+    def fits_soon(self, shape: TaskShape, node: int) -> bool:
+        """Whether the node has room once its terminating tasks are gone (semantics R1.21, R1.26)."""
+        room = self.rooms[node]
+        idle, releasing = room.idle, room.releasing
+        for slot, amount in enumerate(shape.request):
+            if amount > idle[slot] + releasing[slot]:
+                return False
+        if not shape.gpu.is_shared:
+            return True
+        whole = (idle[GPU] + releasing[GPU]) // WHOLE_GPU
+        return whole + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
+
+    def _enter(self, task: Task, placement: Placement) -> None:
+        status = placement.status
+        if USE[status]:
+            self._charge(task, placement, 1)
+            if task.pod_set is not None:
+                self.active_used[task.pod_set] += 1
+                self.active_allocated[task.pod_set] += ACTIVE_ALLOCATED[status]
+            self.allocated[task.pod_group] += ALLOCATED[status]
+
+    def _leave(self, task: Task, placement: Placement) -> None:
+        status = placement.status
+        if USE[status]:
+            self._charge(task, placement, -1)
+            if task.pod_set is not None:
+                self.active_used[task.pod_set] -= 1
+                self.active_allocated[task.pod_set] -= ACTIVE_ALLOCATED[status]
+            self.allocated[task.pod_group] -= ALLOCATED[status]
+
+    def _charge(self, task: Task, placement: Placement, sign: int) -> None:
+        use, node = USE[placement.status], placement.node
+        room = self.rooms[node]
+        idle, releasing = room.idle, room.releasing
+        for slot, unsigned in self._charges_on(task.shape, node):
+            amount = unsigned * sign
+            if use == HELD:
+                idle[slot] -= amount
+            elif use == RELEASING:
+                idle[slot] -= amount
+                releasing[slot] += amount
+            else:
+                releasing[slot] -= amount
+        if task.shape.gpu.is_shared:
+            memory = room.share_memory(task.shape) * sign
+            for group in placement.gpu_groups:
+                room.charge_gpu(group, use, memory)
+        self.touched.add(node)
+
+    def _charges_on(self, shape: TaskShape, node: int) -> Charges:
+        """Slots and amounts that are charged; what the node does not offer is not (semantics R1.22)."""
+        key = (shape.index, self._offers[node])
+        charges = self._charges.get(key)
+        if charges is None:
+            offers = self._offers[node]
+            charges = tuple((i, a) for i, a in enumerate(shape.request) if a and offers[i])
+            self._charges[key] = charges
+        return charges
+
+
+def _share(shape: TaskShape, gpu_milli: int) -> Share:
+    return (shape.request[CPU], shape.request[MEMORY], gpu_milli + shape.mig_gpu_milli)

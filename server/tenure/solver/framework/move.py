@@ -1,0 +1,32 @@
+"""The one reversible primitive: a task changes its placement."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from tenure.solver.model.workload import Placement, TaskStatus
+
+Counts = Sequence[int] | Mapping[int, int]
+"""A number of tasks by pod set."""
+
+
+class Move(NamedTuple):
+    """Evict, allocate, pipeline and un-evict are all moves."""
+
+    task: int
+    before: Placement
+    after: Placement
+
+    @property
+    def reversed(self) -> "Move":
+        """The move that undoes this one."""
+        return Move(self.task, self.after, self.before)
+
+
+def _table(name: str) -> tuple[bool, ...]:
+    return (False, *(bool(getattr(status, name)) for status in TaskStatus))
+
+
+ACTIVE_ALLOCATED: Final = _table("is_active_allocated")
+"""The status sets as tables: `ACTIVE_ALLOCATED[status]` costs a tenth of the property."""
+ACTIVE_USED: Final = _table("is_active_used")
+ALLOCATED: Final = _table("is_allocated")

@@ -1,0 +1,42 @@
+"""A profile: which actions run, in which order, with which plugins and arguments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from tenure.solver.model.duration import SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSetting:
+    """One plugin of a profile and its arguments, as text, by the names of the configuration file."""
+
+    name: str
+    arguments: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings of the cycle itself (semantics R2.4); amounts of -1 mean no limit."""
+
+    max_consolidation_victims: int = 16
+    """Pod groups that one consolidation may move; 0 switches the action off."""
+    consolidating_reclaim: bool = True
+    """Whether a victim that is placed elsewhere does not count against its queue (semantics R4.51)."""
+    skip_similar: bool = True
+    """Whether a pod group is skipped when an easier one of its queue just failed (semantics R5.80)."""
+    staleness_grace: int = 60 * SECOND
+    """Nanoseconds a gang may run below its minimum; negative: for ever (semantics R6.40)."""
+    max_simulations_per_pod_group: int = 10_000
+    """Scenarios the search simulates for one pod group before it gives up."""
+    max_simulations_per_action: int = 100_000
+    """Scenarios one action simulates before it stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Everything about a cycle that is not in the cluster."""
+
+    actions: tuple[str, ...]
+    plugins: tuple[PluginSetting, ...]
+    options: Options = Options()

@@ -1,0 +1,127 @@
+"""What is free on a node: idle and releasing amounts, and the GPUs that several tasks share.
+
+A task takes from `idle` when it holds room, adds to `releasing` while it terminates, and takes from
+`releasing` when it is only promised room (semantics R1.19). A device that tasks share counts as one whole
+GPU in these vectors, by what its tasks do together (semantics R1.23).
+"""
+
+from typing import Final
+
+from tenure.solver.model.node import Node
+from tenure.solver.model.resources import GPU, WHOLE_GPU
+from tenure.solver.model.workload import TaskShape, TaskStatus
+
+HELD: Final = 1
+RELEASING: Final = 2
+PIPELINED: Final = 3
+_USES: Final = {
+    TaskStatus.PIPELINED: PIPELINED,
+    TaskStatus.BINDING: HELD,
+    TaskStatus.BOUND: HELD,
+    TaskStatus.RUNNING: HELD,
+    TaskStatus.RELEASING: RELEASING,
+    TaskStatus.STUCK_IN_RELEASING: HELD,
+}
+USE: Final = (0, *(_USES.get(status, 0) for status in TaskStatus))
+"""How a task of a status uses its node: 0 not at all, HELD, RELEASING or PIPELINED."""
+
+
+class SharedGpu:
+    """One device that tasks share; all amounts in MiB of its memory."""
+
+    __slots__ = ("allocated", "releasing", "used")
+
+    def __init__(self) -> None:
+        self.used = 0
+        """By tasks in any state, promised ones included."""
+        self.allocated = 0
+        """By tasks that are on the device, terminating ones included."""
+        self.releasing = 0
+        """By terminating tasks, less what is promised to others."""
+
+    def charge(self, use: int, memory: int) -> None:
+        """Add (or, with a negative amount, remove) one task's memory."""
+        self.used += memory
+        if use == PIPELINED:
+            self.releasing -= memory
+            return
+        self.allocated += memory
+        if use == RELEASING:
+            self.releasing += memory
+
+    @property
+    def is_releasing(self) -> bool:
+        """Whether the device will be free altogether: everything on it terminates, nothing is promised."""
+        return self.allocated > 0 and self.used <= self.releasing
+
+    def whole_gpus(self) -> tuple[int, int]:
+        """What the device takes from the node's idle, and adds to its releasing, whole GPUs."""
+        if self.allocated > 0:
+            return 1, int(self.used <= self.releasing)
+        return 0, -int(self.used > 0)
+
+    def fits(self, memory: int, device_memory: int) -> bool:
+        """Whether a task finds room here, now or when the terminating tasks are gone (semantics R1.24)."""
+        if self.used == 0 or self.allocated == self.releasing:
+            return False
+        return device_memory - self.allocated + self.releasing - memory >= 0
+
+    def fits_now(self, memory: int, device_memory: int) -> bool:
+        """Whether a task finds idle room here (semantics R1.25)."""
+        return self.allocated > 0 and device_memory - self.allocated - memory >= 0
+
+
+class NodeRoom:
+    """Free amounts of one node. `idle` and `releasing` are indexed like a resource vector."""
+
+    __slots__ = ("gpus", "idle", "memory", "mig", "releasing")
+
+    def __init__(self, node: Node, mig: tuple[tuple[int, int], ...] = ()) -> None:
+        self.idle = list(node.allocatable)
+        self.releasing = [0] * len(node.allocatable)
+        self.gpus: dict[str, SharedGpu] = {}
+        self.memory = node.gpu_memory_mib
+        self.mig = mig
+        """Slots of MIG profiles, and the GPU amount of one slice of each."""
+
+    def charge_gpu(self, group: str, use: int, memory: int) -> None:
+        """Add or remove one task's part of a shared device, and the whole GPU it stands for."""
+        gpu = self.gpus.get(group)
+        if gpu is None:
+            gpu = self.gpus[group] = SharedGpu()
+        idle, releasing = gpu.whole_gpus()
+        gpu.charge(use, memory)
+        idle_after, releasing_after = gpu.whole_gpus()
+        self.idle[GPU] -= (idle_after - idle) * WHOLE_GPU
+        self.releasing[GPU] += (releasing_after - releasing) * WHOLE_GPU
+        if gpu.used == 0:
+            del self.gpus[group]
+
+    def share_memory(self, shape: TaskShape) -> int:
+        """MiB that a shared request takes on each device of this node (semantics R1.17)."""
+        return shape.gpu.memory_mib or shape.gpu.portion_milli * self.memory // WHOLE_GPU
+
+    def fitting_gpus(self, memory: int) -> int:
+        """Number of devices in shared use that have room for another share."""
+        return sum(gpu.fits(memory, self.memory) for gpu in self.gpus.values())
+
+    def idle_gpu_milli(self) -> int:
+        """Idle GPUs, free parts of shared devices included, in thousandths (semantics R1.27)."""
+        total = self.idle[GPU] + sum(self.idle[slot] * milli for slot, milli in self.mig)
+        for gpu in self.gpus.values():
+            if gpu.allocated > 0:
+                total += WHOLE_GPU - _milli_rounded_up(gpu.allocated, self.memory)
+        return total
+
+    def releasing_gpu_milli(self) -> int:
+        """GPUs being released, parts of shared devices included, in thousandths (semantics R1.27)."""
+        total = self.releasing[GPU] + sum(self.releasing[slot] * milli for slot, milli in self.mig)
+        for gpu in self.gpus.values():
+            if not gpu.is_releasing:
+                total += _milli_rounded_up(gpu.releasing, self.memory)
+        return total
+
+
+def _milli_rounded_up(memory: int, device_memory: int) -> int:
+    """Part of a device in thousandths, rounded up to a hundredth."""
+    return -(-memory * 100 // device_memory) * 10

@@ -1,0 +1,73 @@
+"""A scenario: which tasks would be evicted so that which tasks find room."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+
+class Batch(NamedTuple):
+    """Tasks of one pod group that are taken together from the victim order (semantics R5.25)."""
+
+    pod_group: int
+    tasks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Victims for a preemptor. `recorded` were needed for fewer of its tasks, `potential` are new."""
+
+    preemptor: int
+    pending: tuple[int, ...]
+    """The preemptor's tasks that shall find room."""
+    recorded: tuple[Batch, ...]
+    potential: tuple[Batch, ...]
+
+    def victims(self) -> dict[int, list[int]]:
+        """Tasks to evict by pod group, in the order in which they were taken, each once."""
+        by_group: dict[int, list[int]] = {}
+        for batch in (*self.recorded, *self.potential):
+            tasks = by_group.setdefault(batch.pod_group, [])
+            tasks.extend(task for task in batch.tasks if task not in tasks)
+        return by_group
+
+    def fingerprint(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
+        """What makes two scenarios of one preemptor the same (semantics R5.12)."""
+        return (
+            frozenset(self.pending),
+            frozenset(task for batch in self.recorded for task in batch.tasks),
+            frozenset(task for batch in self.potential for task in batch.tasks),
+        )
+
+
+class ScenarioBuilder(Protocol):
+    """Accumulates victims from the worst on; what generators draw from."""
+
+    recorded: tuple[Batch, ...]
+    potential: list[Batch]
+
+    def outer_scenarios(self) -> Iterator[None]:
+        """Step through the accumulated scenarios that may work, the recorded-only one first.
+
+        After each step `recorded` and `potential` hold the accumulated victims.
+        """
+
+    def scenario(self, potential: Sequence[Batch]) -> Scenario:
+        """The scenario of the recorded victims and these."""
+
+    def free_gpu_milli(self, node: int) -> int:
+        """Idle and releasing GPUs of a node, and those of recorded victims there."""
+
+    def gpu_milli_on(self, task: int) -> int:
+        """GPUs that evicting the task frees on its node."""
+
+    def demands(self) -> list[int]:
+        """GPU amounts of the pending tasks, largest first (semantics R1.8)."""
+
+    def feasible_nodes(self) -> Iterator[int]:
+        """Nodes that have free or releasing room for the preemptor (semantics R5.60)."""
+
+    def node_of(self, task: int) -> int:
+        """The node of a task."""
+
+    def nodes_of(self, pod_group: int) -> Sequence[int]:
+        """Nodes that host any task of a pod group, by name."""

@@ -1,0 +1,118 @@
+"""A session: one cycle's cluster, ledger, chains and findings."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from tenure.solver.framework.chains import Chains
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.move import Counts, Move
+from tenure.solver.framework.profile import Options, Profile
+from tenure.solver.framework.statement import Statement
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import Counters, Patch, PatchKind, QueueStatus
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import PodSet, add_shares
+
+
+class PluginFactory(Protocol):
+    """What the registry holds for each plugin name: a class constructed once per session."""
+
+    def __call__(self, session: "Session", arguments: Mapping[str, str]) -> object:
+        """The plugin for this session."""
+
+
+class Commit(NamedTuple):
+    """Moves that were kept: one group of the decision."""
+
+    action: str
+    beneficiary: int
+    reason: ReasonCode
+    moves: tuple[Move, ...]
+
+
+@dataclass(slots=True)
+class Session:
+    """Everything one cycle knows. Actions change it through statements only."""
+
+    cluster: Cluster
+    options: Options
+    ledger: Ledger
+    chains: Chains = field(default_factory=Chains)
+    counters: Counters = field(default_factory=Counters)
+    journal: list[Commit] = field(default_factory=list)
+    patches: list[tuple[int, Patch]] = field(default_factory=list)
+    """Patches with the index of the commit they belong to."""
+    rejections: dict[int, Rejection] = field(default_factory=dict)
+    """The latest finding about each pod group that got no room."""
+    plugins: dict[str, Any] = field(default_factory=dict)
+    changed: set[int] = field(default_factory=set)
+    """Pod groups whose moves were committed since the pod group lists looked last."""
+    max_gpu_memory: int = 0
+    pod_sets: tuple[PodSet, ...] = ()
+    """All pod sets of the cluster, by index."""
+
+    @classmethod
+    def open(cls, cluster: Cluster, profile: Profile, factories: Mapping[str, PluginFactory]) -> "Session":
+        """Construct the plugins in profile order and let them listen to the ledger."""
+        session = cls(cluster, profile.options, Ledger(cluster))
+        session.max_gpu_memory = cluster.max_gpu_memory_mib
+        session.pod_sets = tuple(pod_set for group in cluster.pod_groups for pod_set in group.pod_sets)
+        for setting in profile.plugins:
+            plugin = factories[setting.name](session, setting.arguments)
+            session.plugins[setting.name] = plugin
+            session.chains.add(setting.name, plugin)
+        session.ledger.listeners = session.chains.on_move
+        return session
+
+    def statement(self) -> Statement:
+        """A new, empty statement."""
+        return Statement(self.ledger)
+
+    def commit(self, statement: Statement, action: str, beneficiary: int, reason: ReasonCode) -> None:
+        """Keep the statement's moves as one group of the decision."""
+        statement.commit()
+        self.journal.append(Commit(action, beneficiary, reason, tuple(statement.moves)))
+        self.changed.update(self.ledger.tasks[move.task].pod_group for move in statement.moves)
+
+    def patch(self, pod_group: int, kind: PatchKind) -> None:
+        """Write the cycle's time into a field of the pod group, with the latest commit."""
+        self.patches.append((len(self.journal) - 1, Patch(pod_group, kind)))
+
+    def reject(self, pod_group: int, rejection: Rejection) -> None:
+        """Note why the pod group got no room; the latest finding stays."""
+        self.rejections[pod_group] = rejection
+
+    def tasks_of(self, pod_set: int | None) -> Sequence[int]:
+        """Tasks of a pod set, by its dense index."""
+        return () if pod_set is None else self.pod_sets[pod_set].tasks
+
+    def demand(self, tasks: Iterable[int]) -> Share:
+        """What tasks ask of their queue before they are placed."""
+        total: Share = (0, 0, 0)
+        for task in tasks:
+            total = add_shares(total, self.ledger.unplaced_share(self.cluster.tasks[task].shape))
+        return total
+
+    def least_demand(self, tasks: Iterable[int]) -> Share:
+        """The same on the largest GPUs, which limits and quotas are held against (semantics R1.18 b)."""
+        total: Share = (0, 0, 0)
+        for task in tasks:
+            share = self.ledger.share_on(self.cluster.tasks[task].shape, self.max_gpu_memory)
+            total = add_shares(total, share)
+        return total
+
+    def pod_group_key(self, pod_group: int, active: Counts | None = None) -> tuple[int, ...]:
+        """Sort key of a pod group within its queue, unique; `active` overrides the ledger's counts."""
+        counts = self.ledger.active_allocated if active is None else active
+        keys = [key(pod_group, counts) for key in self.chains.pod_group_key]
+        return (*keys, self.cluster.pod_groups[pod_group].rank)
+
+    def queue_status(self) -> tuple[QueueStatus, ...]:
+        """Shares and use of every queue, from the plugin that keeps them."""
+        for plugin in self.plugins.values():
+            report = getattr(plugin, "queue_status", None)
+            if report is not None:
+                return tuple(report())
+        return ()

@@ -1,0 +1,87 @@
+"""A statement: a savepoint over moves. What is not committed is undone."""
+
+from types import TracebackType
+from typing import Self
+
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.move import Move
+from tenure.solver.model.workload import Placement, TaskStatus
+
+
+class Statement:
+    """Moves that become one decision, or none.
+
+    Used as a context manager: leaving the block without `commit()` undoes everything. A checkpoint is the
+    length of the list of moves; `rollback` undoes what came after it, newest first (semantics R2.10, R2.11).
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.moves: list[Move] = []
+        self.evicted: dict[int, Placement] = {}
+        """Tasks this statement evicted, with the placement they had: only these may be put back."""
+        self.committed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self.committed:
+            self.rollback(0)
+
+    def checkpoint(self) -> int:
+        """A mark to roll back to."""
+        return len(self.moves)
+
+    def rollback(self, mark: int) -> None:
+        """Undo every move after the mark."""
+        while len(self.moves) > mark:
+            move = self.moves.pop()
+            self._ledger.apply(move.reversed)
+            if move.after.status is TaskStatus.RELEASING:
+                del self.evicted[move.task]
+
+    def commit(self) -> None:
+        """Keep the moves."""
+        self.committed = True
+
+    def evict(self, task: int) -> None:
+        """The task is to leave its node; its room is released (semantics R2.13)."""
+        before = self._ledger.placements[task]
+        self.evicted[task] = before
+        self._apply(task, before, before._replace(status=TaskStatus.RELEASING))
+
+    def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = ()) -> None:
+        """The task is to be bound to the node now."""
+        before = self._ledger.placements[task]
+        self._apply(task, before, Placement(TaskStatus.BINDING, node, gpu_groups))
+
+    def pipeline(self, task: int, node: int, gpu_groups: tuple[str, ...] = ()) -> None:
+        """The task shall have room on the node when it is free.
+
+        Put back exactly where it was evicted from, the task was never evicted (semantics R2.14).
+        """
+        before = self._ledger.placements[task]
+        origin = self.evicted.get(task)
+        if origin is not None and origin.node == node and origin.gpu_groups == gpu_groups:
+            self._apply(task, before, origin)
+        else:
+            self._apply(task, before, Placement(TaskStatus.PIPELINED, node, gpu_groups))
+
+    def pipeline_instead(self, pod_group: int, mark: int) -> None:
+        """Turn every binding of the pod group since the mark into a promise (semantics R2.17)."""
+        for move in self.moves[mark:]:
+            placement = self._ledger.placements[move.task]
+            if (
+                self._ledger.tasks[move.task].pod_group == pod_group
+                and move.after.status is TaskStatus.BINDING
+                and placement is move.after
+            ):
+                self._apply(move.task, placement, placement._replace(status=TaskStatus.PIPELINED))
+
+    def _apply(self, task: int, before: Placement, after: Placement) -> None:
+        move = Move(task, before, after)
+        self._ledger.apply(move)
+        self.moves.append(move)

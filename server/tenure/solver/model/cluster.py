@@ -1,0 +1,42 @@
+"""The frozen cluster: the whole input of a cycle, interned to dense indices."""
+
+from dataclasses import dataclass
+
+from tenure.solver.model.node import Node
+from tenure.solver.model.queue import Queue
+from tenure.solver.model.resources import FIXED_SLOTS
+from tenure.solver.model.workload import PodGroup, Task, TaskShape
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Node labels from the widest to the narrowest level (semantics R9.20)."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """State of a cluster at one moment. Entities refer to each other by index into these tuples."""
+
+    now: int
+    """Nanoseconds since the epoch."""
+    nodes: tuple[Node, ...]
+    queues: tuple[Queue, ...]
+    pod_groups: tuple[PodGroup, ...]
+    tasks: tuple[Task, ...]
+    shapes: tuple[TaskShape, ...]
+    topologies: tuple[Topology, ...] = ()
+    resource_names: tuple[str, ...] = FIXED_SLOTS
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def min_gpu_memory_mib(self) -> int:
+        """Smallest known GPU memory above 100 MiB, else 100 (semantics R1.18 a)."""
+        return min((n.gpu_memory_mib for n in self.nodes if n.gpu_memory_mib > 100), default=100)
+
+    @property
+    def max_gpu_memory_mib(self) -> int:
+        """Largest known GPU memory above 100 MiB, else 100 (semantics R1.18 b)."""
+        return max((n.gpu_memory_mib for n in self.nodes if n.gpu_memory_mib > 100), default=100)

@@ -1,0 +1,130 @@
+"""What comes out of a cycle."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.resources import Share
+
+
+class Bind(NamedTuple):
+    """Bind a pending task to free room."""
+
+    task: int
+    node: int
+    gpu_groups: tuple[str, ...]
+
+
+class Hold(NamedTuple):
+    """Keep room that is not free yet for a task."""
+
+    task: int
+    node: int
+    gpu_groups: tuple[str, ...]
+
+
+class Evict(NamedTuple):
+    """Evict a task from its node; `moves` when a Hold elsewhere goes with it."""
+
+    task: int
+    node: int
+    moves: bool
+
+
+class PatchKind(IntEnum):
+    """The stored fields of a pod group that a cycle may change."""
+
+    LAST_START_TIME = 2
+    LAST_EVICTION_TIME = 3
+    STALE_SINCE = 4
+    CLEAR_STALE_SINCE = 5
+
+
+class Patch(NamedTuple):
+    """Write the cycle's time (or, to clear, nothing) into a field of a pod group."""
+
+    pod_group: int
+    kind: PatchKind
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionGroup:
+    """Steps that are taken together: one pod group gets room."""
+
+    action: str
+    beneficiary: int
+    reason: ReasonCode
+    evictions: tuple[Evict, ...]
+    holds: tuple[Hold, ...]
+    bindings: tuple[Bind, ...]
+    patches: tuple[Patch, ...]
+
+
+class OutcomeKind(IntEnum):
+    """What happened to a pod group that had tasks to schedule; numbers are those of the wire contract."""
+
+    BOUND = 1
+    WAITING_FOR_RELEASE = 2
+    WAITING_FOR_VICTIMS = 3
+    WAITING_FOR_QUOTA = 4
+    DELAYED = 5
+    INFEASIBLE = 6
+    BUDGET_EXHAUSTED = 7
+    REJECTED_INPUT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdict on one pod group that had tasks to schedule."""
+
+    pod_group: int
+    kind: OutcomeKind
+    reason: Rejection
+    bound: int
+    held: int
+    pending: int
+
+
+class Protection(NamedTuple):
+    """How long a pod group is protected from an action. `until` None: for as long as it runs."""
+
+    pod_group: int
+    guard: str
+    action: str
+    until: int | None
+    source: str
+    against: str = ""
+
+
+class QueueStatus(NamedTuple):
+    """Shares and use of a queue over the cycle."""
+
+    queue: int
+    fair_share: Share
+    allocated_before: Share
+    allocated_after: Share
+
+
+@dataclass(slots=True)
+class Counters:
+    """Work done by the search; exact and reproducible."""
+
+    emitted: int = 0
+    simulated: int = 0
+    duplicate: int = 0
+    victims_popped: int = 0
+    placements: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to one cycle."""
+
+    groups: tuple[DecisionGroup, ...]
+    outcomes: tuple[Outcome, ...]
+    protections: tuple[Protection, ...]
+    queues: tuple[QueueStatus, ...]
+    next_wake: int | None
+    warnings: tuple[str, ...]
+    counters: Counters

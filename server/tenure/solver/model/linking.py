@@ -1,0 +1,279 @@
+"""Linking: from flat lists that refer to each other by name to the trees, indices and ranks of the model.
+
+Whatever a cluster is built from, a message or a test, is linked here, so that all agree on every order:
+queues have the index of their name in sorted order, pod groups and tasks that of their uid.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from tenure.solver.model.queue import Queue
+from tenure.solver.model.resources import UNLIMITED, Share
+from tenure.solver.model.workload import (
+    Placement,
+    PodGroup,
+    PodSet,
+    Preemptibility,
+    SubGroupSet,
+    Task,
+    TaskShape,
+    TopologyConstraint,
+)
+
+DEFAULT_SUB_GROUP: Final = "default"
+"""Name of the only part of a pod group that declares none (semantics R1.51)."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSpec:
+    """A queue that names its parent; an empty parent is the top. Fields as in Queue."""
+
+    name: str
+    parent: str = ""
+    creation: int = 0
+    priority: int = 100
+    quota: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
+    limit: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
+    weight: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    preempt_min_runtime: int | None = None
+    reclaim_min_runtime: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroupSpec:
+    """A part of a pod group that names the part around it; an empty parent is the pod group itself."""
+
+    name: str
+    parent: str = ""
+    min_member: int | None = None
+    """Leaves only; None counts as 0 (semantics R1.50)."""
+    min_sub_groups: int | None = None
+    topology: TopologyConstraint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupSpec:
+    """A pod group that names its queue. Fields as in PodGroup, times in nanoseconds."""
+
+    uid: str
+    queue: str
+    name: str = ""
+    namespace: str = ""
+    priority: int = 0
+    preemptibility: Preemptibility = Preemptibility.UNSPECIFIED
+    min_member: int | None = None
+    """Without sub groups only; None counts as 1 (semantics R1.50)."""
+    min_sub_groups: int | None = None
+    sub_groups: tuple[SubGroupSpec, ...] = ()
+    topology: TopologyConstraint | None = None
+    creation: int = 0
+    last_start: int | None = None
+    last_eviction: int | None = None
+    stale_since: int | None = None
+    staleness_grace: int | None = None
+    preemption_delay: int = 0
+
+
+class TaskSpec(NamedTuple):
+    """A task that names its pod group by uid and its sub group by name. Fields as in Task."""
+
+    uid: str
+    pod_group: str
+    shape: TaskShape
+    placement: Placement
+    name: str = ""
+    sub_group: str = DEFAULT_SUB_GROUP
+    creation: int = 0
+    priority: int | None = None
+    leader: bool = False
+    nominated_node: int = -1
+
+
+class Workloads(NamedTuple):
+    """Linked pod groups and tasks, and what was doubtful about them."""
+
+    pod_groups: tuple[PodGroup, ...]
+    tasks: tuple[Task, ...]
+    warnings: tuple[str, ...]
+
+
+def ranks(keys: Sequence[Any]) -> list[int]:
+    """The position of each key in sorted order. Keys are comparable and unique."""
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    places = [0] * len(keys)
+    for place, position in enumerate(order):
+        places[position] = place
+    return places
+
+
+def link_queues(specs: Iterable[QueueSpec]) -> tuple[Queue, ...]:
+    """The queue tree, by name. Names must be unique, parents known, and no queue its own ancestor."""
+    ordered = sorted(specs, key=lambda spec: spec.name)
+    index = {spec.name: i for i, spec in enumerate(ordered)}
+    parents = [index[spec.parent] if spec.parent else None for spec in ordered]
+    children: list[list[int]] = [[] for _ in ordered]
+    for i, parent in enumerate(parents):
+        if parent is not None:
+            children[parent].append(i)
+    rank = ranks([(spec.creation, spec.name) for spec in ordered])
+    return tuple(
+        Queue(
+            index=i,
+            name=spec.name,
+            parent=parents[i],
+            children=tuple(children[i]),
+            path=_path(i, parents),
+            rank=rank[i],
+            creation=spec.creation,
+            priority=spec.priority,
+            quota=spec.quota,
+            limit=spec.limit,
+            weight=spec.weight,
+            preempt_min_runtime=spec.preempt_min_runtime,
+            reclaim_min_runtime=spec.reclaim_min_runtime,
+        )
+        for i, spec in enumerate(ordered)
+    )
+
+
+def link_workloads(
+    groups: Iterable[PodGroupSpec], tasks: Iterable[TaskSpec], queues: Sequence[Queue]
+) -> Workloads:
+    """Pod groups and tasks, by uid. Uids must be unique, and sub group trees sound.
+
+    A task of an unknown sub group belongs to no pod set and is left out of its pod group; that is warned
+    about (semantics R1.53). A pod group whose queue is missing or not a leaf has no queue (semantics R3.3).
+    """
+    ordered = sorted(groups, key=lambda group: group.uid)
+    parts = [_parts(group) for group in ordered]
+    numbers = _number_pod_sets(parts)
+    linked, members, warnings = _link_tasks(tasks, [group.uid for group in ordered], numbers)
+    leaves = {queue.name: queue.index for queue in queues if queue.is_leaf}
+    rank = ranks([(spec.creation, spec.uid) for spec in ordered])
+    pod_groups = []
+    for i, spec in enumerate(ordered):
+        leaf_of = numbers[i]
+        pod_sets = {
+            part.name: _link_pod_set(part, leaf_of[part.name.lower()], members)
+            for part in parts[i]
+            if part.name.lower() in leaf_of
+        }
+        root = _link_tree(spec, parts[i], pod_sets)
+        pod_groups.append(_link_pod_group(i, spec, leaves.get(spec.queue), rank[i], root, pod_sets.values()))
+    return Workloads(tuple(pod_groups), linked, warnings)
+
+
+def _path(queue: int, parents: Sequence[int | None]) -> tuple[int, ...]:
+    upwards = [queue]
+    while (parent := parents[upwards[-1]]) is not None:
+        upwards.append(parent)
+    return tuple(reversed(upwards))
+
+
+def _parts(group: PodGroupSpec) -> tuple[SubGroupSpec, ...]:
+    """The declared sub groups by name, or the one that stands for none."""
+    if group.sub_groups:
+        return tuple(sorted(group.sub_groups, key=lambda part: part.name))
+    return _only_part(1 if group.min_member is None else group.min_member)
+
+
+@lru_cache
+def _only_part(min_member: int) -> tuple[SubGroupSpec, ...]:
+    return (SubGroupSpec(DEFAULT_SUB_GROUP, min_member=min_member),)
+
+
+def _number_pod_sets(parts_of_groups: Sequence[Sequence[SubGroupSpec]]) -> list[dict[str, int]]:
+    """For each pod group the pod set index by lower-case name, dense over all pod groups."""
+    numbered, count = [], 0
+    for parts in parts_of_groups:
+        inner = {part.parent.lower() for part in parts}
+        leaves = [name for part in parts if (name := part.name.lower()) not in inner]
+        numbered.append({name: count + i for i, name in enumerate(leaves)})
+        count += len(leaves)
+    return numbered
+
+
+def _link_tasks(
+    specs: Iterable[TaskSpec], pod_groups: Sequence[str], numbers: Sequence[Mapping[str, int]]
+) -> tuple[tuple[Task, ...], list[list[int]], tuple[str, ...]]:
+    """Tasks, the tasks of each pod set, and warnings about those of unknown sub groups."""
+    group_index = {uid: i for i, uid in enumerate(pod_groups)}
+    members: list[list[int]] = [[] for names in numbers for _ in names]
+    strays: Counter[tuple[str, str]] = Counter()
+    tasks = []
+    for i, spec in enumerate(sorted(specs, key=lambda spec: spec.uid)):
+        uid, pod_group, shape, placement, name, sub_group, creation, priority, leader, nominated = spec
+        group = group_index[pod_group]
+        pod_set = numbers[group].get(sub_group.lower())
+        tasks.append(
+            Task(i, uid, name, group, pod_set, shape, placement, creation, priority, leader, nominated)
+        )
+        if pod_set is None:
+            strays[pod_group, sub_group] += 1
+        else:
+            members[pod_set].append(i)
+    return tuple(tasks), members, tuple(_stray_warning(*key, count) for key, count in sorted(strays.items()))
+
+
+def _stray_warning(pod_group: str, sub_group: str, count: int) -> str:
+    return (
+        f"pod group {pod_group}: pods that are never scheduled because they name {sub_group!r}, "
+        f"which is not a leaf sub group of it: {count}"
+    )
+
+
+def _link_pod_set(part: SubGroupSpec, index: int, members: Sequence[Sequence[int]]) -> PodSet:
+    return PodSet(index, part.name, part.min_member or 0, tuple(members[index]), part.topology)
+
+
+def _link_tree(
+    spec: PodGroupSpec, parts: Sequence[SubGroupSpec], pod_sets: Mapping[str, PodSet]
+) -> SubGroupSet:
+    if not spec.sub_groups:
+        return SubGroupSet("", tuple(pod_sets.values()), spec.min_sub_groups, spec.topology)
+    inside: dict[str, list[SubGroupSpec]] = {}
+    for part in parts:
+        inside.setdefault(part.parent.lower(), []).append(part)
+
+    def link(part: SubGroupSpec) -> PodSet | SubGroupSet:
+        return pod_sets[part.name] if part.name in pod_sets else link_set(part)
+
+    def link_set(part: SubGroupSpec) -> SubGroupSet:
+        members = tuple(link(inner) for inner in inside[part.name.lower()])
+        return SubGroupSet(part.name, members, part.min_sub_groups, part.topology)
+
+    return link_set(SubGroupSpec("", min_sub_groups=spec.min_sub_groups, topology=spec.topology))
+
+
+def _link_pod_group(
+    index: int,
+    spec: PodGroupSpec,
+    queue: int | None,
+    rank: int,
+    root: SubGroupSet,
+    pod_sets: Collection[PodSet],
+) -> PodGroup:
+    return PodGroup(
+        index=index,
+        uid=spec.uid,
+        name=spec.name,
+        namespace=spec.namespace,
+        queue=queue,
+        queue_name=spec.queue,
+        priority=spec.priority,
+        preemptibility=spec.preemptibility,
+        root=root,
+        pod_sets=tuple(pod_sets),
+        tasks=tuple(sorted(task for pod_set in pod_sets for task in pod_set.tasks)),
+        rank=rank,
+        creation=spec.creation,
+        last_start=spec.last_start,
+        last_eviction=spec.last_eviction,
+        stale_since=spec.stale_since,
+        staleness_grace=spec.staleness_grace,
+        preemption_delay=spec.preemption_delay,
+        has_topology=spec.topology is not None or any(p.topology is not None for p in spec.sub_groups),
+    )

@@ -1,0 +1,32 @@
+"""Queues: a tree of shares of the cluster."""
+
+from dataclasses import dataclass
+
+from tenure.solver.model.resources import UNLIMITED, Share
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue. `index` is dense; `rank` orders queues by creation time, then name (semantics R2.6)."""
+
+    index: int
+    name: str
+    parent: int | None
+    children: tuple[int, ...]
+    path: tuple[int, ...]
+    """Queue indices from the top-level queue down to this one."""
+    rank: int
+    creation: int
+    """Nanoseconds since the epoch."""
+    priority: int = 100
+    quota: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
+    limit: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
+    weight: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    preempt_min_runtime: int | None = None
+    """Nanoseconds; None inherits, 0 is an explicit "no protection" (semantics R7.4)."""
+    reclaim_min_runtime: int | None = None
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether pod groups may be submitted to it (semantics R1.73)."""
+        return not self.children

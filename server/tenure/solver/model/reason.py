@@ -1,0 +1,42 @@
+"""Typed reasons, and the rejection every "no" is made of."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class ReasonCode(IntEnum):
+    """Why something was decided or not decided; numbers are those of the wire contract."""
+
+    ALLOCATED = 1
+    PIPELINED = 2
+    RECLAIMED = 3
+    PREEMPTED = 4
+    CONSOLIDATED = 5
+    STALE_GANG = 6
+    VICTIMS_EVICTED = 7
+    STATE_CHANGED = 8
+    NOT_READY = 20
+    INVALID_QUEUE = 21
+    OVER_LIMIT = 22
+    NON_PREEMPTIBLE_OVER_QUOTA = 23
+    OVER_FAIR_SHARE = 24
+    NO_NODE_MATCHES = 25
+    NO_ROOM = 26
+    NO_SOLUTION = 27
+    BUDGET_EXHAUSTED = 28
+    PREEMPTION_DELAY = 29
+    SIMILAR_FAILED = 30
+    MIN_RUNTIME = 31
+    NON_PREEMPTIBLE = 32
+    PRIORITY = 33
+    WITHIN_SHARE = 34
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A "no" as a value. `until` (nanoseconds) says when time alone may turn it into a "yes"."""
+
+    code: ReasonCode
+    detail: str
+    until: int | None = None
+    source: str = ""

@@ -1,0 +1,179 @@
+"""Workloads: pod groups, their sub groups and their tasks."""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from tenure.solver.model.constraints import Constraints
+from tenure.solver.model.resources import GpuRequest, Share, Vector
+
+NOWHERE: Final = -1
+"""Node index of a task that is on no node."""
+
+NO_GPU: Final = GpuRequest()
+NO_CONSTRAINTS: Final = Constraints()
+
+
+class TaskStatus(IntEnum):
+    """Status of a task (semantics R1.40)."""
+
+    PENDING = 1
+    GATED = 2
+    PIPELINED = 3
+    BINDING = 4
+    BOUND = 5
+    RUNNING = 6
+    RELEASING = 7
+    STUCK_IN_RELEASING = 8
+    SUCCEEDED = 9
+    FAILED = 10
+    UNKNOWN = 11
+
+    @property
+    def is_allocated(self) -> bool:
+        """Holds room for good: binding, bound or running."""
+        return TaskStatus.BINDING <= self <= TaskStatus.RUNNING
+
+    @property
+    def is_active_allocated(self) -> bool:
+        """Allocated, or promised room."""
+        return TaskStatus.PIPELINED <= self <= TaskStatus.RUNNING
+
+    @property
+    def is_active_used(self) -> bool:
+        """Occupies a node in any way, terminating included."""
+        return TaskStatus.PIPELINED <= self <= TaskStatus.STUCK_IN_RELEASING
+
+    @property
+    def is_alive(self) -> bool:
+        """Active allocated, pending or gated."""
+        return TaskStatus.PENDING <= self <= TaskStatus.RUNNING
+
+
+class Placement(NamedTuple):
+    """Where a task is and in which state. `gpu_groups` names the shared devices it uses."""
+
+    status: TaskStatus
+    node: int = NOWHERE
+    gpu_groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskShape:
+    """What tasks ask for. Tasks of one shape are interchangeable for placement."""
+
+    index: int
+    id: str
+    request: Vector
+    """Charged to the node; GPUs only when whole devices are asked for."""
+    gpu: GpuRequest = NO_GPU
+    mig_gpu_milli: int = 0
+    """GPU amount of the MIG slices in the request."""
+    constraints: Constraints = NO_CONSTRAINTS
+
+    @property
+    def is_cpu_only(self) -> bool:
+        """Asks for no GPU in any form (semantics R1.10)."""
+        return self.gpu.devices == 0 and self.mig_gpu_milli == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One pod. `index` is dense; `rank` orders tasks by uid as text."""
+
+    index: int
+    uid: str
+    name: str
+    pod_group: int
+    pod_set: int | None
+    """Dense index over all pod sets; None when its sub group does not exist (semantics R1.53)."""
+    shape: TaskShape
+    placement: Placement
+    creation: int = 0
+    priority: int | None = None
+    leader: bool = False
+    nominated_node: int = NOWHERE
+
+
+class TopologyConstraint(NamedTuple):
+    """Keep pods within one domain of a topology (semantics R9.21)."""
+
+    topology: str
+    required_level: str = ""
+    preferred_level: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """A leaf of the sub group tree: tasks with a minimum (semantics R1.51)."""
+
+    index: int
+    name: str
+    min_available: int
+    tasks: tuple[int, ...]
+    topology: TopologyConstraint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroupSet:
+    """An inner node of the sub group tree. `min_sub_groups` None: every member is required."""
+
+    name: str
+    members: tuple["PodSet | SubGroupSet", ...]
+    min_sub_groups: int | None = None
+    topology: TopologyConstraint | None = None
+
+    @property
+    def required(self) -> int:
+        """Members that must be satisfied."""
+        return len(self.members) if self.min_sub_groups is None else self.min_sub_groups
+
+
+class Preemptibility(IntEnum):
+    """Whether a pod group may be interrupted. UNSPECIFIED falls back to the legacy priority rule."""
+
+    UNSPECIFIED = 0
+    PREEMPTIBLE = 1
+    NON_PREEMPTIBLE = 2
+
+
+LEGACY_NON_PREEMPTIBLE_PRIORITY: Final = 100
+"""From this priority on a pod group that says nothing is non-preemptible (semantics R1.80)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """A workload. `index` is dense; `rank` orders pod groups by creation time, then uid."""
+
+    index: int
+    uid: str
+    name: str
+    namespace: str
+    queue: int | None
+    """None when the queue does not exist or is not a leaf (semantics R3.3)."""
+    queue_name: str
+    priority: int
+    preemptibility: Preemptibility
+    root: SubGroupSet
+    pod_sets: tuple[PodSet, ...]
+    tasks: tuple[int, ...]
+    rank: int
+    creation: int
+    last_start: int | None = None
+    last_eviction: int | None = None
+    stale_since: int | None = None
+    staleness_grace: int | None = None
+    preemption_delay: int = 0
+    has_topology: bool = field(default=False)
+
+    @property
+    def is_preemptible(self) -> bool:
+        """Explicit value first, then the legacy rule (semantics R1.80)."""
+        if self.preemptibility is Preemptibility.UNSPECIFIED:
+            return self.priority < LEGACY_NON_PREEMPTIBLE_PRIORITY
+        return self.preemptibility is Preemptibility.PREEMPTIBLE
+
+
+def add_shares(a: Share, b: Share) -> Share:
+    """Component-wise sum."""
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])

@@ -1,0 +1,76 @@
+"""What became of every pod group that had tasks to schedule, and who is protected until when."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.decision import Outcome, OutcomeKind, Protection
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.workload import PodGroup, TaskStatus
+
+KINDS: Final = {
+    ReasonCode.NOT_READY: OutcomeKind.REJECTED_INPUT,
+    ReasonCode.INVALID_QUEUE: OutcomeKind.REJECTED_INPUT,
+    ReasonCode.OVER_LIMIT: OutcomeKind.WAITING_FOR_QUOTA,
+    ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA: OutcomeKind.WAITING_FOR_QUOTA,
+    ReasonCode.OVER_FAIR_SHARE: OutcomeKind.WAITING_FOR_QUOTA,
+    ReasonCode.BUDGET_EXHAUSTED: OutcomeKind.BUDGET_EXHAUSTED,
+    ReasonCode.PREEMPTION_DELAY: OutcomeKind.DELAYED,
+    ReasonCode.MIN_RUNTIME: OutcomeKind.DELAYED,
+}
+"""Kinds of outcome by the reason a pod group got nothing; INFEASIBLE for all others."""
+
+
+def outcomes(session: Session, waiting: Iterable[int]) -> tuple[Outcome, ...]:
+    """One outcome per pod group, by uid."""
+    groups = sorted((session.cluster.pod_groups[i] for i in waiting), key=lambda group: group.uid)
+    victims = {c.beneficiary for c in session.journal if c.action not in ("allocate", "stalegangeviction")}
+    return tuple(_outcome(session, group, group.index in victims) for group in groups)
+
+
+def _outcome(session: Session, group: PodGroup, has_victims: bool) -> Outcome:
+    bound, held, pending = _count(session, group)
+    if held:
+        kind = OutcomeKind.WAITING_FOR_VICTIMS if has_victims else OutcomeKind.WAITING_FOR_RELEASE
+        code = ReasonCode.VICTIMS_EVICTED if has_victims else ReasonCode.PIPELINED
+        return Outcome(group.index, kind, Rejection(code, ""), bound, held, pending)
+    if bound:
+        reason = Rejection(ReasonCode.ALLOCATED, "")
+        return Outcome(group.index, OutcomeKind.BOUND, reason, bound, held, pending)
+    reason = _rejection(session, group)
+    kind = KINDS.get(reason.code, OutcomeKind.INFEASIBLE)
+    return Outcome(group.index, kind, reason, bound, held, pending)
+
+
+def _rejection(session: Session, group: PodGroup) -> Rejection:
+    if group.queue is None:
+        detail = f"queue {group.queue_name} does not exist or has child queues"
+        return Rejection(ReasonCode.INVALID_QUEUE, detail)
+    no_room = Rejection(ReasonCode.NO_ROOM, "no node has enough free room")
+    return session.rejections.get(group.index, no_room)
+
+
+def _count(session: Session, group: PodGroup) -> tuple[int, int, int]:
+    """Tasks bound and held in this cycle, and still pending."""
+    bound = held = pending = 0
+    for task in group.tasks:
+        before = session.cluster.tasks[task].placement.status
+        after = session.ledger.placements[task].status
+        bound += after is TaskStatus.BINDING and before is TaskStatus.PENDING
+        held += after is TaskStatus.PIPELINED and before is TaskStatus.PENDING
+        pending += after is TaskStatus.PENDING
+    return bound, held, pending
+
+
+def protections(session: Session) -> tuple[Protection, ...]:
+    """What the guards say about every running pod group, by uid."""
+    ledger = session.ledger
+    running = [group for group in session.cluster.pod_groups if ledger.allocated[group.index]]
+    running.sort(key=lambda group: group.uid)
+    return tuple(p for group in running for guard in session.chains.protections for p in guard(group.index))
+
+
+def next_wake(guarded: Sequence[Protection], verdicts: Sequence[Outcome]) -> int | None:
+    """The earliest time at which a guard or delay ends."""
+    ends = [p.until for p in guarded] + [outcome.reason.until for outcome in verdicts]
+    return min((end for end in ends if end is not None), default=None)

@@ -1,0 +1,19 @@
+"""Higher priority first within a queue (semantics R3.9)."""
+
+from collections.abc import Mapping
+
+from tenure.solver.framework.move import Counts
+from tenure.solver.framework.session import Session
+
+
+class Priority:
+    """Orders pod groups by priority."""
+
+    ARGUMENTS: Mapping[str, type] = {}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._groups = session.cluster.pod_groups
+
+    def pod_group_key(self, pod_group: int, active: Counts) -> int:
+        """Smaller for higher priority."""
+        return -self._groups[pod_group].priority

@@ -1,0 +1,177 @@
+"""The proportion plugin: ties usage and shares to the extension points."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tenure.solver.framework.scenario import Scenario
+from tenure.solver.framework.session import Session
+from tenure.solver.model.decision import QueueStatus
+from tenure.solver.model.queue import Queue
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.resources import GPU, Share
+from tenure.solver.model.workload import PodGroup, Task, add_shares
+from tenure.solver.plugins.proportion import capacity, reclaimable, shares
+from tenure.solver.plugins.proportion.queueorder import queue_key
+from tenure.solver.plugins.proportion.usage import Usage
+from tenure.solver.plugins.proportion.verdict import Verdict
+
+
+class Proportion:
+    """Fair share by queue: order, gates, victims and the fairness of what a reclaim leaves behind."""
+
+    ARGUMENTS = {"kValue": float, "relcaimerSaturationMultiplier": float}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._session = session
+        self._queues = session.cluster.queues
+        self._groups = session.cluster.pod_groups
+        self._usage = Usage(session.cluster, session.ledger)
+        self._total = shares.cluster_total(session.cluster)
+        k = float(arguments.get("kValue", "1"))
+        self._multiplier = max(1.0, float(arguments.get("relcaimerSaturationMultiplier", "1")))
+        self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
+        self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
+        self._initial = list(self._usage.allocated)
+        self._keys: dict[int, tuple[tuple[int, Share, Share], tuple[Any, ...]]] = {}
+        self._victim_queues: dict[int, Rejection | None] = {}
+        self._demand: Share = (0, 0, 0)
+        self.on_move = self._usage.on_move
+
+    def queue_key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
+        """See `queueorder.queue_key`; remembered until the queue's use or its next pod group changes."""
+        stamp = (self._usage.versions[queue], request, popped)
+        known = self._keys.get(queue)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        key = queue_key(
+            self._queues[queue],
+            self._usage.allocated[queue],
+            self._fair[queue],
+            self._allocatable[queue],
+            self._total,
+            request,
+            popped,
+        )
+        self._keys[queue] = (stamp, key)
+        return key
+
+    def has_capacity(self, pod_group: int, demand: Share) -> Rejection | None:
+        """Limits for everybody, then quotas for what is not preemptible (semantics R4.62)."""
+        group = self._groups[pod_group]
+        path = self._path(group)
+        rejection = capacity.over_limit(path, self._usage.allocated, demand)
+        if rejection is None and not group.is_preemptible:
+            rejection = capacity.over_quota(path, self._usage.non_preemptible, demand)
+        return rejection
+
+    def admits(self, action: str, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
+        """To reclaim: within the leaf's fair share. To preempt: within quota (semantics R4.40, R6.21)."""
+        group = self._groups[pod_group]
+        demand = self._session.demand(tasks)
+        if action == "reclaim":
+            return self._may_reclaim(group, demand)
+        if action == "preempt" and not group.is_preemptible:
+            return capacity.over_quota(self._path(group), self._usage.non_preemptible, demand)
+        return None
+
+    def on_solve(self, pod_group: int, tasks: Sequence[int]) -> None:
+        """Filters and validators refer to what the queues use now."""
+        self._usage.start_search()
+        self._demand = self._session.demand(tasks)
+        self._victim_queues.clear()
+
+    def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
+        """To reclaim from: only queues that can yield; asked once per pair of queues and search."""
+        if action != "reclaim":
+            return None
+        mine, theirs = self._groups[preemptor].queue, self._groups[victim].queue
+        assert mine is not None
+        assert theirs is not None
+        if theirs not in self._victim_queues:
+            self._victim_queues[theirs] = self._may_yield(self._queues[mine], self._queues[theirs])
+        return self._victim_queues[theirs]
+
+    def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
+        """A reclaim must be fair at every level (semantics R4.50-R4.58)."""
+        if action != "reclaim":
+            return None
+        group = self._groups[scenario.preemptor]
+        assert group.queue is not None
+        verdict = Verdict(
+            self._queues,
+            self._usage,
+            self._fair,
+            self._allocatable,
+            self._queues[group.queue],
+            self._session.demand(scenario.pending),
+            self._multiplier,
+        )
+        return verdict.judge(group.is_preemptible, self._chunks(scenario))
+
+    def queue_status(self) -> Iterator[QueueStatus]:
+        """Shares and use, for the answer."""
+        for queue in self._queues:
+            i = queue.index
+            yield QueueStatus(i, self._fair[i], self._initial[i], self._usage.allocated[i])
+
+    def _may_reclaim(self, group: PodGroup, demand: Share) -> Rejection | None:
+        assert group.queue is not None
+        queue = group.queue
+        non_preemptible = None if group.is_preemptible else self._usage.non_preemptible[queue]
+        if reclaimable.can_reclaim(
+            self._queues[queue], self._usage.allocated[queue], self._fair[queue], non_preemptible, demand
+        ):
+            return None
+        detail = f"queue {self._queues[queue].name} would exceed its fair share, so it may not reclaim"
+        return Rejection(ReasonCode.OVER_FAIR_SHARE, detail)
+
+    def _may_yield(self, mine: Queue, theirs: Queue) -> Rejection | None:
+        my_level, their_level = reclaimable.leveled(mine, theirs)
+        after = add_shares(self._usage.at_search_start(my_level), self._demand)
+        victim = self._queues[their_level]
+        if reclaimable.may_yield(
+            self._demand,
+            shares.within(after, self._queues[my_level].quota),
+            victim.quota,
+            self._usage.at_search_start(their_level),
+            self._allocatable[their_level],
+        ):
+            return None
+        return Rejection(ReasonCode.WITHIN_SHARE, f"queue {victim.name} is within its share")
+
+    def _chunks(self, scenario: Scenario) -> Iterator[tuple[int, Share]]:
+        """Leaf queue and amount of every piece that is taken, queues by name (semantics R4.51, R4.58)."""
+        by_queue: dict[int, list[Share]] = {}
+        for pod_group, tasks in scenario.victims().items():
+            group = self._groups[pod_group]
+            assert group.queue is not None
+            minimums = {s.index: s.min_available for s in group.pod_sets}
+            gone = [self._session.cluster.tasks[t] for t in tasks if self._is_taken(t)]
+            pieces = reclaimable.chunks(((self._pod_set(t), self._share(t)) for t in gone), minimums)
+            by_queue.setdefault(group.queue, []).extend(pieces)
+        for queue in sorted(by_queue, key=lambda q: self._queues[q].name):
+            for piece in by_queue[queue]:
+                yield queue, piece
+
+    def _is_taken(self, task: int) -> bool:
+        """With consolidating reclaim, a victim that was placed again does not count (semantics R4.51)."""
+        status = self._session.ledger.placements[task].status
+        return not (self._session.options.consolidating_reclaim and status.is_active_allocated)
+
+    def _pod_set(self, task: Task) -> int:
+        assert task.pod_set is not None
+        return task.pod_set
+
+    def _share(self, task: Task) -> Share:
+        return self._session.ledger.share(task, self._session.ledger.placements[task.index].node)
+
+    def _path(self, group: PodGroup) -> list[Queue]:
+        assert group.queue is not None
+        return [self._queues[queue] for queue in reversed(self._queues[group.queue].path)]
+
+    def _allocatable_of(self, queue: Queue) -> Share:
+        i = queue.index
+        cpu, memory, gpu = (
+            shares.allocatable_share(queue.quota[r], queue.limit[r], self._fair[i][r]) for r in range(GPU + 1)
+        )
+        return (cpu, memory, gpu)

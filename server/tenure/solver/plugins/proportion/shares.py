@@ -1,0 +1,88 @@
+"""Fair shares of the whole queue tree, and what follows from them (semantics R4.1-R4.27)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.queue import Queue
+from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, WHOLE_GPU, Share, mig_gpu_milli
+from tenure.solver.plugins.proportion.fairshare import Claim, divide
+
+UNITS: Final = (1, 1, WHOLE_GPU)
+"""Native units of CPU, memory and GPU: fair shares are divided in whole ones (semantics R4.15)."""
+
+
+def cluster_total(cluster: Cluster) -> Share:
+    """What the ready nodes offer (semantics R4.1)."""
+    total = [0, 0, 0]
+    mig = [(slot, mig_gpu_milli(name)) for slot, name in enumerate(cluster.resource_names)]
+    for node in cluster.nodes:
+        if not node.unready:
+            total[CPU] += node.allocatable[CPU]
+            total[MEMORY] += node.allocatable[MEMORY]
+            total[GPU] += node.allocatable[GPU]
+            total[GPU] += sum(node.allocatable[slot] * milli for slot, milli in mig if milli)
+    return (total[CPU], total[MEMORY], total[GPU])
+
+
+def fair_shares(queues: Sequence[Queue], total: Share, request: Sequence[Share], k: float) -> list[Share]:
+    """Fair share of every queue: siblings divide their parent's, the top level the total."""
+    shares: list[Share] = [(0, 0, 0)] * len(queues)
+
+    def descend(siblings: Sequence[Queue], amount: Share) -> None:
+        columns = [_divide_one(siblings, amount[r], request, r, k) for r in (CPU, MEMORY, GPU)]
+        for queue, cpu, memory, gpu in zip(siblings, *columns, strict=True):
+            shares[queue.index] = (cpu, memory, gpu)
+            if queue.children:
+                descend([queues[child] for child in queue.children], shares[queue.index])
+
+    descend([queue for queue in queues if queue.parent is None], total)
+    return shares
+
+
+def _divide_one(
+    siblings: Sequence[Queue], amount: int, request: Sequence[Share], resource: int, k: float
+) -> list[int]:
+    unit = UNITS[resource]
+
+    def native(value: int) -> float:
+        return float(value) if value == UNLIMITED else value / unit
+
+    claims = [
+        Claim(
+            rank=(queue.rank,),
+            priority=queue.priority,
+            quota=native(queue.quota[resource]),
+            limit=native(queue.limit[resource]),
+            weight=queue.weight[resource],
+            request=request[queue.index][resource] / unit,
+        )
+        for queue in siblings
+    ]
+    divide(amount / unit, claims, k)
+    return [round(claim.fair_share * unit) for claim in claims]
+
+
+def allocatable_share(quota: int, limit: int, fair_share: int) -> int:
+    """The most a queue may count on; -1 when nothing binds (semantics R4.25)."""
+    if quota == UNLIMITED:
+        return limit
+    share = max(quota, fair_share)
+    return share if limit == UNLIMITED else min(share, limit)
+
+
+def dominant_share(allocated: Sequence[int], allocatable: Sequence[int], total: Sequence[int]) -> float:
+    """The largest part of its allocatable share that a queue uses of any resource (semantics R4.26)."""
+    largest = 0.0
+    for resource in (CPU, MEMORY, GPU):
+        share, used = allocatable[resource], allocated[resource]
+        if share == UNLIMITED:
+            share = total[resource]
+        part = used / share if share else used / UNITS[resource] * 1000
+        largest = max(largest, part)
+    return largest
+
+
+def within(amount: Sequence[int], bound: Sequence[int]) -> bool:
+    """Whether an amount is at most a bound in every resource; -1 bounds nothing (semantics R1.12)."""
+    return all(b == UNLIMITED or a <= b for a, b in zip(amount, bound, strict=True))

@@ -1,0 +1,81 @@
+"""What every queue and its ancestors use, kept up to date with every move (semantics R4.2, R2.19)."""
+
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import Placement, Task, TaskStatus, add_shares
+
+ZERO: Share = (0, 0, 0)
+
+
+class Usage:
+    """Amounts by queue index. `before` holds what changed queues used when the current search began."""
+
+    def __init__(self, cluster: Cluster, ledger: Ledger) -> None:
+        queues = len(cluster.queues)
+        self.allocated: list[Share] = [ZERO] * queues
+        self.non_preemptible: list[Share] = [ZERO] * queues
+        self.request: list[Share] = [ZERO] * queues
+        self.versions = [0] * queues
+        self.before: dict[int, Share] = {}
+        self.non_preemptible_before: dict[int, Share] = {}
+        self._ledger = ledger
+        self._paths = [
+            () if group.queue is None else tuple(reversed(cluster.queues[group.queue].path))
+            for group in cluster.pod_groups
+        ]
+        self._is_preemptible = [group.is_preemptible for group in cluster.pod_groups]
+        for task in cluster.tasks:
+            self._count_initial(task)
+
+    def _count_initial(self, task: Task) -> None:
+        status, node = task.placement.status, task.placement.node
+        if ALLOCATED[status]:
+            share = self._ledger.share(task, node)
+            self._add(task.pod_group, share)
+        elif status is TaskStatus.PENDING and task.pod_set is not None:
+            share = self._ledger.unplaced_share(task.shape)
+        else:
+            return
+        for queue in self._paths[task.pod_group]:
+            self.request[queue] = add_shares(self.request[queue], share)
+
+    def on_move(self, task: int, before: Placement, after: Placement) -> None:
+        """Count what the task holds or is promised."""
+        counted, counts = ACTIVE_ALLOCATED[before.status], ACTIVE_ALLOCATED[after.status]
+        if counted == counts and before.node == after.node:
+            return
+        facts = self._ledger.tasks[task]
+        if counted:
+            cpu, memory, gpu = self._ledger.share(facts, before.node)
+            self._add(facts.pod_group, (-cpu, -memory, -gpu))
+        if counts:
+            self._add(facts.pod_group, self._ledger.share(facts, after.node))
+
+    def at_search_start(self, queue: int) -> Share:
+        """What the queue used when the current search began."""
+        return self.before.get(queue, self.allocated[queue])
+
+    def non_preemptible_at_search_start(self, queue: int) -> Share:
+        """The part of it that cannot be taken back."""
+        return self.non_preemptible_before.get(queue, self.non_preemptible[queue])
+
+    def start_search(self) -> None:
+        """From here on, "search start" is now."""
+        self.before.clear()
+        self.non_preemptible_before.clear()
+
+    def _add(self, pod_group: int, share: Share) -> None:
+        allocated, before = self.allocated, self.before
+        cpu, memory, gpu = share
+        is_preemptible = self._is_preemptible[pod_group]
+        for queue in self._paths[pod_group]:
+            old = allocated[queue]
+            if queue not in before:
+                before[queue] = old
+            allocated[queue] = (old[0] + cpu, old[1] + memory, old[2] + gpu)
+            self.versions[queue] += 1
+            if not is_preemptible:
+                self.non_preemptible_before.setdefault(queue, self.non_preemptible[queue])
+                self.non_preemptible[queue] = add_shares(self.non_preemptible[queue], share)

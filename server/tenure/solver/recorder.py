@@ -1,0 +1,60 @@
+"""Folds what a session committed into the groups of a decision.
+
+Every task contributes once: where it was before the cycle and where it is after it. What was evicted and
+put back, or promised and taken back, vanishes. A step belongs to the last commit that moved its task.
+"""
+
+from tenure.solver.framework.session import Commit, Session
+from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Hold, Patch
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.workload import TaskStatus
+
+
+def fold(session: Session) -> tuple[DecisionGroup, ...]:
+    """One group per commit that has an effect, in the order of the commits."""
+    last = {move.task: number for number, commit in enumerate(session.journal) for move in commit.moves}
+    tasks_of: dict[int, list[int]] = {}
+    for task in sorted(last):
+        tasks_of.setdefault(last[task], []).append(task)
+    patches_of: dict[int, list[Patch]] = {}
+    for number, patch in session.patches:
+        patches_of.setdefault(number, []).append(patch)
+    groups = []
+    for number, commit in enumerate(session.journal):
+        group = _group(session, commit, tasks_of.get(number, []), patches_of.get(number, []))
+        if group.evictions or group.holds or group.bindings or group.patches:
+            groups.append(group)
+    return tuple(groups) + _unattached(patches_of)
+
+
+def _unattached(patches_of: dict[int, list[Patch]]) -> tuple[DecisionGroup, ...]:
+    """Patches that come with no move: one group per pod group."""
+    return tuple(
+        DecisionGroup("stalegangeviction", patch.pod_group, ReasonCode.STATE_CHANGED, (), (), (), (patch,))
+        for patch in patches_of.get(-1, [])
+    )
+
+
+def _group(session: Session, commit: Commit, tasks: list[int], patches: list[Patch]) -> DecisionGroup:
+    evictions, holds, bindings = [], [], []
+    for task in tasks:
+        before = session.cluster.tasks[task].placement
+        after = session.ledger.placements[task]
+        if after == before:
+            continue
+        if before.status.is_active_allocated and before.status is not TaskStatus.PIPELINED:
+            moves = after.status is TaskStatus.PIPELINED
+            evictions.append(Evict(task, before.node, moves))
+        if after.status is TaskStatus.PIPELINED:
+            holds.append(Hold(task, after.node, after.gpu_groups))
+        elif after.status is TaskStatus.BINDING:
+            bindings.append(Bind(task, after.node, after.gpu_groups))
+    return DecisionGroup(
+        commit.action,
+        commit.beneficiary,
+        commit.reason,
+        tuple(evictions),
+        tuple(holds),
+        tuple(bindings),
+        tuple(patches),
+    )

@@ -1,0 +1,1 @@
+"""How a cycle searches: order, placement, victims, scenarios."""

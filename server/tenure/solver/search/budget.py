@@ -1,0 +1,34 @@
+"""How much work a search may do, in simulations: exact, so the same request ends at the same place."""
+
+from tenure.solver.framework.profile import Options
+
+
+class Budget:
+    """Counts down over one action (semantics R5.72, in steps instead of seconds)."""
+
+    def __init__(self, options: Options) -> None:
+        self._per_pod_group = options.max_simulations_per_pod_group
+        self._action = options.max_simulations_per_action
+        self._pod_group = 0
+
+    def start(self) -> None:
+        """A new pod group is searched for."""
+        self._pod_group = min(self._per_pod_group, self._action)
+
+    def spend(self) -> bool:
+        """Take one simulation; False when none is left."""
+        if self._pod_group <= 0:
+            return False
+        self._pod_group -= 1
+        self._action -= 1
+        return True
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the pod group's budget is used up."""
+        return self._pod_group <= 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the action must stop."""
+        return self._action <= 0

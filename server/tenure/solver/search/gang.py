@@ -1,0 +1,132 @@
+"""Which tasks of a pod group to place next, and which of them to evict first (semantics R3.20, R5.25)."""
+
+from collections.abc import Container, Iterable
+from typing import Any
+
+from tenure.solver.framework.move import Counts
+from tenure.solver.framework.session import Session
+from tenure.solver.model.workload import PodSet, SubGroupSet, TaskStatus
+
+Member = PodSet | SubGroupSet
+
+
+class Gangs:
+    """Walks sub group trees: satisfied, below, above; in the order the plugins say."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._ledger = session.ledger
+        chain = session.chains.task_key
+        tasks = session.cluster.tasks
+        self._task_keys = [(*(key(task.index) for key in chain), task.creation, task.uid) for task in tasks]
+        self._cache: dict[int, tuple[int, list[int]]] = {}
+
+    def is_ready(self, pod_group: int) -> bool:
+        """Whether enough tasks live and are not held back (semantics R1.54)."""
+        return self._ready(self._session.cluster.pod_groups[pod_group].root)
+
+    def is_satisfied(self, pod_group: int) -> bool:
+        """Whether the gang's minimum is used, in the subgroup-aware sense of R1.55."""
+        return self._satisfied(self._session.cluster.pod_groups[pod_group].root, self._ledger.active_used)
+
+    def is_elastic(self, pod_group: int) -> bool:
+        """Whether some pod set has more tasks than its minimum, in any status (semantics R1.57)."""
+        return any(
+            s.min_available < len(s.tasks) for s in self._session.cluster.pod_groups[pod_group].pod_sets
+        )
+
+    def has_pending(self, pod_group: int) -> bool:
+        """Whether any task waits to be scheduled."""
+        placements = self._ledger.placements
+        group = self._session.cluster.pod_groups[pod_group]
+        return any(placements[t].status is TaskStatus.PENDING for s in group.pod_sets for t in s.tasks)
+
+    def tasks_to_allocate(self, pod_group: int) -> list[int]:
+        """Tasks of the next attempt to place the pod group, in order (semantics R3.20).
+
+        The core while the minimum is not met, then one task at a time.
+        """
+        version = self._ledger.versions[pod_group]
+        cached = self._cache.get(pod_group)
+        if cached is not None and cached[0] == version:
+            return cached[1]
+        tasks = list(self.next_tasks(pod_group, ()))
+        self._cache[pod_group] = (version, tasks)
+        return tasks
+
+    def next_tasks(self, pod_group: int, evicted: Container[int]) -> list[int]:
+        """The same in a simulation, where tasks it `evicted` may be placed again (semantics R1.43)."""
+        return list(self._next(self._session.cluster.pod_groups[pod_group].root, evicted))
+
+    def active_tasks(self, pod_set: PodSet) -> list[int]:
+        """Tasks that hold room or a promise, first in task order."""
+        placements = self._ledger.placements
+        active = [t for t in pod_set.tasks if placements[t].status.is_active_allocated]
+        return self.in_task_order(active)
+
+    def in_task_order(self, tasks: list[int]) -> list[int]:
+        """Tasks of one pod set, first to be placed first (semantics R3.11)."""
+        if len(tasks) > 1:
+            tasks.sort(key=self._task_keys.__getitem__)
+        return tasks
+
+    def in_order(self, members: Iterable[Member], active: Counts | None = None) -> list[Member]:
+        """Members of a sub group, first to be placed first (semantics R3.12)."""
+        ordered = list(members)
+        if len(ordered) > 1:
+            counts = self._ledger.active_allocated if active is None else active
+            ordered.sort(key=lambda member: self._member_key(member, counts))
+        return ordered
+
+    def is_set_satisfied(self, member: Member, active: Counts) -> bool:
+        """Whether the member's minimum is met by the counts (semantics R1.55)."""
+        return self._satisfied(member, active)
+
+    def _member_key(self, member: Member, active: Counts) -> tuple[Any, ...]:
+        if isinstance(member, PodSet):
+            count, threshold = active[member.index], member.min_available
+        else:
+            count = sum(self._satisfied(inner, active) for inner in member.members)
+            threshold = member.required
+        chain = self._session.chains.sub_group_key
+        return (*(key(member.name, count, threshold) for key in chain), member.name)
+
+    def _next(self, member: Member, evicted: Container[int]) -> list[int]:
+        active = self._ledger.active_allocated
+        if isinstance(member, PodSet):
+            missing = member.min_available - active[member.index]
+            return self._allocatable(member, evicted)[: missing if missing > 0 else 1]
+        if self._satisfied(member, active):
+            for inner in self.in_order(member.members):
+                if tasks := self._next(inner, evicted):
+                    return tasks
+            return []
+        tasks = []
+        for inner in self.in_order(member.members)[: member.required]:
+            if not self._satisfied(inner, active):
+                tasks.extend(self._next(inner, evicted))
+        return tasks
+
+    def _allocatable(self, pod_set: PodSet, evicted: Container[int]) -> list[int]:
+        placements = self._ledger.placements
+        tasks = []
+        for task in pod_set.tasks:
+            status = placements[task].status
+            if status is TaskStatus.PENDING or (status is TaskStatus.RELEASING and task in evicted):
+                tasks.append(task)
+        return self.in_task_order(tasks)
+
+    def _satisfied(self, member: Member, active: Counts) -> bool:
+        if isinstance(member, PodSet):
+            return active[member.index] >= member.min_available
+        return sum(self._satisfied(inner, active) for inner in member.members) >= member.required
+
+    def _ready(self, member: Member) -> bool:
+        if isinstance(member, SubGroupSet):
+            return sum(self._ready(inner) for inner in member.members) >= member.required
+        placements = self._ledger.placements
+        usable = 0
+        for task in member.tasks:
+            status = placements[task].status
+            usable += status.is_alive and status is not TaskStatus.GATED
+        return usable >= member.min_available

@@ -1,0 +1,226 @@
+"""Placing a pod group: all of its next tasks, or none (semantics R3.30-R3.47)."""
+
+from collections.abc import Iterable, Iterator
+
+from tenure.solver.framework.move import ALLOCATED
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.statement import Statement
+from tenure.solver.model.constraints import Constraints
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.resources import GPU, PODS, WHOLE_GPU
+from tenure.solver.model.workload import PodSet, SubGroupSet, Task, TaskShape, TaskStatus
+from tenure.solver.search.gang import Gangs, Member
+from tenure.solver.search.nodeindex import NodeIndex, bits
+
+INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
+"""Scores whose order the node index knows; it stands in for them when all four have their defaults."""
+
+
+class Placer:
+    """Finds nodes for tasks and moves the tasks there, within a statement."""
+
+    def __init__(self, session: Session, gangs: Gangs) -> None:
+        self._session = session
+        self._ledger = session.ledger
+        self._gangs = gangs
+        self.index = NodeIndex(session.cluster, session.ledger)
+        self._allowed: dict[tuple[Constraints, bool, bool], int] = {}
+        scores = {session.chains.names[method] for method in session.chains.scores}
+        packs = getattr(session.plugins.get("nodeplacement"), "is_binpack", False)
+        self._is_indexed = packs and scores >= INDEXED_SCORES
+        self._others = [session.plugins[name].concerns for name in sorted(scores - INDEXED_SCORES)]
+
+    def place(
+        self, statement: Statement, pod_group: int, tasks: list[int], nodes: int, simulation: bool = False
+    ) -> Rejection | None:
+        """Place the tasks of one pod group on nodes of the set, or leave the statement as it was.
+
+        In a simulation every task is promised its room; otherwise tasks that fit idle room are bound, and a
+        gang that cannot start as a whole is promised all of its room (semantics R3.32).
+        """
+        rejection = self._capacity(pod_group, tasks)
+        if rejection is not None:
+            return rejection
+        mark = statement.checkpoint()
+        group = self._session.cluster.pod_groups[pod_group]
+        run = _Run(statement, simulation)
+        if not self._place_member(run, group.root, _by_pod_set(self._session, tasks), nodes):
+            statement.rollback(mark)
+            return run.failure
+        if not simulation and self._cannot_start(pod_group):
+            statement.pipeline_instead(pod_group, mark)
+        return None
+
+    def allowed(self, shape: TaskShape) -> int:
+        """Nodes on which a task of this shape could ever run, amounts apart; computed once per shape."""
+        key = (shape.constraints, shape.is_cpu_only, shape.mig_gpu_milli > 0)
+        nodes = self._allowed.get(key)
+        if nodes is None:
+            chains, nodes = self._session.chains, 0
+            for node in self._session.cluster.nodes:
+                if chains.first_rejection(chains.fits, shape, node) is None:
+                    nodes |= 1 << node.index
+            self._allowed[key] = nodes
+        return nodes
+
+    def _capacity(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+        chains = self._session.chains
+        return chains.first_rejection(chains.has_capacity, pod_group, self._session.least_demand(tasks))
+
+    def _cannot_start(self, pod_group: int) -> bool:
+        """Whether a pod set with promised tasks has fewer others than its minimum (semantics R3.32)."""
+        placements, active = self._ledger.placements, self._ledger.active_allocated
+        for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets:
+            promised = sum(placements[t].status is TaskStatus.PIPELINED for t in pod_set.tasks)
+            if promised and active[pod_set.index] - promised < pod_set.min_available:
+                return True
+        return False
+
+    def _place_member(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
+        """Place one sub group within the first set of nodes that takes all of it (semantics R3.34)."""
+        for node_set in self._node_sets(member, tasks, nodes):
+            mark = run.statement.checkpoint()
+            if self._place_within(run, member, tasks, node_set):
+                return True
+            run.statement.rollback(mark)
+        return False
+
+    def _place_within(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
+        if isinstance(member, SubGroupSet):
+            concerned = [inner for inner in member.members if any(s.index in tasks for s in _leaves(inner))]
+            return all(self._place_member(run, m, tasks, nodes) for m in self._gangs.in_order(concerned))
+        return all(self._place_task(run, task, nodes) for task in tasks.get(member.index, ()))
+
+    def _node_sets(self, member: Member, tasks: dict[int, list[int]], nodes: int) -> Iterable[int]:
+        if member.topology is None or not self._session.chains.node_sets:
+            return (nodes,)
+        concerned = [task for leaf in _leaves(member) for task in tasks.get(leaf.index, ())]
+        node_sets: Iterable[int] = self._session.chains.node_sets[0](member.topology, concerned, nodes)
+        return node_sets
+
+    def _place_task(self, run: "_Run", index: int, nodes: int) -> bool:
+        self._session.counters.placements += 1
+        task = self._session.cluster.tasks[index]
+        allowed = nodes & self.allowed(task.shape)
+        if not allowed:
+            run.failure = Rejection(ReasonCode.NO_NODE_MATCHES, "no node meets its constraints")
+            return False
+        for node in self._in_order(task, allowed):
+            if self._put(run, task, node):
+                return True
+        run.failure = Rejection(ReasonCode.NO_ROOM, "no node that meets its constraints has enough free room")
+        return False
+
+    def _in_order(self, task: Task, nodes: int) -> Iterator[int]:
+        shape = task.shape
+        if self._is_indexed and not shape.mig_gpu_milli and not any(f(task.index) for f in self._others):
+            return self.index.in_order(shape, nodes)
+        candidates = list(bits(nodes))
+        totals = [0.0] * len(candidates)
+        for scores in self._session.chains.scores:
+            totals = [a + b for a, b in zip(totals, scores(task.index, candidates), strict=True)]
+        ranked = sorted(zip(candidates, totals, strict=True), key=lambda pair: (-pair[1], pair[0]))
+        return (node for node, _ in ranked if self._ledger.fits_soon(shape, node))
+
+    def _put(self, run: "_Run", task: Task, node: int) -> bool:
+        """Move the task to the node; False when the devices it would share there do not suffice."""
+        fits_now = self._ledger.fits_idle(task.shape, node)
+        groups: tuple[str, ...] = ()
+        if task.shape.gpu.is_shared:
+            chosen = self._choose_gpus(task.shape, node)
+            if chosen is None or not self._has_node_capacity(task, node):
+                return False
+            groups, fits_idle_gpus = chosen
+            fits_now = fits_now and fits_idle_gpus
+        if run.simulation or not fits_now:
+            run.statement.pipeline(task.index, node, groups)
+        else:
+            run.statement.allocate(task.index, node, groups)
+        return True
+
+    def _has_node_capacity(self, task: Task, node: int) -> bool:
+        """Memory-sized requests count by the node's own devices (semantics R1.18 c, R4.63)."""
+        if not task.shape.gpu.memory_mib:
+            return True
+        chains, share = self._session.chains, self._ledger.share(task, node)
+        return chains.first_rejection(chains.has_capacity, task.pod_group, share) is None
+
+    def _choose_gpus(self, shape: TaskShape, node: int) -> tuple[tuple[str, ...], bool] | None:
+        """Devices for a shared request, and whether all of them have idle room (semantics R3.45, R3.46)."""
+        room = self._ledger.rooms[node]
+        memory = room.share_memory(shape)
+        candidates = [
+            (-self._gpu_score(gpu.used / room.memory), group)
+            for group, gpu in room.gpus.items()
+            if gpu.fits(memory, room.memory)
+        ]
+        whole = max(0, room.idle[GPU] // WHOLE_GPU) + max(0, room.releasing[GPU] // WHOLE_GPU)
+        new = self._new_groups(node, min(whole, shape.gpu.devices))
+        candidates.extend((-self._gpu_score(0.0), "~" + group) for group in new)
+        candidates.sort()
+        if len(candidates) < shape.gpu.devices or self._lacks_pod_slot(shape, node, candidates):
+            return None
+        chosen = tuple(name for _, name in candidates[: shape.gpu.devices])
+        idle = all(name[0] == "~" or room.gpus[name].fits_now(memory, room.memory) for name in chosen)
+        return tuple(name.removeprefix("~") for name in chosen), idle
+
+    def _gpu_score(self, used: float) -> float:
+        return sum(float(score(used)) for score in self._session.chains.gpu_score)
+
+    def _new_groups(self, node: int, count: int) -> list[str]:
+        """Names for devices that are opened for sharing, unused on the node."""
+        taken = self._ledger.rooms[node].gpus
+        name = self._session.cluster.nodes[node].name
+        names: list[str] = []
+        number = 0
+        while len(names) < count:
+            if (group := f"{name}/gpu-{number}") not in taken:
+                names.append(group)
+            number += 1
+        return names
+
+    def _lacks_pod_slot(self, shape: TaskShape, node: int, candidates: list[tuple[float, str]]) -> bool:
+        """Opening a device takes a second pod slot, for the reservation pod (semantics R3.61)."""
+        if all(name[0] != "~" for _, name in candidates[: shape.gpu.devices]):
+            return False
+        room = self._ledger.rooms[node]
+        return "predicates" in self._session.plugins and room.idle[PODS] + room.releasing[PODS] < 2
+
+
+class _Run:
+    """One attempt: its statement, its mode, and why it failed."""
+
+    __slots__ = ("failure", "simulation", "statement")
+
+    def __init__(self, statement: Statement, simulation: bool) -> None:
+        self.statement = statement
+        self.simulation = simulation
+        self.failure = Rejection(ReasonCode.NO_ROOM, "it does not fit within its topology constraint")
+
+
+def has_no_allocated_task(session: Session, pod_group: int) -> bool:
+    """Whether the pod group holds no room for good, so that an allocation is a new start."""
+    return session.ledger.allocated[pod_group] == 0
+
+
+def binds_any(statement: Statement, session: Session) -> bool:
+    """Whether the statement, as it stands, binds tasks rather than only promising room."""
+    placements = session.ledger.placements
+    return any(ALLOCATED[placements[move.task].status] for move in statement.moves)
+
+
+def _by_pod_set(session: Session, tasks: list[int]) -> dict[int, list[int]]:
+    by_pod_set: dict[int, list[int]] = {}
+    for task in tasks:
+        pod_set = session.cluster.tasks[task].pod_set
+        assert pod_set is not None
+        by_pod_set.setdefault(pod_set, []).append(task)
+    return by_pod_set
+
+
+def _leaves(member: Member) -> Iterator[PodSet]:
+    if isinstance(member, PodSet):
+        yield member
+    else:
+        for inner in member.members:
+            yield from _leaves(inner)

@@ -1,0 +1,155 @@
+"""Pod groups in the order of the queue tree: the best child queue first, at every level (semantics R3.4).
+
+Used in one direction for pod groups that ask and in the other for victims. A leaf holds entries by pod
+group key; an inner queue holds its children by queue key, each represented by its best entry.
+"""
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import add_shares
+from tenure.solver.search.heap import LiveHeap
+
+ZERO: Share = (0, 0, 0)
+
+
+class Entry(NamedTuple):
+    """A pod group in a leaf. Keys are unique, so the rest is never compared."""
+
+    key: tuple[int, ...]
+    pod_group: int
+    share: Share
+    """What it asks for, or, as a victim, what it holds."""
+    item: Any = None
+
+
+class _Branch:
+    """A queue in the tree."""
+
+    __slots__ = ("children", "entries", "parent", "queue", "source", "source_key", "stale")
+
+    def __init__(self, queue: int, parent: "_Branch | None", children: "LiveHeap[_Branch] | None") -> None:
+        self.queue = queue
+        self.parent = parent
+        self.children = children
+        self.entries: list[Entry] = []
+        self.source: Iterator[Entry] = iter(())
+        self.source_key: tuple[int, ...] | None = None
+        self.stale = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left below it."""
+        return not self.entries if self.children is None else len(self.children) == 0
+
+    def draw(self) -> None:
+        """Take the next entry of the source: the heap always holds the source's best."""
+        entry = next(self.source, None)
+        self.source_key = None if entry is None else entry.key
+        if entry is not None:
+            heappush(self.entries, entry)
+
+
+class QueueTree:
+    """Entries of many queues, popped in order."""
+
+    def __init__(self, session: Session, *, victims: bool = False) -> None:
+        self._queues = session.cluster.queues
+        self._keys = session.chains.queue_key
+        self._victims = victims
+        self._root = _Branch(-1, None, LiveHeap(self._before))
+        self._leaves: dict[int, _Branch] = {}
+        self._popped: dict[int, Share] = {}
+
+    def fill(self, queue: int, source: Iterator[Entry]) -> None:
+        """Give a leaf queue its entries, in ascending order of their keys; they are drawn as needed."""
+        leaf = self._new_leaf(queue)
+        leaf.source = source
+        leaf.draw()
+        if leaf.entries:
+            self._attach(leaf)
+
+    def push(self, queue: int, entry: Entry) -> None:
+        """Add one entry."""
+        leaf = self._leaves.get(queue)
+        if leaf is None:
+            leaf = self._new_leaf(queue)
+        is_new = leaf.is_empty
+        heappush(leaf.entries, entry)
+        if is_new:
+            self._attach(leaf)
+        self._mark_stale(leaf)
+
+    def pop(self) -> Entry | None:
+        """The next entry, or None."""
+        branch = self._root
+        if branch.is_empty:
+            return None
+        while branch.children is not None:
+            while branch.children.top.stale:
+                branch.children.top.stale = False
+                branch.children.fix_top()
+            branch = branch.children.top
+        entry = heappop(branch.entries)
+        if entry.key == branch.source_key:
+            branch.draw()
+        if self._victims:
+            self._popped[branch.queue] = add_shares(self._popped.get(branch.queue, ZERO), entry.share)
+        self._mark_stale(branch)
+        self._prune(branch)
+        return entry
+
+    def _new_leaf(self, queue: int) -> _Branch:
+        leaf = self._leaves[queue] = _Branch(queue, None, None)
+        return leaf
+
+    def _attach(self, leaf: _Branch) -> None:
+        """Hang a branch below its parent queue, which is made if it is not there."""
+        parent_queue = self._queues[leaf.queue].parent
+        if parent_queue is None:
+            parent = self._root
+        else:
+            known = self._leaves.get(parent_queue)
+            parent = known if known is not None else _Branch(parent_queue, None, LiveHeap(self._before))
+            self._leaves[parent_queue] = parent
+        leaf.parent = parent
+        assert parent.children is not None
+        is_new = parent.is_empty
+        parent.children.push(leaf)
+        if is_new and parent is not self._root:
+            self._attach(parent)
+
+    def _prune(self, branch: _Branch) -> None:
+        """Remove empty branches upward; each is the top of its parent."""
+        while branch.is_empty and branch.parent is not None:
+            parent = branch.parent
+            assert parent.children is not None
+            parent.children.pop_top()
+            branch.parent = None
+            branch = parent
+
+    def _mark_stale(self, branch: _Branch | None) -> None:
+        while branch is not None:
+            branch.stale = True
+            branch = branch.parent
+
+    def _before(self, a: _Branch, b: _Branch) -> bool:
+        if self._victims:
+            return bool(self._key(b) < self._key(a))
+        return bool(self._key(a) < self._key(b))
+
+    def _key(self, branch: _Branch) -> tuple[Any, ...]:
+        leaf = branch
+        while leaf.children is not None:
+            leaf = leaf.children.top
+        head = leaf.entries[0]
+        queue = branch.queue
+        if self._victims:
+            popped = add_shares(self._popped.get(leaf.queue, ZERO), head.share)
+            keys = [key(queue, ZERO, popped) for key in self._keys]
+        else:
+            keys = [key(queue, head.share, ZERO) for key in self._keys]
+        return (*keys, self._queues[queue].rank)

@@ -1,0 +1,95 @@
+"""Accumulates victims into scenarios for the generators to draw from (semantics R5.29-R5.33)."""
+
+from collections.abc import Iterator, Sequence
+
+from tenure.solver.framework.scenario import Batch, Scenario
+from tenure.solver.framework.session import Session
+from tenure.solver.model.workload import NOWHERE
+from tenure.solver.search.filters import GpuRoomFilter
+from tenure.solver.search.nodeindex import bits
+from tenure.solver.search.place import Placer
+from tenure.solver.search.victims import VictimOrder
+
+
+class Accumulator:
+    """The `ScenarioBuilder` of one probe: pops victims until the filters pass, then again one more."""
+
+    def __init__(
+        self,
+        session: Session,
+        placer: Placer,
+        preemptor: int,
+        pending: Sequence[int],
+        recorded: tuple[Batch, ...],
+        order: VictimOrder,
+        feasible: int,
+    ) -> None:
+        self.recorded = recorded
+        self.potential: list[Batch] = []
+        self._session = session
+        self._preemptor = preemptor
+        self._pending = tuple(pending)
+        self._order = order
+        self._feasible = feasible
+        self._recorded_tasks = {task for batch in recorded for task in batch.tasks}
+        self._room = GpuRoomFilter(session, pending)
+        self._room.add(sorted(self._recorded_tasks))
+        tasks = session.cluster.tasks
+        self._allowed = [
+            placer.allowed(tasks[t].shape)
+            for t in pending
+            if tasks[t].shape.constraints.node_selector or tasks[t].shape.constraints.node_affinity
+        ]
+        self._reachable = feasible
+        for task in self._recorded_tasks:
+            self._reachable |= 1 << self.node_of(task)
+        self._free_before = [
+            room.idle_gpu_milli() + room.releasing_gpu_milli() for room in session.ledger.rooms
+        ]
+        for task in self._recorded_tasks:
+            self._free_before[self.node_of(task)] += self.gpu_milli_on(task)
+
+    def outer_scenarios(self) -> Iterator[None]:
+        """Recorded victims only, then with ever more of the victim order (semantics R5.29)."""
+        if self._passes():
+            yield
+        while (batch := self._order.pop()) is not None:
+            self.potential.append(batch)
+            self._room.add(batch.tasks)
+            for task in batch.tasks:
+                self._reachable |= 1 << self.node_of(task)
+            if self._passes():
+                yield
+
+    def scenario(self, potential: Sequence[Batch]) -> Scenario:
+        """The scenario of the recorded victims and these."""
+        return Scenario(self._preemptor, self._pending, self.recorded, tuple(potential))
+
+    def free_gpu_milli(self, node: int) -> int:
+        """Idle and releasing GPUs of a node, and those of recorded victims there."""
+        return self._free_before[node]
+
+    def gpu_milli_on(self, task: int) -> int:
+        """GPUs that evicting the task frees on its node."""
+        ledger = self._session.ledger
+        return ledger.share(ledger.tasks[task], self.node_of(task))[2]
+
+    def demands(self) -> list[int]:
+        """GPU amounts of the pending tasks, largest first."""
+        return self._room.demands
+
+    def feasible_nodes(self) -> Iterator[int]:
+        """Nodes that have free or releasing room for the preemptor."""
+        return bits(self._feasible)
+
+    def node_of(self, task: int) -> int:
+        """The node of a task."""
+        return self._session.ledger.placements[task].node
+
+    def nodes_of(self, pod_group: int) -> Sequence[int]:
+        """Nodes that host any task of a pod group, by name."""
+        tasks = self._session.cluster.pod_groups[pod_group].tasks
+        return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
+
+    def _passes(self) -> bool:
+        return self._room.passes() and all(nodes & self._reachable for nodes in self._allowed)

@@ -1,0 +1,104 @@
+"""Simulating a scenario: evict its victims, then place preemptor and victims in normal order.
+
+Semantics R5.50-R5.59.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from tenure.solver.framework.scenario import Batch, Scenario
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.statement import Statement
+from tenure.solver.model.workload import TaskStatus
+from tenure.solver.search.gang import Gangs
+from tenure.solver.search.place import Placer
+from tenure.solver.search.podgrouplists import PodGroupLists
+from tenure.solver.search.queuetree import Entry, QueueTree
+
+
+class Simulator:
+    """Runs scenarios on the session's own ledger, inside a statement that the caller may undo."""
+
+    def __init__(self, session: Session, gangs: Gangs, placer: Placer, lists: PodGroupLists) -> None:
+        self._session = session
+        self._gangs = gangs
+        self._placer = placer
+        self._lists = lists
+
+    def run(self, statement: Statement, scenario: Scenario, nodes: int) -> bool:
+        """Whether the preemptor's tasks find room; if so the statement holds the moves, else it is empty.
+
+        `nodes` are the feasible nodes; those of the victims are added. Victims that find room elsewhere are
+        moved, those that still fit where they were are not evicted at all.
+        """
+        victims = scenario.victims()
+        if not victims:
+            return False
+        for tasks in victims.values():
+            for task in tasks:
+                nodes |= 1 << self._session.ledger.placements[task].node
+                statement.evict(task)
+        for pod_group in self._in_order(scenario, victims):
+            is_preemptor = pod_group == scenario.preemptor
+            if is_preemptor:
+                tasks = list(scenario.pending)
+            else:
+                tasks = self._gangs.next_tasks(pod_group, statement.evicted)
+            failed = not tasks or self._placer.place(statement, pod_group, tasks, nodes, simulation=True)
+            if failed and is_preemptor:
+                statement.rollback(0)
+                return False
+        return True
+
+    def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
+        """Victims that are evicted or moved after a successful run, in the order they were taken."""
+        placements = self._session.ledger.placements
+        gone = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
+        batches = []
+        for pod_group, tasks in scenario.victims().items():
+            left = tuple(task for task in tasks if placements[task].status in gone)
+            if left:
+                batches.append(Batch(pod_group, left))
+        return tuple(batches)
+
+    def _in_order(self, scenario: Scenario, victims: Iterable[int]) -> Iterator[int]:
+        """Preemptor and victims, in the order in which the queues would let them (semantics R5.52, R5.53).
+
+        All pending pod groups are in the order, because a queue stands where its best pod group puts it;
+        those that are neither preemptor nor victim are passed over.
+        """
+        relevant = {scenario.preemptor, *victims}
+        queues = {self._session.cluster.pod_groups[pod_group].queue for pod_group in relevant}
+        if len(queues) == 1:
+            keys = {pod_group: self._session.pod_group_key(pod_group) for pod_group in relevant}
+            yield from sorted(relevant, key=keys.__getitem__)
+            return
+        tree = QueueTree(self._session)
+        for queue in self._lists.leaves():
+            if queue not in queues:
+                tree.fill(queue, self._others(queue, relevant))
+        for queue in sorted(q for q in queues if q is not None):
+            tree.fill(queue, self._others(queue, relevant))
+        for pod_group in sorted(relevant):
+            group = self._session.cluster.pod_groups[pod_group]
+            assert group.queue is not None
+            tree.push(group.queue, self._entry(scenario, pod_group))
+        waiting = set(relevant)
+        while waiting and (entry := tree.pop()) is not None:
+            if entry.pod_group in waiting:
+                waiting.discard(entry.pod_group)
+                yield entry.pod_group
+
+    def _entry(self, scenario: Scenario, pod_group: int) -> Entry:
+        session = self._session
+        if pod_group == scenario.preemptor:
+            share = session.demand(scenario.pending)
+        else:
+            evicted = {task for batch in (*scenario.recorded, *scenario.potential) for task in batch.tasks}
+            share = session.demand(self._gangs.next_tasks(pod_group, evicted))
+        return Entry(session.pod_group_key(pod_group), pod_group, share)
+
+    def _others(self, queue: int, relevant: set[int]) -> Iterator[Entry]:
+        for key, pod_group in self._lists.pending(queue):
+            if pod_group not in relevant:
+                share = self._session.demand(self._gangs.tasks_to_allocate(pod_group))
+                yield Entry(key, pod_group, share)

@@ -1,0 +1,175 @@
+"""The search for victims: find evictions after which a pod group has room (semantics section 5).
+
+for each generator (node-local first, then across nodes)
+    find how many of the tasks can be placed: 1, 2, 4, ... then in between
+        for each scenario the generator proposes, skipping those that failed before
+            simulate it; if the pod group finds room and the validators agree, it is solved
+        the victims of a success are recorded and taken first from then on
+    solve for all tasks with the recorded victims; keep the moves
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tenure.solver.framework.scenario import Batch, Scenario
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.statement import Statement
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.search.budget import Budget
+from tenure.solver.search.gang import Gangs
+from tenure.solver.search.place import Placer
+from tenure.solver.search.podgrouplists import PodGroupLists
+from tenure.solver.search.scenarios import Accumulator
+from tenure.solver.search.simulate import Simulator
+from tenure.solver.search.victims import VictimOrder
+
+Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
+NO_SOLUTION = Rejection(
+    ReasonCode.NO_SOLUTION, "no evictions that all rules allow would make room", source="search"
+)
+BUDGET_EXHAUSTED = Rejection(
+    ReasonCode.BUDGET_EXHAUSTED, "the search for victims was stopped by its budget", source="search"
+)
+
+
+@dataclass(slots=True)
+class Problem:
+    """What an action wants solved."""
+
+    action: str
+    pod_group: int
+    victim_queues: Sequence[int]
+    allows: Callable[[int], bool]
+    """Whether a pod group may be a victim."""
+    validates: Callable[[Scenario], Rejection | None]
+    """What speaks against a simulated scenario."""
+    tasks: list[int] = field(default_factory=list)
+    feasible: int = 0
+    failed: set[Fingerprint] = field(default_factory=set)
+    rejection: Rejection = NO_SOLUTION
+
+
+class Solver:
+    """Solves one problem at a time on the session."""
+
+    def __init__(self, session: Session, gangs: Gangs, placer: Placer, lists: PodGroupLists) -> None:
+        self._session = session
+        self._gangs = gangs
+        self._placer = placer
+        self._lists = lists
+        self._simulator = Simulator(session, gangs, placer, lists)
+
+    def solve(self, statement: Statement, problem: Problem, budget: Budget) -> Rejection | None:
+        """Put evictions and promises that give the pod group room into the statement, or say why not."""
+        budget.start()
+        problem.tasks = self._gangs.tasks_to_allocate(problem.pod_group)
+        problem.feasible = self._feasible(problem.tasks)
+        if not problem.tasks:
+            return NO_SOLUTION
+        for on_solve in self._session.chains.on_solve:
+            on_solve(problem.pod_group, problem.tasks)
+        for generator in self._session.chains.scenarios:
+            if self._search(statement, problem, generator, budget):
+                return None
+            if budget.is_exhausted:
+                return BUDGET_EXHAUSTED
+        return problem.rejection
+
+    def _feasible(self, tasks: Iterable[int]) -> int:
+        """Nodes worth looking at: all for CPU-only tasks, else those with GPU room (semantics R5.60)."""
+        if any(self._session.cluster.tasks[task].shape.is_cpu_only for task in tasks):
+            return self._placer.index.all_nodes
+        return self._placer.index.nodes_with_gpu_room()
+
+    def _search(
+        self,
+        statement: Statement,
+        problem: Problem,
+        generator: Callable[[Accumulator], Iterable[Scenario]],
+        budget: Budget,
+    ) -> bool:
+        """Find the largest number of tasks that can be placed, then place all (semantics R5.4-R5.7)."""
+        recorded: tuple[Batch, ...] = ()
+        total, low, high, size = len(problem.tasks), 0, len(problem.tasks) + 1, 1
+        while high - low > 1:
+            victims = self._probe(problem, generator, budget, recorded, size)
+            if victims is not None:
+                recorded, low = victims, size
+            else:
+                high = size
+            if budget.is_exhausted:
+                return False
+            size = min(2 * low, total) if high > total else (low + high) // 2
+        if low == 0:
+            return False
+        scenario = self._attempt(statement, problem, generator, budget, recorded, total)
+        if scenario is None:
+            return False
+        if self._gangs.is_satisfied(problem.pod_group):
+            return True
+        statement.rollback(0)
+        return False
+
+    def _probe(
+        self,
+        problem: Problem,
+        generator: Callable[[Accumulator], Iterable[Scenario]],
+        budget: Budget,
+        recorded: tuple[Batch, ...],
+        size: int,
+    ) -> tuple[Batch, ...] | None:
+        """The victims that give the first `size` tasks room, or None; leaves no trace (semantics R5.6)."""
+        with self._session.statement() as trial:
+            scenario = self._attempt(trial, problem, generator, budget, recorded, size)
+            return None if scenario is None else self._simulator.displaced(scenario)
+
+    def _attempt(
+        self,
+        statement: Statement,
+        problem: Problem,
+        generator: Callable[[Accumulator], Iterable[Scenario]],
+        budget: Budget,
+        recorded: tuple[Batch, ...],
+        size: int,
+    ) -> Scenario | None:
+        """The first scenario that works for the first `size` tasks; its moves are in the statement."""
+        builder = self._accumulator(problem, recorded, size)
+        counters = self._session.counters
+        for scenario in generator(builder):
+            counters.emitted += 1
+            fingerprint = scenario.fingerprint()
+            if fingerprint in problem.failed:
+                counters.duplicate += 1
+                continue
+            if not budget.spend():
+                return None
+            counters.simulated += 1
+            if self._works(statement, problem, scenario):
+                return scenario
+            problem.failed.add(fingerprint)
+        return None
+
+    def _works(self, statement: Statement, problem: Problem, scenario: Scenario) -> bool:
+        if not self._simulator.run(statement, scenario, problem.feasible):
+            return False
+        rejection = problem.validates(scenario)
+        if rejection is None:
+            return True
+        problem.rejection = rejection
+        statement.rollback(0)
+        return False
+
+    def _accumulator(self, problem: Problem, recorded: tuple[Batch, ...], size: int) -> Accumulator:
+        tasks = frozenset(task for batch in recorded for task in batch.tasks)
+        order = VictimOrder(
+            self._session, self._gangs, self._lists, problem.victim_queues, problem.allows, tasks
+        )
+        return Accumulator(
+            self._session,
+            self._placer,
+            problem.pod_group,
+            problem.tasks[:size],
+            recorded,
+            order,
+            problem.feasible,
+        )

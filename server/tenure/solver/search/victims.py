@@ -1,0 +1,103 @@
+"""The order in which victims are taken, and how much of one at a time (semantics R5.20-R5.28)."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from tenure.solver.framework.scenario import Batch
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import PodSet, SubGroupSet, add_shares
+from tenure.solver.search.gang import Gangs, Member
+from tenure.solver.search.podgrouplists import PodGroupLists, reverse
+from tenure.solver.search.queuetree import ZERO, Entry, QueueTree
+
+Remaining = dict[int, list[int]]
+"""Active tasks of a pod group that are not taken yet, by pod set, in task order."""
+
+
+class VictimOrder:
+    """Batches of tasks, those that yield first coming first. Surplus goes one task at a time."""
+
+    def __init__(
+        self,
+        session: Session,
+        gangs: Gangs,
+        lists: PodGroupLists,
+        queues: Iterable[int],
+        allows: Callable[[int], bool],
+        recorded: frozenset[int],
+    ) -> None:
+        self._session = session
+        self._recorded = recorded
+        self._gangs = gangs
+        self._tree = QueueTree(session, victims=True)
+        for queue in queues:
+            if lists.has_victims(queue):
+                self._tree.fill(queue, self._candidates(lists.victims(queue), allows))
+
+    def pop(self) -> Batch | None:
+        """The next batch that holds no recorded task, or None; what is left competes again."""
+        while (entry := self._tree.pop()) is not None:
+            self._session.counters.victims_popped += 1
+            group = self._session.cluster.pod_groups[entry.pod_group]
+            remaining: Remaining = entry.item
+            surplus = self._take(group.root, remaining)
+            tasks = surplus or self._all_of(group.root, remaining)
+            if not self._recorded.isdisjoint(tasks):
+                self._put_back(group.index, remaining, self._recorded)
+                continue
+            if surplus:
+                self._put_back(group.index, remaining, frozenset(surplus))
+            return Batch(group.index, tuple(tasks))
+        return None
+
+    def _put_back(self, pod_group: int, remaining: Remaining, taken: frozenset[int]) -> None:
+        """Let the tasks that were not taken compete again (semantics R5.26, R5.28)."""
+        group = self._session.cluster.pod_groups[pod_group]
+        left = {pod_set: [t for t in tasks if t not in taken] for pod_set, tasks in remaining.items()}
+        if not any(left.values()):
+            return
+        counts = {pod_set: len(tasks) for pod_set, tasks in left.items()}
+        key = reverse(self._session.pod_group_key(pod_group, counts))
+        assert group.queue is not None
+        self._tree.push(group.queue, Entry(key, pod_group, self._share(left), left))
+
+    def _candidates(
+        self, victims: Iterator[tuple[tuple[int, ...], int]], allows: Callable[[int], bool]
+    ) -> Iterator[Entry]:
+        for key, pod_group in victims:
+            if allows(pod_group):
+                group = self._session.cluster.pod_groups[pod_group]
+                active = {s.index: self._gangs.active_tasks(s) for s in group.pod_sets}
+                yield Entry(key, pod_group, self._share(active), active)
+
+    def _share(self, remaining: Remaining) -> Share:
+        total = ZERO
+        for tasks in remaining.values():
+            for task in tasks:
+                shape = self._session.cluster.tasks[task].shape
+                total = add_shares(total, self._session.ledger.request_share(shape))
+        return total
+
+    def _take(self, member: Member, remaining: Remaining) -> list[int]:
+        """Surplus below the member: one task, or one optional sub group; empty when there is none."""
+        counts = {pod_set: len(tasks) for pod_set, tasks in remaining.items()}
+        if isinstance(member, PodSet):
+            tasks = remaining[member.index]
+            return tasks[-1:] if len(tasks) > member.min_available else []
+        satisfied = sum(self._gangs.is_set_satisfied(inner, counts) for inner in member.members)
+        if not satisfied:
+            return []
+        last_first = list(reversed(self._gangs.in_order(member.members, counts)))
+        for inner in last_first:
+            if taken := self._take(inner, remaining):
+                return taken
+        if satisfied > member.required:
+            for inner in last_first:
+                if tasks := self._all_of(inner, remaining):
+                    return tasks
+        return []
+
+    def _all_of(self, member: Member, remaining: Remaining) -> list[int]:
+        if isinstance(member, SubGroupSet):
+            return [task for inner in member.members for task in self._all_of(inner, remaining)]
+        return remaining[member.index]
