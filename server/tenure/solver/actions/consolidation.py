@@ -1,6 +1,7 @@
 """Consolidation: move running pod groups together so that scattered room becomes usable (semantics 6.3)."""
 
 from collections.abc import Callable
+from typing import Final
 
 from tenure.solver.actions.context import Context
 from tenure.solver.actions.evicting import EvictingAction
@@ -8,6 +9,9 @@ from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import UNLIMITED
 from tenure.solver.model.workload import PodGroup, TaskStatus
+
+
+_NOT_FOR_ALL: Final = Rejection(ReasonCode.NO_ROOM, "others are moved for preemptible pod groups only")
 
 
 def consolidation(context: Context) -> None:
@@ -61,7 +65,7 @@ def _enters(context: Context) -> Callable[[PodGroup], Rejection | None]:
 
     def enters(group: PodGroup) -> Rejection | None:
         if not group.is_preemptible:
-            return session.rejections.get(group.index)
+            return session.rejections.get(group.index, _NOT_FOR_ALL)
         if (rejection := context.after_delay(group)) is not None:
             return rejection
         rooms = session.ledger.rooms

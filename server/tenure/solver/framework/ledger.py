@@ -102,6 +102,8 @@ class Ledger:
         status = placement.status
         if USE[status]:
             self._charge(task, placement, 1)
+            if placement.leaving is not None:
+                self._charge(task, placement.leaving, 1)
             if task.pod_set is not None:
                 self.active_used[task.pod_set] += 1
                 self.active_allocated[task.pod_set] += ACTIVE_ALLOCATED[status]
@@ -111,6 +113,8 @@ class Ledger:
         status = placement.status
         if USE[status]:
             self._charge(task, placement, -1)
+            if placement.leaving is not None:
+                self._charge(task, placement.leaving, -1)
             if task.pod_set is not None:
                 self.active_used[task.pod_set] -= 1
                 self.active_allocated[task.pod_set] -= ACTIVE_ALLOCATED[status]

@@ -61,14 +61,21 @@ class Statement:
     def pipeline(self, task: int, node: int, gpu_groups: tuple[str, ...] = ()) -> None:
         """The task shall have room on the node when it is free.
 
-        Put back exactly where it was evicted from, the task was never evicted (semantics R2.14).
+        Put back exactly where it was evicted from, the task was never evicted (semantics R2.14). Put
+        elsewhere, even on another device of its node, it moves: its old room is still being released.
         """
         before = self._ledger.placements[task]
         origin = self.evicted.get(task)
-        if origin is not None and origin.node == node and origin.gpu_groups == gpu_groups:
-            self._apply(task, before, origin)
+        if origin is None:
+            after = Placement(TaskStatus.PIPELINED, node, gpu_groups)
+        elif origin.node == node and origin.gpu_groups == gpu_groups:
+            after = origin
         else:
-            self._apply(task, before, Placement(TaskStatus.PIPELINED, node, gpu_groups))
+            leaving = origin.leaving
+            if origin.status is not TaskStatus.PIPELINED:
+                leaving = origin._replace(status=TaskStatus.RELEASING)
+            after = Placement(TaskStatus.PIPELINED, node, gpu_groups, leaving)
+        self._apply(task, before, after)
 
     def pipeline_instead(self, pod_group: int, mark: int) -> None:
         """Turn every binding of the pod group since the mark into a promise (semantics R2.17)."""

@@ -51,11 +51,15 @@ class TaskStatus(IntEnum):
 
 
 class Placement(NamedTuple):
-    """Where a task is and in which state. `gpu_groups` names the shared devices it uses."""
+    """Where a task is and in which state. `gpu_groups` names the shared devices it uses.
+
+    A task that moves is promised room here while it still releases its old room: `leaving`.
+    """
 
     status: TaskStatus
     node: int = NOWHERE
     gpu_groups: tuple[str, ...] = ()
+    leaving: "Placement | None" = None
 
 
 @dataclass(frozen=True, slots=True)

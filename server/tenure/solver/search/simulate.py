@@ -50,15 +50,11 @@ class Simulator:
         return True
 
     def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
-        """Victims that are evicted or moved after a successful run, in the order they were taken."""
+        """The batches of which any task is evicted or moved after a successful run, each whole."""
         placements = self._session.ledger.placements
         gone = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
-        batches = []
-        for pod_group, tasks in scenario.victims().items():
-            left = tuple(task for task in tasks if placements[task].status in gone)
-            if left:
-                batches.append(Batch(pod_group, left))
-        return tuple(batches)
+        batches = (*scenario.recorded, *scenario.potential)
+        return tuple(b for b in batches if any(placements[task].status in gone for task in b.tasks))
 
     def _in_order(self, scenario: Scenario, victims: Iterable[int]) -> Iterator[int]:
         """Preemptor and victims, in the order in which the queues would let them (semantics R5.52, R5.53).
