@@ -117,7 +117,7 @@ class NodeRoom:
         """GPUs being released, parts of shared devices included, in thousandths (semantics R1.27)."""
         total = self.releasing[GPU] + sum(self.releasing[slot] * milli for slot, milli in self.mig)
         for gpu in self.gpus.values():
-            if not gpu.is_releasing:
+            if gpu.releasing > 0 and not gpu.is_releasing:
                 total += _milli_rounded_up(gpu.releasing, self.memory)
         return total
 
