@@ -102,8 +102,6 @@ class Ledger:
         status = placement.status
         if USE[status]:
             self._charge(task, placement, 1)
-            if placement.leaving is not None:
-                self._charge(task, placement.leaving, 1)
             if task.pod_set is not None:
                 self.active_used[task.pod_set] += 1
                 self.active_allocated[task.pod_set] += ACTIVE_ALLOCATED[status]
@@ -113,8 +111,6 @@ class Ledger:
         status = placement.status
         if USE[status]:
             self._charge(task, placement, -1)
-            if placement.leaving is not None:
-                self._charge(task, placement.leaving, -1)
             if task.pod_set is not None:
                 self.active_used[task.pod_set] -= 1
                 self.active_allocated[task.pod_set] -= ACTIVE_ALLOCATED[status]
@@ -138,6 +134,8 @@ class Ledger:
             for group in placement.gpu_groups:
                 room.charge_gpu(group, use, memory)
         self.touched.add(node)
+        if placement.leaving is not None:
+            self._charge(task, placement.leaving, sign)
 
     def _charges_on(self, shape: TaskShape, node: int) -> Charges:
         """Slots and amounts that are charged; what the node does not offer is not (semantics R1.22)."""

@@ -71,9 +71,7 @@ class Statement:
         elif origin.node == node and origin.gpu_groups == gpu_groups:
             after = origin
         else:
-            leaving = origin.leaving
-            if origin.status is not TaskStatus.PIPELINED:
-                leaving = origin._replace(status=TaskStatus.RELEASING)
+            leaving = origin._replace(status=TaskStatus.RELEASING)
             after = Placement(TaskStatus.PIPELINED, node, gpu_groups, leaving)
         self._apply(task, before, after)
 
