@@ -76,15 +76,17 @@ class ResourceShare(_message.Message):
     def __init__(self, cpu_milli: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., gpu_milli: _Optional[int] = ...) -> None: ...
 
 class SearchCounters(_message.Message):
-    __slots__ = ("emitted", "simulated", "duplicate", "victims_popped", "placements")
+    __slots__ = ("emitted", "simulated", "duplicate", "pruned", "victims_popped", "placements")
     EMITTED_FIELD_NUMBER: _ClassVar[int]
     SIMULATED_FIELD_NUMBER: _ClassVar[int]
     DUPLICATE_FIELD_NUMBER: _ClassVar[int]
+    PRUNED_FIELD_NUMBER: _ClassVar[int]
     VICTIMS_POPPED_FIELD_NUMBER: _ClassVar[int]
     PLACEMENTS_FIELD_NUMBER: _ClassVar[int]
     emitted: int
     simulated: int
     duplicate: int
+    pruned: int
     victims_popped: int
     placements: int
-    def __init__(self, emitted: _Optional[int] = ..., simulated: _Optional[int] = ..., duplicate: _Optional[int] = ..., victims_popped: _Optional[int] = ..., placements: _Optional[int] = ...) -> None: ...
+    def __init__(self, emitted: _Optional[int] = ..., simulated: _Optional[int] = ..., duplicate: _Optional[int] = ..., pruned: _Optional[int] = ..., victims_popped: _Optional[int] = ..., placements: _Optional[int] = ...) -> None: ...

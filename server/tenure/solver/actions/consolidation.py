@@ -10,7 +10,6 @@ from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import UNLIMITED
 from tenure.solver.model.workload import PodGroup, TaskStatus
 
-
 _NOT_FOR_ALL: Final = Rejection(ReasonCode.NO_ROOM, "others are moved for preemptible pod groups only")
 
 

@@ -27,6 +27,8 @@ class Options:
     """Whether a pod group is skipped when an easier one of its queue just failed (semantics R5.80)."""
     staleness_grace: int = 60 * SECOND
     """Nanoseconds a gang may run below its minimum; negative: for ever (semantics R6.40)."""
+    prune: bool = True
+    """Whether simulations that a necessary condition rules out are skipped; decisions are the same."""
     max_simulations_per_pod_group: int = 10_000
     """Scenarios the search simulates for one pod group before it gives up."""
     max_simulations_per_action: int = 100_000

@@ -45,6 +45,10 @@ class ScenarioBuilder(Protocol):
     recorded: tuple[Batch, ...]
     potential: list[Batch]
 
+    @property
+    def skips_repeats(self) -> bool:
+        """Whether generators may leave out scenarios they proposed before in this probe."""
+
     def outer_scenarios(self) -> Iterator[None]:
         """Step through the accumulated scenarios that may work, the recorded-only one first.
 

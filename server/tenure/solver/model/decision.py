@@ -113,6 +113,7 @@ class Counters:
     emitted: int = 0
     simulated: int = 0
     duplicate: int = 0
+    pruned: int = 0
     victims_popped: int = 0
     placements: int = 0
 

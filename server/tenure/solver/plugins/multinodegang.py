@@ -1,9 +1,13 @@
 """Scenarios that empty the smallest sufficient sets of nodes (semantics R5.45-R5.49)."""
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping
 
-from tenure.solver.framework.scenario import Scenario, ScenarioBuilder
+from tenure.solver.framework.scenario import Batch, Scenario, ScenarioBuilder
 from tenure.solver.framework.session import Session
+
+Entry = tuple[int, int, int]
+"""Capacity in thousandths of a GPU, when the node was first seen, node."""
 
 
 class MultiNodeGang:
@@ -16,48 +20,81 @@ class MultiNodeGang:
 
     def scenarios(self, builder: ScenarioBuilder) -> Iterator[Scenario]:
         """The accumulated victims on the first K nodes, for K from what suffices up to all of them."""
-        demands = builder.demands()
-        seen = 0
-        freed: dict[int, int] = {}
+        nodes = _Nodes(builder)
+        proposed: set[tuple[Entry, ...]] = set()
         for _ in builder.outer_scenarios():
-            for batch in builder.potential[seen:]:
-                for task in batch.tasks:
-                    node = builder.node_of(task)
-                    freed[node] = freed.get(node, 0) + builder.gpu_milli_on(task)
-            seen = len(builder.potential)
-            if not seen:
+            nodes.follow()
+            if not builder.potential:
                 yield builder.scenario(())
                 continue
-            yield from self._prefixes(builder, demands, freed)
+            for prefix in nodes.prefixes():
+                if prefix not in proposed or not builder.skips_repeats:
+                    proposed.add(prefix)
+                    yield builder.scenario(nodes.batches_on(prefix))
 
-    def _prefixes(
-        self, builder: ScenarioBuilder, demands: list[int], freed: dict[int, int]
-    ) -> Iterator[Scenario]:
-        capacity = {node: builder.free_gpu_milli(node) + amount for node, amount in freed.items()}
-        nodes = [node for node in capacity if capacity[node] >= demands[-1]]
-        nodes.sort(key=capacity.__getitem__)
-        elsewhere = sum(builder.free_gpu_milli(n) for n in builder.feasible_nodes() if n not in freed)
-        size = _sufficient([capacity[node] for node in nodes], sum(demands) - elsewhere)
+
+class _Nodes:
+    """Nodes with accumulated victims, the smallest capacity first, then the first seen."""
+
+    def __init__(self, builder: ScenarioBuilder) -> None:
+        self._builder = builder
+        self._demands = builder.demands()
+        self._seen = 0
+        self._order: list[Entry] = []
+        self._entries: dict[int, Entry] = {}
+        self._batches: dict[int, list[int]] = {}
+        self._feasible = set(builder.feasible_nodes())
+        self._elsewhere = sum(builder.free_gpu_milli(node) for node in self._feasible)
+
+    def follow(self) -> None:
+        """Take in the batches that were added since."""
+        for number in range(self._seen, len(self._builder.potential)):
+            for task in self._builder.potential[number].tasks:
+                self._add(number, task)
+        self._seen = len(self._builder.potential)
+
+    def prefixes(self) -> Iterator[tuple[Entry, ...]]:
+        """The smallest sufficient prefix of the nodes, then longer ones in doubling steps, then all."""
+        useful = self._order[bisect_left(self._order, (self._demands[-1], -1, -1)) :]
+        size = _sufficient(useful, sum(self._demands) - self._elsewhere)
         if size is None:
             return
         step = 1
         while True:
-            yield self._on_nodes(builder, set(nodes[:size]))
-            if size >= len(nodes):
+            yield tuple(useful[:size])
+            if size >= len(useful):
                 return
-            size = min(size + step, len(nodes))
+            size = min(size + step, len(useful))
             step *= 2
 
-    def _on_nodes(self, builder: ScenarioBuilder, nodes: set[int]) -> Scenario:
-        chosen = [b for b in builder.potential if any(builder.node_of(task) in nodes for task in b.tasks)]
-        return builder.scenario(chosen)
+    def batches_on(self, nodes: Iterable[Entry]) -> list[Batch]:
+        """Every batch that has a task on one of the nodes, in the order of accumulation."""
+        numbers = {number for _, _, node in nodes for number in self._batches[node]}
+        return [self._builder.potential[number] for number in sorted(numbers)]
+
+    def _add(self, number: int, task: int) -> None:
+        node = self._builder.node_of(task)
+        old = self._entries.get(node)
+        if old is None:
+            capacity, first_seen = self._builder.free_gpu_milli(node), len(self._entries)
+            if node in self._feasible:
+                self._elsewhere -= capacity
+        else:
+            capacity, first_seen, _ = old
+            del self._order[bisect_left(self._order, old)]
+        entry = (capacity + self._builder.gpu_milli_on(task), first_seen, node)
+        self._entries[node] = entry
+        insort(self._order, entry)
+        numbers = self._batches.setdefault(node, [])
+        if not numbers or numbers[-1] != number:
+            numbers.append(number)
 
 
-def _sufficient(capacities: list[int], needed: int) -> int | None:
-    """How many of the capacities it takes to cover what is needed; None when all do not suffice."""
+def _sufficient(nodes: Iterable[Entry], needed: int) -> int | None:
+    """How many of the nodes it takes to cover what is needed; None when all do not suffice."""
     if needed <= 0:
         return 0
-    for count, capacity in enumerate(capacities, start=1):
+    for count, (capacity, _, _) in enumerate(nodes, start=1):
         needed -= capacity
         if needed <= 0:
             return count

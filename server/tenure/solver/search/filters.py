@@ -13,12 +13,12 @@ class GpuRoomFilter:
     amount are counted in slots; others are packed greedily on the largest nodes, as the reference does.
     """
 
-    def __init__(self, session: Session, pending: Sequence[int]) -> None:
+    def __init__(self, session: Session, pending: Sequence[int], free: Sequence[int]) -> None:
         self._ledger = session.ledger
         tasks = session.cluster.tasks
         amounts = (tasks[t].shape.gpu.gpu_milli() + tasks[t].shape.mig_gpu_milli for t in pending)
         self.demands = sorted(amounts, reverse=True)
-        self.free = [room.idle_gpu_milli() + room.releasing_gpu_milli() for room in self._ledger.rooms]
+        self.free = list(free)
         self._uniform = self.demands[0] if self.demands[0] == self.demands[-1] else 0
         self._slots = sum(max(0, free) // self._uniform for free in self.free) if self._uniform else 0
         self._order = [] if self._uniform else sorted((-free, node) for node, free in enumerate(self.free))

@@ -67,8 +67,14 @@ class NodeIndex:
         self._by_cpu: list[tuple[int, int]] = []
         self._cpu: dict[int, int] = {}
         self._with_room = 0
+        self._free_gpu = [0] * len(cluster.nodes)
         self._shared = 0
         self._cpu_only = sum(1 << node.index for node in cluster.nodes if node.is_cpu_only)
+
+    def free_gpu_milli(self) -> list[int]:
+        """Idle and releasing GPUs by node, parts of devices included, in thousandths."""
+        self._refresh()
+        return self._free_gpu
 
     def nodes_with_gpu_room(self) -> int:
         """Nodes with idle or releasing GPUs, parts of devices included (semantics R5.60)."""
@@ -151,14 +157,15 @@ class NodeIndex:
             soon = room.idle[GPU] + room.releasing[GPU]
             self._idle.put(node, room.idle[GPU] // WHOLE_GPU)
             self._soon.put(node, soon // WHOLE_GPU)
-            free, shared, has_room = -1, False, room.idle[GPU] > 0 or room.releasing[GPU] > 0
-            if room.gpus:
-                for gpu in room.gpus.values():
-                    if gpu.allocated != gpu.releasing:
-                        left = room.memory - gpu.allocated + gpu.releasing
-                        free = max(free, left * 100 // room.memory)
-                        shared = shared or left >= 0
-                has_room = room.idle_gpu_milli() > 0 or room.releasing_gpu_milli() > 0
+            free, shared = -1, False
+            for gpu in room.gpus.values():
+                if gpu.allocated != gpu.releasing:
+                    left = room.memory - gpu.allocated + gpu.releasing
+                    free = max(free, left * 100 // room.memory)
+                    shared = shared or left >= 0
+            idle_gpu, releasing_gpu = room.idle_gpu_milli(), room.releasing_gpu_milli()
+            has_room = idle_gpu > 0 or releasing_gpu > 0
+            self._free_gpu[node] = idle_gpu + releasing_gpu
             self._shareable.put(node, free)
             self._shared = self._shared | bit if shared else self._shared & ~bit
             self._with_room = self._with_room | bit if has_room else self._with_room & ~bit

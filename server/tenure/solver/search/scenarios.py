@@ -8,6 +8,7 @@ from tenure.solver.model.workload import NOWHERE
 from tenure.solver.search.filters import GpuRoomFilter
 from tenure.solver.search.nodeindex import bits
 from tenure.solver.search.place import Placer
+from tenure.solver.search.prune import Pruner, SlotCount
 from tenure.solver.search.victims import VictimOrder
 
 
@@ -23,6 +24,7 @@ class Accumulator:
         recorded: tuple[Batch, ...],
         order: VictimOrder,
         feasible: int,
+        pruner: Pruner | None,
     ) -> None:
         self.recorded = recorded
         self.potential: list[Batch] = []
@@ -32,7 +34,7 @@ class Accumulator:
         self._order = order
         self._feasible = feasible
         self._recorded_tasks = {task for batch in recorded for task in batch.tasks}
-        self._room = GpuRoomFilter(session, pending)
+        self._room = GpuRoomFilter(session, pending, placer.index.free_gpu_milli())
         self._room.add(sorted(self._recorded_tasks))
         tasks = session.cluster.tasks
         self._allowed = [
@@ -43,11 +45,10 @@ class Accumulator:
         self._reachable = feasible
         for task in self._recorded_tasks:
             self._reachable |= 1 << self.node_of(task)
-        self._free_before = [
-            room.idle_gpu_milli() + room.releasing_gpu_milli() for room in session.ledger.rooms
-        ]
-        for task in self._recorded_tasks:
-            self._free_before[self.node_of(task)] += self.gpu_milli_on(task)
+        self._free_before = list(self._room.free)
+        self._slots = None if pruner is None else SlotCount(pruner, pending)
+        if self._slots is not None:
+            self._slots.add(sorted(self._recorded_tasks))
 
     def outer_scenarios(self) -> Iterator[None]:
         """Recorded victims only, then with ever more of the victim order (semantics R5.29)."""
@@ -56,6 +57,8 @@ class Accumulator:
         while (batch := self._order.pop()) is not None:
             self.potential.append(batch)
             self._room.add(batch.tasks)
+            if self._slots is not None:
+                self._slots.add(batch.tasks)
             for task in batch.tasks:
                 self._reachable |= 1 << self.node_of(task)
             if self._passes():
@@ -64,6 +67,15 @@ class Accumulator:
     def scenario(self, potential: Sequence[Batch]) -> Scenario:
         """The scenario of the recorded victims and these."""
         return Scenario(self._preemptor, self._pending, self.recorded, tuple(potential))
+
+    @property
+    def skips_repeats(self) -> bool:
+        """Whether generators may leave out scenarios they proposed before in this probe."""
+        return self._slots is not None
+
+    def is_hopeless(self, scenario: Scenario) -> bool:
+        """Whether a simulation of the scenario cannot succeed."""
+        return self._slots is not None and self._slots.is_hopeless(scenario)
 
     def free_gpu_milli(self, node: int) -> int:
         """Idle and releasing GPUs of a node, and those of recorded victims there."""
@@ -92,4 +104,6 @@ class Accumulator:
         return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
 
     def _passes(self) -> bool:
+        if self._slots is not None and not self._slots.suffice():
+            return False
         return self._room.passes() and all(nodes & self._reachable for nodes in self._allowed)

@@ -19,6 +19,7 @@ from tenure.solver.search.budget import Budget
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.place import Placer
 from tenure.solver.search.podgrouplists import PodGroupLists
+from tenure.solver.search.prune import Pruner
 from tenure.solver.search.scenarios import Accumulator
 from tenure.solver.search.simulate import Simulator
 from tenure.solver.search.victims import VictimOrder
@@ -45,6 +46,7 @@ class Problem:
     """What speaks against a simulated scenario."""
     tasks: list[int] = field(default_factory=list)
     feasible: int = 0
+    pruner: Pruner | None = None
     failed: set[Fingerprint] = field(default_factory=set)
     rejection: Rejection = NO_SOLUTION
 
@@ -64,6 +66,8 @@ class Solver:
         budget.start()
         problem.tasks = self._gangs.tasks_to_allocate(problem.pod_group)
         problem.feasible = self._feasible(problem.tasks)
+        if self._session.options.prune:
+            problem.pruner = Pruner(self._session, self._placer, problem.feasible)
         if not problem.tasks:
             return NO_SOLUTION
         for on_solve in self._session.chains.on_solve:
@@ -137,6 +141,9 @@ class Solver:
         counters = self._session.counters
         for scenario in generator(builder):
             counters.emitted += 1
+            if builder.is_hopeless(scenario):
+                counters.pruned += 1
+                continue
             fingerprint = scenario.fingerprint()
             if fingerprint in problem.failed:
                 counters.duplicate += 1
@@ -172,4 +179,5 @@ class Solver:
             recorded,
             order,
             problem.feasible,
+            problem.pruner,
         )

@@ -1,0 +1,1 @@
+"""Tenure as a service: the codec, the engine, the gRPC server and the command line."""

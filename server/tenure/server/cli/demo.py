@@ -1,0 +1,94 @@
+"""`tenure demo`: a server, a small cluster, a decision, and what to look at in it."""
+
+import os
+import sys
+from collections.abc import Iterable
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from tenure.server.cli.decide import Output
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from tenure.v1.decision_service_pb2 import DecideResponse
+    from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+SAMPLE: Final = "two-departments.yaml"
+NOTICE: Final = (
+    "distill gets two GPUs although none was free: queue language is below its quota, queue vision above.",
+    "finetune is the least important in vision, yet sweep yields: finetune started 3 minutes ago, and vision"
+    " promises 10.",
+    "sweep keeps running with three pods: it needs two, the others were extra.",
+    "month-end may not ask other queues, as analytics uses its share already; it may ask its own.",
+)
+
+
+def demo(
+    output: Annotated[Output, typer.Option(help="Tables for people or JSON for programs.")] = Output.TABLE,
+) -> None:
+    """Start a server as its own process, send it a small sample cluster, and show the decision.
+
+    The server is stopped again in any case.
+    """
+    from tenure.client.snapshot_file import read_snapshot
+
+    with as_file(files("tenure.server") / "samples" / SAMPLE) as file:
+        snapshot, place = read_snapshot(str(file)), _shortest(str(file))
+    if output is Output.JSON:
+        from google.protobuf.json_format import MessageToJson
+
+        typer.echo(MessageToJson(_ask(snapshot)[0], preserving_proto_field_name=True))
+    else:
+        _tell(snapshot, place)
+
+
+def _ask(snapshot: "ClusterSnapshot") -> tuple["DecideResponse", str]:
+    """The answer of a server that lives only for it, and the address it had."""
+    from tenure.client import Client
+    from tenure.server.cli.server_process import server_process
+
+    with server_process() as address, Client(address) as client:
+        return client.decide(snapshot), address
+
+
+def _tell(snapshot: "ClusterSnapshot", place: str) -> None:
+    from rich.console import Console
+    from tenure.server.report import print_report
+    from tenure.server.report.cluster import Drawing
+
+    console = Console(highlight=False)
+    console.print("A cluster of four nodes: who uses each GPU, and for which queue\n", style="bold")
+    Drawing(snapshot).print(console)
+    response, address = _ask(snapshot)
+    console.print(f"The answer of a Tenure server that was started at {address}\n", style="bold")
+    print_report(console, snapshot, response)
+    console.print("\nWhat to notice", style="bold")
+    console.print(_bullets(NOTICE))
+    console.print("\nWhat to try next", style="bold")
+    for purpose, command in _next_steps(place):
+        console.print(f"  {purpose}:\n    {command}", soft_wrap=True)
+
+
+def _bullets(facts: Iterable[str]) -> "Table":
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 1, 0, 1))
+    for fact in facts:
+        grid.add_row("·", fact)
+    return grid
+
+
+def _next_steps(sample: str) -> list[tuple[str, str]]:
+    tenure = _shortest(sys.argv[0])
+    unprotected = f"sed 's/: 600s/: 60s/' {sample} > demo.yaml && {tenure} decide demo.yaml"
+    return [
+        ("The same answer without a server", f"{tenure} decide {sample}"),
+        ("The steps as a caller gets them", f"{tenure} decide {sample} --output json"),
+        ("Protect for one minute instead of ten: now finetune yields", unprotected),
+        ("A server for your own calls", f"{tenure} serve"),
+    ]
+
+
+def _shortest(path: str) -> str:
+    return min(path, os.path.relpath(path), key=len)

@@ -1,0 +1,52 @@
+"""What the command line says and returns when something is wrong. No traceback reaches a user."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from traceback import extract_tb
+from typing import Final, NoReturn
+
+BAD_INPUT: Final = 2
+"""Exit code: the command line, a file or the snapshot must be mended."""
+SERVER_TROUBLE: Final = 3
+"""Exit code: the server or Tenure itself failed; the same command may work later."""
+
+
+@contextmanager
+def failures_told() -> Iterator[None]:
+    """End the process with a message and an exit code when the block raises."""
+    try:
+        yield
+    except Exception as error:
+        _tell(error)
+
+
+def _tell(error: Exception) -> NoReturn:
+    # Imported only here: the client alone takes longer to import than `tenure --help` to run.
+    from tenure.client.errors import InvalidSnapshot as RefusedSnapshot
+    from tenure.client.errors import TenureError
+    from tenure.client.snapshot_file import SnapshotFileError
+    from tenure.server.codec.violations import InvalidSnapshot
+    from tenure.server.listening import ListenError
+    from tenure.server.settings import ConfigurationError
+
+    match error:
+        case InvalidSnapshot():
+            _end(f"the snapshot is refused:\n{error}", BAD_INPUT)
+        case SnapshotFileError() | ConfigurationError() | ListenError() | RefusedSnapshot():
+            _end(str(error), BAD_INPUT)
+        case TenureError():
+            _end(str(error), SERVER_TROUBLE)
+    _end(f"a defect in Tenure, please report it: {_place(error)}", SERVER_TROUBLE)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    print(f"tenure: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _place(error: Exception) -> str:
+    """Kind, text and innermost place of an exception, on one line."""
+    frame = extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"

@@ -1,0 +1,42 @@
+"""`tenure serve`: the server process."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Listen = Annotated[
+    str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0 takes any free port.")
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Scheduler configuration; without it the default profile."),
+]
+BeyondLoopback = Annotated[
+    bool,
+    typer.Option(
+        "--insecure-beyond-loopback",
+        help="Permit an address that other machines can reach, though calls are not encrypted.",
+    ),
+]
+
+
+def serve(
+    listen: Listen = "127.0.0.1:50051",
+    config: Config = None,
+    insecure_beyond_loopback: BeyondLoopback = False,
+) -> None:
+    """Answer decisions over gRPC until SIGTERM or Ctrl-C.
+
+    Prints one line when calls are answered; its last word is the address. When told to stop, the server
+    becomes NOT_SERVING, finishes the calls in flight and exits with 0.
+    """
+    from tenure.server.listening import check_listen_address
+    from tenure.server.serving import serve as serve_until_told
+    from tenure.server.settings import load_settings
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    check_listen_address(listen, beyond_loopback=insecure_beyond_loopback)
+    settings = load_settings(config)
+    serve_until_told(settings, listen, lambda address: print(f"tenure: serving on {address}", flush=True))

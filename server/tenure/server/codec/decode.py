@@ -1,0 +1,95 @@
+"""A snapshot message to a frozen cluster, or a list of everything that is wrong with it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from tenure.server.codec.checks import MISSING, index_names, name_ranks, time_problem
+from tenure.server.codec.limits import MAX_TOTAL
+from tenure.server.codec.nodes import decode_nodes
+from tenure.server.codec.podgroups import decode_pod_groups
+from tenure.server.codec.pods import decode_pods
+from tenure.server.codec.queues import decode_queues
+from tenure.server.codec.resources import resource_names
+from tenure.server.codec.shapes import decode_shapes
+from tenure.server.codec.topologies import decode_topologies
+from tenure.server.codec.violations import FieldViolation, Findings, InvalidSnapshot
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.duration import SECOND
+from tenure.solver.model.linking import TaskSpec, link_queues, link_workloads
+from tenure.solver.model.node import Node
+from tenure.solver.model.workload import TaskShape
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+_LISTS: Final = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies")
+"""The lists of a snapshot in the order of the message."""
+
+
+def decode_snapshot(message: ClusterSnapshot) -> Cluster:
+    """The cluster that the snapshot describes, whatever the order of its lists.
+
+    Raises InvalidSnapshot with every violating field. Two things are no violation: a pod group whose queue
+    is missing or has children (it gets no queue), and a pod of an unknown sub group (it is warned about).
+    """
+    found = {name: Findings(name) for name in _LISTS}
+    names = resource_names(message)
+    slots = {name: slot for slot, name in enumerate(names)}
+    node_ranks = name_ranks(index_names((node.name for node in message.nodes), found["nodes"]))
+    nodes = decode_nodes(message.nodes, node_ranks, slots, found["nodes"])
+    index_names((queue.name for queue in message.queues), found["queues"])
+    queues = decode_queues(message.queues, found["queues"])
+    index_names((topology.name for topology in message.topologies), found["topologies"])
+    topologies = decode_topologies(message.topologies, found["topologies"])
+    uids = index_names((group.uid for group in message.pod_groups), found["pod_groups"], "uid")
+    levels = {topology.name: topology.levels for topology in topologies}
+    pod_groups = decode_pod_groups(message.pod_groups, levels, found["pod_groups"])
+    shape_ranks = name_ranks(index_names((shape.id for shape in message.shapes), found["shapes"], "id"))
+    shapes = decode_shapes(message.shapes, shape_ranks, slots, found["shapes"])
+    index_names((pod.uid for pod in message.pods), found["pods"], "uid")
+    shape_of = {shape.id: shape for shape in shapes}
+    tasks = decode_pods(message.pods, node_ranks, shape_of, uids, found["pods"])
+    _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].in_order())])
+    _refuse(_excessive_totals(names, nodes, shapes, tasks))
+    linked_queues = link_queues(queues)
+    workloads = link_workloads(pod_groups, tasks, linked_queues)
+    return Cluster(
+        now=message.now.seconds * SECOND + message.now.nanos,
+        nodes=nodes,
+        queues=linked_queues,
+        pod_groups=workloads.pod_groups,
+        tasks=workloads.tasks,
+        shapes=shapes,
+        topologies=topologies,
+        resource_names=names,
+        warnings=workloads.warnings,
+    )
+
+
+def _refuse(violations: Iterable[FieldViolation]) -> None:
+    all_violations = list(violations)
+    if all_violations:
+        raise InvalidSnapshot(all_violations)
+
+
+def _header_violations(message: ClusterSnapshot) -> Iterator[FieldViolation]:
+    if not message.cluster_id:
+        yield FieldViolation("cluster_id", MISSING)
+    if not message.HasField("now"):
+        yield FieldViolation("now", MISSING)
+    elif problem := time_problem(message.now):
+        yield FieldViolation("now", problem)
+
+
+def _excessive_totals(
+    names: tuple[str, ...], nodes: Iterable[Node], shapes: Iterable[TaskShape], tasks: Iterable[TaskSpec]
+) -> Iterator[FieldViolation]:
+    """Resources whose sum does not fit the answer's 64 bits, though each amount is within its limit."""
+    pods = Counter(task.shape.index for task in tasks)
+    vectors = {
+        "nodes": [(1, node.allocatable) for node in nodes],
+        "pods": [(pods[shape.index], shape.request) for shape in shapes],
+    }
+    for field, amounts in vectors.items():
+        for slot, name in enumerate(names):
+            if sum(n * vector[slot] for n, vector in amounts) > MAX_TOTAL:
+                yield FieldViolation(field, f"amounts of {name} add up to more than {MAX_TOTAL}")

@@ -1,0 +1,77 @@
+"""A decision to a response message."""
+
+from dataclasses import asdict
+
+from tenure.server.codec.sentences import Sentences
+from tenure.server.codec.steps import StepEncoder
+from tenure.server.codec.times import timestamp
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import Decision, Outcome, Protection, QueueStatus
+from tenure.solver.model.resources import Share
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1 import decision_service_pb2 as service_pb
+
+
+def encode_decision(
+    cluster: Cluster, decision: Decision, based_on: service_pb.BasedOn
+) -> service_pb.DecideResponse:
+    """The answer: groups in the order of decision, outcomes and protections by uid, queues by name.
+
+    `based_on` is what ids are made from and what the answer echoes. Indices of the cluster are in the order
+    of uids and names, so sorting by them is sorting by those. Pure: equal input, equal bytes.
+    """
+    steps, say = StepEncoder(cluster, based_on), Sentences(cluster)
+    outcomes = sorted(decision.outcomes, key=lambda outcome: outcome.pod_group)
+    protections = sorted(decision.protections, key=lambda p: (p.pod_group, p.action, p.guard, p.against))
+    return service_pb.DecideResponse(
+        based_on=based_on,
+        groups=[steps.group(ordinal, group) for ordinal, group in enumerate(decision.groups)],
+        outcomes=[_encode_outcome(cluster, outcome, say) for outcome in outcomes],
+        protections=[_encode_protection(cluster, protection) for protection in protections],
+        next_wake_time=None if decision.next_wake is None else timestamp(decision.next_wake),
+        queues=[_encode_queue(cluster, status) for status in sorted(decision.queues)],
+        warnings=decision.warnings,
+        counters=service_pb.SearchCounters(**asdict(decision.counters)),
+    )
+
+
+def _encode_outcome(cluster: Cluster, outcome: Outcome, say: Sentences) -> pb.PodGroupOutcome:
+    until = outcome.reason.until
+    return pb.PodGroupOutcome(
+        pod_group=cluster.pod_groups[outcome.pod_group].uid,
+        kind=f"OUTCOME_KIND_{outcome.kind.name}",
+        reason=pb.Reason(
+            code=f"REASON_CODE_{outcome.reason.code.name}",
+            message=say.outcome(outcome),
+            source=outcome.reason.source,
+            until=None if until is None else timestamp(until),
+        ),
+        bound=outcome.bound,
+        held=outcome.held,
+        pending=outcome.pending,
+    )
+
+
+def _encode_protection(cluster: Cluster, protection: Protection) -> pb.Protection:
+    return pb.Protection(
+        pod_group=cluster.pod_groups[protection.pod_group].uid,
+        guard=protection.guard,
+        action=protection.action,
+        until=None if protection.until is None else timestamp(protection.until),
+        source=protection.source,
+        against=protection.against,
+    )
+
+
+def _encode_queue(cluster: Cluster, status: QueueStatus) -> service_pb.QueueStatus:
+    return service_pb.QueueStatus(
+        name=cluster.queues[status.queue].name,
+        fair_share=_encode_share(status.fair_share),
+        allocated_before=_encode_share(status.allocated_before),
+        allocated_after=_encode_share(status.allocated_after),
+    )
+
+
+def _encode_share(share: Share) -> service_pb.ResourceShare:
+    cpu, memory, gpu = share
+    return service_pb.ResourceShare(cpu_milli=cpu, memory_bytes=memory, gpu_milli=gpu)

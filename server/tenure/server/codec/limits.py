@@ -1,0 +1,30 @@
+"""The largest values a snapshot may hold, so that no sum or time leaves 64 bits."""
+
+from typing import Final
+
+MAX_AMOUNT: Final = 2**53
+"""Largest amount of anything: nine petabytes of memory; still exact as a float."""
+
+MAX_TOTAL: Final = 2**62
+"""Largest sum of one resource over all nodes, or over all pods."""
+
+MAX_DEVICES: Final = 10_000
+"""Most GPUs one pod may ask for."""
+
+MAX_GPU_MEMORY_MIB: Final = 2**20 - 1
+"""Largest memory of one GPU, just under 1 TiB; more is a value in bytes (semantics R1.15)."""
+
+MAX_WEIGHT: Final = 1e9
+"""Largest over-quota weight."""
+
+MAX_DEPTH: Final = 32
+"""Most levels of a queue tree, or of a pod group's sub groups."""
+
+MAX_NAME: Final = 253
+"""Longest node name, in characters."""
+
+MAX_TIME_SECONDS: Final = 2**63 // 10**9 - 1
+"""Times lie this many seconds around 1970 (years 1677 to 2262), as nanoseconds in 64 bits."""
+
+MAX_DURATION_SECONDS: Final = 100 * 365 * 86_400
+"""Longest duration: a hundred years."""

@@ -1,0 +1,90 @@
+"""Pods: from messages to specs that the model links. The hot path of decoding: pods are by far the most."""
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Final
+
+from tenure.server.codec.checks import MISSING, known_enum, time
+from tenure.server.codec.violations import Findings, shown
+from tenure.solver.model.linking import DEFAULT_SUB_GROUP, TaskSpec
+from tenure.solver.model.workload import NOWHERE, Placement, TaskShape, TaskStatus
+from tenure.v1 import snapshot_pb2 as pb
+
+_STATUSES: Final = dict(enumerate(TaskStatus, start=1))
+_KNOWN_STATUSES: Final = range(1, len(_STATUSES) + 1)
+_OFF_NODE: Final = {int(status): Placement(status) for status in TaskStatus if not status.is_active_used}
+_NO_SHAPE: Final = TaskShape(0, "", ())
+_NO_PLACEMENT: Final = Placement(TaskStatus.UNKNOWN)
+
+
+def decode_pods(
+    messages: Sequence[pb.Pod],
+    nodes: Mapping[str, int],
+    shapes: Mapping[str, TaskShape],
+    pod_groups: Container[str],
+    findings: Findings,
+) -> list[TaskSpec]:
+    """One spec per pod. `nodes` gives the index of each node name, `shapes` the shape of each id.
+
+    The node of a pod whose status occupies none is of no account, nor is a nominated node that is gone.
+    """
+    specs = []
+    for i, message in enumerate(messages):
+        uid, pod_group = message.uid, message.pod_group
+        shape = shapes.get(message.shape, _NO_SHAPE)
+        if shape is _NO_SHAPE or pod_group not in pod_groups:
+            _note_references(i, message, shape, pod_groups, findings)
+        placement = _OFF_NODE.get(message.status) or _placement(i, message, shape, nodes, findings)
+        created = message.creation_time
+        spec = TaskSpec(
+            uid,
+            pod_group,
+            shape,
+            placement,
+            message.name or uid,
+            message.sub_group or DEFAULT_SUB_GROUP,
+            time(created, findings, i, "creation_time"),
+            message.task_priority if message.HasField("task_priority") else None,
+            message.leader,
+            nodes.get(message.nominated_node, NOWHERE),
+        )
+        specs.append(spec)
+    return specs
+
+
+def _note_references(
+    i: int, message: pb.Pod, shape: TaskShape, pod_groups: Container[str], findings: Findings
+) -> None:
+    if message.pod_group not in pod_groups:
+        unknown = f"there is no pod group with uid {shown(message.pod_group)}"
+        findings.add(i, "pod_group", unknown if message.pod_group else MISSING)
+    if shape is _NO_SHAPE:
+        unknown = f"there is no shape with id {shown(message.shape)}"
+        findings.add(i, "shape", unknown if message.shape else MISSING)
+
+
+def _placement(
+    i: int, message: pb.Pod, shape: TaskShape, nodes: Mapping[str, int], findings: Findings
+) -> Placement:
+    """The placement of a pod that occupies a node."""
+    if not known_enum(message.status, _KNOWN_STATUSES, findings, i, "status"):
+        return _NO_PLACEMENT
+    node = nodes.get(message.node, NOWHERE)
+    if node == NOWHERE:
+        unknown = f"there is no node {shown(message.node)}"
+        findings.add(i, "node", unknown if message.node else "is required for a pod that occupies a node")
+    groups: tuple[str, ...] = ()
+    if shape.gpu.is_shared:
+        groups = tuple(message.gpu_groups)
+        _check_groups(i, groups, shape.gpu.devices, findings)
+    return Placement(_STATUSES[message.status], node, groups)
+
+
+def _check_groups(i: int, groups: Sequence[str], devices: int, findings: Findings) -> None:
+    if len(groups) != devices:
+        problem = f"must name the {devices} shared devices that the pod uses, not {len(groups)}"
+        findings.add(i, "gpu_groups", problem)
+    for at, group in enumerate(groups):
+        if not group:
+            findings.add(i, f"gpu_groups[{at}]", MISSING)
+        elif group in groups[:at]:
+            findings.add(i, f"gpu_groups[{at}]", f"{shown(group)} is named twice")

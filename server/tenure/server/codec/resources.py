@@ -1,0 +1,42 @@
+"""Resource amounts: from messages to vectors over one list of names."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tenure.server.codec.checks import MISSING, amount
+from tenure.server.codec.violations import Findings, shown
+from tenure.solver.model.resources import FIXED_SLOTS, Vector
+from tenure.v1.resources_pb2 import Resources
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+_OWN_FIELD: Final = dict(zip(FIXED_SLOTS, ("cpu_milli", "memory_bytes", "gpu_milli", "pods"), strict=True))
+
+
+def resource_names(snapshot: ClusterSnapshot) -> tuple[str, ...]:
+    """The slots of every vector: the fixed ones, then all others in the snapshot by name."""
+    extended: set[str] = set()
+    for node in snapshot.nodes:
+        extended.update(node.allocatable.extended)
+    for shape in snapshot.shapes:
+        extended.update(shape.requests.extended)
+    return (*FIXED_SLOTS, *sorted(extended.difference(FIXED_SLOTS)))
+
+
+def decode_vector(
+    message: Resources, slots: Mapping[str, int], findings: Findings, index: int, field: str
+) -> Vector:
+    """One amount per slot; `slots` gives the position of each resource name."""
+    vector = [0] * len(slots)
+    vector[0] = amount(message.cpu_milli, findings, index, f"{field}.cpu_milli")
+    vector[1] = amount(message.memory_bytes, findings, index, f"{field}.memory_bytes")
+    vector[2] = amount(message.gpu_milli, findings, index, f"{field}.gpu_milli")
+    vector[3] = amount(message.pods, findings, index, f"{field}.pods")
+    for name, value in sorted(message.extended.items()):
+        path = f"{field}.extended[{shown(name)}]"
+        if not name:
+            findings.add(index, path, f"name {MISSING}")
+        elif name in _OWN_FIELD:
+            findings.add(index, path, f"has a field of its own: use {_OWN_FIELD[name]}")
+        else:
+            vector[slots[name]] = amount(value, findings, index, path)
+    return tuple(vector)

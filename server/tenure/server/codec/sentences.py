@@ -1,0 +1,77 @@
+"""Reasons for people: one sentence each, naming the pod groups and queues concerned."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import Outcome, OutcomeKind, PatchKind
+from tenure.solver.model.reason import ReasonCode
+
+_EVICTIONS: Final[Mapping[ReasonCode, str]] = {
+    ReasonCode.RECLAIMED: "yields to {beneficiary}, whose queue is below its fair share",
+    ReasonCode.PREEMPTED: "yields to {beneficiary}, which has a higher priority in the same queue",
+    ReasonCode.CONSOLIDATED: "makes room for {beneficiary}, so that scattered room becomes usable",
+    ReasonCode.STALE_GANG: "is evicted because its gang stayed below the minimum for too long",
+}
+_OUTCOMES: Final[Mapping[OutcomeKind, str]] = {
+    OutcomeKind.BOUND: "starts",
+    OutcomeKind.WAITING_FOR_RELEASE: "waits for pods that are already terminating",
+    OutcomeKind.WAITING_FOR_VICTIMS: "waits for the pods that are evicted for it",
+    OutcomeKind.WAITING_FOR_QUOTA: "waits for quota",
+    OutcomeKind.DELAYED: "may not start yet",
+    OutcomeKind.INFEASIBLE: "cannot run on the cluster as it is",
+    OutcomeKind.BUDGET_EXHAUSTED: "was not decided on within the search budget",
+    OutcomeKind.REJECTED_INPUT: "cannot be scheduled as it is described",
+}
+_PATCHES: Final[Mapping[PatchKind, str]] = {
+    PatchKind.LAST_START_TIME: "starts to run now",
+    PatchKind.LAST_EVICTION_TIME: "has pods evicted now",
+    PatchKind.STALE_SINCE: "runs below its minimum from now on",
+    PatchKind.CLEAR_STALE_SINCE: "is no longer below its minimum",
+}
+
+
+class Sentences:
+    """Writes the sentences of one answer."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def eviction(self, code: ReasonCode, task: int, beneficiary: int, moves: bool) -> str:
+        """Why a pod is evicted; `moves` when it gets room elsewhere."""
+        why = _EVICTIONS[code].format(beneficiary=self._pod_group(beneficiary))
+        return f"{self._pod(task)} {why}{'; it moves to another node' if moves else ''}."
+
+    def hold(self, task: int, node: int, after_evictions: bool) -> str:
+        """Why a pod has to wait for the room it got."""
+        leaving = "the evicted pods" if after_evictions else "pods that are already terminating"
+        return f"{self._pod(task)} takes room on node {self._node(node)} when {leaving} are gone."
+
+    def binding(self, task: int, node: int) -> str:
+        """Why a pod can start."""
+        return f"{self._pod(task)} starts on node {self._node(node)}, where there is room."
+
+    def patch(self, pod_group: int, kind: PatchKind) -> str:
+        """Why a stored field of a pod group changes."""
+        return f"{_capital(self._pod_group(pod_group))} {_PATCHES[kind]}."
+
+    def outcome(self, outcome: Outcome) -> str:
+        """What happened to a pod group, with the detail of the plugin or action that said so."""
+        said = f"{_capital(self._pod_group(outcome.pod_group))} {_OUTCOMES[outcome.kind]}"
+        detail = outcome.reason.detail.rstrip(".")
+        return f"{said}: {detail}." if detail else f"{said}."
+
+    def _pod_group(self, index: int) -> str:
+        group = self._cluster.pod_groups[index]
+        return f"pod group {group.name} (queue {group.queue_name})"
+
+    def _pod(self, index: int) -> str:
+        task = self._cluster.tasks[index]
+        return f"Pod {task.name} of {self._pod_group(task.pod_group)}"
+
+    def _node(self, index: int) -> str:
+        return self._cluster.nodes[index].name
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,112 @@
+"""Task shapes: from messages to the model."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tenure.server.codec.checks import MISSING, known_enum
+from tenure.server.codec.limits import MAX_DEVICES, MAX_GPU_MEMORY_MIB
+from tenure.server.codec.resources import decode_vector
+from tenure.server.codec.violations import Findings, shown
+from tenure.solver.model.constraints import Constraints, Operator, Requirement, TaintEffect, Toleration
+from tenure.solver.model.resources import GPU, PODS, WHOLE_GPU, GpuRequest, mig_gpu_milli
+from tenure.solver.model.workload import TaskShape
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.resources_pb2 import GpuRequest as GpuRequestMessage
+
+_EFFECTS: Final = range(len(TaintEffect))
+_OPERATORS: Final = range(1, len(Operator) + 1)
+
+
+def decode_shapes(
+    messages: Sequence[pb.TaskShape], ranks: Mapping[str, int], slots: Mapping[str, int], findings: Findings
+) -> tuple[TaskShape, ...]:
+    """The shapes by id; `ranks` gives the index of each id and `slots` that of each resource."""
+    shapes = [
+        _decode_shape(i, message, ranks.get(message.id, 0), slots, findings)
+        for i, message in enumerate(messages)
+    ]
+    return tuple(sorted(shapes, key=lambda shape: shape.index))
+
+
+def _decode_shape(
+    i: int, message: pb.TaskShape, index: int, slots: Mapping[str, int], findings: Findings
+) -> TaskShape:
+    gpu = _decode_gpu(i, message.gpu, findings)
+    request = list(decode_vector(message.requests, slots, findings, i, "requests"))
+    if request[GPU]:
+        findings.add(i, "requests.gpu_milli", "must stay unset: use gpu")
+    if request[PODS]:
+        findings.add(i, "requests.pods", "must stay unset: every task takes one slot")
+    request[GPU] = 0 if gpu.is_shared else gpu.devices * WHOLE_GPU
+    request[PODS] = 1
+    mig = sum(mig_gpu_milli(name) * request[slot] for name, slot in slots.items())
+    constraints = Constraints(
+        tuple(sorted(message.node_selector.items())),
+        tuple(sorted(_decode_term(i, at, term, findings) for at, term in enumerate(message.node_affinity))),
+        tuple(sorted(_decode_toleration(i, at, t, findings) for at, t in enumerate(message.tolerations))),
+    )
+    return TaskShape(index, message.id, tuple(request), gpu, mig, constraints)
+
+
+def _decode_gpu(i: int, message: GpuRequestMessage, findings: Findings) -> GpuRequest:
+    """The GPU request, whose portion is 0 when it is sized by memory (semantics R1.5)."""
+    share = message.WhichOneof("share")
+    if not 0 <= message.devices <= MAX_DEVICES:
+        findings.add(i, "gpu.devices", f"{message.devices} is not between 0 and {MAX_DEVICES}")
+    elif share and not message.devices:
+        findings.add(i, "gpu.devices", f"must be at least 1 when {share} is set")
+    if share == "memory_mib":
+        if not 1 <= message.memory_mib <= MAX_GPU_MEMORY_MIB:
+            problem = f"{message.memory_mib} is not between 1 and {MAX_GPU_MEMORY_MIB}"
+            findings.add(i, "gpu.memory_mib", problem)
+        return GpuRequest(message.devices, 0, message.memory_mib)
+    if share == "portion_milli":
+        if not 1 <= message.portion_milli <= WHOLE_GPU:
+            findings.add(i, "gpu.portion_milli", f"{message.portion_milli} is not between 1 and {WHOLE_GPU}")
+        return GpuRequest(message.devices, message.portion_milli)
+    return GpuRequest(message.devices)
+
+
+def _decode_term(
+    i: int, at: int, message: pb.NodeSelectorTerm, findings: Findings
+) -> tuple[Requirement, ...]:
+    return tuple(
+        sorted(
+            _decode_requirement(i, f"node_affinity[{at}].requirements[{n}]", requirement, findings)
+            for n, requirement in enumerate(message.requirements)
+        )
+    )
+
+
+def _decode_requirement(
+    i: int, field: str, message: pb.NodeSelectorRequirement, findings: Findings
+) -> Requirement:
+    if not message.key:
+        findings.add(i, f"{field}.key", MISSING)
+    values = tuple(sorted(message.values))
+    if not known_enum(message.operator, _OPERATORS, findings, i, f"{field}.operator"):
+        return Requirement(message.key, Operator.EXISTS, values)
+    operator = Operator(message.operator)
+    if problem := _values_problem(operator, values):
+        findings.add(i, f"{field}.values", problem)
+    return Requirement(message.key, operator, values)
+
+
+def _values_problem(operator: Operator, values: Sequence[str]) -> str:
+    """What is wrong with the values of a requirement; empty when nothing is."""
+    match operator:
+        case Operator.IN | Operator.NOT_IN:
+            return "" if values else f"must have at least one value with {operator.name}"
+        case Operator.EXISTS | Operator.DOES_NOT_EXIST:
+            return f"must be empty with {operator.name}" if values else ""
+    if len(values) == 1 and values[0].removeprefix("-").isdecimal() and values[0].isascii():
+        return ""
+    return f"must be one integer with {operator.name}, not {shown(', '.join(values))}"
+
+
+def _decode_toleration(i: int, at: int, message: pb.Toleration, findings: Findings) -> Toleration:
+    if not message.key and not message.exists:
+        findings.add(i, f"tolerations[{at}].key", "is required unless `exists` is set")
+    known = known_enum(message.effect, _EFFECTS, findings, i, f"tolerations[{at}].effect")
+    effect = TaintEffect(message.effect) if known else TaintEffect.ANY
+    return Toleration(message.key, message.exists, message.value, effect)

@@ -1,0 +1,43 @@
+"""What is wrong with a snapshot: every violating field by its path."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class FieldViolation(NamedTuple):
+    """One violating field: its path in the snapshot ("queues[12].parent") and what to mend."""
+
+    field: str
+    description: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.description}"
+
+
+class InvalidSnapshot(ValueError):
+    """The question is malformed; nothing was decided. `violations` are all there are, in message order."""
+
+    def __init__(self, violations: Iterable[FieldViolation]) -> None:
+        self.violations = tuple(violations)
+        super().__init__("\n".join(map(str, self.violations)))
+
+
+class Findings:
+    """Collects what is wrong with one list of the snapshot, element by element."""
+
+    def __init__(self, list_name: str) -> None:
+        self._list = list_name
+        self._found: list[tuple[int, FieldViolation]] = []
+
+    def add(self, index: int, field: str, problem: str) -> None:
+        """Note that a field of the element at `index` violates the contract."""
+        self._found.append((index, FieldViolation(f"{self._list}[{index}].{field}", problem)))
+
+    def in_order(self) -> list[FieldViolation]:
+        """All of them by element; within an element as they were added."""
+        return [violation for _, violation in sorted(self._found, key=lambda found: found[0])]
+
+
+def shown(text: str) -> str:
+    """A name of the caller's in quotes, for a message: escaped, and cut when it is very long."""
+    return repr(text if len(text) <= 80 else f"{text[:77]}...")

@@ -1,0 +1,1 @@
+"""Snapshots from other people's data."""

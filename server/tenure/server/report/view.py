@@ -1,0 +1,67 @@
+"""The snapshot and the answer side by side, looked up by uid."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from tenure.v1.decision_pb2 import Decision, DecisionGroup
+from tenure.v1.decision_service_pb2 import DecideResponse
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue
+
+
+class Step(NamedTuple):
+    """One step and the group it belongs to."""
+
+    group: DecisionGroup
+    decision: Decision
+
+
+@dataclass(frozen=True)
+class View:
+    """What a report reads. Uids that the snapshot does not know are shown as they are."""
+
+    snapshot: ClusterSnapshot
+    response: DecideResponse
+
+    @property
+    def now(self) -> int:
+        """The time of the snapshot in nanoseconds since the epoch."""
+        return self.snapshot.now.ToNanoseconds()
+
+    def steps(self, kind: str) -> Iterator[Step]:
+        """All steps of one kind ("bind", "evict", "hold", "requeue"), in order of decision."""
+        for group in self.response.groups:
+            for decision in group.decisions:
+                if decision.WhichOneof("step") == kind:
+                    yield Step(group, decision)
+
+    def name(self, pod_group: str) -> str:
+        """Name of a pod group for people."""
+        found = self.pod_groups.get(pod_group)
+        return (found.name if found else "") or pod_group
+
+    def queue(self, pod_group: str) -> str:
+        """Queue of a pod group."""
+        found = self.pod_groups.get(pod_group)
+        return found.queue if found else ""
+
+    def owner(self, pod: str) -> str:
+        """Uid of the pod group of a pod."""
+        found = self.pods.get(pod)
+        return found.pod_group if found else pod
+
+    @cached_property
+    def pod_groups(self) -> dict[str, PodGroup]:
+        """Pod groups by uid."""
+        return {group.uid: group for group in self.snapshot.pod_groups}
+
+    @cached_property
+    def pods(self) -> dict[str, Pod]:
+        """Pods by uid."""
+        return {pod.uid: pod for pod in self.snapshot.pods}
+
+    @cached_property
+    def queues(self) -> dict[str, Queue]:
+        """Queues by name."""
+        return {queue.name: queue for queue in self.snapshot.queues}

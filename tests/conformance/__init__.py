@@ -1,0 +1,1 @@
+"""Runs the reference scheduler's own test cases, kept as data, through Tenure's public contract."""

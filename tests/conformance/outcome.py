@@ -1,0 +1,56 @@
+"""The state after a session, read off the answer alone."""
+
+from collections.abc import Mapping
+
+from tenure.v1 import decision_pb2, decision_service_pb2
+
+from tests.conformance.task_table import Calls, Session, TaskState, TaskTable
+
+
+class UnexpectedDecision(Exception):
+    """The answer holds a step that no action of a case may take, or names a task that does not exist."""
+
+
+def after_session(
+    before: TaskTable, last_start_s: Mapping[str, float], response: decision_service_pb2.DecideResponse
+) -> Session:
+    """Applies the answer to the tasks: bound, evicted and held ones change, the others stay."""
+    steps = [decision for group in response.groups for decision in group.decisions]
+    evictions = {step.evict.pod: TaskState("Releasing", step.evict.node) for step in _of("evict", steps)}
+    bindings = {step.bind.pod: _placed("Binding", step.bind) for step in _of("bind", steps)}
+    holds = {step.hold.pod: _placed("Pipelined", step.hold) for step in _of("hold", steps)}
+    evictions = _with_groups(evictions, before)
+    changed = evictions | bindings | holds
+    if unknown := sorted(changed.keys() - before.keys()):
+        raise UnexpectedDecision(f"decisions for tasks that do not exist: {', '.join(unknown)}")
+    return Session(
+        tasks={**before, **changed},
+        last_start_s={**last_start_s, **dict.fromkeys(_started(steps), 0.0)},
+        reasons={outcome.pod_group: outcome.reason.message for outcome in response.outcomes},
+        calls=Calls(len(_of("bind", steps)), len(_of("evict", steps)), len(_of("hold", steps))),
+        leaving={uid: state for uid, state in evictions.items() if uid in holds},
+    )
+
+
+def _of(kind: str, steps: list[decision_pb2.Decision]) -> list[decision_pb2.Decision]:
+    if kind == "evict" and any(step.WhichOneof("step") == "requeue" for step in steps):
+        raise UnexpectedDecision("a requeue decision, but no action of a case requeues")
+    return [step for step in steps if step.WhichOneof("step") == kind]
+
+
+def _placed(status: str, step: decision_pb2.Bind | decision_pb2.Hold) -> TaskState:
+    return TaskState(status, step.node, tuple(step.gpu_groups))
+
+
+def _with_groups(evictions: dict[str, TaskState], before: TaskTable) -> dict[str, TaskState]:
+    """An evicted task keeps its devices until it is gone."""
+    return {
+        uid: state._replace(gpu_groups=before[uid].gpu_groups) if uid in before else state
+        for uid, state in evictions.items()
+    }
+
+
+def _started(steps: list[decision_pb2.Decision]) -> list[str]:
+    """Jobs that start to run in this session."""
+    patches = [step.patch for step in _of("patch", steps)]
+    return [patch.pod_group for patch in patches if patch.WhichOneof("change") == "last_start_time"]

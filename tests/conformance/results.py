@@ -1,0 +1,98 @@
+"""What became of a case, and the sums the report is made of."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tests.conformance.cases import Case
+
+COUNTED_APART = "evicted_after_placement"
+"""Tag of cases in which a task is evicted in the session that placed it. Decisions say what changes between
+two snapshots, so they do not tell where such a task was in between; the cases are shown, but not judged.
+"""
+
+
+class Verdict(Enum):
+    """How a case ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNMAPPED = "unmapped"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The verdict on one case. `details`: the differences, or the calls no function of ours stands for."""
+
+    id: str
+    group: str
+    kind: str
+    tags: frozenset[str]
+    verdict: Verdict
+    details: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, case: Case, verdict: Verdict, details: Iterable[str] = ()) -> "Result":
+        """The verdict on this case."""
+        return cls(case.id, case.group, case.kind, case.tags, verdict, tuple(details))
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it is shown in a line of its own and counts neither as passed nor as failed."""
+        return COUNTED_APART in self.tags
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Passed cases out of those that were run."""
+
+    passed: int
+    total: int
+
+    @property
+    def failed(self) -> int:
+        """Cases that did not pass."""
+        return self.total - self.passed
+
+    def __str__(self) -> str:
+        return f"{self.passed}/{self.total}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything the output is made of."""
+
+    total: Score
+    apart: Score
+    by_group: dict[str, Score]
+    by_tag: dict[str, Score]
+    unmapped: dict[str, int]
+    unmapped_calls: dict[str, int]
+    failures: tuple[Result, ...]
+
+
+def summarize(results: Sequence[Result]) -> Report:
+    """Sums up results; groups and tags are sorted by name."""
+    apart = [result for result in results if result.is_apart]
+    unmapped = [result for result in results if result.verdict is Verdict.UNMAPPED]
+    judged = [result for result in results if not result.is_apart and result.verdict is not Verdict.UNMAPPED]
+    groups = sorted({result.group for result in judged})
+    tags = sorted({tag for result in judged for tag in result.tags})
+    return Report(
+        total=_score(judged),
+        apart=_score(apart),
+        by_group={group: _score([r for r in judged if r.group == group]) for group in groups},
+        by_tag={tag: _score([r for r in judged if tag in r.tags]) for tag in tags},
+        unmapped=_sorted_counts(result.kind for result in unmapped),
+        unmapped_calls=_sorted_counts(call for result in unmapped for call in result.details),
+        failures=tuple(result for result in judged if result.verdict is Verdict.FAILED),
+    )
+
+
+def _score(results: Sequence[Result]) -> Score:
+    return Score(sum(result.verdict is Verdict.PASSED for result in results), len(results))
+
+
+def _sorted_counts(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))

@@ -1,0 +1,77 @@
+"""Plays a case: one session, or rounds of sessions with the outcome written back in between."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from tenure.v1 import decision_service_pb2
+
+from tests.conformance.cases import Json
+from tests.conformance.outcome import after_session
+from tests.conformance.task_table import (
+    Session,
+    TaskState,
+    TaskTable,
+    initial_table,
+    last_starts,
+)
+from tests.conformance.to_snapshot import to_snapshot
+
+Decide = Callable[[decision_service_pb2.DecideRequest], decision_service_pb2.DecideResponse]
+"""The public contract, as a function."""
+
+
+class Scene(NamedTuple):
+    """A session to be looked at. Without `is_matched` only its number of decisions is bounded."""
+
+    label: str
+    session: Session
+    is_matched: bool
+
+
+def play(case: Json, decide: Decide) -> Iterator[Scene]:
+    """All sessions of the case, in order."""
+    if case["run"]["mode"] == "single_session":
+        yield Scene("", _session(case, initial_table(case), 1, decide), is_matched=True)
+    else:
+        yield from _play_rounds(case, decide)
+
+
+def _play_rounds(case: Json, decide: Decide) -> Iterator[Scene]:
+    until_match, after_match = case["run"]["rounds_until_match"], case["run"]["rounds_after_match"]
+    tasks = initial_table(case)
+    for number in range(1, until_match + after_match + 1):
+        session = _session(case, tasks, number, decide)
+        yield Scene(f"round {number}: ", session, is_matched=number > until_match)
+        tasks = write_back(case, tasks, session.tasks)
+        if number == until_match:
+            rebuilt = Session(tasks, last_starts(case, tasks), session.reasons)
+            yield Scene(f"after round {number}: ", rebuilt, is_matched=True)
+
+
+def _session(case: Json, tasks: TaskTable, version: int, decide: Decide) -> Session:
+    request = decision_service_pb2.DecideRequest(
+        snapshot=to_snapshot(case, tasks, version), actions=case["run"]["actions"]
+    )
+    return after_session(tasks, last_starts(case, tasks), decide(request))
+
+
+def write_back(case: Json, before: TaskTable, after: TaskTable) -> dict[str, TaskState]:
+    """The table the next round starts from: evicted and promised tasks wait again, bound ones run."""
+    stays_releasing = {
+        task["uid"] for job in case["jobs"] if job["keep_evicted_pods_releasing"] for task in job["tasks"]
+    }
+    return {
+        uid: _next_state(before[uid], state, keep_releasing=uid in stays_releasing)
+        for uid, state in after.items()
+    }
+
+
+def _next_state(before: TaskState, after: TaskState, keep_releasing: bool) -> TaskState:
+    match after.status:
+        case "Releasing" if not keep_releasing:
+            return TaskState("Pending", None, before.gpu_groups)
+        case "Pipelined":
+            return TaskState("Pending", None, before.gpu_groups)
+        case "Binding":
+            return after._replace(status="Running")
+    return after

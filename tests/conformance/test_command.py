@@ -1,0 +1,81 @@
+"""The command: what it prints, and what its exit code says."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from tests.conformance.__main__ import main
+from tests.conformance.cases import UnreadableCases, load_cases
+from tests.conformance.plain_cases import plain_cases
+from tests.conformance.results import COUNTED_APART
+
+APP = typer.Typer()
+APP.command()(main)
+
+
+def _run(*arguments: object) -> Result:
+    return CliRunner().invoke(APP, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Four cases: one passes, one fails, one is counted apart, one does not map."""
+    passing, failing, apart = (dict(case.data) for case in plain_cases()[:3])
+    failing["expected"] = {**failing["expected"], "jobs": {**passing["expected"]["jobs"]}}
+    failing["jobs"] = [{**failing["jobs"][0], "name": "pending"}]
+    apart["tags"] = [*apart["tags"], COUNTED_APART]
+    unmapped = {"id": "own/unit", "kind": "proportion", "tags": ["unit"], "steps": [{"call": "New"}]}
+    cases = [passing, failing, apart, unmapped]
+    content = {"format": "kai-cases", "format_version": 1, "cases": cases}
+    (tmp_path / "cases.json").write_text(json.dumps(content))
+    return tmp_path
+
+
+def test_the_report_ends_with_the_counts_and_the_exit_code_tells_of_failures(folder: Path) -> None:
+    result = _run("--cases", folder, "--list-failures", "-j", 1)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-3:] == [
+        "evicted_after_placement, counted apart: 1 of 1 match",
+        "unmapped: 1 unit cases (proportion 1); calls: New 1",
+        "1 passed, 1 failed",
+    ]
+    assert "task gang-0: expected Binding on node0, got Pending" in result.stdout
+
+
+def test_chosen_cases_that_all_pass_exit_with_zero(folder: Path) -> None:
+    result = _run(
+        "--cases", folder, "--id", "a free GPU", "--tag", "runs_allocate", "--output", "json", "-j", 1
+    )
+    assert result.exit_code == 0
+    report = json.loads(result.stdout)
+    assert (report["passed"], report["failed"], report["failures"]) == (1, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cases", "no/such/folder"], "no case folder at no/such/folder: name one with --cases DIR"),
+        (["--tag", "no-such-tag"], "no case has these tags and this id: see --tag and --id"),
+    ],
+    ids=["no folder", "no case"],
+)
+def test_a_question_that_cannot_be_answered_exits_with_two(
+    folder: Path, arguments: list[str], message: str
+) -> None:
+    result = _run("--cases", folder, *arguments)
+    assert (result.exit_code, result.stderr.strip()) == (2, message)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": "kai-cases", "format_version": 2}'])
+def test_a_file_of_another_format_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "other.json").write_text(text)
+    with pytest.raises(UnreadableCases, match=r"other\.json"):
+        load_cases(tmp_path)
+
+
+def test_an_empty_folder_is_not_a_success(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableCases, match=r"no \*\.json files"):
+        load_cases(tmp_path)

@@ -1,0 +1,63 @@
+"""The plain whole-GPU cases pass: our own always, the reference's where the case folder is there."""
+
+import pytest
+from tenure.server.engine import Engine
+from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
+
+from tests.conformance.__main__ import CHECKOUT, DEFAULT_CASES
+from tests.conformance.cases import Case, load_cases
+from tests.conformance.plain_cases import plain_cases
+from tests.conformance.rounds import play
+from tests.conformance.runner import run_case
+from tests.conformance.to_profile import to_profile
+from tests.verify import verify
+
+SPECIAL = frozenset(
+    {
+        "affinity",
+        "custom_assertions",
+        "custom_scheduler_conf",
+        "dra",
+        "fractional_gpu",
+        "gpu_memory",
+        "large",
+        "mig",
+        "min_sub_groups",
+        "numa",
+        "storage",
+        "subgroups",
+        "topology",
+    }
+)
+"""Tags of cases that are about more than whole GPUs."""
+
+
+def _plain_reference_cases() -> list[Case]:
+    folder = CHECKOUT / DEFAULT_CASES
+    return [case for case in load_cases(folder) if _is_plain(case)] if folder.is_dir() else []
+
+
+def _is_plain(case: Case) -> bool:
+    if case.group != "table cases" or case.tags & SPECIAL:
+        return False
+    return case.data["run"]["actions"] in (["allocate"], ["reclaim"], ["preempt"])
+
+
+CASES = [*plain_cases(), *_plain_reference_cases()]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_a_plain_whole_gpu_case_passes(case: Case) -> None:
+    assert run_case(case).details == ()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_the_answers_to_a_plain_case_are_sound(case: Case) -> None:
+    engine = Engine(to_profile(case.data))
+
+    def checked(request: DecideRequest) -> DecideResponse:
+        response = engine.decide(request)
+        assert verify(request.snapshot, response) == []
+        return response
+
+    assert [scene.label for scene in play(case.data, checked)]

@@ -1,0 +1,77 @@
+"""A case becomes the snapshot it describes."""
+
+from typing import Any
+
+from tenure.v1 import snapshot_pb2
+
+from tests.conformance.cases import Json
+from tests.conformance.small_cases import PENDING, case, job, node, queue, task
+from tests.conformance.task_table import initial_table
+from tests.conformance.times import NOW_NS
+from tests.conformance.to_snapshot import to_snapshot
+
+
+def _snapshot(jobs: list[Json], **queue_fields: Any) -> snapshot_pb2.ClusterSnapshot:
+    queues = [queue("q", 1.5, order=2, **queue_fields)]
+    data = case("snapshot", [node("node0", 4)], queues, jobs, {}).data
+    return to_snapshot(data, initial_table(data), version=7)
+
+
+def test_equal_offsets_are_told_apart_by_build_order() -> None:
+    groups = _snapshot([job("a", "q", [PENDING]), job("b", "q", [PENDING])]).pod_groups
+    created = [group.creation_time.ToNanoseconds() - NOW_NS for group in groups]
+    assert created == [-60_000_000_000, -59_999_999_999]
+
+
+def test_quotas_are_in_thousandths_of_a_gpu_and_memory_in_bytes() -> None:
+    memory = {"quota_bytes": 5_000_000, "limit_bytes": -1.0, "over_quota_weight": 2.0}
+    found = _snapshot([], memory_mb={**memory, "quota": 5, "limit": -1.0}).queues[0]
+    assert (found.gpu_milli.quota, found.gpu_milli.limit) == (1500, -1)
+    assert (found.memory_bytes.quota, found.memory_bytes.limit) == (5_000_000, -1)
+    assert found.memory_bytes.over_quota_weight == 2.0
+
+
+def test_a_job_with_an_allocated_task_started_a_minute_ago() -> None:
+    running, waiting = _snapshot(
+        [job("a", "q", [("Running", "node0"), PENDING]), job("b", "q", [("Releasing", "node0")])]
+    ).pod_groups
+    assert running.last_start_time.ToNanoseconds() == NOW_NS - 60_000_000_000
+    assert not waiting.HasField("last_start_time")
+
+
+def test_a_plain_job_is_a_gang_without_sub_groups() -> None:
+    (group,) = _snapshot([job("a", "q", [PENDING] * 3)]).pod_groups
+    assert (group.min_member, len(group.sub_groups)) == (3, 0)
+
+
+def test_a_sub_group_tree_becomes_a_flat_list_with_parents() -> None:
+    leaf = {"name": "leaf", "min_available": 2, "topology_constraint": None}
+    rack = {"topology": "t", "required_level": "rack", "preferred_level": None}
+    inner = {"name": "inner", "min_sub_groups": 1, "topology_constraint": rack, "sub_groups": []}
+    tree = {
+        "name": "",
+        "min_sub_groups": None,
+        "topology_constraint": None,
+        "sub_groups": [{**inner, "pod_sets": [leaf]}],
+        "pod_sets": [],
+    }
+    (group,) = _snapshot([job("a", "q", [], sub_group_tree=tree)]).pod_groups
+    parts = [(part.name, part.parent, part.min_sub_group, part.min_member) for part in group.sub_groups]
+    assert parts == [("inner", "", 1, 0), ("leaf", "inner", 0, 2)]
+    assert group.sub_groups[0].topology_constraint.required_level == "rack"
+    assert not group.sub_groups[1].HasField("topology_constraint")
+
+
+def test_equal_requests_share_a_shape_and_names_become_a_node_affinity() -> None:
+    picky = {**task("picky", PENDING, 1), "node_affinity_names": ["node0"]}
+    tasks = [task("x", PENDING, 1), task("y", PENDING, 1), task("half", PENDING, 0.5), picky]
+    snapshot = _snapshot([job("a", "q", [], tasks=tasks)])
+    assert [pod.shape for pod in snapshot.pods] == ["shape-0", "shape-0", "shape-1", "shape-2"]
+    assert snapshot.shapes[1].gpu.portion_milli == 500
+    (requirement,) = snapshot.shapes[2].node_affinity[0].requirements
+    assert (requirement.key, list(requirement.values)) == ("kai.scheduler/type", ["node0"])
+
+
+def test_only_tasks_that_are_there_are_on_a_node() -> None:
+    pods = _snapshot([job("a", "q", [("Pending", "node0"), ("Running", "node0")], gpus=0.5)]).pods
+    assert [(pod.node, list(pod.gpu_groups)) for pod in pods] == [("", []), ("node0", ["device-a-1"])]

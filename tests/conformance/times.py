@@ -1,0 +1,28 @@
+"""Times of a case: every offset counts from one fixed moment, so that runs can be repeated."""
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+
+NOW_NS = 1_767_225_600_000_000_000
+"""2026-01-01T00:00:00Z, the `now` of every session."""
+
+SECOND_NS = 1_000_000_000
+
+
+def nanoseconds(seconds: float) -> int:
+    """Seconds as whole nanoseconds."""
+    return round(seconds * SECOND_NS)
+
+
+def timestamp(offset_s: float, build_order: int = 0) -> Timestamp:
+    """The moment `offset_s` from now; things built later are younger by nanoseconds."""
+    moment = Timestamp()
+    moment.FromNanoseconds(NOW_NS + nanoseconds(offset_s) + build_order)
+    return moment
+
+
+def duration(seconds: float) -> Duration:
+    """A protobuf duration of so many seconds."""
+    length = Duration()
+    length.FromNanoseconds(nanoseconds(seconds))
+    return length

@@ -1,0 +1,37 @@
+"""The configuration of a case as a profile."""
+
+from tenure.solver.framework.profile import Options, PluginSetting, Profile
+
+from tests.conformance.cases import Json
+from tests.conformance.times import nanoseconds
+
+WITHOUT_LIMIT = 10**9
+"""Search budgets of a case are minutes of wall time; in steps that is as good as no limit."""
+
+NOT_OURS = frozenset({"numa"})
+"""Plugins of the reference that have no counterpart; cases that need them fail by what they expect."""
+
+
+def to_profile(case: Json) -> Profile:
+    """Exactly the plugins the case has loaded, in their order, with their arguments."""
+    settings = [plugin for tier in case["config"]["tiers"] for plugin in tier if plugin["loaded"]]
+    return Profile(
+        actions=tuple(case["run"]["actions"]),
+        plugins=tuple(
+            PluginSetting(plugin["name"], dict(plugin["arguments"]))
+            for plugin in settings
+            if plugin["name"] not in NOT_OURS
+        ),
+        options=_options(case["config"]["params"]),
+    )
+
+
+def _options(params: Json) -> Options:
+    return Options(
+        max_consolidation_victims=params["max_consolidation_preemptees"],
+        consolidating_reclaim=params["allow_consolidating_reclaim"],
+        skip_similar=params["use_scheduling_signatures"],
+        staleness_grace=nanoseconds(params["global_staleness_grace_period_s"]),
+        max_simulations_per_pod_group=WITHOUT_LIMIT,
+        max_simulations_per_action=WITHOUT_LIMIT,
+    )

@@ -1,0 +1,109 @@
+"""Recorded calls about reclaim: who may, from whom, by which strategy; and the order of queues."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tenure.solver.model.resources import UNLIMITED, Share
+from tenure.solver.plugins.proportion.queueorder import queue_key
+from tenure.solver.plugins.proportion.reclaimable import can_reclaim, leveled, may_take, may_yield
+from tenure.solver.plugins.proportion.shares import within
+from tenure.solver.plugins.proportion.verdict import Verdict
+
+from tests.conformance.cases import Json
+from tests.conformance.unit_queues import queue_table
+from tests.conformance.unit_shares import ZERO, add, allocatable, column, quantities, vector
+from tests.conformance.unit_values import Adapter, Results, Unmapped
+
+NOTHING_BINDS: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
+
+
+def _new(_: None, multiplier: float) -> Results:
+    return (max(1.0, multiplier),)
+
+
+def _can_reclaim(_: float, queues: Mapping[str, Json], reclaimer: Json) -> Results:
+    table = queue_table(queues)
+    queue = table.find(reclaimer["Queue"])
+    firm = None if reclaimer.get("IsPreemptable") else table.usage.non_preemptible[queue.index]
+    request = vector(reclaimer["RequiredResources"])
+    return (can_reclaim(queue, table.usage.allocated[queue.index], table.fair[queue.index], firm, request),)
+
+
+def _filter_victim(_: float, queues: Mapping[str, Json], reclaimer: Json, victim: str) -> Results:
+    table = queue_table(queues)
+    mine, theirs = leveled(table.find(reclaimer["Queue"]), table.find(victim))
+    request, allocated = vector(reclaimer["RequiredResources"]), table.usage.allocated
+    fits_quota = within(add(allocated[mine], request), table.queues[mine].quota)
+    quota = table.queues[theirs].quota
+    return (may_yield(request, fits_quota, quota, allocated[theirs], table.allocatable[theirs]),)
+
+
+def _is_candidate(_: None, reclaimer: Json, queue: Json) -> Results:
+    shares, request = queue["QueueResourceShare"], vector(reclaimer["RequiredResources"])
+    quota, allocated = column(shares, "Deserved"), column(shares, "Allocated")
+    return (may_yield(request, True, quota, allocated, allocatable(shares)),)
+
+
+def _reclaimable(
+    multiplier: float, queues: Mapping[str, Json], reclaimer: Json, victims: Mapping[str, list[Json]]
+) -> Results:
+    table = queue_table(queues)
+    verdict = Verdict(
+        table.queues,
+        table.usage,
+        table.fair,
+        table.allocatable,
+        table.find(reclaimer["Queue"]),
+        vector(reclaimer["RequiredResources"]),
+        multiplier,
+    )
+    pieces = [(table.find(name).index, vector(piece)) for name in sorted(victims) for piece in victims[name]]
+    return (verdict.judge(bool(reclaimer.get("IsPreemptable")), pieces) is None,)
+
+
+def _maintain_fair_share(
+    _: Json, _request: Any, _vectors: Any, _reclaimer: Json, victim: Json, remaining: Json
+) -> Results:
+    shares = victim["QueueResourceShare"]
+    quota = column(shares, "Deserved")
+    return (may_take(quantities(remaining), allocatable(shares), quota, fits_quota=False),)
+
+
+def _guarantee_quota(
+    _: Json, request: Json, _vectors: Any, reclaimer: Json, victim: Json, remaining: Json
+) -> Results:
+    mine = reclaimer["QueueResourceShare"]
+    after = add(column(mine, "Allocated"), vector(request))
+    fits_quota = within(after, column(mine, "Deserved"))
+    quota = column(victim["QueueResourceShare"], "Deserved")
+    return (may_take(quantities(remaining), NOTHING_BINDS, quota, fits_quota),)
+
+
+def _queue_order(_: None, left: Json, right: Json, *rest: Any) -> Results:
+    """-1 when the left queue goes first. Only jobs without tasks and victims are recorded."""
+    left_job, right_job, left_victims, right_victims = rest[:4]
+    if any(part.get("podInfos") for job in (left_job, right_job) for part in job["PodSets"].values()):
+        raise Unmapped("GetQueueOrderResult of jobs with tasks")
+    if left_victims or right_victims:
+        raise Unmapped("GetQueueOrderResult with victims")
+    return (-1 if _key(left, rest[6]) < _key(right, rest[6]) else 1,)
+
+
+def _key(record: Json, total: Json | None) -> Any:
+    (queue,) = (table := queue_table({record["Name"]: record})).queues
+    used, fair, most = table.usage.allocated[0], table.fair[0], table.allocatable[0]
+    return queue_key(queue, used, fair, most, quantities(total), request=ZERO, popped=ZERO)
+
+
+RECLAIM_CALLS: dict[str, Adapter] = {
+    "New": _new,
+    "Reclaimable.CanReclaimResources": _can_reclaim,
+    "Reclaimable.FilterVictim": _filter_victim,
+    "Reclaimable.Reclaimable": _reclaimable,
+    "canBeDeservedQuotaReclaimCandidate": _is_candidate,
+}
+STRATEGY_CALLS: dict[str, Adapter] = {
+    "MaintainFairShareStrategy.Reclaimable": _maintain_fair_share,
+    "GuaranteeDeservedQuotaStrategy.Reclaimable": _guarantee_quota,
+}
+QUEUE_ORDER_CALLS: dict[str, Adapter] = {"GetQueueOrderResult": _queue_order}

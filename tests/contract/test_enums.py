@@ -1,0 +1,37 @@
+"""The enums of the model have the names and numbers of the contract, so that converting is casting."""
+
+from enum import IntEnum
+
+import pytest
+from google.protobuf.descriptor import EnumDescriptor
+from tenure.solver.model.constraints import Operator, TaintEffect
+from tenure.solver.model.decision import OutcomeKind
+from tenure.solver.model.node import MigStrategy
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.workload import Preemptibility, TaskStatus
+from tenure.v1 import decision_pb2, snapshot_pb2
+
+OTHER_NAMES = {
+    "TAINT_EFFECT_ANY": "TAINT_EFFECT_UNSPECIFIED",
+    "MIG_STRATEGY_NONE": "MIG_STRATEGY_UNSPECIFIED",
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "wire", "prefix"),
+    [
+        (TaskStatus, snapshot_pb2.PodStatus.DESCRIPTOR, "POD_STATUS_"),
+        (Preemptibility, snapshot_pb2.Preemptibility.DESCRIPTOR, "PREEMPTIBILITY_"),
+        (MigStrategy, snapshot_pb2.MigStrategy.DESCRIPTOR, "MIG_STRATEGY_"),
+        (TaintEffect, snapshot_pb2.TaintEffect.DESCRIPTOR, "TAINT_EFFECT_"),
+        (Operator, snapshot_pb2.SelectorOperator.DESCRIPTOR, "SELECTOR_OPERATOR_"),
+        (ReasonCode, decision_pb2.ReasonCode.DESCRIPTOR, "REASON_CODE_"),
+        (OutcomeKind, decision_pb2.OutcomeKind.DESCRIPTOR, "OUTCOME_KIND_"),
+    ],
+)
+def test_model_and_wire_agree(model: type[IntEnum], wire: EnumDescriptor, prefix: str) -> None:
+    named = {OTHER_NAMES.get(prefix + value.name, prefix + value.name): value.value for value in model}
+    known = {value.name: value.number for value in wire.values}
+    if known.keys() - named.keys() == {f"{prefix}UNSPECIFIED"}:
+        del known[f"{prefix}UNSPECIFIED"]
+    assert named == known

@@ -1,0 +1,20 @@
+"""The command line as a process of its own, as a user runs it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+"""The checkout."""
+
+SAMPLE = ROOT / "server/tenure/server/samples/two-departments.yaml"
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command in the root of the checkout, without a terminal."""
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+def tenure(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs `tenure` with these arguments."""
+    return run(sys.executable, "-m", "tenure.server", *arguments)

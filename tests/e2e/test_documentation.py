@@ -1,0 +1,59 @@
+"""What the documentation shows works: its examples run, its links lead somewhere."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from tenure.server.cli.server_process import server_process
+from tenure.server.settings import load_settings
+
+from tests.e2e.command import ROOT, SAMPLE, run
+
+FOLDERS = ("docs", "protos", "server", "client", "tests")
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
+
+
+def example(page: str, language: str) -> str:
+    """The first code block of a language on a page."""
+    found = re.search(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    assert found, f"{page} has no {language} example"
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("README.md", ["preempt: Pod backfill-us-0", "waits: Pod group nightly-eval"]),
+        ("client/README.md", []),
+    ],
+)
+def test_the_python_examples_talk_to_a_server(page: str, said: list[str], tmp_path: Path) -> None:
+    script = tmp_path / "example.py"
+    with server_process() as address:
+        code = example(page, "python").replace("127.0.0.1:50051", address)
+        script.write_text(code.replace("cluster.yaml", str(SAMPLE)))
+        ran = run(sys.executable, str(script))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [words for words in said if words not in ran.stdout] == []
+
+
+def test_the_two_commands_of_the_readme_are_what_it_says() -> None:
+    commands = re.findall(r"^make (\w+)", example("README.md", "sh"), re.MULTILINE)
+    assert commands == ["demo", "test"]
+    assert re.search(r"tenure demo\n(.*\n)*.*pytest", run("make", "--dry-run", *commands).stdout)
+
+
+def test_the_example_configuration_is_accepted(tmp_path: Path) -> None:
+    file = tmp_path / "tenure.yaml"
+    file.write_text(example("docs/configuration.md", "yaml"))
+    settings = load_settings(file)
+    arguments = {plugin.name: dict(plugin.arguments) for plugin in settings.profile.plugins}
+    assert arguments["minruntime"]["defaultReclaimMinRuntime"] == "10m"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
+    broken = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert broken == []

@@ -1,0 +1,74 @@
+"""Decisions on a production trace, or on a cluster of the same kind, at three loads: each one is sound.
+
+The trace is used when it lies beside the checkout; a generated cluster in its format is used in any case.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tenure.server.engine import Engine
+from tenure.server.importers.openb import ImportedTrace, import_openb
+from tenure.solver.registry import default_profile
+from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
+
+from tests.e2e.command import ROOT
+from tests.e2e.generated_trace import write_trace
+from tests.verify import verify
+
+TRACE = ROOT.parent / "shared/traces/openb"
+ENGINE = Engine(default_profile())
+
+
+class Load(NamedTuple):
+    """Which pods run and which wait; of the generated trace, in thousandths of all pods."""
+
+    source: str
+    running: int
+    pending: int
+
+
+GENERATED = [Load("generated", 370, 120), Load("generated", 800, 120), Load("generated", 957, 43)]
+RECORDED = [
+    Load("openb_pod_list_default.csv", 3_000, 1_000),
+    Load("openb_pod_list_default.csv", 6_500, 1_000),
+    Load("openb_pod_list_default.csv", 7_800, 352),
+    Load("openb_pod_list_gpuspec33.csv", 3_000, 100),
+]
+LOADS = GENERATED + (RECORDED if TRACE.is_dir() else [])
+FULL = [load for load in LOADS if load.running in (957, 7_800)]
+
+
+class Decided(NamedTuple):
+    """A load and the answer to it."""
+
+    trace: ImportedTrace
+    answer: DecideResponse
+
+    def evictions(self) -> Counter[str]:
+        """Evictions by the action that decided them."""
+        return Counter(
+            group.action for group in self.answer.groups for step in group.decisions if step.HasField("evict")
+        )
+
+
+def decided(load: Load, folder: Path) -> Decided:
+    nodes, pods, scale = TRACE / "openb_node_list_gpu_node.csv", TRACE / load.source, 1.0
+    if load.source == "generated":
+        nodes, pods, count = write_trace(folder, nodes=60)
+        scale = count / 1000
+    running, pending = int(load.running * scale), int(load.pending * scale)
+    trace = import_openb(nodes, pods, running=running, pending=pending, engine=ENGINE)
+    return Decided(trace, ENGINE.decide(DecideRequest(snapshot=trace.snapshot)))
+
+
+@pytest.mark.parametrize("load", LOADS, ids=lambda load: f"{load.source}-{load.running}")
+def test_every_decision_is_sound_and_a_full_cluster_sees_reclaims_and_preemptions(
+    load: Load, tmp_path: Path
+) -> None:
+    result = decided(load, tmp_path)
+    assert verify(result.trace.snapshot, result.answer) == []
+    if load in FULL:
+        assert result.evictions().keys() >= {"reclaim", "preempt"}
+        assert any(p.guard == "minruntime" for p in result.answer.protections)

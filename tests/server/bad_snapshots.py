@@ -1,0 +1,175 @@
+"""What makes a snapshot malformed: what is done to the small snapshot `s`, and what is said then."""
+
+from google.protobuf.duration_pb2 import Duration
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+_NEW = "is not a value of this version of the contract"
+_MOST = "is more than the largest amount, 9007199254740992"
+_INNER = "is for leaves: use min_sub_group on one with sub groups"
+_LEAF = "is for those with sub groups: use min_member on a leaf"
+_NANOS = "nanoseconds are not a part of a second"
+_TERM = "shapes[0].node_affinity[0].requirements[0]"
+
+BAD_SNAPSHOTS: dict[str, tuple[str, ...]] = {
+    "s.ClearField('cluster_id')": ("cluster_id: is required",),
+    "s.ClearField('now')": ("now: is required",),
+    "s.now.nanos = -1": (f"now: -1 {_NANOS}",),
+    "s.now.seconds = 2**40": ("now: is not between the years 1677 and 2262",),
+    # Nodes
+    "s.nodes[1].name = ''": ("nodes[1].name: is required",),
+    "s.nodes[1].name = 'n1'": ("nodes[1].name: 'n1' is already used by element 0",),
+    "s.nodes[1].name = 'x' * 254": ("nodes[1].name: is longer than 253 characters",),
+    "s.nodes[0].allocatable.cpu_milli = -1": ("nodes[0].allocatable.cpu_milli: -1 is negative",),
+    "s.nodes[0].allocatable.pods = 2**63 - 1": (f"nodes[0].allocatable.pods: {2**63 - 1} {_MOST}",),
+    "s.nodes[0].allocatable.gpu_milli = 1500": (
+        "nodes[0].allocatable.gpu_milli: is not a number of whole devices: a multiple of 1000",
+    ),
+    "s.nodes[0].allocatable.extended['x/y'] = -2": ("nodes[0].allocatable.extended['x/y']: -2 is negative",),
+    "s.nodes[0].allocatable.extended[''] = 2": ("nodes[0].allocatable.extended['']: name is required",),
+    "s.nodes[0].allocatable.extended['cpu'] = 2": (
+        "nodes[0].allocatable.extended['cpu']: has a field of its own: use cpu_milli",
+    ),
+    "s.nodes[0].gpu_memory_mib = 50": (
+        "nodes[0].gpu_memory_mib: 50 is neither 0 (unknown) nor at least 100",
+    ),
+    "s.nodes[0].gpu_memory_mib = 2**34": (
+        f"nodes[0].gpu_memory_mib: {2**34} is a terabyte or more: give MiB, not bytes",
+    ),
+    "s.nodes[0].taints.add()": (
+        "nodes[0].taints[0].key: is required",
+        "nodes[0].taints[0].effect: is required",
+    ),
+    "s.nodes[0].taints.add(key='k', effect=9)": (f"nodes[0].taints[0].effect: 9 {_NEW}",),
+    "s.nodes[0].mig_strategy = 3": (f"nodes[0].mig_strategy: 3 {_NEW}",),
+    # Queues
+    "s.queues[2].name = ''": ("queues[2].name: is required",),
+    "s.queues[2].name = 'left'": ("queues[2].name: 'left' is already used by element 1",),
+    "s.queues[1].parent = 'no'": ("queues[1].parent: 'no' does not exist",),
+    "s.queues[0].parent = 'left'": (
+        "queues[0].parent: is its own ancestor: 'top' -> 'left' -> 'top'",
+        "queues[1].parent: is its own ancestor: 'left' -> 'top' -> 'left'",
+    ),
+    "s.queues[0].parent = 'top'": ("queues[0].parent: is its own ancestor: 'top' -> 'top'",),
+    "s.queues.extend(pb.Queue(name=f'd{i}', parent=f'd{i - 1}' if i else '') for i in range(33))": (
+        "queues[35].parent: is more than 32 levels deep",
+    ),
+    "s.queues[0].creation_time.nanos = 10**9": (f"queues[0].creation_time: 1000000000 {_NANOS}",),
+    "s.queues[0].cpu_milli.quota = -2": ("queues[0].cpu_milli.quota: -2 is negative; -1 is unlimited",),
+    "s.queues[0].memory_bytes.limit = -5": ("queues[0].memory_bytes.limit: -5 is negative; -1 is unlimited",),
+    "s.queues[0].gpu_milli.quota = 2**60": (f"queues[0].gpu_milli.quota: {2**60} {_MOST}",),
+    "s.queues[0].gpu_milli.over_quota_weight = float('nan')": (
+        "queues[0].gpu_milli.over_quota_weight: is not a number",
+    ),
+    "s.queues[0].gpu_milli.over_quota_weight = -0.5": (
+        "queues[0].gpu_milli.over_quota_weight: -0.5 is not between 0 and 1e+09",
+    ),
+    "s.queues[0].gpu_milli.over_quota_weight = float('inf')": (
+        "queues[0].gpu_milli.over_quota_weight: inf is not between 0 and 1e+09",
+    ),
+    "s.queues[0].reclaim_min_runtime.seconds = -1": ("queues[0].reclaim_min_runtime: is negative",),
+    "s.queues[0].preempt_min_runtime.seconds = 2**40": (
+        "queues[0].preempt_min_runtime: is longer than a hundred years",
+    ),
+    # Pod groups
+    "s.pod_groups.add(queue='left').creation_time.seconds = 1": ("pod_groups[2].uid: is required",),
+    "s.pod_groups.append(s.pod_groups[0])": ("pod_groups[2].uid: 'runs' is already used by element 0",),
+    "s.pod_groups[0].ClearField('creation_time')": ("pod_groups[0].creation_time: is required",),
+    "s.pod_groups[0].preemptibility = 3": (f"pod_groups[0].preemptibility: 3 {_NEW}",),
+    "s.pod_groups[0].min_member = -1": ("pod_groups[0].min_member: -1 is negative",),
+    "s.pod_groups[0].min_sub_group = 1": (
+        "pod_groups[0].min_sub_group: cannot be set together with min_member",
+    ),
+    "s.pod_groups[0].last_start_time.nanos = -5": (f"pod_groups[0].last_start_time: -5 {_NANOS}",),
+    "s.pod_groups[0].preemption_delay.nanos = -5": ("pod_groups[0].preemption_delay: is negative",),
+    "s.pod_groups[0].preemption_delay.MergeFrom(Duration(seconds=1, nanos=-1))": (
+        "pod_groups[0].preemption_delay: seconds and nanos do not belong together",
+    ),
+    "s.pod_groups[1].sub_groups.add()": ("pod_groups[1].sub_groups[0].name: is required",),
+    "s.pod_groups[1].sub_groups.extend([pb.SubGroup(name='a'), pb.SubGroup(name='A')])": (
+        "pod_groups[1].sub_groups[1].name: 'A' is already used by sub_groups[0]",
+    ),
+    "s.pod_groups[1].sub_groups.add(name='a', parent='no')": (
+        "pod_groups[1].sub_groups[0].parent: 'no' does not exist",
+    ),
+    "s.pod_groups[1].sub_groups.extend([pb.SubGroup(name=n, parent=p) for n, p in ('aB', 'ba')])": (
+        "pod_groups[1].sub_groups[0].parent: is its own ancestor: 'a' -> 'b' -> 'a'",
+        "pod_groups[1].sub_groups[1].parent: is its own ancestor: 'b' -> 'a' -> 'b'",
+    ),
+    "g = s.pod_groups[1].sub_groups; g.add(name='a', min_member=1); g.add(name='b', parent='a')": (
+        f"pod_groups[1].sub_groups[0].min_member: {_INNER}",
+    ),
+    "s.pod_groups[1].sub_groups.add(name='a', min_sub_group=1)": (
+        f"pod_groups[1].sub_groups[0].min_sub_group: {_LEAF}",
+    ),
+    "s.pod_groups[1].topology_constraint.required_level = 'rack'": (
+        "pod_groups[1].topology_constraint.topology: is required",
+    ),
+    "s.pod_groups[1].topology_constraint.topology = 'no'": (
+        "pod_groups[1].topology_constraint.topology: there is no topology 'no'",
+    ),
+    "g = s.pod_groups[1].topology_constraint; g.topology = 'racks'; g.required_level = 'row'": (
+        "pod_groups[1].topology_constraint.required_level: 'row' is no level of that topology",
+    ),
+    "s.pod_groups[1].topology_constraint.topology = 'racks'": (
+        "pod_groups[1].topology_constraint.required_level: is required when preferred_level is empty",
+    ),
+    # Pods
+    "s.pods[0].uid = ''": ("pods[0].uid: is required",),
+    "s.pods[3].uid = 'runs-0'": ("pods[3].uid: 'runs-0' is already used by element 0",),
+    "s.pods[0].pod_group = ''": ("pods[0].pod_group: is required",),
+    "s.pods[0].pod_group = 'no'": ("pods[0].pod_group: there is no pod group with uid 'no'",),
+    "s.pods[0].shape = ''": ("pods[0].shape: is required",),
+    "s.pods[0].shape = 'no'": ("pods[0].shape: there is no shape with id 'no'",),
+    "s.pods[2].status = 0": ("pods[2].status: is required",),
+    "s.pods[2].status = 12": (f"pods[2].status: 12 {_NEW}",),
+    "s.pods[0].node = ''": ("pods[0].node: is required for a pod that occupies a node",),
+    "s.pods[0].node = 'no'": ("pods[0].node: there is no node 'no'",),
+    "s.pods[0].creation_time.nanos = -1": (f"pods[0].creation_time: -1 {_NANOS}",),
+    "s.pods[1].ClearField('gpu_groups')": (
+        "pods[1].gpu_groups: must name the 1 shared devices that the pod uses, not 0",
+    ),
+    "s.shapes[1].gpu.devices = 3; s.pods[1].gpu_groups.extend(['d', ''])": (
+        "pods[1].gpu_groups[1]: 'd' is named twice",
+        "pods[1].gpu_groups[2]: is required",
+    ),
+    # Shapes
+    "s.shapes.add()": ("shapes[2].id: is required",),
+    "s.shapes.add(id='gpu')": ("shapes[2].id: 'gpu' is already used by element 0",),
+    "s.shapes[0].requests.memory_bytes = -8": ("shapes[0].requests.memory_bytes: -8 is negative",),
+    "s.shapes[0].requests.gpu_milli = 1000": ("shapes[0].requests.gpu_milli: must stay unset: use gpu",),
+    "s.shapes[0].requests.pods = 1": ("shapes[0].requests.pods: must stay unset: every task takes one slot",),
+    "s.shapes[0].gpu.devices = -1": ("shapes[0].gpu.devices: -1 is not between 0 and 10000",),
+    "s.shapes[1].gpu.devices = 0": ("shapes[1].gpu.devices: must be at least 1 when portion_milli is set",),
+    "s.shapes[0].gpu.portion_milli = 1001": ("shapes[0].gpu.portion_milli: 1001 is not between 1 and 1000",),
+    "s.shapes[1].gpu.portion_milli = 0": ("shapes[1].gpu.portion_milli: 0 is not between 1 and 1000",),
+    "s.shapes[1].gpu.memory_mib = 0": ("shapes[1].gpu.memory_mib: 0 is not between 1 and 1048575",),
+    "s.shapes[0].node_affinity.add().requirements.add()": (
+        f"{_TERM}.key: is required",
+        f"{_TERM}.operator: is required",
+    ),
+    "s.shapes[0].node_affinity.add().requirements.add(key='k', operator=1)": (
+        f"{_TERM}.values: must have at least one value with IN",
+    ),
+    "s.shapes[0].node_affinity.add().requirements.add(key='k', operator=3, values=['v'])": (
+        f"{_TERM}.values: must be empty with EXISTS",
+    ),
+    "s.shapes[0].node_affinity.add().requirements.add(key='k', operator=5, values=['v'])": (
+        f"{_TERM}.values: must be one integer with GREATER_THAN, not 'v'",
+    ),
+    "s.shapes[0].tolerations.add()": ("shapes[0].tolerations[0].key: is required unless `exists` is set",),
+    "s.shapes[0].tolerations.add(exists=True, effect=4)": (f"shapes[0].tolerations[0].effect: 4 {_NEW}",),
+    # Topologies
+    "s.topologies.append(s.topologies[0])": ("topologies[1].name: 'racks' is already used by element 0",),
+    "s.topologies.add(name='t')": ("topologies[1].levels: must have at least one level",),
+    "s.topologies[0].levels.extend(['', 'rack'])": (
+        "topologies[0].levels[1]: is required",
+        "topologies[0].levels[2]: 'rack' is already a level",
+    ),
+}
+
+
+def broken(snapshot: ClusterSnapshot, how: str) -> ClusterSnapshot:
+    """The snapshot after one of the statements above."""
+    exec(how, {"s": snapshot, "pb": pb, "Duration": Duration})
+    return snapshot

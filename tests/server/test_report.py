@@ -1,0 +1,173 @@
+"""The report for people: which facts it states, in how much room, and that it is always the same."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+from tenure.server.report import print_report
+from tenure.server.report.words import clock, count, gpus, listed, remaining, rough
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decision_service_pb2 import DecideResponse, QueueStatus, ResourceShare
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue, QueueResource
+
+SECOND = 1_000_000_000
+NOW = 1_740_998_100 * SECOND
+"""2025-03-03 10:35 UTC."""
+
+
+def snapshot(*pod_groups: tuple[str, str]) -> ClusterSnapshot:
+    """Pod groups of one pod as (name, queue)."""
+    message = ClusterSnapshot(cluster_id="test")
+    message.now.FromNanoseconds(NOW)
+    message.queues.append(Queue(name="root", gpu_milli=QueueResource(quota=8000)))
+    message.queues.append(Queue(name="leaf", parent="root"))
+    for name, queue in pod_groups:
+        message.pod_groups.append(PodGroup(uid=f"uid-{name}", name=name, queue=queue))
+        message.pods.append(Pod(uid=f"pod-{name}", name=f"{name}-0", pod_group=f"uid-{name}"))
+    return message
+
+
+def bind(name: str, node: str = "n1") -> pb.DecisionGroup:
+    step = pb.Decision(bind=pb.Bind(pod=f"pod-{name}", node=node))
+    return pb.DecisionGroup(action="allocate", beneficiary=f"uid-{name}", decisions=[step])
+
+
+def evict(victim: str, beneficiary: str, code: pb.ReasonCode = pb.REASON_CODE_RECLAIMED) -> pb.DecisionGroup:
+    uid = f"uid-{beneficiary}"
+    step = pb.Evict(pod=f"pod-{victim}", node="n1", beneficiary=uid)
+    hold = pb.Decision(hold=pb.Hold(pod=f"pod-{beneficiary}", node="n1"))
+    decisions = [pb.Decision(evict=step, reason=pb.Reason(code=code)), hold]
+    return pb.DecisionGroup(action="reclaim", beneficiary=uid, decisions=decisions)
+
+
+def outcome(name: str, kind: pb.OutcomeKind, message: str = "", until: int = 0) -> pb.PodGroupOutcome:
+    reason = pb.Reason(code=pb.REASON_CODE_NO_ROOM, message=message)
+    if until:
+        reason.until.FromNanoseconds(until)
+    return pb.PodGroupOutcome(pod_group=f"uid-{name}", kind=kind, reason=reason)
+
+
+def protection(name: str, action: str, minutes: int = 0, against: str = "") -> pb.Protection:
+    message = pb.Protection(pod_group=f"uid-{name}", guard="minruntime", action=action, source="queue leaf")
+    message.against = against
+    if minutes:
+        message.until.FromNanoseconds(NOW + minutes * 60 * SECOND)
+    return message
+
+
+def report(snapshot: ClusterSnapshot, response: DecideResponse, width: int = 100) -> str:
+    console = Console(file=StringIO(), width=width)
+    print_report(console, snapshot, response)
+    file = console.file
+    assert isinstance(file, StringIO)
+    return file.getvalue()
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+STORY = snapshot(("new", "leaf"), ("urgent", "leaf"), ("stuck", "leaf"), ("old", "leaf"), ("young", "leaf"))
+ANSWER = DecideResponse(
+    groups=[bind("new"), evict("old", "urgent", pb.REASON_CODE_PREEMPTED)],
+    outcomes=[
+        outcome("new", pb.OUTCOME_KIND_BOUND),
+        outcome("urgent", pb.OUTCOME_KIND_WAITING_FOR_VICTIMS),
+        outcome("stuck", pb.OUTCOME_KIND_DELAYED, "not yet", until=NOW + 90 * SECOND),
+    ],
+    protections=[protection("young", "reclaim", minutes=7)],
+    queues=[
+        QueueStatus(
+            name=name,
+            fair_share=ResourceShare(gpu_milli=6000),
+            allocated_before=ResourceShare(gpu_milli=1500),
+            allocated_after=ResourceShare(gpu_milli=4000),
+        )
+        for name in ("leaf", "root")
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "At 10:35 UTC: 1 pod group starts now, 1 starts as soon as 1 pod of others leaves and 1 must wait.",
+        "new leaf 1 n1",
+        "urgent leaf n1 1 pod of old has left",
+        "stuck leaf not yet (for another 1m30s, until 10:36 UTC)",
+        "old 1 urgent lower priority in the same queue",
+        "young other queues for another 7m, until 10:42 UTC queue leaf",
+        "root 8 6 1.5 4 ████████········│",
+        "leaf no limit 6 1.5 4 ████████········",
+    ],
+)
+def test_the_report_states(fact: str) -> None:
+    assert fact in flat(report(STORY, ANSWER))
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    assert max(map(len, report(STORY, ANSWER, width).splitlines())) <= width
+
+
+def test_the_same_answer_gives_the_same_text() -> None:
+    assert report(STORY, ANSWER) == report(STORY, ANSWER)
+
+
+def test_nothing_to_schedule_is_said_and_no_empty_table_is_shown() -> None:
+    text = report(snapshot(), DecideResponse())
+    assert text.strip() == "At 10:35 UTC: no pod group has pods to schedule."
+
+
+def test_a_pod_group_nobody_may_touch_is_protected_from_everyone() -> None:
+    answer = DecideResponse(protections=[protection("young", "preempt"), protection("young", "reclaim")])
+    assert "young everyone as long as it runs" in flat(report(STORY, answer))
+
+
+def test_a_protection_that_holds_against_a_part_of_the_tree_names_it() -> None:
+    answer = DecideResponse(protections=[protection("young", "reclaim", minutes=7, against="root")])
+    assert "other queues of root" in flat(report(STORY, answer))
+
+
+def test_a_long_answer_is_summed_up_with_a_hint_at_the_rest() -> None:
+    names = [f"job-{i:03}" for i in range(60)]
+    waiting = [outcome(name, pb.OUTCOME_KIND_INFEASIBLE, "no room") for name in names]
+    text = report(snapshot(*[(name, "leaf") for name in names]), DecideResponse(outcomes=waiting))
+    assert "60 leaf no room" in flat(text)
+    assert "job-004" in text
+    assert "job-005" not in text
+    assert "… and 55 more: --output json shows all." in text
+
+
+def test_reasons_of_a_later_version_do_not_break_the_report() -> None:
+    answer = DecideResponse(groups=[evict("old", "urgent", 999)])  # type: ignore[arg-type]
+    assert "old 1 urgent" in flat(report(STORY, answer))
+
+
+def test_uids_that_the_snapshot_does_not_know_are_shown_as_they_are() -> None:
+    assert "uid-ghost" in report(snapshot(), DecideResponse(groups=[bind("ghost")]))
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (clock(NOW, NOW), "10:35 UTC"),
+        (clock(NOW + 86_400 * SECOND, NOW), "4 Mar 10:35 UTC"),
+        (clock(NOW + 366 * 86_400 * SECOND, NOW), "4 Mar 2026 10:35 UTC"),
+        (remaining(NOW + 420 * SECOND, NOW), "for another 7m, until 10:42 UTC"),
+        (rough(SECOND // 2), "1s"),
+        (rough(601 * SECOND), "11m"),
+        (rough(50 * 3_600 * SECOND + 1), "2d3h"),
+        (gpus(1_204_000), "1,204"),
+        (gpus(460), "0.46"),
+        (gpus(0), "0"),
+        (gpus(-1), "no limit"),
+        (count(1, "pod"), "1 pod"),
+        (count(2, "pod"), "2 pods"),
+        (listed([]), ""),
+        (listed(["a"]), "a"),
+        (listed(["a", "b", "c"]), "a, b and c"),
+    ],
+)
+def test_times_and_amounts_are_said_shortly(said: str, expected: str) -> None:
+    assert said == expected

@@ -1,0 +1,111 @@
+"""Gangs run whole or not at all: what gains has its minimum, what was whole is not cut below it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+
+from tenure.v1 import snapshot_pb2
+
+from tests.verify.world import World
+
+ROOT = ""
+DEFAULT_PART = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sub group: a leaf needs `minimum` pods, an inner one `minimum` satisfied children (None: all)."""
+
+    children: tuple[str, ...]
+    minimum: int | None
+
+
+Parts = dict[str, Part]
+
+
+def gang_violations(world: World) -> Iterator[str]:
+    """Looks at every pod group of which pods are bound, held or evicted."""
+    gained = _parts_by_group(world, {stay.pod for stay in (*world.binds, *world.holds)})
+    lost = _parts_by_group(world, world.victims)
+    before = _active_by_part(world, world.active_before)
+    after = _active_by_part(world, world.active_after)
+    for uid in sorted(gained.keys() | lost.keys()):
+        parts = _parts(world.pod_groups[uid])
+        if uid in gained:
+            yield from _incomplete(uid, parts, after[uid], gained[uid])
+        elif _satisfied(parts, ROOT, before[uid]) and not _whole_or_absent(parts, after[uid]):
+            yield f"gang: pod group {uid} is cut below its minimum: {_counts(after[uid])} are left"
+
+
+def _incomplete(uid: str, parts: Parts, active: Counter[str], gained: set[str]) -> Iterator[str]:
+    for name in sorted(gained):
+        if name not in parts:
+            yield f"gang: pod group {uid} has no part {name}, but a pod of it is placed"
+        elif not _satisfied(parts, name, active):
+            yield f"gang: part {name} of pod group {uid} has {active[name]} pods of {parts[name].minimum}"
+    if not _satisfied(parts, ROOT, active):
+        yield f"gang: pod group {uid} is placed without its minimum: {_counts(active)} are active"
+
+
+def _whole_or_absent(parts: Parts, active: Counter[str]) -> bool:
+    return not active.total() or _satisfied(parts, ROOT, active)
+
+
+def _satisfied(parts: Parts, name: str, active: Counter[str]) -> bool:
+    part = parts[name]
+    if not part.children:
+        return active[name] >= (part.minimum or 0)
+    satisfied = sum(_satisfied(parts, child, active) for child in part.children)
+    return satisfied >= (len(part.children) if part.minimum is None else part.minimum)
+
+
+def _parts(group: snapshot_pb2.PodGroup) -> Parts:
+    """The tree of a pod group by lower-cased name; the root is the pod group itself."""
+    top_minimum = group.min_sub_group if group.HasField("min_sub_group") else None
+    if not group.sub_groups:
+        minimum = group.min_member if group.HasField("min_member") else 1
+        return {ROOT: Part((DEFAULT_PART,), top_minimum), DEFAULT_PART: Part((), minimum)}
+    children: dict[str, list[str]] = defaultdict(list)
+    for part in group.sub_groups:
+        children[part.parent.lower()].append(part.name.lower())
+    parts = {ROOT: Part(tuple(children[ROOT]), top_minimum)}
+    for part in group.sub_groups:
+        own = tuple(children[part.name.lower()])
+        parts[part.name.lower()] = Part(own, _minimum(part, is_leaf=not own))
+    return parts
+
+
+def _minimum(part: snapshot_pb2.SubGroup, is_leaf: bool) -> int | None:
+    if is_leaf:
+        return part.min_member
+    return part.min_sub_group if part.HasField("min_sub_group") else None
+
+
+def minimum_of(group: snapshot_pb2.PodGroup, part: str) -> int:
+    """Pods that must run of a leaf part; 0 for a part that does not exist."""
+    found = _parts(group).get(part)
+    return (found.minimum or 0) if found else 0
+
+
+def part_of(pod: snapshot_pb2.Pod) -> str:
+    """The part a pod belongs to, lower-cased."""
+    return pod.sub_group.lower() or DEFAULT_PART
+
+
+def _active_by_part(world: World, active: frozenset[str]) -> dict[str, Counter[str]]:
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for uid in active:
+        counts[world.pods[uid].pod_group][part_of(world.pods[uid])] += 1
+    return counts
+
+
+def _parts_by_group(world: World, pods: Set[str]) -> dict[str, set[str]]:
+    """Names of the parts these pods are in, by pod group."""
+    parts: dict[str, set[str]] = defaultdict(set)
+    for uid in pods:
+        parts[world.pods[uid].pod_group].add(part_of(world.pods[uid]))
+    return parts
+
+
+def _counts(active: Counter[str]) -> str:
+    return ", ".join(f"{active[name]} of {name}" for name in sorted(active)) or "0"

@@ -1,0 +1,55 @@
+"""Ids are unique, steps are about things that exist, and nothing happens twice to one pod."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tenure.v1 import decision_pb2, snapshot_pb2
+
+from tests.verify.world import HOLDS_ROOM, World
+
+
+def identity_violations(world: World) -> Iterator[str]:
+    """Repeated ids and steps, unknown names, and steps that do not fit the pod's status."""
+    groups = world.response.groups
+    steps = [step for group in groups for step in group.decisions]
+    yield from _repeated("group id", [group.id for group in groups])
+    yield from _repeated("decision id", [step.id for step in steps])
+    for group in groups:
+        if not group.decisions:
+            yield f"identity: group {group.id} of {group.action} has no decisions"
+    for kind in ("bind", "evict", "hold"):
+        parts = [getattr(step, kind) for step in steps if step.WhichOneof("step") == kind]
+        yield from _repeated(kind, [part.pod for part in parts])
+        for part in parts:
+            yield from _unknown(world, kind, part)
+    yield from _repeated("bind or hold", [stay.pod for stay in (*world.binds, *world.holds)])
+    yield from _wrong_status(world)
+
+
+def _repeated(what: str, values: list[str]) -> Iterator[str]:
+    for value, count in sorted(Counter(values).items()):
+        if count > 1 or not value:
+            yield f"identity: {what} {value!r} appears {count} times"
+
+
+def _unknown(
+    world: World, kind: str, part: decision_pb2.Bind | decision_pb2.Evict | decision_pb2.Hold
+) -> Iterator[str]:
+    if part.pod not in world.pods:
+        yield f"identity: {kind} of pod {part.pod!r}, which is not in the snapshot"
+    if part.node not in world.nodes:
+        yield f"identity: {kind} of pod {part.pod} names node {part.node!r}, which is not in the snapshot"
+
+
+def _wrong_status(world: World) -> Iterator[str]:
+    for stay in world.binds:
+        if world.pods[stay.pod].status != snapshot_pb2.POD_STATUS_PENDING:
+            yield f"identity: pod {stay.pod} is bound, but was not pending"
+    for stay in world.holds:
+        pending = world.pods[stay.pod].status == snapshot_pb2.POD_STATUS_PENDING
+        if not pending and stay.pod not in world.victims:
+            yield f"identity: pod {stay.pod} is held, but was neither pending nor evicted"
+    for _, evict in world.evictions:
+        pod = world.pods[evict.pod]
+        if pod.status not in HOLDS_ROOM or pod.node != evict.node:
+            yield f"identity: pod {evict.pod} is evicted from {evict.node}, but does not run there"

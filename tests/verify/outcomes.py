@@ -1,0 +1,34 @@
+"""Every pod group with pending pods is told, once, what became of it."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tenure.v1 import snapshot_pb2
+
+from tests.verify.world import World
+
+
+def outcome_violations(world: World) -> Iterator[str]:
+    """Missing, repeated and needless outcomes, and counts that contradict the decisions."""
+    pending = Counter(
+        pod.pod_group for pod in world.snapshot.pods if pod.status == snapshot_pb2.POD_STATUS_PENDING
+    )
+    told = Counter(outcome.pod_group for outcome in world.response.outcomes)
+    for uid in sorted(pending.keys() | told.keys()):
+        wanted = int(uid in pending)
+        if told[uid] != wanted:
+            yield f"outcome: pod group {uid} has {told[uid]} outcomes, not {wanted}"
+    yield from _wrong_counts(world, pending)
+
+
+def _wrong_counts(world: World, pending: Counter[str]) -> Iterator[str]:
+    bound = Counter(world.pods[stay.pod].pod_group for stay in world.binds)
+    held = Counter(world.pods[stay.pod].pod_group for stay in world.holds if stay.pod not in world.victims)
+    for outcome in world.response.outcomes:
+        uid = outcome.pod_group
+        actual = (bound[uid], held[uid], pending[uid] - bound[uid] - held[uid])
+        if (outcome.bound, outcome.held, outcome.pending) != actual:
+            said = (outcome.bound, outcome.held, outcome.pending)
+            yield f"outcome: pod group {uid} says (bound, held, pending) {said}, the decisions say {actual}"
+        if not outcome.reason.code or not outcome.reason.message:
+            yield f"outcome: pod group {uid} gives no reason"

@@ -1,0 +1,61 @@
+"""What is added stays within limits, and non-preemptible pods within quota, at every level of the tree."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+from tenure.v1 import snapshot_pb2
+
+from tests.verify.amounts import queue_use
+from tests.verify.victims import is_preemptible
+from tests.verify.world import HOLDS_ROOM, World
+
+UNLIMITED = -1
+Use = dict[str, Counter[str]]
+"""Amounts of cpu, memory and gpu by queue name."""
+
+
+def queue_violations(world: World) -> Iterator[str]:
+    """Judges only queues and resources that gain; use that was there before is not the answer's doing."""
+    placed = {stay.pod: stay.node for stay in (*world.binds, *world.holds)}
+    staying = {
+        pod.uid: pod.node
+        for pod in world.snapshot.pods
+        if pod.status in HOLDS_ROOM and pod.uid not in world.victims
+    }
+    total, added = _use(world, {**staying, **placed}.items()), _use(world, placed.items())
+    yield from _over(world, "limit", total, added)
+    firm = [(pod, node) for pod, node in {**staying, **placed}.items() if _is_firm(world, pod)]
+    firm_added = [(pod, node) for pod, node in placed.items() if _is_firm(world, pod)]
+    yield from _over(world, "quota", _use(world, firm), _use(world, firm_added))
+
+
+def _over(world: World, bound: str, total: Use, added: Use) -> Iterator[str]:
+    who = "non-preemptible use" if bound == "quota" else "use"
+    for name in sorted(added):
+        for resource, amount in sorted(total[name].items()):
+            most = _bound(world.queues[name], resource, bound)
+            if most != UNLIMITED and added[name][resource] > 0 and amount > most:
+                yield f"queue: {who} of {resource} in {name} is {amount}, over its {bound} of {most}"
+
+
+def _bound(queue: snapshot_pb2.Queue, resource: str, bound: str) -> int:
+    field = {"cpu": "cpu_milli", "memory": "memory_bytes", "gpu": "gpu_milli"}[resource]
+    share: snapshot_pb2.QueueResource = getattr(queue, field)
+    if not queue.HasField(field) or (bound == "limit" and not share.HasField("limit")):
+        return UNLIMITED
+    return share.limit if bound == "limit" else share.quota
+
+
+def _use(world: World, places: Iterable[tuple[str, str]]) -> Use:
+    use: Use = defaultdict(Counter)
+    for pod, node in places:
+        amounts = queue_use(world.shape_of(pod), world.nodes[node])
+        queue = world.group_of(pod).queue
+        while queue in world.queues:
+            use[queue].update(amounts)
+            queue = world.queues[queue].parent
+    return use
+
+
+def _is_firm(world: World, pod: str) -> bool:
+    return not is_preemptible(world.group_of(pod))

@@ -1,0 +1,132 @@
+"""A snapshot and its answer side by side, indexed; later checks only read it."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from tenure.v1 import decision_pb2, decision_service_pb2, snapshot_pb2
+
+HOLDS_ROOM = frozenset(
+    {snapshot_pb2.POD_STATUS_BINDING, snapshot_pb2.POD_STATUS_BOUND, snapshot_pb2.POD_STATUS_RUNNING}
+)
+"""Statuses of pods that have their room for good."""
+
+ON_NODE = HOLDS_ROOM | {snapshot_pb2.POD_STATUS_RELEASING, snapshot_pb2.POD_STATUS_STUCK_IN_RELEASING}
+"""Statuses of pods that occupy a node at the moment of the snapshot."""
+
+
+class Stay(NamedTuple):
+    """A pod on a node, with the shared devices it uses."""
+
+    pod: str
+    node: str
+    gpu_groups: tuple[str, ...]
+
+
+class Eviction(NamedTuple):
+    """One eviction and the group it belongs to."""
+
+    group: decision_pb2.DecisionGroup
+    evict: decision_pb2.Evict
+
+
+@dataclass(frozen=True)
+class World:
+    """Lookup tables. Steps about pods or nodes that do not exist are left to the identity check."""
+
+    snapshot: snapshot_pb2.ClusterSnapshot
+    response: decision_service_pb2.DecideResponse
+    nodes: Mapping[str, snapshot_pb2.Node]
+    queues: Mapping[str, snapshot_pb2.Queue]
+    pod_groups: Mapping[str, snapshot_pb2.PodGroup]
+    pods: Mapping[str, snapshot_pb2.Pod]
+    shapes: Mapping[str, snapshot_pb2.TaskShape]
+    binds: tuple[Stay, ...]
+    holds: tuple[Stay, ...]
+    evictions: tuple[Eviction, ...]
+
+    @classmethod
+    def of(
+        cls, snapshot: snapshot_pb2.ClusterSnapshot, response: decision_service_pb2.DecideResponse
+    ) -> "World":
+        """Indexes both messages."""
+        pods = {pod.uid: pod for pod in snapshot.pods}
+        nodes = {node.name: node for node in snapshot.nodes}
+        steps = [(group, step) for group in response.groups for step in group.decisions]
+        stays = {
+            kind: tuple(
+                Stay(part.pod, part.node, tuple(part.gpu_groups))
+                for _, step in steps
+                if step.WhichOneof("step") == kind
+                for part in [getattr(step, kind)]
+                if part.pod in pods and part.node in nodes
+            )
+            for kind in ("bind", "hold")
+        }
+        return cls(
+            snapshot=snapshot,
+            response=response,
+            nodes=nodes,
+            queues={queue.name: queue for queue in snapshot.queues},
+            pod_groups={group.uid: group for group in snapshot.pod_groups},
+            pods=pods,
+            shapes={shape.id: shape for shape in snapshot.shapes},
+            binds=stays["bind"],
+            holds=stays["hold"],
+            evictions=tuple(
+                Eviction(group, step.evict)
+                for group, step in steps
+                if step.WhichOneof("step") == "evict" and step.evict.pod in pods
+            ),
+        )
+
+    def shape_of(self, pod: str) -> snapshot_pb2.TaskShape:
+        """What the pod asks for."""
+        return self.shapes[self.pods[pod].shape]
+
+    def group_of(self, pod: str) -> snapshot_pb2.PodGroup:
+        """The pod group the pod belongs to."""
+        return self.pod_groups[self.pods[pod].pod_group]
+
+    @cached_property
+    def members(self) -> Mapping[str, list[snapshot_pb2.Pod]]:
+        """All pods by pod group."""
+        members: dict[str, list[snapshot_pb2.Pod]] = defaultdict(list)
+        for pod in self.snapshot.pods:
+            members[pod.pod_group].append(pod)
+        return members
+
+    @cached_property
+    def victims(self) -> frozenset[str]:
+        """Pods that are evicted, moved ones included."""
+        return frozenset(eviction.evict.pod for eviction in self.evictions)
+
+    @cached_property
+    def active_before(self) -> frozenset[str]:
+        """Pods that hold room for good in the snapshot."""
+        return frozenset(pod.uid for pod in self.snapshot.pods if pod.status in HOLDS_ROOM)
+
+    @cached_property
+    def active_after(self) -> frozenset[str]:
+        """Pods that hold or are promised room once the decisions are applied."""
+        gained = {stay.pod for stay in (*self.binds, *self.holds)}
+        return (self.active_before - self.victims) | gained
+
+    def stays_now(self) -> Iterator[Stay]:
+        """Who is on a node the moment the bindings are carried out: nobody has left yet."""
+        yield from self._stays(leave_out=frozenset(), statuses=ON_NODE)
+        yield from self.binds
+
+    def stays_later(self) -> Iterator[Stay]:
+        """Who is on a node when terminating pods and victims are gone and promises are kept."""
+        statuses = ON_NODE - {snapshot_pb2.POD_STATUS_RELEASING}
+        yield from self._stays(leave_out=self.victims, statuses=statuses)
+        yield from self.binds
+        yield from self.holds
+
+    def _stays(self, leave_out: frozenset[str], statuses: frozenset[int]) -> Iterator[Stay]:
+        for pod in self.snapshot.pods:
+            if pod.status in statuses and pod.uid not in leave_out:
+                yield Stay(pod.uid, pod.node, tuple(pod.gpu_groups))
