@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterable
 from importlib.resources import as_file, files
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -57,7 +58,7 @@ def _tell(snapshot: "ClusterSnapshot", place: str) -> None:
     from tenure.server.report import print_report
     from tenure.server.report.cluster import Drawing
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     console.print("A cluster of four nodes: who uses each GPU, and for which queue\n", style="bold")
     Drawing(snapshot).print(console)
     response, address = _ask(snapshot)
@@ -80,7 +81,8 @@ def _bullets(facts: Iterable[str]) -> "Table":
 
 
 def _next_steps(sample: str) -> list[tuple[str, str]]:
-    tenure = _shortest(sys.argv[0])
+    program = sys.argv[0]
+    tenure = "python -m tenure.server" if program.endswith(".py") else _shortest(program)
     unprotected = f"sed 's/: 600s/: 60s/' {sample} > demo.yaml && {tenure} decide demo.yaml"
     return [
         ("The same answer without a server", f"{tenure} decide {sample}"),
@@ -91,4 +93,5 @@ def _next_steps(sample: str) -> list[tuple[str, str]]:
 
 
 def _shortest(path: str) -> str:
-    return min(path, os.path.relpath(path), key=len)
+    """The path from here if that is shorter, as a shell takes it."""
+    return quote(min(path, os.path.relpath(path), key=len))

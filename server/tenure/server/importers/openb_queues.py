@@ -43,8 +43,8 @@ DEPARTMENTS: Final = (Department("online", 12), Department("research", 36))
 
 TEAMS: Final = (
     Team("online-search", "online", 150, 1.0, preempt_min_hours=None),
-    Team("online-ads", "online", 60, 1.0, preempt_min_hours=24),
-    Team("research-vision", "research", 60, 1.0, preempt_min_hours=24),
+    Team("online-ads", "online", 60, 1.0, preempt_min_hours=48),
+    Team("research-vision", "research", 60, 1.0, preempt_min_hours=48),
     Team("research-language", "research", 20, 0.0, preempt_min_hours=None),
 )
 

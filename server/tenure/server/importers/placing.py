@@ -31,6 +31,7 @@ def place(pending: ClusterSnapshot, engine: Engine, progress: Progress) -> dict[
         shapes=pending.shapes,
         queues=[queue],
     )
+    progress(0, len(pending.pods))
     for start in range(0, len(pending.pods), BATCH):
         batch = pending.pods[start : start + BATCH]
         cluster.pods.extend(batch)

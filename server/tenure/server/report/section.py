@@ -58,9 +58,12 @@ class Section:
             self._print_long(console)
 
     def _print_long(self, console: Console) -> None:
-        console.print(self._summary(), "", f"The first {TOP_LINES} of {len(self.lines):,}:")
+        console.print(self._summary())
+        console.print(f"\nThe first {TOP_LINES} of {len(self.lines):,}:\n", highlight=False)
         console.print(self._table(self.lines[:TOP_LINES]))
-        console.print(f"… and {len(self.lines) - TOP_LINES:,} more: --output json shows all.\n")
+        console.print(
+            f"… and {len(self.lines) - TOP_LINES:,} more: --output json shows all.\n", highlight=False
+        )
 
     def _table(self, lines: list[Line]) -> Table:
         table = _empty_table(self.columns)

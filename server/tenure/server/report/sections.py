@@ -101,7 +101,7 @@ def yields(view: View) -> Section:
 def protected(view: View) -> Section:
     """Running pod groups that may not be touched, from whom, until when and by whose word."""
     whom: defaultdict[tuple[str, str, str, str], list[str]] = defaultdict(list)
-    for protection in view.response.protections:
+    for protection in sorted(view.response.protections, key=_soonest_end_first):
         key = (protection.pod_group, protection.guard, _until(view, protection), protection.source)
         whom[key].append(_from_whom(protection))
     lines = [
@@ -124,13 +124,20 @@ def _why(view: View, outcome: pb.PodGroupOutcome) -> str:
     return text
 
 
+def _soonest_end_first(protection: pb.Protection) -> tuple[bool, int]:
+    return not protection.HasField("until"), protection.until.ToNanoseconds()
+
+
 def _from_whom(protection: pb.Protection) -> str:
     whom = PROTECTED_FROM.get(protection.action, protection.action)
     return f"{whom} of {protection.against}" if protection.against else whom
 
 
 def _all_of(others: list[str]) -> str:
-    return "everyone" if others == list(PROTECTED_FROM.values()) else listed(others)
+    """All of them as one phrase; "other queues" includes those of a part of the tree."""
+    every = PROTECTED_FROM["reclaim"]
+    wide = [other for other in others if every not in others or not other.startswith(f"{every} of ")]
+    return "everyone" if wide == list(PROTECTED_FROM.values()) else listed(wide)
 
 
 def _until(view: View, protection: pb.Protection) -> str:

@@ -61,15 +61,14 @@ def _all_placed(context: Context) -> Callable[[Scenario], Rejection | None]:
 def _enters(context: Context) -> Callable[[PodGroup], Rejection | None]:
     """Preemptible pod groups, if the cluster has the room in sum (semantics R6.30, R6.31, R6.35)."""
     session = context.session
+    gpus = context.placer.index.free_gpu_milli()
+    free = sum(gpus[node.index] for node in session.cluster.nodes if not node.unready)
 
     def enters(group: PodGroup) -> Rejection | None:
         if not group.is_preemptible:
             return session.rejections.get(group.index, _NOT_FOR_ALL)
         if (rejection := context.after_delay(group)) is not None:
             return rejection
-        rooms = session.ledger.rooms
-        ready = [node.index for node in session.cluster.nodes if not node.unready]
-        free = sum(rooms[node].idle_gpu_milli() + rooms[node].releasing_gpu_milli() for node in ready)
         tasks = context.gangs.tasks_to_allocate(group.index)
         if sum(session.cluster.tasks[task].shape.gpu.gpu_milli() for task in tasks) <= free:
             return None

@@ -1,6 +1,7 @@
 """What reclaim, preempt and consolidation have in common: one search per pending pod group."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 from tenure.solver.actions.context import Context
 from tenure.solver.framework.scenario import Scenario
@@ -80,6 +81,7 @@ class EvictingAction:
         group = self._session.cluster.pod_groups[pod_group]
         chains = self._session.chains
 
+        @cache
         def allows(victim: int) -> bool:
             other = self._session.cluster.pod_groups[victim]
             return self._allows(group, other) and not chains.first_rejection(

@@ -5,7 +5,7 @@ when nobody else competed for that room, the simulation would fail. Placing vict
 so the first scenario that works is the same with and without pruning; `tests/properties` checks that.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.scenario import Scenario
@@ -17,14 +17,35 @@ from tenure.solver.search.place import Placer
 
 
 class Pruner:
-    """Slots that the feasible nodes have as they are; one per preemptor, shared by its probes."""
+    """Slots that the feasible nodes have as they are; one per preemptor, shared by its probes.
 
-    def __init__(self, session: Session, placer: Placer, feasible: int) -> None:
+    `victims` gives every task that might be evicted for the preemptor.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        placer: Placer,
+        feasible: int,
+        pending: Sequence[int],
+        victims: Callable[[], Iterable[int]],
+    ) -> None:
+        self._pending = pending
+        self._victims = victims
+        self._is_possible: bool | None = None
         self.ledger = session.ledger
         self.tasks = session.cluster.tasks
         self._placer = placer
         self._feasible = feasible
         self._free: dict[int, tuple[int, dict[int, int]]] = {}
+
+    def is_possible(self) -> bool:
+        """Whether there would be slots for all tasks if every possible victim left; counted once."""
+        if self._is_possible is None:
+            count = SlotCount(self, self._pending)
+            count.add(self._victims())
+            self._is_possible = count.suffice()
+        return self._is_possible
 
     def allowed(self, shape: TaskShape) -> int:
         """Nodes on which tasks of the shape may run."""
@@ -128,6 +149,7 @@ def slots(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[int]) -
     memory = room.share_memory(shape)
     devices = free[GPU] // WHOLE_GPU * max(1, room.memory // max(1, memory))
     for group, gpu in room.gpus.items():
-        left = room.memory - gpu.allocated + gpu.releasing + leaving.get(group, 0)
-        devices += max(0, left // max(1, memory))
+        released = gpu.releasing + leaving.get(group, 0)
+        if gpu.allocated != released:
+            devices += max(0, (room.memory - gpu.allocated + released) // max(1, memory))
     return min(fitting, devices // shape.gpu.devices) if devices >= shape.gpu.devices else 0

@@ -1,6 +1,7 @@
 """Accumulates victims into scenarios for the generators to draw from (semantics R5.29-R5.33)."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
@@ -10,6 +11,9 @@ from tenure.solver.search.nodeindex import bits
 from tenure.solver.search.place import Placer
 from tenure.solver.search.prune import Pruner, SlotCount
 from tenure.solver.search.victims import VictimOrder
+
+LOOK_AHEAD: Final = 64
+"""Batches after which a search without any promising scenario asks whether there can be one at all."""
 
 
 class Accumulator:
@@ -46,6 +50,7 @@ class Accumulator:
         for task in self._recorded_tasks:
             self._reachable |= 1 << self.node_of(task)
         self._free_before = list(self._room.free)
+        self._pruner = pruner
         self._slots = None if pruner is None else SlotCount(pruner, pending)
         if self._slots is not None:
             self._slots.add(sorted(self._recorded_tasks))
@@ -54,6 +59,7 @@ class Accumulator:
         """Recorded victims only, then with ever more of the victim order (semantics R5.29)."""
         if self._passes():
             yield
+        has_passed = False
         while (batch := self._order.pop()) is not None:
             self.potential.append(batch)
             self._room.add(batch.tasks)
@@ -62,7 +68,10 @@ class Accumulator:
             for task in batch.tasks:
                 self._reachable |= 1 << self.node_of(task)
             if self._passes():
+                has_passed = True
                 yield
+            elif len(self.potential) == LOOK_AHEAD and not has_passed and not self._is_possible():
+                return
 
     def scenario(self, potential: Sequence[Batch]) -> Scenario:
         """The scenario of the recorded victims and these."""
@@ -102,6 +111,9 @@ class Accumulator:
         """Nodes that host any task of a pod group, by name."""
         tasks = self._session.cluster.pod_groups[pod_group].tasks
         return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
+
+    def _is_possible(self) -> bool:
+        return self._pruner is None or self._pruner.is_possible()
 
     def _passes(self) -> bool:
         if self._slots is not None and not self._slots.suffice():

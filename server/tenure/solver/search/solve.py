@@ -8,8 +8,9 @@ for each generator (node-local first, then across nodes)
     solve for all tasks with the recorded victims; keep the moves
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
@@ -67,7 +68,8 @@ class Solver:
         problem.tasks = self._gangs.tasks_to_allocate(problem.pod_group)
         problem.feasible = self._feasible(problem.tasks)
         if self._session.options.prune:
-            problem.pruner = Pruner(self._session, self._placer, problem.feasible)
+            victims = partial(self._all_victims, problem)
+            problem.pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
         if not problem.tasks:
             return NO_SOLUTION
         for on_solve in self._session.chains.on_solve:
@@ -78,6 +80,14 @@ class Solver:
             if budget.is_exhausted:
                 return BUDGET_EXHAUSTED
         return problem.rejection
+
+    def _all_victims(self, problem: Problem) -> Iterator[int]:
+        """Every active task of every pod group that may be a victim."""
+        for queue in problem.victim_queues:
+            for _, victim in self._lists.victims(queue):
+                if problem.allows(victim):
+                    for pod_set in self._session.cluster.pod_groups[victim].pod_sets:
+                        yield from self._gangs.active_tasks(pod_set)
 
     def _feasible(self, tasks: Iterable[int]) -> int:
         """Nodes worth looking at: all for CPU-only tasks, else those with GPU room (semantics R5.60)."""

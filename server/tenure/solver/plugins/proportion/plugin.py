@@ -1,7 +1,7 @@
 """The proportion plugin: ties usage and shares to the extension points."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
@@ -14,6 +14,9 @@ from tenure.solver.plugins.proportion import capacity, reclaimable, shares
 from tenure.solver.plugins.proportion.queueorder import queue_key
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.plugins.proportion.verdict import Verdict
+
+REMEMBERED_KEYS: Final = 4096
+"""Sort keys that are remembered per queue."""
 
 
 class Proportion:
@@ -32,18 +35,21 @@ class Proportion:
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
         self._initial = list(self._usage.allocated)
-        self._keys: dict[int, tuple[tuple[int, Share, Share], tuple[Any, ...]]] = {}
+        self._keys: list[dict[tuple[Share, Share, Share], tuple[Any, ...]]] = [{} for _ in self._queues]
         self._victim_queues: dict[int, Rejection | None] = {}
         self._demand: Share = (0, 0, 0)
         self.on_move = self._usage.on_move
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
-        """See `queueorder.queue_key`; remembered until the queue's use or its next pod group changes."""
-        stamp = (self._usage.versions[queue], request, popped)
-        known = self._keys.get(queue)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        key = queue_key(
+        """See `queueorder.queue_key`; remembered by the amounts it depends on."""
+        known = self._keys[queue]
+        amounts = (self._usage.allocated[queue], request, popped)
+        key = known.get(amounts)
+        if key is not None:
+            return key
+        if len(known) >= REMEMBERED_KEYS:
+            known.clear()
+        key = known[amounts] = queue_key(
             self._queues[queue],
             self._usage.allocated[queue],
             self._fair[queue],
@@ -52,7 +58,6 @@ class Proportion:
             request,
             popped,
         )
-        self._keys[queue] = (stamp, key)
         return key
 
     def has_capacity(self, pod_group: int, demand: Share) -> Rejection | None:

@@ -17,7 +17,6 @@ class Usage:
         self.allocated: list[Share] = [ZERO] * queues
         self.non_preemptible: list[Share] = [ZERO] * queues
         self.request: list[Share] = [ZERO] * queues
-        self.versions = [0] * queues
         self.before: dict[int, Share] = {}
         self.non_preemptible_before: dict[int, Share] = {}
         self._ledger = ledger
@@ -75,7 +74,6 @@ class Usage:
             if queue not in before:
                 before[queue] = old
             allocated[queue] = (old[0] + cpu, old[1] + memory, old[2] + gpu)
-            self.versions[queue] += 1
             if not is_preemptible:
                 self.non_preemptible_before.setdefault(queue, self.non_preemptible[queue])
                 self.non_preemptible[queue] = add_shares(self.non_preemptible[queue], share)
