@@ -31,6 +31,7 @@ def _options(params: Json) -> Options:
         max_consolidation_victims=params["max_consolidation_preemptees"],
         consolidating_reclaim=params["allow_consolidating_reclaim"],
         skip_similar=params["use_scheduling_signatures"],
+        revoke_promises=True,
         staleness_grace=nanoseconds(params["global_staleness_grace_period_s"]),
         max_simulations_per_pod_group=WITHOUT_LIMIT,
         max_simulations_per_action=WITHOUT_LIMIT,

@@ -55,7 +55,7 @@ def _pods(random: Random, gpu_milli: int) -> Iterator[tuple[object, ...]]:
     while gpu_milli > 0:
         qos, devices, milli = _draw(random, REQUESTS)
         cpu = random.choice((4_000, 6_000, 8_000)) * max(1, devices)
-        created += random.randrange(900)
+        created += random.randrange(3_000)
         spec = _draw(random, SPECS) if devices else ""
         times = (created, created + 100_000, created + 2 if random.random() < 0.9 else "")
         yield (f"pod-{number:04}", cpu, cpu * 2, devices, milli, spec, qos, "Running", *times)

@@ -2,45 +2,58 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import grpc
-
+from tenure.server.engine import Engine
 from tenure.server.serving import Server
-from tenure.server.settings import Settings, load_settings
+from tenure.server.settings import ServerLimits
+from tenure.solver.registry import default_profile
+from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
+
 from tests.server.given import environment
 
 
+class HeldEngine(Engine):
+    """Decides as ever, but every call waits until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(default_profile())
+        self.entered, self.let_go = threading.Semaphore(0), threading.Event()
+
+    def decide(self, request: DecideRequest) -> DecideResponse:
+        self.entered.release()
+        assert self.let_go.wait(30)
+        return super().decide(request)
+
+
+class DefectiveEngine(Engine):
+    """Fails in a way nobody foresaw."""
+
+    def decide(self, request: DecideRequest) -> DecideResponse:
+        raise KeyError("secret of the inside")
+
+
 @contextmanager
-def server_here(settings: Settings | None = None) -> Iterator[str]:
-    """A server in this process, drained afterwards; its address."""
-    server = Server(settings or load_settings(None))
+def server_here(engine: Engine | None = None, **limits: int) -> Iterator[tuple[Server, str]]:
+    """A server in this process, drained afterwards, and its address."""
+    server = Server(engine or Engine(default_profile()), ServerLimits().model_copy(update=limits))
     address = server.start("127.0.0.1:0")
     try:
-        yield address
+        yield server, address
     finally:
         server.drain()
 
 
 @contextmanager
-def serving_process(*arguments: str, **variables: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """`tenure serve` on a free port, killed afterwards if it still runs; the process and its address."""
+def serving_process(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """`tenure serve` on a free port, killed afterwards if it still runs, and its address."""
     command = [sys.executable, "-m", "tenure.server", "serve", "--listen", "127.0.0.1:0", *arguments]
     pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, env=environment(**variables), stdout=pipe, stderr=pipe, text=True, cwd=Path.cwd()
-    ) as process:
+    with subprocess.Popen(command, env=environment(), stdout=pipe, stderr=pipe, text=True) as process:
         try:
             assert process.stdout is not None
             yield process, process.stdout.readline().split()[-1]
         finally:
             process.kill()
-
-
-@contextmanager
-def channel_to(address: str) -> Iterator[grpc.Channel]:
-    """A plain channel, for what the client does not do."""
-    with grpc.insecure_channel(address, options=[("grpc.max_send_message_length", -1)]) as channel:
-        yield channel

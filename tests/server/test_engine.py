@@ -4,11 +4,11 @@ import subprocess
 import sys
 
 import pytest
-
 from tenure.server.codec.violations import InvalidSnapshot
 from tenure.server.engine import Engine
 from tenure.solver.registry import default_profile
 from tenure.v1.decision_service_pb2 import DecideRequest
+
 from tests.server.given import environment, small_snapshot
 
 ENGINE = Engine(default_profile())

@@ -129,6 +129,21 @@ def test_a_protection_that_holds_against_a_part_of_the_tree_names_it() -> None:
     assert "other queues of root" in flat(report(STORY, answer))
 
 
+def test_other_queues_include_those_of_a_part_of_the_tree() -> None:
+    guards = [protection("young", "reclaim", minutes=7, against=queue) for queue in ("", "root")]
+    assert "young other queues for another 7m" in flat(report(STORY, DecideResponse(protections=guards)))
+
+
+def test_protections_that_end_come_first_and_the_soonest_before_the_others() -> None:
+    guards = [
+        protection("old", "preempt"),
+        protection("new", "preempt", 9),
+        protection("young", "preempt", 7),
+    ]
+    text = report(STORY, DecideResponse(protections=guards))
+    assert text.index("young") < text.index("new ") < text.index("old ")
+
+
 def test_a_long_answer_is_summed_up_with_a_hint_at_the_rest() -> None:
     names = [f"job-{i:03}" for i in range(60)]
     waiting = [outcome(name, pb.OUTCOME_KIND_INFEASIBLE, "no room") for name in names]

@@ -1,23 +1,150 @@
-"""The service over a real connection: answers, refusals, limits, health and reflection."""
+"""The service over a real connection: answers, refusals, limits and defects."""
 
 import logging
-import threading
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import grpc
 import pytest
 from google.rpc.error_details_pb2 import BadRequest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_status import rpc_status
-
-from tenure.client import Client, InvalidSnapshot, ServerDefect, TooLarge, Unavailable
+from tenure.client import Client, DeadlineExceeded, InvalidSnapshot, ServerDefect, TooLarge, Unavailable
 from tenure.server.engine import Engine
 from tenure.server.errors import MAX_VIOLATIONS
-from tenure.server.service import SERVICE
-from tenure.server.settings import load_settings
 from tenure.solver.registry import default_profile
-from tenure.v1 import decision_service_pb2 as pb
+from tenure.v1.decision_service_pb2 import DecideRequest
+
 from tests.server.bad_snapshots import BAD_SNAPSHOTS, broken
 from tests.server.given import small_snapshot
-from tests.server.running import channel_to, server_here
+from tests.server.running import DefectiveEngine, HeldEngine, server_here
+
+DECIDE = "/tenure.v1.DecisionService/Decide"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with server_here(max_message_mib=1) as (_, address):
+        yield address
+
+
+@pytest.fixture(scope="module")
+def client(address: str) -> Iterator[Client]:
+    with Client(address, timeout=20) as client:
+        yield client
+
+
+def test_answer_over_the_wire_is_the_engine_s(client: Client) -> None:
+    here = Engine(default_profile()).decide(DecideRequest(snapshot=small_snapshot()))
+    assert client.decide(small_snapshot()).SerializeToString() == here.SerializeToString()
+
+
+def test_actions_travel(client: Client) -> None:
+    here = Engine(default_profile()).decide(DecideRequest(snapshot=small_snapshot(), actions=["preempt"]))
+    assert client.decide(small_snapshot(), actions=["preempt"]) == here
+
+
+@pytest.mark.parametrize("how", BAD_SNAPSHOTS)
+def test_malformed_snapshot_is_refused_by_field(client: Client, how: str) -> None:
+    with pytest.raises(InvalidSnapshot) as caught:
+        client.decide(broken(small_snapshot(), how))
+    assert tuple(map(str, caught.value.violations)) == BAD_SNAPSHOTS[how]
+
+
+def test_server_is_well_after_refusals(client: Client) -> None:
+    for how in BAD_SNAPSHOTS:
+        with pytest.raises(InvalidSnapshot):
+            client.decide(broken(small_snapshot(), how))
+    assert client.decide(small_snapshot()).outcomes
+
+
+def test_only_the_first_of_many_violations_travel(client: Client) -> None:
+    snapshot = small_snapshot()
+    for i in range(500):
+        snapshot.pods.add(uid=f"p{i}", pod_group="waits", shape="gpu")
+    with pytest.raises(InvalidSnapshot, match="are invalid; the details name the first 50") as caught:
+        client.decide(snapshot)
+    assert len(caught.value.violations) == MAX_VIOLATIONS
+    assert caught.value.violations[0].field == "pods[4].status"
+
+
+def test_long_violations_stay_below_what_trailers_may_hold(client: Client) -> None:
+    snapshot = small_snapshot()
+    for i in range(100):
+        snapshot.pods.add(uid=f"p{i}", pod_group="x" * 300, shape="y" * 300)
+    with pytest.raises(InvalidSnapshot) as caught:
+        client.decide(snapshot)
+    assert 0 < len(caught.value.violations) < MAX_VIOLATIONS
+
+
+def test_refusal_is_a_bad_request_for_callers_in_any_language(address: str) -> None:
+    with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary(DECIDE)(b"", timeout=10)
+    status = rpc_status.from_call(caught.value)
+    details = BadRequest()
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert status.details[0].Unpack(details)
+    assert [violation.field for violation in details.field_violations] == ["snapshot"]
+
+
+@pytest.mark.parametrize("garbage", [b"hello there", b"\x0a\x05\x0a\x03\xff\xfe\xfd"])
+def test_what_is_no_message_is_refused(address: str, garbage: bytes) -> None:
+    with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary(DECIDE)(garbage, timeout=10)
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert caught.value.details() == "the message is not a tenure.v1.DecideRequest"
+
+
+def test_too_large_a_message_is_refused(client: Client) -> None:
+    snapshot = small_snapshot()
+    snapshot.nodes[0].labels["big"] = "x" * 2**20
+    with pytest.raises(TooLarge, match="send less, or raise maxMessageMib"):
+        client.decide(snapshot)
+    assert client.decide(small_snapshot()).outcomes
+
+
+def test_call_without_a_deadline_is_answered(address: str) -> None:
+    request = DecideRequest(snapshot=small_snapshot())
+    with grpc.insecure_channel(address) as channel:
+        assert channel.unary_unary(DECIDE)(request.SerializeToString())
+
+
+def test_cycles_wait_for_each_other_and_callers_for_their_deadline() -> None:
+    engine = HeldEngine()
+    with server_here(engine) as (_, address), Client(address) as client, ThreadPoolExecutor() as pool:
+        first = pool.submit(client.decide, small_snapshot())
+        assert engine.entered.acquire(timeout=10)
+        with pytest.raises(DeadlineExceeded, match="did not answer in time"):
+            client.decide(small_snapshot(), timeout=0.5)
+        assert not engine.entered.acquire(blocking=False)
+        engine.let_go.set()
+        assert first.result(10).outcomes
+
+
+def test_calls_beyond_the_limit_are_told_to_come_back() -> None:
+    engine = HeldEngine()
+    with (
+        server_here(engine, max_waiting_calls=1) as (_, address),
+        Client(address) as client,
+        ThreadPoolExecutor() as pool,
+    ):
+        calls = [pool.submit(client.decide, small_snapshot()) for _ in range(3)]
+        (refused,), waiting = wait(calls, 10, FIRST_COMPLETED)
+        engine.let_go.set()
+        assert isinstance(refused.exception(), Unavailable)
+        assert "is busy: too many calls are waiting" in str(refused.exception())
+        assert all(call.result(10).outcomes for call in waiting)
+
+
+def test_defect_is_logged_with_its_traceback_and_told_without(caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        caplog.at_level(logging.ERROR),
+        server_here(DefectiveEngine(default_profile())) as (_, address),
+        Client(address) as client,
+        pytest.raises(ServerDefect) as caught,
+    ):
+        client.decide(small_snapshot())
+    assert "secret of the inside" in caplog.text
+    assert "Traceback" in caplog.text
+    assert str(caught.value).endswith(
+        "failed with INTERNAL: a defect in the server: nothing was decided; report it"
+    )

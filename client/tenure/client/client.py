@@ -21,7 +21,6 @@ _RETRIES: Final = {
     "methodConfig": [
         {
             "name": [{"service": "tenure.v1.DecisionService"}],
-            "waitForReady": True,
             "retryPolicy": {
                 "maxAttempts": 5,
                 "initialBackoff": "0.1s",
@@ -32,7 +31,10 @@ _RETRIES: Final = {
         }
     ]
 }
-"""Deciding changes nothing, so a call may be repeated whenever the server could not take it."""
+"""Deciding changes nothing, so a call may be repeated whenever the server could not take it.
+
+Within the deadline, and over some three seconds: long enough for a server to be replaced.
+"""
 
 
 class Client:

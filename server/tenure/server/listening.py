@@ -15,7 +15,8 @@ def check_listen_address(address: str, *, beyond_loopback: bool) -> None:
     if address.startswith("unix:"):
         return
     host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65_535:
+    is_bare_ipv6 = ":" in host and not host.startswith("[")
+    if not colon or is_bare_ipv6 or not port.isdecimal() or int(port) > 65_535:
         raise ListenError(f"{address!r} is not HOST:PORT: write something like 127.0.0.1:50051")
     if not beyond_loopback and not is_loopback(host.strip("[]")):
         raise ListenError(

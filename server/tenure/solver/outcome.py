@@ -59,6 +59,7 @@ def _count(session: Session, group: PodGroup) -> tuple[int, int, int]:
         bound += after is TaskStatus.BINDING and before is TaskStatus.PENDING
         held += after is TaskStatus.PIPELINED and before is TaskStatus.PENDING
         pending += after is TaskStatus.PENDING
+        pending += after is TaskStatus.RELEASING and before is TaskStatus.PENDING
     return bound, held, pending
 
 

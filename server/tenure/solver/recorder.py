@@ -5,7 +5,7 @@ put back, or promised and taken back, vanishes. A step belongs to the last commi
 """
 
 from tenure.solver.framework.session import Commit, Session
-from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Hold, Patch
+from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Hold, Patch, PatchKind
 from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import TaskStatus
 
@@ -18,13 +18,26 @@ def fold(session: Session) -> tuple[DecisionGroup, ...]:
         tasks_of.setdefault(last[task], []).append(task)
     patches_of: dict[int, list[Patch]] = {}
     for number, patch in session.patches:
-        patches_of.setdefault(number, []).append(patch)
+        if _has_cause(session, patch):
+            patches_of.setdefault(number, []).append(patch)
     groups = []
     for number, commit in enumerate(session.journal):
         group = _group(session, commit, tasks_of.get(number, []), patches_of.get(number, []))
         if group.evictions or group.holds or group.bindings or group.patches:
             groups.append(group)
     return tuple(groups) + _unattached(patches_of)
+
+
+def _has_cause(session: Session, patch: Patch) -> bool:
+    """Whether what the patch notes is still so at the end: some task starts, or is evicted."""
+    tasks = session.cluster.pod_groups[patch.pod_group].tasks
+    changes = [(session.cluster.tasks[t].placement, session.ledger.placements[t]) for t in tasks]
+    match patch.kind:
+        case PatchKind.LAST_START_TIME:
+            return any(after != before and after.status is TaskStatus.BINDING for before, after in changes)
+        case PatchKind.LAST_EVICTION_TIME:
+            return any(after != before and before.status.is_allocated for before, after in changes)
+    return True
 
 
 def _unattached(patches_of: dict[int, list[Patch]]) -> tuple[DecisionGroup, ...]:

@@ -74,6 +74,7 @@ class CycleOptions(_Section):
     max_consolidation_victims: Annotated[int, Field(ge=-1)] = _DEFAULTS.max_consolidation_victims
     consolidating_reclaim: bool = _DEFAULTS.consolidating_reclaim
     skip_similar: bool = _DEFAULTS.skip_similar
+    revoke_promises: bool = _DEFAULTS.revoke_promises
     staleness_grace: DurationOrNever = _DEFAULTS.staleness_grace
     prune: bool = _DEFAULTS.prune
     max_simulations_per_pod_group: AtLeastOne = _DEFAULTS.max_simulations_per_pod_group

@@ -66,7 +66,7 @@ def _enters(context: Context) -> Callable[[PodGroup], Rejection | None]:
 
     def enters(group: PodGroup) -> Rejection | None:
         if not group.is_preemptible:
-            return session.rejections.get(group.index, _NOT_FOR_ALL)
+            return _NOT_FOR_ALL
         if (rejection := context.after_delay(group)) is not None:
             return rejection
         tasks = context.gangs.tasks_to_allocate(group.index)

@@ -25,6 +25,10 @@ class Options:
     """Whether a victim that is placed elsewhere does not count against its queue (semantics R4.51)."""
     skip_similar: bool = True
     """Whether a pod group is skipped when an easier one of its queue just failed (semantics R5.80)."""
+    revoke_promises: bool = False
+    """Whether a later action may take back room that an earlier one gave in the same cycle. The reference
+    does; the evictions made for the first beneficiary are then for nobody.
+    """
     staleness_grace: int = 60 * SECOND
     """Nanoseconds a gang may run below its minimum; negative: for ever (semantics R6.40)."""
     prune: bool = True

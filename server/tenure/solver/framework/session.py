@@ -11,7 +11,7 @@ from tenure.solver.framework.profile import Options, Profile
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Counters, Patch, PatchKind, QueueStatus
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodSet, add_shares
 
@@ -45,7 +45,7 @@ class Session:
     patches: list[tuple[int, Patch]] = field(default_factory=list)
     """Patches with the index of the commit they belong to."""
     rejections: dict[int, Rejection] = field(default_factory=dict)
-    """The latest finding about each pod group that got no room."""
+    """The dominant finding about each pod group that got no room."""
     plugins: dict[str, Any] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
     """Pod groups whose moves were committed since the pod group lists looked last."""
@@ -81,8 +81,10 @@ class Session:
         self.patches.append((len(self.journal) - 1, Patch(pod_group, kind)))
 
     def reject(self, pod_group: int, rejection: Rejection) -> None:
-        """Note why the pod group got no room; the latest finding stays."""
-        self.rejections[pod_group] = rejection
+        """Note why the pod group got no room; of several findings the one that people can act on stays."""
+        known = self.rejections.get(pod_group)
+        if known is None or weight(rejection.code) <= weight(known.code):
+            self.rejections[pod_group] = rejection
 
     def tasks_of(self, pod_set: int | None) -> Sequence[int]:
         """Tasks of a pod set, by its dense index."""

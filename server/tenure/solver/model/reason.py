@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 
 class ReasonCode(IntEnum):
@@ -30,6 +31,29 @@ class ReasonCode(IntEnum):
     NON_PREEMPTIBLE = 32
     PRIORITY = 33
     WITHIN_SHARE = 34
+
+
+DOMINANCE: Final = (
+    ReasonCode.INVALID_QUEUE,
+    ReasonCode.NOT_READY,
+    ReasonCode.NO_NODE_MATCHES,
+    ReasonCode.OVER_LIMIT,
+    ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
+    ReasonCode.PREEMPTION_DELAY,
+    ReasonCode.BUDGET_EXHAUSTED,
+    ReasonCode.MIN_RUNTIME,
+    ReasonCode.OVER_FAIR_SHARE,
+    ReasonCode.WITHIN_SHARE,
+    ReasonCode.SIMILAR_FAILED,
+    ReasonCode.NO_SOLUTION,
+    ReasonCode.NO_ROOM,
+)
+"""Findings about a pod group that got no room, the one that explains most first."""
+
+
+def weight(code: ReasonCode) -> int:
+    """Smaller for a finding that explains more."""
+    return DOMINANCE.index(code) if code in DOMINANCE else len(DOMINANCE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,17 @@ class Gangs:
         active = [t for t in pod_set.tasks if placements[t].status.is_active_allocated]
         return self.in_task_order(active)
 
+    def evictable_tasks(self, pod_set: PodSet) -> list[int]:
+        """Active tasks that may be victims: those that were active before the cycle.
+
+        What a cycle gives it does not take back, unless the profile says so.
+        """
+        active = self.active_tasks(pod_set)
+        if self._session.options.revoke_promises:
+            return active
+        tasks = self._session.cluster.tasks
+        return [task for task in active if tasks[task].placement.status.is_active_allocated]
+
     def in_task_order(self, tasks: list[int]) -> list[int]:
         """Tasks of one pod set, first to be placed first (semantics R3.11)."""
         if len(tasks) > 1:

@@ -12,7 +12,7 @@ from tenure.solver.search.place import Placer
 from tenure.solver.search.prune import Pruner, SlotCount
 from tenure.solver.search.victims import VictimOrder
 
-LOOK_AHEAD: Final = 64
+LOOK_AHEAD: Final = 256
 """Batches after which a search without any promising scenario asks whether there can be one at all."""
 
 

@@ -87,7 +87,7 @@ class Solver:
             for _, victim in self._lists.victims(queue):
                 if problem.allows(victim):
                     for pod_set in self._session.cluster.pod_groups[victim].pod_sets:
-                        yield from self._gangs.active_tasks(pod_set)
+                        yield from self._gangs.evictable_tasks(pod_set)
 
     def _feasible(self, tasks: Iterable[int]) -> int:
         """Nodes worth looking at: all for CPU-only tasks, else those with GPU room (semantics R5.60)."""

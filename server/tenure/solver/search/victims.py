@@ -67,8 +67,9 @@ class VictimOrder:
         for key, pod_group in victims:
             if allows(pod_group):
                 group = self._session.cluster.pod_groups[pod_group]
-                active = {s.index: self._gangs.active_tasks(s) for s in group.pod_sets}
-                yield Entry(key, pod_group, self._share(active), active)
+                active = {s.index: self._gangs.evictable_tasks(s) for s in group.pod_sets}
+                if any(active.values()):
+                    yield Entry(key, pod_group, self._share(active), active)
 
     def _share(self, remaining: Remaining) -> Share:
         total = ZERO

@@ -1,0 +1,1 @@
+"""The client: every failure is an error that says what to do."""

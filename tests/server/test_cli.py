@@ -1,0 +1,160 @@
+"""The command line: exit codes and messages a person or a script can act on."""
+
+import sys
+from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from subprocess import run
+from typing import NamedTuple
+
+import pytest
+from google.protobuf.json_format import Parse
+from tenure.client.formats import Format
+from tenure.client.snapshot_file import write_snapshot
+from tenure.server.cli import main
+from tenure.server.cli.decide import SnapshotFormat
+from tenure.server.engine import Engine
+from tenure.solver.registry import default_profile
+from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
+
+from tests.server.given import environment, small_snapshot
+from tests.server.running import DefectiveEngine, server_here
+
+
+class Ended(NamedTuple):
+    """What a command returned and said."""
+
+    code: int
+    out: str
+    err: str
+
+
+Tenure = Callable[..., Ended]
+
+
+@pytest.fixture
+def tenure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tenure:
+    def command(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["tenure", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Ended(int(ended.value.code or 0), *capsys.readouterr())
+
+    return command
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    file = str(tmp_path / "small.txtpb")
+    write_snapshot(small_snapshot(), file)
+    return file
+
+
+def answer(*actions: str) -> DecideResponse:
+    return Engine(default_profile()).decide(DecideRequest(snapshot=small_snapshot(), actions=actions))
+
+
+def test_json_is_the_answer_of_the_contract(tenure: Tenure, file: str) -> None:
+    ended = tenure("decide", file, "--output", "json")
+    assert ended.code == 0
+    assert Parse(ended.out, DecideResponse()) == answer()
+
+
+def test_table_names_the_pod_groups(tenure: Tenure, file: str) -> None:
+    ended = tenure("decide", file)
+    assert ended.code == 0
+    assert "waits" in ended.out
+
+
+def test_actions_are_run_in_order(tenure: Tenure, file: str) -> None:
+    ended = tenure("decide", file, "--action", "preempt", "--action", "allocate", "--output", "json")
+    assert Parse(ended.out, DecideResponse()) == answer("preempt", "allocate")
+
+
+def test_server_is_asked(tenure: Tenure, file: str) -> None:
+    with server_here() as (_, address):
+        ended = tenure("decide", file, "--server", address, "--output", "json")
+    assert Parse(ended.out, DecideResponse()) == answer()
+
+
+def test_standard_input_is_read(tenure: Tenure, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(Path(file).read_bytes())))
+    ended = tenure("decide", "-", "--format", "text", "--output", "json")
+    assert Parse(ended.out, DecideResponse()) == answer()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere.yaml"], "tenure: nowhere.yaml: cannot be read: No such file or directory"),
+        (["README.md"], "tenure: README.md: the name does not tell the format"),
+        (["-"], "tenure: -: the name does not tell the format"),
+        (["FILE", "--config", "no.yaml"], "tenure: no.yaml: cannot be read"),
+        (["FILE", "--config", "no.yaml", "--server", "127.0.0.1:1"], "a server decides with its own"),
+        (["FILE", "--server", "127.0.0.1:1", "--timeout", "5"], "'5' is not a duration"),
+        (["FILE", "--action", "no"], "actions[0]: unknown action 'no'"),
+        (["FILE", "--output", "xml"], "'xml' is not one of"),
+        ([], "Missing argument"),
+    ],
+)
+def test_what_the_user_must_mend_is_2(tenure: Tenure, file: str, arguments: list[str], says: str) -> None:
+    ended = tenure("decide", *(file if argument == "FILE" else argument for argument in arguments))
+    assert (ended.code, ended.out) == (2, "")
+    assert says in ended.err
+
+
+def test_violations_are_listed_wherever_they_are_found(tenure: Tenure, tmp_path: Path) -> None:
+    file = tmp_path / "empty.json"
+    file.write_text("{}")
+    with server_here() as (_, address):
+        for where in ([], ["--server", address]):
+            ended = tenure("decide", str(file), *where)
+            assert ended.code == 2
+            assert "cluster_id: is required" in ended.err
+            assert "now: is required" in ended.err
+
+
+def test_server_that_is_not_there_is_3(tenure: Tenure, file: str) -> None:
+    ended = tenure("decide", file, "--server", "127.0.0.1:1", "--timeout", "300ms")
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err == (
+        "tenure: no server answers at 127.0.0.1:1: is the address right, and does `tenure serve` run there?\n"
+    )
+
+
+def test_defect_of_the_server_is_3(tenure: Tenure, file: str) -> None:
+    with server_here(DefectiveEngine(default_profile())) as (_, address):
+        ended = tenure("decide", file, "--server", address)
+    assert ended.code == 3
+    assert "report it" in ended.err
+
+
+def test_defect_is_told_in_one_line(tenure: Tenure, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenure.server.engine.Engine", DefectiveEngine)
+    ended = tenure("decide", file)
+    assert ended.code == 3
+    assert ended.err.startswith(
+        "tenure: a defect in Tenure, please report it: KeyError: 'secret of the inside' ("
+    )
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [[], ["decide"], ["serve"], ["demo"], ["import"], ["import", "openb"]])
+def test_help_explains(tenure: Tenure, command: list[str]) -> None:
+    ended = tenure(*command, "--help")
+    assert ended.code == 0
+    assert "Usage: tenure" in ended.out
+
+
+def test_help_tells_the_exit_codes(tenure: Tenure) -> None:
+    assert "Exit codes: 0 decided; 2 " in " ".join(tenure("decide", "--help").out.split())
+
+
+def test_formats_are_those_of_the_client() -> None:
+    assert [form.value for form in SnapshotFormat] == [form.value for form in Format]
+
+
+def test_command_line_starts_without_heavy_libraries() -> None:
+    code = "import sys, tenure.server.cli; print(*sys.modules)"
+    loaded = run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    assert not {"grpc", "google.protobuf", "rich", "pydantic", "yaml"} & set(loaded.stdout.split())

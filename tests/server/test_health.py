@@ -1,0 +1,100 @@
+"""Health and reflection: probes find what they expect, also while a cycle runs and while draining."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
+from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
+from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
+from tenure.client import Client, Unavailable
+
+from tests.server.given import small_snapshot
+from tests.server.running import HeldEngine, server_here
+
+NAMES = ["", "tenure.v1.DecisionService"]
+
+
+def health(channel: grpc.Channel, name: str = "") -> int:
+    status: int = HealthStub(channel).Check(HealthCheckRequest(service=name), timeout=5).status
+    return status
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_server_and_service_are_serving(name: str) -> None:
+    with server_here() as (_, address), grpc.insecure_channel(address) as channel:
+        assert health(channel, name) == HealthCheckResponse.SERVING
+
+
+def test_unknown_service_is_not_found() -> None:
+    with server_here() as (_, address), grpc.insecure_channel(address) as channel:
+        with pytest.raises(grpc.RpcError) as caught:
+            health(channel, "no.Such")
+        assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_reflection_lists_the_services() -> None:
+    with server_here() as (_, address), grpc.insecure_channel(address) as channel:
+        requests = iter([ServerReflectionRequest(list_services="")])
+        (answer,) = ServerReflectionStub(channel).ServerReflectionInfo(requests, timeout=5)
+    assert sorted(service.name for service in answer.list_services_response.service) == [
+        "grpc.health.v1.Health",
+        "grpc.reflection.v1alpha.ServerReflection",
+        "tenure.v1.DecisionService",
+    ]
+
+
+def test_health_answers_while_calls_fill_the_queue() -> None:
+    engine = HeldEngine()
+    with (
+        server_here(engine, max_waiting_calls=3) as (_, address),
+        grpc.insecure_channel(address) as channel,
+        Client(address) as client,
+        ThreadPoolExecutor() as pool,
+    ):
+        calls = [pool.submit(client.decide, small_snapshot()) for _ in range(4)]
+        assert engine.entered.acquire(timeout=10)
+        assert health(channel) == HealthCheckResponse.SERVING
+        engine.let_go.set()
+        assert all(call.result(10).outcomes for call in calls)
+
+
+def test_draining_server_says_so_refuses_calls_and_finishes_those_in_flight() -> None:
+    engine = HeldEngine()
+    with (
+        server_here(engine) as (server, address),
+        grpc.insecure_channel(address) as channel,
+        Client(address) as client,
+        ThreadPoolExecutor() as pool,
+    ):
+        watched = HealthStub(channel).Watch(HealthCheckRequest())
+        assert next(watched).status == HealthCheckResponse.SERVING
+        in_flight = pool.submit(client.decide, small_snapshot())
+        assert engine.entered.acquire(timeout=10)
+        drained = pool.submit(server.drain)
+        assert next(watched).status == HealthCheckResponse.NOT_SERVING
+        assert [health(channel, name) for name in NAMES] == [HealthCheckResponse.NOT_SERVING] * 2
+        with pytest.raises(grpc.RpcError, match="the server is draining: retry") as refused:
+            channel.unary_unary("/tenure.v1.DecisionService/Decide")(b"", timeout=5)
+        assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+        watched.cancel()
+        assert not drained.done()
+        engine.let_go.set()
+        assert in_flight.result(10).outcomes
+        drained.result(10)
+
+
+def test_call_that_outlasts_the_drain_is_cut_off(caplog: pytest.LogCaptureFixture) -> None:
+    engine = HeldEngine()
+    with (
+        server_here(engine, drain_timeout=10**8) as (server, address),
+        Client(address) as client,
+        ThreadPoolExecutor() as pool,
+    ):
+        in_flight = pool.submit(client.decide, small_snapshot(), (), 10)
+        assert engine.entered.acquire(timeout=10)
+        server.drain()
+        assert isinstance(in_flight.exception(15), Unavailable)
+        engine.let_go.set()
+    assert "still in flight after 0.1 seconds are cut off" in caplog.text

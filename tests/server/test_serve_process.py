@@ -1,0 +1,74 @@
+"""`tenure serve` as a process: it says where it serves, finishes what it began, and ends with 0."""
+
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tenure.client import Client, TooLarge
+from tenure.v1 import snapshot_pb2 as pb
+
+from tests.server.given import environment, small_snapshot
+from tests.server.running import serving_process
+
+
+def crowded_snapshot() -> pb.ClusterSnapshot:
+    """So many pending pods that a cycle takes a second or two."""
+    snapshot = small_snapshot()
+    for i in range(12_000):
+        group = snapshot.pod_groups.add(uid=f"g{i}", queue="left")
+        group.creation_time.seconds = 1_600_000_002 + i
+        snapshot.pods.add(uid=f"p{i}", pod_group=group.uid, shape="half", status=pb.POD_STATUS_PENDING)
+    return snapshot
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_lets_calls_in_flight_finish(number: signal.Signals) -> None:
+    with serving_process() as (process, address), Client(address) as client, ThreadPoolExecutor() as pool:
+        in_flight = pool.submit(client.decide, crowded_snapshot(), ["allocate"])
+        time.sleep(0.4)
+        assert not in_flight.done()
+        process.send_signal(number)
+        assert in_flight.result(30).outcomes
+        assert process.wait(10) == 0
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_server_says_one_line_and_no_more() -> None:
+    with serving_process() as (process, address):
+        process.terminate()
+        output, errors = process.communicate(timeout=10)
+    assert address.startswith("127.0.0.1:")
+    assert (output, errors, process.returncode) == ("", "", 0)
+
+
+def test_configuration_file_is_obeyed(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text("actions: preempt\nserver: {maxMessageMib: 1}")
+    with serving_process("--config", str(file)) as (_, address), Client(address) as client:
+        assert not client.decide(small_snapshot()).groups
+        with pytest.raises(TooLarge):
+            client.decide(pb.ClusterSnapshot(cluster_id="x" * 2**20))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--listen", "0.0.0.0:0"], "add --insecure-beyond-loopback on a network you trust"),
+        (["--listen", "localhost"], "'localhost' is not HOST:PORT"),
+        (["--listen", "192.0.2.1:0", "--insecure-beyond-loopback"], "cannot listen on 192.0.2.1:0"),
+        (["--config", "no.yaml"], "no.yaml: cannot be read: No such file or directory"),
+    ],
+)
+def test_server_that_cannot_start_says_why(arguments: list[str], says: str) -> None:
+    command = [sys.executable, "-m", "tenure.server", "serve", *arguments]
+    ended = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=30, check=False
+    )
+    assert ended.returncode == 2
+    assert says in ended.stderr
+    assert "Traceback" not in ended.stderr
