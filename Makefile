@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHARED ?= ../shared
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint proto proto-check conformance clean
+.PHONY: help demo test lint proto proto-check proto-lint conformance clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -35,6 +35,14 @@ proto: .venv-proto/ready ## regenerate the message classes
 proto-check: proto ## fail when the committed message classes are not what the protos give
 	git diff --exit-code -- protos
 
+proto-lint: .cache/buf/ready ## style of the protos (needs Node)
+	.cache/buf/node_modules/.bin/buf lint protos
+	.cache/buf/node_modules/.bin/buf format --exit-code --diff protos
+
+.cache/buf/ready: Makefile
+	npm install --silent --no-fund --no-audit --prefix .cache/buf '@bufbuild/buf@^1.50'
+	@touch $@
+
 # The oldest compiler we support, so that the generated classes run on every later protobuf.
 .venv-proto/ready: Makefile
 	$(PYTHON) -m venv .venv-proto
@@ -42,4 +50,4 @@ proto-check: proto ## fail when the committed message classes are not what the p
 	@touch $@
 
 clean: ## remove everything that was made
-	rm -rf .venv .venv-proto .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf .venv .venv-proto .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
