@@ -57,7 +57,9 @@ BAD_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     "s.queues[0].creation_time.nanos = 10**9": (f"queues[0].creation_time: 1000000000 {_NANOS}",),
     "s.queues[0].cpu_milli.quota = -2": ("queues[0].cpu_milli.quota: -2 is negative; -1 is unlimited",),
     "s.queues[0].memory_bytes.limit = -5": ("queues[0].memory_bytes.limit: -5 is negative; -1 is unlimited",),
-    "s.queues[0].gpu_milli.quota = 2**60": (f"queues[0].gpu_milli.quota: {2**60} {_MOST}",),
+    "s.queues[0].gpu_milli.quota = 2**62 + 1": (
+        f"queues[0].gpu_milli.quota: {2**62 + 1} is more than the largest amount, {2**62}",
+    ),
     "s.queues[0].gpu_milli.over_quota_weight = float('nan')": (
         "queues[0].gpu_milli.over_quota_weight: is not a number",
     ),

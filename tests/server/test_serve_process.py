@@ -16,9 +16,9 @@ from tests.server.running import serving_process
 
 
 def crowded_snapshot() -> pb.ClusterSnapshot:
-    """So many pending pods that a cycle takes a second or two."""
+    """So many pending pods that a cycle takes some seconds."""
     snapshot = small_snapshot()
-    for i in range(12_000):
+    for i in range(25_000):
         group = snapshot.pod_groups.add(uid=f"g{i}", queue="left")
         group.creation_time.seconds = 1_600_000_002 + i
         snapshot.pods.add(uid=f"p{i}", pod_group=group.uid, shape="half", status=pb.POD_STATUS_PENDING)
@@ -29,7 +29,7 @@ def crowded_snapshot() -> pb.ClusterSnapshot:
 def test_signal_lets_calls_in_flight_finish(number: signal.Signals) -> None:
     with serving_process() as (process, address), Client(address) as client, ThreadPoolExecutor() as pool:
         in_flight = pool.submit(client.decide, crowded_snapshot(), ["allocate"])
-        time.sleep(0.4)
+        time.sleep(1)
         assert not in_flight.done()
         process.send_signal(number)
         assert in_flight.result(30).outcomes

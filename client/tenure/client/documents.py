@@ -1,8 +1,8 @@
 """JSON and YAML texts to documents: mappings, lists and scalars.
 
-YAML is read as JSON with a lighter syntax: only `null`, `true`, `false` and decimal numbers are more than
-text, so a time or a label `on` stays what was written. Anchors and merge keys work. Keys that occur twice are
-refused in both.
+In YAML only `null`, `true` and `false` are more than text: a time, a label `on` and the digits of a number
+stay what was written, and protobuf makes of them what the field wants. Anchors and merge keys work. Keys that
+occur twice are refused in both.
 """
 
 import json
@@ -11,13 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-_DECIMAL: Final = {
-    "int": r"[-+]?(0|[1-9][0-9]*)",
-    "float": r"[-+]?((0|[1-9][0-9]*)(\.[0-9]+([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)|\.inf|\.nan)",
-    "bool": r"true|false",
-    "null": r"null|~|",
-    "merge": r"<<",
-}
+_SPECIAL: Final = {"bool": r"true|false", "null": r"null|~|", "merge": r"<<"}
 
 _MAX_DEPTH: Final = 100
 """Deepest nesting of a YAML text; a snapshot needs about ten."""
@@ -45,7 +39,7 @@ def parse_yaml(text: str) -> object:
     except yaml.MarkedYAMLError as error:
         raise SyntaxFault(f"{_place(error.problem_mark)}{error.problem}") from None
     except yaml.YAMLError as error:
-        raise SyntaxFault(str(error)) from None
+        raise SyntaxFault(str(error).partition("\n")[0]) from None
 
 
 def _check_depth(text: str) -> None:
@@ -71,7 +65,7 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Safe YAML with the scalars of JSON. Written in C where PyYAML was built so, ten times faster."""
+    """Safe YAML with few kinds of scalar. Written in C where PyYAML was built so, ten times faster."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
@@ -87,5 +81,5 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         return super().construct_mapping(node, deep)  # type: ignore[no-any-return]
 
 
-for _name, _pattern in _DECIMAL.items():
+for _name, _pattern in _SPECIAL.items():
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", re.compile(f"^(?:{_pattern})$"), None)

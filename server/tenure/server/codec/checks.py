@@ -6,7 +6,13 @@ from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.server.codec.limits import MAX_AMOUNT, MAX_DURATION_SECONDS, MAX_TIME_SECONDS, MAX_WEIGHT
+from tenure.server.codec.limits import (
+    MAX_AMOUNT,
+    MAX_DURATION_SECONDS,
+    MAX_TIME_SECONDS,
+    MAX_TOTAL,
+    MAX_WEIGHT,
+)
 from tenure.server.codec.violations import Findings, shown
 from tenure.solver.model.duration import SECOND
 from tenure.solver.model.resources import UNLIMITED
@@ -30,21 +36,21 @@ def name_ranks(positions: Mapping[str, int]) -> dict[str, int]:
     return {name: rank for rank, name in enumerate(sorted(positions))}
 
 
-def amount(value: int, findings: Findings, index: int, field: str) -> int:
-    """A non-negative amount below MAX_AMOUNT."""
+def amount(value: int, findings: Findings, index: int, field: str, largest: int = MAX_AMOUNT) -> int:
+    """An amount that is neither negative nor beyond the largest."""
     if value < 0:
         findings.add(index, field, f"{value} is negative")
-    elif value > MAX_AMOUNT:
-        findings.add(index, field, f"{value} is more than the largest amount, {MAX_AMOUNT}")
+    elif value > largest:
+        findings.add(index, field, f"{value} is more than the largest amount, {largest}")
     return value
 
 
 def quota(value: int, findings: Findings, index: int, field: str) -> int:
-    """A non-negative amount, or -1 for unlimited."""
+    """An amount up to what all nodes may have together, or -1 for unlimited."""
     if value < UNLIMITED:
         findings.add(index, field, f"{value} is negative; -1 is unlimited")
         return value
-    return value if value == UNLIMITED else amount(value, findings, index, field)
+    return value if value == UNLIMITED else amount(value, findings, index, field, MAX_TOTAL)
 
 
 def weight(value: float, findings: Findings, index: int, field: str) -> float:

@@ -3,10 +3,10 @@
 from typing import Final
 
 MAX_AMOUNT: Final = 2**53
-"""Largest amount of anything: nine petabytes of memory; still exact as a float."""
+"""Largest amount on a node or in a request: nine petabytes of memory; still exact as a float."""
 
 MAX_TOTAL: Final = 2**62
-"""Largest sum of one resource over all nodes, or over all pods."""
+"""Largest sum of one resource over all nodes, or over all pods; and so the largest quota or limit."""
 
 MAX_DEVICES: Final = 10_000
 """Most GPUs one pod may ask for."""

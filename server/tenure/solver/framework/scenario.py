@@ -68,7 +68,7 @@ class ScenarioBuilder(Protocol):
         """GPU amounts of the pending tasks, largest first (semantics R1.8)."""
 
     def feasible_nodes(self) -> Iterator[int]:
-        """Nodes that have free or releasing room for the preemptor (semantics R5.60)."""
+        """Nodes that have free or releasing room for the preemptor, or get it from recorded victims."""
 
     def node_of(self, task: int) -> int:
         """The node of a task."""

@@ -36,7 +36,6 @@ class Accumulator:
         self._preemptor = preemptor
         self._pending = tuple(pending)
         self._order = order
-        self._feasible = feasible
         self._recorded_tasks = {task for batch in recorded for task in batch.tasks}
         self._room = GpuRoomFilter(session, pending, placer.index.free_gpu_milli())
         self._room.add(sorted(self._recorded_tasks))
@@ -49,6 +48,7 @@ class Accumulator:
         self._reachable = feasible
         for task in self._recorded_tasks:
             self._reachable |= 1 << self.node_of(task)
+        self._with_room = self._reachable
         self._free_before = list(self._room.free)
         self._pruner = pruner
         self._slots = None if pruner is None else SlotCount(pruner, pending)
@@ -100,8 +100,8 @@ class Accumulator:
         return self._room.demands
 
     def feasible_nodes(self) -> Iterator[int]:
-        """Nodes that have free or releasing room for the preemptor."""
-        return bits(self._feasible)
+        """Nodes that have free or releasing room for the preemptor, or get it from recorded victims."""
+        return bits(self._with_room)
 
     def node_of(self, task: int) -> int:
         """The node of a task."""
