@@ -51,7 +51,7 @@ class Context:
     def entry(self, pod_group: int) -> Entry:
         """The pod group as it stands in its queue now."""
         key = self.session.pod_group_key(pod_group)
-        return Entry(key, pod_group, self.session.demand(self.gangs.tasks_to_allocate(pod_group)))
+        return Entry(key, pod_group, self.gangs.request(pod_group))
 
     def after_delay(self, group: PodGroup) -> Rejection | None:
         """Whether the preemption delay is over (semantics R9.2)."""
@@ -63,7 +63,7 @@ class Context:
 
     def _entries(self, queue: int) -> Iterator[Entry]:
         for key, pod_group in self.lists.pending(queue):
-            yield Entry(key, pod_group, self.session.demand(self.gangs.tasks_to_allocate(pod_group)))
+            yield Entry(key, pod_group, self.gangs.request(pod_group))
 
     def _is_ready(self, pod_group: int, admits: Callable[[PodGroup], Rejection | None]) -> bool:
         if not self.gangs.is_ready(pod_group):

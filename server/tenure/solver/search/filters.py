@@ -4,6 +4,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 
 from tenure.solver.framework.session import Session
+from tenure.solver.search.nodeindex import bits
 
 
 class GpuRoomFilter:
@@ -13,14 +14,16 @@ class GpuRoomFilter:
     amount are counted in slots; others are packed greedily on the largest nodes, as the reference does.
     """
 
-    def __init__(self, session: Session, pending: Sequence[int], free: Sequence[int]) -> None:
+    def __init__(self, session: Session, pending: Sequence[int], free: Sequence[int], with_room: int) -> None:
         self._ledger = session.ledger
         tasks = session.cluster.tasks
         amounts = (tasks[t].shape.gpu.gpu_milli() + tasks[t].shape.mig_gpu_milli for t in pending)
         self.demands = sorted(amounts, reverse=True)
         self.free = list(free)
         self._uniform = self.demands[0] if self.demands[0] == self.demands[-1] else 0
-        self._slots = sum(max(0, free) // self._uniform for free in self.free) if self._uniform else 0
+        self._slots = 0
+        if self._uniform:
+            self._slots = sum(max(0, self.free[node]) // self._uniform for node in bits(with_room))
         self._order = [] if self._uniform else sorted((-free, node) for node, free in enumerate(self.free))
 
     def add(self, tasks: Iterable[int]) -> None:

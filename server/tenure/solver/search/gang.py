@@ -5,6 +5,7 @@ from typing import Any
 
 from tenure.solver.framework.move import Counts
 from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodSet, SubGroupSet, TaskStatus
 
 Member = PodSet | SubGroupSet
@@ -19,7 +20,7 @@ class Gangs:
         chain = session.chains.task_key
         tasks = session.cluster.tasks
         self._task_keys = [(*(key(task.index) for key in chain), task.creation, task.uid) for task in tasks]
-        self._cache: dict[int, tuple[int, list[int]]] = {}
+        self._cache: dict[int, tuple[int, list[int], Share]] = {}
 
     def is_ready(self, pod_group: int) -> bool:
         """Whether enough tasks live and are not held back (semantics R1.54)."""
@@ -46,13 +47,19 @@ class Gangs:
 
         The core while the minimum is not met, then one task at a time.
         """
+        return self._attempt(pod_group)[1]
+
+    def request(self, pod_group: int) -> Share:
+        """What these tasks ask of their queue."""
+        return self._attempt(pod_group)[2]
+
+    def _attempt(self, pod_group: int) -> tuple[int, list[int], Share]:
         version = self._ledger.versions[pod_group]
-        cached = self._cache.get(pod_group)
-        if cached is not None and cached[0] == version:
-            return cached[1]
-        tasks = list(self.next_tasks(pod_group, ()))
-        self._cache[pod_group] = (version, tasks)
-        return tasks
+        attempt = self._cache.get(pod_group)
+        if attempt is None or attempt[0] != version:
+            tasks = self.next_tasks(pod_group, ())
+            attempt = self._cache[pod_group] = (version, tasks, self._session.demand(tasks))
+        return attempt
 
     def next_tasks(self, pod_group: int, evicted: Container[int]) -> list[int]:
         """The same in a simulation, where tasks it `evicted` may be placed again (semantics R1.43)."""

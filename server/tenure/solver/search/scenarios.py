@@ -37,7 +37,7 @@ class Accumulator:
         self._pending = tuple(pending)
         self._order = order
         self._recorded_tasks = {task for batch in recorded for task in batch.tasks}
-        self._room = GpuRoomFilter(session, pending, placer.index.free_gpu_milli())
+        self._room = GpuRoomFilter(session, pending, placer.index.free_gpu_milli(), feasible)
         self._room.add(sorted(self._recorded_tasks))
         tasks = session.cluster.tasks
         self._allowed = [

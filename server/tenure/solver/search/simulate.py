@@ -3,8 +3,6 @@
 Semantics R5.50-R5.59.
 """
 
-from collections.abc import Iterable, Iterator
-
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
@@ -12,7 +10,8 @@ from tenure.solver.model.workload import TaskStatus
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.place import Placer
 from tenure.solver.search.podgrouplists import PodGroupLists
-from tenure.solver.search.queuetree import Entry, QueueTree
+from tenure.solver.search.queuetree import Entry
+from tenure.solver.search.turns import Turns
 
 
 class Simulator:
@@ -22,7 +21,7 @@ class Simulator:
         self._session = session
         self._gangs = gangs
         self._placer = placer
-        self._lists = lists
+        self._turns = Turns(session, gangs, lists)
 
     def run(self, statement: Statement, scenario: Scenario, nodes: int) -> bool:
         """Whether the preemptor's tasks find room; if so the statement holds the moves, else it is empty.
@@ -37,7 +36,8 @@ class Simulator:
             for task in tasks:
                 nodes |= 1 << self._session.ledger.placements[task].node
                 statement.evict(task)
-        for pod_group in self._in_order(scenario, victims):
+        turns = [self._entry(scenario, pod_group) for pod_group in (scenario.preemptor, *victims)]
+        for pod_group in self._turns.in_order(turns):
             is_preemptor = pod_group == scenario.preemptor
             if is_preemptor:
                 tasks = list(scenario.pending)
@@ -56,34 +56,6 @@ class Simulator:
         batches = (*scenario.recorded, *scenario.potential)
         return tuple(b for b in batches if any(placements[task].status in gone for task in b.tasks))
 
-    def _in_order(self, scenario: Scenario, victims: Iterable[int]) -> Iterator[int]:
-        """Preemptor and victims, in the order in which the queues would let them (semantics R5.52, R5.53).
-
-        All pending pod groups are in the order, because a queue stands where its best pod group puts it;
-        those that are neither preemptor nor victim are passed over.
-        """
-        relevant = {scenario.preemptor, *victims}
-        queues = {self._session.cluster.pod_groups[pod_group].queue for pod_group in relevant}
-        if len(queues) == 1:
-            keys = {pod_group: self._session.pod_group_key(pod_group) for pod_group in relevant}
-            yield from sorted(relevant, key=keys.__getitem__)
-            return
-        tree = QueueTree(self._session)
-        for queue in self._lists.leaves():
-            if queue not in queues:
-                tree.fill(queue, self._others(queue, relevant))
-        for queue in sorted(q for q in queues if q is not None):
-            tree.fill(queue, self._others(queue, relevant))
-        for pod_group in sorted(relevant):
-            group = self._session.cluster.pod_groups[pod_group]
-            assert group.queue is not None
-            tree.push(group.queue, self._entry(scenario, pod_group))
-        waiting = set(relevant)
-        while waiting and (entry := tree.pop()) is not None:
-            if entry.pod_group in waiting:
-                waiting.discard(entry.pod_group)
-                yield entry.pod_group
-
     def _entry(self, scenario: Scenario, pod_group: int) -> Entry:
         session = self._session
         if pod_group == scenario.preemptor:
@@ -92,9 +64,3 @@ class Simulator:
             evicted = {task for batch in (*scenario.recorded, *scenario.potential) for task in batch.tasks}
             share = session.demand(self._gangs.next_tasks(pod_group, evicted))
         return Entry(session.pod_group_key(pod_group), pod_group, share)
-
-    def _others(self, queue: int, relevant: set[int]) -> Iterator[Entry]:
-        for key, pod_group in self._lists.pending(queue):
-            if pod_group not in relevant:
-                share = self._session.demand(self._gangs.tasks_to_allocate(pod_group))
-                yield Entry(key, pod_group, share)
