@@ -33,6 +33,8 @@ class Ledger:
         """Counts the moves of each pod group, for caches."""
         self.touched: set[int] = set(range(len(cluster.nodes)))
         """Nodes whose room changed since the node index looked last."""
+        self.room_epoch = 0
+        """Changes whenever room may have become larger anywhere: a placement that failed fails until then."""
         self.listeners: tuple[Listener, ...] = ()
         self._min_gpu_memory = cluster.min_gpu_memory_mib
         self._charges: dict[tuple[int, tuple[bool, ...]], Charges] = {}
@@ -48,6 +50,8 @@ class Ledger:
         self._leave(task, move.before)
         self._enter(task, move.after)
         self.placements[move.task] = move.after
+        if ACTIVE_ALLOCATED[move.before.status] or not ACTIVE_ALLOCATED[move.after.status]:
+            self.room_epoch += 1
         self.versions[task.pod_group] += 1
         for listener in self.listeners:
             listener(move.task, move.before, move.after)

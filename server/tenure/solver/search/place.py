@@ -1,6 +1,7 @@
 """Placing a pod group: all of its next tasks, or none (semantics R3.30-R3.47)."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.framework.session import Session
@@ -15,6 +16,8 @@ from tenure.solver.search.nodeindex import NodeIndex, bits
 INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
 """Scores whose order the node index knows; it stands in for them when all four have their defaults."""
 
+NO_ROOM: Final = Rejection(ReasonCode.NO_ROOM, "no node that meets its constraints has enough free room")
+
 
 class Placer:
     """Finds nodes for tasks and moves the tasks there, within a statement."""
@@ -24,6 +27,8 @@ class Placer:
         self._ledger = session.ledger
         self._gangs = gangs
         self.index = NodeIndex(session.cluster, session.ledger)
+        self._full: dict[tuple[int, int], int] = {}
+        """Shapes that found no room on a set of nodes, with the ledger's epoch at that time."""
         self._allowed: dict[tuple[Constraints, bool, bool], int] = {}
         scores = {session.chains.names[method] for method in session.chains.scores}
         packs = getattr(session.plugins.get("nodeplacement"), "is_binpack", False)
@@ -105,10 +110,14 @@ class Placer:
         if not allowed:
             run.failure = Rejection(ReasonCode.NO_NODE_MATCHES, "no node meets its constraints")
             return False
-        for node in self._in_order(task, allowed):
-            if self._put(run, task, node):
-                return True
-        run.failure = Rejection(ReasonCode.NO_ROOM, "no node that meets its constraints has enough free room")
+        attempt = (task.shape.index, allowed)
+        if self._full.get(attempt) != self._ledger.room_epoch:
+            for node in self._in_order(task, allowed):
+                if self._put(run, task, node):
+                    return True
+            if not task.shape.gpu.memory_mib:
+                self._full[attempt] = self._ledger.room_epoch
+        run.failure = NO_ROOM
         return False
 
     def _in_order(self, task: Task, nodes: int) -> Iterator[int]:

@@ -21,6 +21,7 @@ from tenure.solver.search.gang import Gangs
 from tenure.solver.search.place import Placer
 from tenure.solver.search.podgrouplists import PodGroupLists
 from tenure.solver.search.prune import Pruner
+from tenure.solver.search.queuetree import Entry
 from tenure.solver.search.scenarios import Accumulator
 from tenure.solver.search.simulate import Simulator
 from tenure.solver.search.victims import VictimOrder
@@ -48,6 +49,8 @@ class Problem:
     tasks: list[int] = field(default_factory=list)
     feasible: int = 0
     pruner: Pruner | None = None
+    known: dict[int, Entry] = field(default_factory=dict)
+    """Victims as they enter the victim order, by pod group."""
     failed: set[Fingerprint] = field(default_factory=set)
     rejection: Rejection = NO_SOLUTION
 
@@ -179,7 +182,13 @@ class Solver:
     def _accumulator(self, problem: Problem, recorded: tuple[Batch, ...], size: int) -> Accumulator:
         tasks = frozenset(task for batch in recorded for task in batch.tasks)
         order = VictimOrder(
-            self._session, self._gangs, self._lists, problem.victim_queues, problem.allows, tasks
+            self._session,
+            self._gangs,
+            self._lists,
+            problem.victim_queues,
+            problem.allows,
+            tasks,
+            problem.known,
         )
         return Accumulator(
             self._session,

@@ -1,4 +1,7 @@
-"""The order in which victims are taken, and how much of one at a time (semantics R5.20-R5.28)."""
+"""The order in which victims are taken, and how much of one at a time (semantics R5.20-R5.28).
+
+What the candidates hold is the same for all probes of one search; `known` keeps it between them.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -25,8 +28,10 @@ class VictimOrder:
         queues: Iterable[int],
         allows: Callable[[int], bool],
         recorded: frozenset[int],
+        known: dict[int, Entry],
     ) -> None:
         self._session = session
+        self._known = known
         self._recorded = recorded
         self._gangs = gangs
         self._tree = QueueTree(session, victims=True)
@@ -66,10 +71,17 @@ class VictimOrder:
     ) -> Iterator[Entry]:
         for key, pod_group in victims:
             if allows(pod_group):
-                group = self._session.cluster.pod_groups[pod_group]
-                active = {s.index: self._gangs.evictable_tasks(s) for s in group.pod_sets}
-                if any(active.values()):
-                    yield Entry(key, pod_group, self._share(active), active)
+                entry = self._known.get(pod_group)
+                if entry is None:
+                    entry = self._known[pod_group] = self._entry(key, pod_group)
+                if entry.item:
+                    yield entry
+
+    def _entry(self, key: tuple[int, ...], pod_group: int) -> Entry:
+        group = self._session.cluster.pod_groups[pod_group]
+        tasks = {s.index: self._gangs.evictable_tasks(s) for s in group.pod_sets}
+        remaining = tasks if any(tasks.values()) else {}
+        return Entry(key, pod_group, self._share(remaining), remaining)
 
     def _share(self, remaining: Remaining) -> Share:
         total = ZERO
