@@ -36,7 +36,7 @@ class Simulator:
             for task in tasks:
                 nodes |= 1 << self._session.ledger.placements[task].node
                 statement.evict(task)
-        turns = [self._entry(scenario, pod_group) for pod_group in (scenario.preemptor, *victims)]
+        turns = [self._entry(statement, scenario, pod_group) for pod_group in (scenario.preemptor, *victims)]
         for pod_group in self._turns.in_order(turns):
             is_preemptor = pod_group == scenario.preemptor
             if is_preemptor:
@@ -56,11 +56,10 @@ class Simulator:
         batches = (*scenario.recorded, *scenario.potential)
         return tuple(b for b in batches if any(placements[task].status in gone for task in b.tasks))
 
-    def _entry(self, scenario: Scenario, pod_group: int) -> Entry:
+    def _entry(self, statement: Statement, scenario: Scenario, pod_group: int) -> Entry:
         session = self._session
         if pod_group == scenario.preemptor:
             share = session.demand(scenario.pending)
         else:
-            evicted = {task for batch in (*scenario.recorded, *scenario.potential) for task in batch.tasks}
-            share = session.demand(self._gangs.next_tasks(pod_group, evicted))
+            share = session.demand(self._gangs.next_tasks(pod_group, statement.evicted))
         return Entry(session.pod_group_key(pod_group), pod_group, share)
