@@ -4,7 +4,7 @@ Every task contributes once: where it was before the cycle and where it is after
 put back, or promised and taken back, vanishes. A step belongs to the last commit that moved its task.
 """
 
-from tenure.solver.framework.session import Commit, Session
+from tenure.solver.framework.session import ALONE, Commit, Session
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Hold, Patch, PatchKind
 from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import TaskStatus
@@ -44,7 +44,7 @@ def _unattached(patches_of: dict[int, list[Patch]]) -> tuple[DecisionGroup, ...]
     """Patches that come with no move: one group per pod group."""
     return tuple(
         DecisionGroup("stalegangeviction", patch.pod_group, ReasonCode.STATE_CHANGED, (), (), (), (patch,))
-        for patch in patches_of.get(-1, [])
+        for patch in patches_of.get(ALONE, [])
     )
 
 

@@ -13,10 +13,10 @@ def stalegangeviction(context: Context) -> None:
     for group in session.cluster.pod_groups:
         if not is_stale(session, group):
             if group.stale_since is not None:
-                session.patch(group.index, PatchKind.CLEAR_STALE_SINCE)
+                session.patch(group.index, PatchKind.CLEAR_STALE_SINCE, alone=True)
             continue
         if group.stale_since is None:
-            session.patch(group.index, PatchKind.STALE_SINCE)
+            session.patch(group.index, PatchKind.STALE_SINCE, alone=True)
         since = session.cluster.now if group.stale_since is None else group.stale_since
         grace = group.staleness_grace
         if grace is None:

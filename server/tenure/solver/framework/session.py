@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.ledger import Ledger
@@ -14,6 +14,9 @@ from tenure.solver.model.decision import Counters, Patch, PatchKind, QueueStatus
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodSet, add_shares
+
+ALONE: Final = -1
+"""In place of a commit: a patch that comes with no move."""
 
 
 class PluginFactory(Protocol):
@@ -43,7 +46,7 @@ class Session:
     counters: Counters = field(default_factory=Counters)
     journal: list[Commit] = field(default_factory=list)
     patches: list[tuple[int, Patch]] = field(default_factory=list)
-    """Patches with the index of the commit they belong to."""
+    """Patches with the index of the commit they belong to, or ALONE."""
     rejections: dict[int, Rejection] = field(default_factory=dict)
     """The dominant finding about each pod group that got no room."""
     plugins: dict[str, Any] = field(default_factory=dict)
@@ -76,9 +79,9 @@ class Session:
         self.journal.append(Commit(action, beneficiary, reason, tuple(statement.moves)))
         self.changed.update(self.ledger.tasks[move.task].pod_group for move in statement.moves)
 
-    def patch(self, pod_group: int, kind: PatchKind) -> None:
-        """Write the cycle's time into a field of the pod group, with the latest commit."""
-        self.patches.append((len(self.journal) - 1, Patch(pod_group, kind)))
+    def patch(self, pod_group: int, kind: PatchKind, *, alone: bool = False) -> None:
+        """Write the cycle's time into a field of the pod group, with the latest commit or `alone`."""
+        self.patches.append((ALONE if alone else len(self.journal) - 1, Patch(pod_group, kind)))
 
     def reject(self, pod_group: int, rejection: Rejection) -> None:
         """Note why the pod group got no room; of several findings the one that people can act on stays."""
