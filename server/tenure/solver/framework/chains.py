@@ -25,6 +25,7 @@ class Chains:
     gpu_score: Methods = ()
     on_solve: Methods = ()
     allows_victim: Methods = ()
+    takeable_gpu: Methods = ()
     scenarios: Methods = ()
     allows_scenario: Methods = ()
     on_move: Methods = ()

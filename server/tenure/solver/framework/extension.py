@@ -113,6 +113,15 @@ class VictimFilter(Protocol):
         """Asked lazily, at most once per pair and search."""
 
 
+class TakeBound(Protocol):
+    """How much may be taken at all? Lets the search skip what the validators would reject."""
+
+    def takeable_gpu(self, action: str, preemptor: int, queue: int) -> tuple[int, int] | None:
+        """For victims of this leaf queue: the queue at which a bound holds, and the most GPUs (thousandths)
+        that may be taken below it for good; None when nothing bounds it. Must never be too low.
+        """
+
+
 class ScenarioGenerator(Protocol):
     """Which sets of victims are worth simulating? Tried one generator after the other."""
 
@@ -154,6 +163,7 @@ EXTENSION_POINTS = {
     "gpu_score": GpuScore,
     "on_solve": SolveListener,
     "allows_victim": VictimFilter,
+    "takeable_gpu": TakeBound,
     "scenarios": ScenarioGenerator,
     "allows_scenario": ScenarioValidator,
     "on_move": MoveListener,

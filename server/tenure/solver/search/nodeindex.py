@@ -9,11 +9,15 @@ other.
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from typing import Final
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import CPU, GPU, WHOLE_GPU
 from tenure.solver.model.workload import TaskShape
+
+ROUNDING: Final = 20
+"""Most that rounding to hundredths hides on a device, idle and releasing parts together."""
 
 
 def bits(nodes: int) -> Iterator[int]:
@@ -68,6 +72,8 @@ class NodeIndex:
         self._cpu: dict[int, int] = {}
         self._with_room = 0
         self._free_gpu = [0] * len(cluster.nodes)
+        self._bounds = [0] * len(cluster.nodes)
+        self._bound = 0
         self._shared = 0
         self._cpu_only = sum(1 << node.index for node in cluster.nodes if node.is_cpu_only)
 
@@ -75,6 +81,13 @@ class NodeIndex:
         """Idle and releasing GPUs by node, parts of devices included, in thousandths."""
         self._refresh()
         return self._free_gpu
+
+    def free_gpu_bound(self) -> int:
+        """GPU room of the whole cluster, in thousandths, never too low: rounding and devices that are only
+        promised (whose rest can be promised too) are counted in full.
+        """
+        self._refresh()
+        return self._bound
 
     def nodes_with_gpu_room(self) -> int:
         """Nodes with idle or releasing GPUs, parts of devices included (semantics R5.60)."""
@@ -166,6 +179,10 @@ class NodeIndex:
             idle_gpu, releasing_gpu = room.idle_gpu_milli(), room.releasing_gpu_milli()
             has_room = idle_gpu > 0 or releasing_gpu > 0
             self._free_gpu[node] = idle_gpu + releasing_gpu
+            loose = sum(ROUNDING if gpu.allocated else WHOLE_GPU for gpu in room.gpus.values())
+            bound = max(0, idle_gpu + releasing_gpu) + loose
+            self._bound += bound - self._bounds[node]
+            self._bounds[node] = bound
             self._shareable.put(node, free)
             self._shared = self._shared | bit if shared else self._shared & ~bit
             self._with_room = self._with_room | bit if has_room else self._with_room & ~bit

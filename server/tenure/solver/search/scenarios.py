@@ -10,6 +10,7 @@ from tenure.solver.search.filters import GpuRoomFilter
 from tenure.solver.search.nodeindex import bits
 from tenure.solver.search.place import Placer
 from tenure.solver.search.prune import Pruner, SlotCount
+from tenure.solver.search.takebound import TakeBound, TakeCount
 from tenure.solver.search.victims import VictimOrder
 
 LOOK_AHEAD: Final = 256
@@ -29,6 +30,7 @@ class Accumulator:
         order: VictimOrder,
         feasible: int,
         pruner: Pruner | None,
+        bound: TakeBound | None,
     ) -> None:
         self.recorded = recorded
         self.potential: list[Batch] = []
@@ -52,8 +54,12 @@ class Accumulator:
         self._free_before = list(self._room.free)
         self._pruner = pruner
         self._slots = None if pruner is None else SlotCount(pruner, pending)
+        self._taken = None if bound is None else TakeCount(bound, pending)
         if self._slots is not None:
             self._slots.add(sorted(self._recorded_tasks))
+        if self._taken is not None:
+            for batch in recorded:
+                self._taken.add(batch)
 
     def outer_scenarios(self) -> Iterator[None]:
         """Recorded victims only, then with ever more of the victim order (semantics R5.29)."""
@@ -65,6 +71,8 @@ class Accumulator:
             self._room.add(batch.tasks)
             if self._slots is not None:
                 self._slots.add(batch.tasks)
+            if self._taken is not None:
+                self._taken.add(batch)
             for task in batch.tasks:
                 self._reachable |= 1 << self.node_of(task)
             if self._passes():
@@ -84,6 +92,8 @@ class Accumulator:
 
     def is_hopeless(self, scenario: Scenario) -> bool:
         """Whether a simulation of the scenario cannot succeed."""
+        if self._taken is not None and self._taken.is_hopeless(scenario):
+            return True
         return self._slots is not None and self._slots.is_hopeless(scenario)
 
     def free_gpu_milli(self, node: int) -> int:
@@ -117,5 +127,7 @@ class Accumulator:
 
     def _passes(self) -> bool:
         if self._slots is not None and not self._slots.suffice():
+            return False
+        if self._taken is not None and not self._taken.suffice():
             return False
         return self._room.passes() and all(nodes & self._reachable for nodes in self._allowed)

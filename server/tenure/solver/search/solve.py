@@ -24,12 +24,14 @@ from tenure.solver.search.prune import Pruner
 from tenure.solver.search.queuetree import Entry
 from tenure.solver.search.scenarios import Accumulator
 from tenure.solver.search.simulate import Simulator
+from tenure.solver.search.takebound import TakeBound
 from tenure.solver.search.victims import VictimOrder
 
 Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
 NO_SOLUTION = Rejection(
     ReasonCode.NO_SOLUTION, "no evictions that all rules allow would make room", source="search"
 )
+UNFAIR = Rejection(ReasonCode.WITHIN_SHARE, "the other queues are within their share", source="search")
 BUDGET_EXHAUSTED = Rejection(
     ReasonCode.BUDGET_EXHAUSTED, "the search for victims was stopped by its budget", source="search"
 )
@@ -49,6 +51,7 @@ class Problem:
     tasks: list[int] = field(default_factory=list)
     feasible: int = 0
     pruner: Pruner | None = None
+    bound: TakeBound | None = None
     known: dict[int, Entry] = field(default_factory=dict)
     """Victims as they enter the victim order, by pod group."""
     failed: set[Fingerprint] = field(default_factory=set)
@@ -70,19 +73,29 @@ class Solver:
         budget.start()
         problem.tasks = self._gangs.tasks_to_allocate(problem.pod_group)
         problem.feasible = self._feasible(problem.tasks)
-        if self._session.options.prune:
-            victims = partial(self._all_victims, problem)
-            problem.pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
         if not problem.tasks:
             return NO_SOLUTION
         for on_solve in self._session.chains.on_solve:
             on_solve(problem.pod_group, problem.tasks)
+        if self._session.options.prune:
+            self._prune(problem)
+            assert problem.bound is not None
+            if not problem.bound.is_possible(problem.tasks, problem.victim_queues):
+                return UNFAIR
         for generator in self._session.chains.scenarios:
             if self._search(statement, problem, generator, budget):
                 return None
             if budget.is_exhausted:
                 return BUDGET_EXHAUSTED
         return problem.rejection
+
+    def _prune(self, problem: Problem) -> None:
+        victims = partial(self._all_victims, problem)
+        problem.pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
+        queues = [queue for queue in problem.victim_queues if self._lists.has_victims(queue)]
+        free = self._placer.index.free_gpu_bound()
+        problem.bound = TakeBound(self._session, problem.action, problem.pod_group, queues, free)
+        problem.victim_queues = queues
 
     def _all_victims(self, problem: Problem) -> Iterator[int]:
         """Every active task of every pod group that may be a victim."""
@@ -199,4 +212,5 @@ class Solver:
             order,
             problem.feasible,
             problem.pruner,
+            problem.bound,
         )

@@ -8,8 +8,8 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import QueueStatus
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.resources import GPU, Share
-from tenure.solver.model.workload import PodGroup, Task, add_shares
+from tenure.solver.model.resources import GPU, UNLIMITED, WHOLE_GPU, Share
+from tenure.solver.model.workload import PodGroup, Task, TaskShape, add_shares
 from tenure.solver.plugins.proportion import capacity, reclaimable, shares
 from tenure.solver.plugins.proportion.queueorder import queue_key
 from tenure.solver.plugins.proportion.usage import Usage
@@ -35,6 +35,7 @@ class Proportion:
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
         self._initial = list(self._usage.allocated)
+        self._largest = self._largest_pod_groups()
         self._keys: list[dict[tuple[Share, Share, Share], tuple[Any, ...]]] = [{} for _ in self._queues]
         self._victim_queues: dict[int, Rejection | None] = {}
         self._demand: Share = (0, 0, 0)
@@ -96,6 +97,25 @@ class Proportion:
             self._victim_queues[theirs] = self._may_yield(self._queues[mine], self._queues[theirs])
         return self._victim_queues[theirs]
 
+    def takeable_gpu(self, action: str, preemptor: int, queue: int) -> tuple[int, int] | None:
+        """How far the victim's leveled queue is above what it keeps, and the rest of the last piece.
+
+        Pieces are taken while the queue is above its share in some resource (semantics R4.52), so nothing
+        bounds the GPUs of a queue that is above in CPU or memory.
+        """
+        mine = self._groups[preemptor].queue
+        if action != "reclaim" or mine is None or self._demand[GPU] == 0:
+            return None
+        my_level, level = reclaimable.leveled(self._queues[mine], self._queues[queue])
+        keeps = [self._allocatable[level]]
+        if shares.within(self._usage.at_search_start(my_level), self._queues[my_level].quota):
+            keeps.append(self._queues[level].quota)
+        used = self._usage.at_search_start(level)
+        if any(reclaimable.exceeds(used[:GPU], kept[:GPU]) for kept in keeps):
+            return None
+        above = [used[GPU] - kept[GPU] for kept in keeps if kept[GPU] != UNLIMITED and used[GPU] > kept[GPU]]
+        return level, max(above) + self._largest[level] - 1 if above else 0
+
     def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
         """A reclaim must be fair at every level (semantics R4.50-R4.58)."""
         if action != "reclaim":
@@ -118,6 +138,17 @@ class Proportion:
         for queue in self._queues:
             i = queue.index
             yield QueueStatus(i, self._fair[i], self._initial[i], self._usage.allocated[i])
+
+    def _largest_pod_groups(self) -> list[int]:
+        """GPUs of the largest pod group below each queue: the most that is taken in one piece."""
+        largest = [1] * len(self._queues)
+        for group in self._groups:
+            if group.queue is not None:
+                shapes = [self._session.cluster.tasks[task].shape for task in group.tasks]
+                gpus = sum(_most_gpus(shape) for shape in shapes)
+                for queue in self._queues[group.queue].path:
+                    largest[queue] = max(largest[queue], gpus)
+        return largest
 
     def _may_reclaim(self, group: PodGroup, demand: Share) -> Rejection | None:
         assert group.queue is not None
@@ -180,3 +211,9 @@ class Proportion:
             shares.allocatable_share(queue.quota[r], queue.limit[r], self._fair[i][r]) for r in range(GPU + 1)
         )
         return (cpu, memory, gpu)
+
+
+def _most_gpus(shape: TaskShape) -> int:
+    """The most a task of this shape can count for in its queue, whatever the node."""
+    gpu = shape.gpu
+    return shape.mig_gpu_milli + (gpu.devices * WHOLE_GPU if gpu.memory_mib else gpu.gpu_milli())

@@ -1,0 +1,20 @@
+"""The test kit: small clusters in a few lines, and what becomes of them. For authors of plugins too.
+
+cluster = (
+    ClusterBuilder()
+    .node("n1", gpus=4)
+    .queue("research", quota=0)
+    .queue("product", quota=4)
+    .running("old", queue="research", gpus=1, count=4, node="n1", started_ago="5m")
+    .pending("new", queue="product", gpus=4)
+    .build()
+)
+decision = decide(cluster, default_profile())
+assert statuses(cluster, decision)["new-0"] == (TaskStatus.PIPELINED, "n1")
+"""
+
+from tenure.solver.testing.builder import ClusterBuilder
+from tenure.solver.testing.outcome import TaskState, evictions, next_cluster, placements, statuses
+from tenure.solver.testing.specs import NOW
+
+__all__ = ["NOW", "ClusterBuilder", "TaskState", "evictions", "next_cluster", "placements", "statuses"]

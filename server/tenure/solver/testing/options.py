@@ -1,0 +1,102 @@
+"""What may be said about nodes, queues, pod groups and pods when a cluster is built: names and units.
+
+GPUs are numbers of devices (0.5 is a share of one), CPUs cores, memory GiB, durations text like `1h30m`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict, cast
+
+from tenure.solver.model.constraints import Requirement, Taint, Toleration
+from tenure.solver.model.node import MigStrategy
+from tenure.solver.model.workload import Preemptibility, TopologyConstraint
+
+
+class NodeOptions(TypedDict, total=False):
+    """A node is ready and has 64 cores, 512 GiB, 110 pod slots and no GPU unless it says otherwise."""
+
+    gpus: int
+    cpus: float
+    memory_gib: float
+    pods: int
+    extended: Mapping[str, int]
+    """Other resources by name, MIG slices among them."""
+    gpu_memory_mib: int
+    """Memory of each GPU; 0 when it is not known."""
+    labels: Mapping[str, str]
+    taints: Sequence[Taint]
+    unready: str
+    mig_strategy: MigStrategy
+
+
+class QueueOptions(TypedDict, total=False):
+    """A queue may use everything unless a quota, limit or weight of it says otherwise."""
+
+    parent: str
+    created_ago: str
+    """Unset: the queue added first is the oldest."""
+    priority: int
+    quota: float
+    """GPUs; so are `limit` and `weight`. -1 is no bound."""
+    limit: float
+    weight: float
+    cpu_quota: float
+    cpu_limit: float
+    cpu_weight: float
+    memory_quota_gib: float
+    memory_limit_gib: float
+    memory_weight: float
+    preempt_min_runtime: str
+    reclaim_min_runtime: str
+
+
+class GroupOptions(TypedDict, total=False):
+    """A pod group has priority 50 and started an hour ago unless it says otherwise."""
+
+    queue: str
+    priority: int
+    preemptibility: Preemptibility
+    min_member: int
+    """Unset: all of its pods, if it has no sub groups."""
+    min_sub_groups: int
+    topology: TopologyConstraint
+    started_ago: str | None
+    """None: not known."""
+    evicted_ago: str
+    created_ago: str
+    """Unset: the pod group added first is the oldest."""
+    stale_ago: str
+    staleness_grace: int
+    """Nanoseconds; negative: for ever."""
+    preemption_delay: str
+
+
+class PodOptions(TypedDict, total=False):
+    """A pod asks for one core, one GiB and no GPU unless it says otherwise."""
+
+    gpus: float
+    devices: int
+    """Devices to take a share of, when `gpus` is a share or memory is asked for."""
+    gpu_memory_mib: int
+    """GPU memory instead of `gpus`."""
+    cpus: float
+    memory_gib: float
+    extended: Mapping[str, int]
+    node_selector: Mapping[str, str]
+    node_affinity: Sequence[Sequence[Requirement]]
+    tolerations: Sequence[Toleration]
+    sub_group: str
+    task_priority: int
+    leader: bool
+    nominated_node: str
+
+
+class JobOptions(GroupOptions, PodOptions, total=False):
+    """Pods of a pod group, and the pod group itself, in one."""
+
+
+def split(options: JobOptions) -> tuple[GroupOptions, PodOptions]:
+    """The options that are about the pod group, and those about its pods."""
+    of_group = GroupOptions.__annotations__
+    group = {name: value for name, value in options.items() if name in of_group}
+    pods = {name: value for name, value in options.items() if name not in of_group}
+    return cast(GroupOptions, group), cast(PodOptions, pods)

@@ -1,0 +1,88 @@
+"""What becomes of a cluster: the state of every pod after a decision, and the cluster of the next cycle."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import Decision, Patch, PatchKind
+from tenure.solver.model.workload import NOWHERE, Placement, PodGroup, TaskStatus
+
+
+class TaskState(NamedTuple):
+    """Where a pod is, by node name (empty: nowhere), and in which state."""
+
+    status: TaskStatus
+    node: str
+
+
+def placements(cluster: Cluster, decision: Decision) -> list[Placement]:
+    """The placement of every task once the decision is carried out, by task index.
+
+    Evicted tasks are RELEASING on their node; those that move are PIPELINED on the new one.
+    """
+    after = [task.placement for task in cluster.tasks]
+    for group in decision.groups:
+        for evict in group.evictions:
+            after[evict.task] = after[evict.task]._replace(status=TaskStatus.RELEASING)
+        for hold in group.holds:
+            origin = after[hold.task]
+            leaving = origin if origin.status is TaskStatus.RELEASING else None
+            after[hold.task] = Placement(TaskStatus.PIPELINED, hold.node, hold.gpu_groups, leaving)
+        for bind in group.bindings:
+            after[bind.task] = Placement(TaskStatus.BINDING, bind.node, bind.gpu_groups)
+    return after
+
+
+def statuses(cluster: Cluster, decision: Decision) -> dict[str, TaskState]:
+    """Status and node of every pod once the decision is carried out, by uid."""
+    names = {NOWHERE: "", **{node.index: node.name for node in cluster.nodes}}
+    after = placements(cluster, decision)
+    return {
+        task.uid: TaskState(after[task.index].status, names[after[task.index].node]) for task in cluster.tasks
+    }
+
+
+def next_cluster(cluster: Cluster, decision: Decision, elapsed: int) -> Cluster:
+    """The cluster `elapsed` nanoseconds later: bound pods run, evicted and terminating ones wait again.
+
+    Pods that were promised room wait as well: a promise lasts for one cycle.
+    """
+    after = placements(cluster, decision)
+    tasks = tuple(replace(task, placement=_settled(after[task.index])) for task in cluster.tasks)
+    patches: dict[int, list[Patch]] = {}
+    for group in decision.groups:
+        for patch in group.patches:
+            patches.setdefault(patch.pod_group, []).append(patch)
+    pod_groups = tuple(
+        _patched(group, patches.get(group.index, []), cluster.now) for group in cluster.pod_groups
+    )
+    return replace(cluster, now=cluster.now + elapsed, tasks=tasks, pod_groups=pod_groups)
+
+
+def evictions(decision: Decision) -> Iterator[int]:
+    """Tasks that are evicted, moved ones included."""
+    return (evict.task for group in decision.groups for evict in group.evictions)
+
+
+def _settled(placement: Placement) -> Placement:
+    match placement.status:
+        case TaskStatus.BINDING | TaskStatus.BOUND:
+            return placement._replace(status=TaskStatus.RUNNING)
+        case TaskStatus.PIPELINED | TaskStatus.RELEASING:
+            return Placement(TaskStatus.PENDING)
+    return placement
+
+
+def _patched(group: PodGroup, patches: Iterable[Patch], now: int) -> PodGroup:
+    for patch in patches:
+        match patch.kind:
+            case PatchKind.LAST_START_TIME:
+                group = replace(group, last_start=now)
+            case PatchKind.LAST_EVICTION_TIME:
+                group = replace(group, last_eviction=now)
+            case PatchKind.STALE_SINCE:
+                group = replace(group, stale_since=now)
+            case PatchKind.CLEAR_STALE_SINCE:
+                group = replace(group, stale_since=None)
+    return group

@@ -1,0 +1,151 @@
+"""From options to the nodes of the model and to the specs that `model.linking` links."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from tenure.solver.model.duration import SECOND, parse_duration
+from tenure.solver.model.linking import DEFAULT_SUB_GROUP, PodGroupSpec, QueueSpec, SubGroupSpec, TaskSpec
+from tenure.solver.model.node import MigStrategy, Node
+from tenure.solver.model.resources import MIG_PREFIX, UNLIMITED, WHOLE_GPU, Share
+from tenure.solver.model.workload import NOWHERE, Placement, Preemptibility, TaskShape, TaskStatus
+from tenure.solver.testing.options import GroupOptions, NodeOptions, PodOptions, QueueOptions
+from tenure.solver.testing.shapes import CORE, GIB, Shapes
+
+NOW: Final = 1_750_000_000 * SECOND
+"""The time of every built cluster, in nanoseconds since the epoch."""
+FIRST_CREATION: Final = NOW - parse_duration("1d")
+"""Queues and pod groups are a second apart from then on, in the order in which they were added."""
+UNKNOWN_GPU_MEMORY_MIB: Final = 100
+
+
+@dataclass(slots=True)
+class GroupPlan:
+    """A pod group that is being described."""
+
+    options: GroupOptions
+    parts: list[SubGroupSpec]
+    pods: int = 0
+
+
+class PodPlan(NamedTuple):
+    """A pod that is being described."""
+
+    group: str
+    uid: str
+    status: TaskStatus
+    node: str
+    gpu_groups: tuple[str, ...]
+    options: PodOptions
+
+
+def node(index: int, name: str, options: NodeOptions, shapes: Shapes) -> Node:
+    """The node of this index."""
+    extended = options.get("extended", {})
+    allocatable = shapes.vector(
+        options.get("cpus", 64),
+        options.get("memory_gib", 512),
+        options.get("gpus", 0),
+        options.get("pods", 110),
+        extended,
+    )
+    memory = options.get("gpu_memory_mib", 0)
+    return Node(
+        index=index,
+        name=name,
+        allocatable=allocatable,
+        labels=dict(options.get("labels", {})),
+        gpu_memory_mib=memory or UNKNOWN_GPU_MEMORY_MIB,
+        gpu_memory_known=memory > 0,
+        taints=tuple(options.get("taints", ())),
+        unready=options.get("unready", ""),
+        mig_strategy=options.get("mig_strategy", MigStrategy.NONE),
+        has_mig=any(resource.startswith(MIG_PREFIX) for resource in extended),
+    )
+
+
+def queue_spec(number: int, name: str, options: QueueOptions) -> QueueSpec:
+    """The queue that was added after `number` others."""
+    return QueueSpec(
+        name=name,
+        parent=options.get("parent", ""),
+        creation=_created(number, options.get("created_ago")),
+        priority=options.get("priority", 100),
+        quota=_share(
+            options.get("cpu_quota", UNLIMITED),
+            options.get("memory_quota_gib", UNLIMITED),
+            options.get("quota", UNLIMITED),
+        ),
+        limit=_share(
+            options.get("cpu_limit", UNLIMITED),
+            options.get("memory_limit_gib", UNLIMITED),
+            options.get("limit", UNLIMITED),
+        ),
+        weight=(options.get("cpu_weight", 1), options.get("memory_weight", 1), options.get("weight", 1)),
+        preempt_min_runtime=_nanoseconds(options.get("preempt_min_runtime")),
+        reclaim_min_runtime=_nanoseconds(options.get("reclaim_min_runtime")),
+    )
+
+
+def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupSpec:
+    """The pod group that was added after `number` others."""
+    options = plan.options
+    return PodGroupSpec(
+        uid=name,
+        queue=options.get("queue", ""),
+        name=name,
+        priority=options.get("priority", 50),
+        preemptibility=options.get("preemptibility", Preemptibility.UNSPECIFIED),
+        min_member=None if plan.parts else options.get("min_member", plan.pods),
+        min_sub_groups=options.get("min_sub_groups"),
+        sub_groups=tuple(plan.parts),
+        topology=options.get("topology"),
+        creation=_created(number, options.get("created_ago")),
+        last_start=_ago(options.get("started_ago", "1h")),
+        last_eviction=_ago(options.get("evicted_ago")),
+        stale_since=_ago(options.get("stale_ago")),
+        staleness_grace=options.get("staleness_grace"),
+        preemption_delay=_nanoseconds(options.get("preemption_delay")) or 0,
+    )
+
+
+def task_spec(pod: PodPlan, shape: TaskShape, nodes: Mapping[str, int]) -> TaskSpec:
+    """The pod on its node, if it has one."""
+    options = pod.options
+    placement = Placement(pod.status)
+    if pod.node:
+        devices = range(shape.gpu.devices if shape.gpu.is_shared else 0)
+        groups = pod.gpu_groups or tuple(f"{pod.node}/gpu-{number}" for number in devices)
+        placement = Placement(pod.status, nodes[pod.node], groups)
+    nominated = options.get("nominated_node")
+    return TaskSpec(
+        uid=pod.uid,
+        pod_group=pod.group,
+        shape=shape,
+        placement=placement,
+        name=pod.uid,
+        sub_group=options.get("sub_group", DEFAULT_SUB_GROUP),
+        priority=options.get("task_priority"),
+        leader=options.get("leader", False),
+        nominated_node=nodes[nominated] if nominated else NOWHERE,
+    )
+
+
+def _share(cpus: float, memory_gib: float, gpus: float) -> Share:
+    return (_bound(cpus, CORE), _bound(memory_gib, GIB), _bound(gpus, WHOLE_GPU))
+
+
+def _bound(amount: float, unit: int) -> int:
+    return UNLIMITED if amount == UNLIMITED else round(amount * unit)
+
+
+def _created(number: int, ago: str | None) -> int:
+    return FIRST_CREATION + number * SECOND if ago is None else NOW - parse_duration(ago)
+
+
+def _nanoseconds(duration: str | None) -> int | None:
+    return None if duration is None else parse_duration(duration)
+
+
+def _ago(duration: str | None) -> int | None:
+    return None if duration is None else NOW - parse_duration(duration)
