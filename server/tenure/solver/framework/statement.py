@@ -61,14 +61,14 @@ class Statement:
     def pipeline(self, task: int, node: int, gpu_groups: tuple[str, ...] = ()) -> None:
         """The task shall have room on the node when it is free.
 
-        Put back exactly where it was evicted from, the task was never evicted (semantics R2.14). Put
-        elsewhere, even on another device of its node, it moves: its old room is still being released.
+        Put back on a node where it still is, the task was never evicted and keeps what it had (semantics
+        R2.14). Put elsewhere, even on another device of its node, it moves: its old room is being released.
         """
         before = self._ledger.placements[task]
         origin = self.evicted.get(task)
         if origin is None:
             after = Placement(TaskStatus.PIPELINED, node, gpu_groups)
-        elif origin.node == node and origin.gpu_groups == gpu_groups:
+        elif origin.gpu_groups == gpu_groups and self._can_return(task, origin, node):
             after = origin
         else:
             leaving = origin._replace(status=TaskStatus.RELEASING)
@@ -85,6 +85,13 @@ class Statement:
                 and placement is move.after
             ):
                 self._apply(move.task, placement, placement._replace(status=TaskStatus.PIPELINED))
+
+    def _can_return(self, task: int, origin: Placement, node: int) -> bool:
+        """Whether the task is still on the node, and what it was promised before still has room."""
+        if origin.node == node:
+            return True
+        shape = self._ledger.tasks[task].shape
+        return origin.is_present_on(node) and self._ledger.fits_soon(shape, origin.node)
 
     def _apply(self, task: int, before: Placement, after: Placement) -> None:
         move = Move(task, before, after)

@@ -61,6 +61,10 @@ class Placement(NamedTuple):
     gpu_groups: tuple[str, ...] = ()
     leaving: "Placement | None" = None
 
+    def is_present_on(self, node: int) -> bool:
+        """Whether the task is on the node, or still releases room there."""
+        return node == self.node or (self.leaving is not None and self.leaving.is_present_on(node))
+
 
 @dataclass(frozen=True, slots=True)
 class TaskShape:

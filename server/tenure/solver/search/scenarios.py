@@ -13,7 +13,7 @@ from tenure.solver.search.prune import Pruner, SlotCount
 from tenure.solver.search.takebound import TakeBound, TakeCount
 from tenure.solver.search.victims import VictimOrder
 
-LOOK_AHEAD: Final = 256
+LOOK_AHEAD: Final = 1024
 """Batches after which a search without any promising scenario asks whether there can be one at all."""
 
 
