@@ -8,12 +8,12 @@ from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.duration import parse_duration
 from tenure.solver.plugins.minruntime import MinRuntime
-from tenure.solver.plugins.minruntime.resolver import LCA, QUEUE, Resolver
+from tenure.solver.plugins.minruntime.resolver import LCA, QUEUE, Resolved, Resolver
 from tenure.solver.registry import plugins
 
 from tests.conformance.cases import Json
 from tests.conformance.unit_queues import QueueTable, queue_table
-from tests.conformance.unit_values import Adapter, Results, Unmapped
+from tests.conformance.unit_values import Adapter, Results
 from tests.conformance.unit_workloads import cluster_of, job_key
 
 
@@ -27,16 +27,11 @@ class RecordedResolver:
     preempt: int
     reclaim: int
 
-    def table(self, *queues: Json | None) -> tuple[QueueTable, list[int]]:
-        """All queues, these included, and the indices of these.
-
-        Ours is only asked about pod groups whose queue exists: the others are never scheduled (R3.3).
-        """
-        asked = [queue for queue in queues if queue is not None]
-        if len(asked) < len(queues):
-            raise Unmapped("resolver of a missing queue")
-        table = queue_table({**self.records, **{queue["UID"]: queue for queue in asked}})
-        return table, [table.find(queue["UID"]).index for queue in asked]
+    def table(self, *queues: Json | None) -> tuple[QueueTable, list[int | None]]:
+        """All queues, these included, and the indices of these; None for a queue that does not exist."""
+        asked = {queue["UID"]: queue for queue in queues if queue is not None}
+        table = queue_table({**self.records, **asked})
+        return table, [None if queue is None else table.find(queue["UID"]).index for queue in queues]
 
     def made_for(self, method: str, table: QueueTable) -> Resolver:
         """Our resolver."""
@@ -49,12 +44,17 @@ def _new_resolver(_: None, queues: Mapping[str, Json], preempt: int, reclaim: in
 
 def _preempt(resolver: RecordedResolver, victim: Json | None) -> Results:
     table, (index,) = resolver.table(victim)
-    return resolver.made_for(LCA, table).preempt(index).minimum, None
+    return _results(resolver.made_for(LCA, table).preempt(index))
 
 
 def _reclaim(resolver: RecordedResolver, method: str, reclaimer: Json | None, victim: Json | None) -> Results:
     table, (mine, theirs) = resolver.table(reclaimer, victim)
-    return resolver.made_for(method, table).reclaim(mine, theirs).minimum, None
+    return _results(resolver.made_for(method, table).reclaim(mine, theirs))
+
+
+def _results(resolved: Resolved) -> Results:
+    """The reference returns the default with an error when a queue is missing."""
+    return resolved.minimum, "a queue is missing" if resolved.is_missing else None
 
 
 def _reclaim_by_lca(resolver: RecordedResolver, reclaimer: Json | None, victim: Json | None) -> Results:
@@ -67,6 +67,7 @@ def _reclaim_by_queue(resolver: RecordedResolver, reclaimer: Json | None, victim
 
 def _path(resolver: RecordedResolver, queue: Json | None) -> Results:
     table, (index,) = resolver.table(queue)
+    assert index is not None
     return ([{"UID": table.queues[step].name} for step in table.queues[index].path],)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Decision, Patch, PatchKind
+from tenure.solver.model.decision import Decision, DecisionGroup, Patch, PatchKind
 from tenure.solver.model.workload import NOWHERE, Placement, PodGroup, TaskStatus
 
 
@@ -16,13 +16,13 @@ class TaskState(NamedTuple):
     node: str
 
 
-def placements(cluster: Cluster, decision: Decision) -> list[Placement]:
-    """The placement of every task once the decision is carried out, by task index.
+def placements(cluster: Cluster, groups: Iterable[DecisionGroup]) -> list[Placement]:
+    """The placement of every task once these groups of a decision are carried out, by task index.
 
     Evicted tasks are RELEASING on their node; those that move are PIPELINED on the new one.
     """
     after = [task.placement for task in cluster.tasks]
-    for group in decision.groups:
+    for group in groups:
         for evict in group.evictions:
             after[evict.task] = after[evict.task]._replace(status=TaskStatus.RELEASING)
         for hold in group.holds:
@@ -37,7 +37,7 @@ def placements(cluster: Cluster, decision: Decision) -> list[Placement]:
 def statuses(cluster: Cluster, decision: Decision) -> dict[str, TaskState]:
     """Status and node of every pod once the decision is carried out, by uid."""
     names = {NOWHERE: "", **{node.index: node.name for node in cluster.nodes}}
-    after = placements(cluster, decision)
+    after = placements(cluster, decision.groups)
     return {
         task.uid: TaskState(after[task.index].status, names[after[task.index].node]) for task in cluster.tasks
     }
@@ -48,7 +48,7 @@ def next_cluster(cluster: Cluster, decision: Decision, elapsed: int) -> Cluster:
 
     Pods that were promised room wait as well: a promise lasts for one cycle.
     """
-    after = placements(cluster, decision)
+    after = placements(cluster, decision.groups)
     tasks = tuple(replace(task, placement=_settled(after[task.index])) for task in cluster.tasks)
     patches: dict[int, list[Patch]] = {}
     for group in decision.groups:

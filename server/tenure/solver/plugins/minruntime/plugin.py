@@ -61,10 +61,12 @@ class MinRuntime:
     def protections(self, pod_group: int) -> Iterator[Protection]:
         """Until when it may not be preempted, and by whom not be reclaimed."""
         group = self._groups[pod_group]
-        if group.queue is None or not group.is_preemptible:
+        if not group.is_preemptible:
             return
-        preempt = self._resolver.preempt(group.queue)
-        yield from self._entry(group, "preempt", preempt, "")
+        yield from self._entry(group, "preempt", self._resolver.preempt(group.queue), "")
+        if group.queue is None:
+            yield from self._entry(group, "reclaim", self._resolver.reclaim(None, None), "")
+            return
         path = self._queues[group.queue].path
         reported = set()
         for reclaimer in self._queues:
@@ -83,8 +85,6 @@ class MinRuntime:
 
     def _protection(self, action: str, preemptor: int, victim: int) -> Rejection | None:
         mine, theirs = self._groups[preemptor].queue, self._groups[victim].queue
-        assert mine is not None
-        assert theirs is not None
         if action == "preempt":
             resolved = self._resolver.preempt(theirs)
         else:

@@ -10,10 +10,14 @@ QUEUE: Final = "queue"
 
 
 class Resolved(NamedTuple):
-    """A minimum runtime in nanoseconds, and the queue that says so (None: the plugin's default)."""
+    """A minimum runtime in nanoseconds, and the queue that says so (None: the plugin's default).
+
+    `is_missing`: a queue that was asked about does not exist, so that only the default is left.
+    """
 
     minimum: int
     queue: int | None
+    is_missing: bool = False
 
 
 class Resolver:
@@ -27,15 +31,19 @@ class Resolver:
         self._preempt: dict[int, Resolved] = {}
         self._reclaim: dict[tuple[int, int], Resolved] = {}
 
-    def preempt(self, victim: int) -> Resolved:
-        """The first value from the victim's leaf queue up to the root (semantics R7.10)."""
+    def preempt(self, victim: int | None) -> Resolved:
+        """The first value from the victim's leaf queue up to the root (semantics R7.10, R7.13)."""
+        if victim is None:
+            return Resolved(self._default_preempt, None, is_missing=True)
         if victim not in self._preempt:
             path = self._queues[victim].path
             self._preempt[victim] = self._first(path, _preempt_value, self._default_preempt)
         return self._preempt[victim]
 
-    def reclaim(self, reclaimer: int, victim: int) -> Resolved:
-        """The value by the configured method (semantics R7.11, R7.12)."""
+    def reclaim(self, reclaimer: int | None, victim: int | None) -> Resolved:
+        """The value by the configured method (semantics R7.11-R7.13)."""
+        if reclaimer is None or victim is None:
+            return Resolved(self._default_reclaim, None, is_missing=True)
         pair = (reclaimer, victim)
         if pair not in self._reclaim:
             path = self._queues[victim].path
