@@ -106,15 +106,15 @@ class MinRuntime:
         return any(pod_set.min_available < len(pod_set.tasks) for pod_set in group.pod_sets)
 
     def _breaks_minimum(self, victim: int, tasks: list[int]) -> bool:
-        """Tasks listed in the scenario are counted as lost, terminating ones as still there (R7.41)."""
-        lost: dict[int, int] = {}
-        for task in tasks:
-            pod_set = self._session.cluster.tasks[task].pod_set
-            assert pod_set is not None
-            lost[pod_set] = lost.get(pod_set, 0) + 1
-        used = self._session.ledger.active_used
-        return any(
-            pod_set.min_available > used[pod_set.index] - lost[pod_set.index]
-            for pod_set in self._groups[victim].pod_sets
-            if pod_set.index in lost
-        )
+        """Whether a pod set that loses tasks would be left with fewer than its minimum.
+
+        Every task listed counts as lost, even one that is placed again, and a terminating one does not
+        count as left: in doubt the scenario is rejected (stricter than semantics R7.41).
+        """
+        placements, listed = self._session.ledger.placements, set(tasks)
+        for pod_set in self._groups[victim].pod_sets:
+            if not listed.isdisjoint(pod_set.tasks):
+                left = [t for t in pod_set.tasks if t not in listed]
+                if sum(placements[t].status.is_active_allocated for t in left) < pod_set.min_available:
+                    return True
+        return False
