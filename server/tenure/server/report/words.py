@@ -30,9 +30,11 @@ def rough(nanoseconds: int) -> str:
 
 
 def gpus(milli: int) -> str:
-    """An amount of GPUs: `3`, `0.5`, `1,204`; negative is unlimited."""
+    """An amount of GPUs: `3`, `0.5`, `1,204`; from a hundred on in whole GPUs; negative is unlimited."""
     if milli < 0:
         return "no limit"
+    if milli >= 100_000:
+        return f"{milli / 1000:,.0f}"
     return f"{milli / 1000:,.2f}".rstrip("0").rstrip(".")
 
 
