@@ -148,25 +148,3 @@ class Guard(Protocol):
 
     def protections(self, pod_group: int) -> Iterable[Protection]:
         """What protects this running pod group now."""
-
-
-EXTENSION_POINTS = {
-    "admits": Gate,
-    "has_capacity": CapacityGate,
-    "queue_key": QueueOrder,
-    "pod_group_key": PodGroupOrder,
-    "task_key": TaskOrder,
-    "sub_group_key": SubGroupOrder,
-    "fits": NodeFilter,
-    "node_sets": NodeSets,
-    "scores": NodeScore,
-    "gpu_score": GpuScore,
-    "on_solve": SolveListener,
-    "allows_victim": VictimFilter,
-    "takeable_gpu": TakeBound,
-    "scenarios": ScenarioGenerator,
-    "allows_scenario": ScenarioValidator,
-    "on_move": MoveListener,
-    "protections": Guard,
-}
-"""Protocols by the name of their one method."""

@@ -275,5 +275,4 @@ def _link_pod_group(
         stale_since=spec.stale_since,
         staleness_grace=spec.staleness_grace,
         preemption_delay=spec.preemption_delay,
-        has_topology=spec.topology is not None or any(p.topology is not None for p in spec.sub_groups),
     )

@@ -1,6 +1,6 @@
 """Workloads: pod groups, their sub groups and their tasks."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -172,7 +172,6 @@ class PodGroup:
     stale_since: int | None = None
     staleness_grace: int | None = None
     preemption_delay: int = 0
-    has_topology: bool = field(default=False)
 
     @property
     def is_preemptible(self) -> bool:

@@ -30,12 +30,6 @@ class Gangs:
         """Whether the gang's minimum is used, in the subgroup-aware sense of R1.55."""
         return self._satisfied(self._session.cluster.pod_groups[pod_group].root, self._ledger.active_used)
 
-    def is_elastic(self, pod_group: int) -> bool:
-        """Whether some pod set has more tasks than its minimum, in any status (semantics R1.57)."""
-        return any(
-            s.min_available < len(s.tasks) for s in self._session.cluster.pod_groups[pod_group].pod_sets
-        )
-
     def has_pending(self, pod_group: int) -> bool:
         """Whether any task waits to be scheduled."""
         placements = self._ledger.placements

@@ -207,11 +207,6 @@ class _Run:
         self.failure = Rejection(ReasonCode.NO_ROOM, "it does not fit within its topology constraint")
 
 
-def has_no_allocated_task(session: Session, pod_group: int) -> bool:
-    """Whether the pod group holds no room for good, so that an allocation is a new start."""
-    return session.ledger.allocated[pod_group] == 0
-
-
 def binds_any(statement: Statement, session: Session) -> bool:
     """Whether the statement, as it stands, binds tasks rather than only promising room."""
     placements = session.ledger.placements
