@@ -50,11 +50,12 @@ class Simulator:
         return True
 
     def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
-        """The batches of which any task is evicted or moved after a successful run, each whole."""
+        """After a successful run, all batches of pod groups of which any task is evicted or moved."""
         placements = self._session.ledger.placements
         gone = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
         batches = (*scenario.recorded, *scenario.potential)
-        return tuple(b for b in batches if any(placements[task].status in gone for task in b.tasks))
+        left = {b.pod_group for b in batches if any(placements[task].status in gone for task in b.tasks)}
+        return tuple(batch for batch in batches if batch.pod_group in left)
 
     def _entry(self, statement: Statement, scenario: Scenario, pod_group: int) -> Entry:
         session = self._session
