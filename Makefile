@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHARED ?= ../shared
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint proto proto-check proto-lint conformance clean
+.PHONY: help demo test lint proto proto-check proto-lint conformance differential clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -27,6 +27,9 @@ lint: .venv/ready ## style, types, architecture
 
 conformance: .venv/ready ## the reference scheduler's own cases: make conformance SHARED=DIR
 	$(BIN)/python -m tests.conformance --cases $(SHARED)/conformance
+
+differential: .venv/ready ## the pruned against the plain search on 10,000 random clusters (a minute)
+	$(BIN)/python -m tests.properties.pruning
 
 proto: .venv-proto/ready ## regenerate the message classes
 	.venv-proto/bin/python -m grpc_tools.protoc -Iprotos --python_out=protos --pyi_out=protos protos/tenure/v1/*.proto

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 
+from tests.conformance.blocked import blocked_by
 from tests.conformance.cases import Json
 from tests.conformance.gpu_ledger import accepted_gpus, idle_and_releasing
 from tests.conformance.rounds import Scene
 from tests.conformance.static_amounts import amount_differences
 from tests.conformance.task_table import Session, TaskState
+from tests.conformance.to_numa import available, positions
 
 TOLERANCE = 1e-9
 """Amounts of a case are decimal fractions held as floats."""
@@ -54,8 +56,8 @@ def _job_differences(
     yield from _start_differences(job["name"], session.last_start_s.get(job["uid"]), wanted)
     if wanted["error_message"] and not session.reasons.get(job["uid"]):
         yield f"job {job['name']}: expected a reason why it waits, got none"
-    if wanted["numa_zones"]:
-        yield f"job {job['name']}: expected NUMA zones {wanted['numa_zones']}, which decisions do not name"
+    if wanted["numa_zones"] is not None:
+        yield from _zone_differences(case, tasks, wanted["numa_zones"], session)
 
 
 def _state_differences(uid: str, actual: TaskState, status: str, node: str | None) -> Iterator[str]:
@@ -78,8 +80,21 @@ def _node_differences(case: Json, node: Json, wanted: Json, session: Session) ->
             f"node {node['name']}: expected {wanted['idle_gpus']} idle and {wanted['releasing_gpus']} "
             f"releasing GPUs, got {idle} and {releasing}"
         )
-    if wanted["numa_zones_available"]:
-        yield f"node {node['name']}: expected amounts per NUMA zone, which decisions do not name"
+    for zone, amounts in (wanted["numa_zones_available"] or {}).items():
+        left = available(case, node, session)[zone]
+        for resource, amount in amounts.items():
+            if abs(left.get(resource, 0) - amount) > TOLERANCE:
+                where = f"node {node['name']}, zone {zone}"
+                yield f"{where}: expected {amount} {resource} available, got {left.get(resource, 0)}"
+
+
+def _zone_differences(case: Json, tasks: list[Json], wanted: list[int], session: Session) -> Iterator[str]:
+    nodes = {node["name"]: node for node in case["nodes"]}
+    for task in tasks:
+        state = session.tasks[task["uid"]]
+        actual = positions(nodes[state.node], state) if state.node else []
+        if actual != sorted(wanted):
+            yield f"task {task['uid']}: expected NUMA zones {wanted}, got {actual}"
 
 
 def _match_custom(case: Json, session: Session) -> Iterator[str]:
@@ -90,6 +105,10 @@ def _match_custom(case: Json, session: Session) -> Iterator[str]:
         for uid in sorted(session.tasks):
             if uid.startswith(prefix):
                 yield from _state_differences(uid, session.tasks[uid], status, None)
+    for job in case["jobs"]:
+        for task in job["tasks"]:
+            if blocked_by(case, task) not in session.reasons.get(job["uid"], ""):
+                yield f"job {job['name']}: expected the reason {blocked_by(case, task)!r}"
 
 
 def _match_random(case: Json, session: Session) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tenure.v1 import decision_pb2, decision_service_pb2
 
 from tests.conformance.task_table import Calls, Session, TaskState, TaskTable
+from tests.conformance.to_numa import from_placement
 
 
 class UnexpectedDecision(Exception):
@@ -19,7 +20,7 @@ def after_session(
     evictions = {step.evict.pod: TaskState("Releasing", step.evict.node) for step in _of("evict", steps)}
     bindings = {step.bind.pod: _placed("Binding", step.bind) for step in _of("bind", steps)}
     holds = {step.hold.pod: _placed("Pipelined", step.hold) for step in _of("hold", steps)}
-    evictions = _with_groups(evictions, before)
+    evictions = _with_details(evictions, before)
     changed = evictions | bindings | holds
     if unknown := sorted(changed.keys() - before.keys()):
         raise UnexpectedDecision(f"decisions for tasks that do not exist: {', '.join(unknown)}")
@@ -39,13 +40,13 @@ def _of(kind: str, steps: list[decision_pb2.Decision]) -> list[decision_pb2.Deci
 
 
 def _placed(status: str, step: decision_pb2.Bind | decision_pb2.Hold) -> TaskState:
-    return TaskState(status, step.node, tuple(step.gpu_groups))
+    return TaskState(status, step.node, tuple(step.gpu_groups), from_placement(step.numa_placement))
 
 
-def _with_groups(evictions: dict[str, TaskState], before: TaskTable) -> dict[str, TaskState]:
-    """An evicted task keeps its devices until it is gone."""
+def _with_details(evictions: dict[str, TaskState], before: TaskTable) -> dict[str, TaskState]:
+    """An evicted task keeps its devices and NUMA zones until it is gone."""
     return {
-        uid: state._replace(gpu_groups=before[uid].gpu_groups) if uid in before else state
+        uid: before[uid]._replace(status=state.status, node=state.node) if uid in before else state
         for uid, state in evictions.items()
     }
 

@@ -13,12 +13,18 @@ ON_NODE = ALLOCATED | {"Pipelined", "Releasing", "StuckInReleasing"}
 """Statuses that occupy a node."""
 
 
+ZoneAmounts = tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
+"""Zone ids, each with amounts by resource name."""
+
+
 class TaskState(NamedTuple):
     """Status and place of one task, by the names of the case format."""
 
     status: str
     node: str | None
     gpu_groups: tuple[str, ...] = ()
+    zones: ZoneAmounts = ()
+    """What it takes in which NUMA zones of its node, as far as that is known."""
 
     def __str__(self) -> str:
         return f"{self.status} on {self.node}" if self.node else self.status
@@ -54,10 +60,16 @@ class Session:
 def initial_table(case: Json) -> dict[str, TaskState]:
     """The states the case starts with."""
     return {
-        task["uid"]: TaskState(task["state"], task["node"], tuple(task["gpu_groups"]))
+        task["uid"]: TaskState(task["state"], task["node"], tuple(task["gpu_groups"]), observed_zones(task))
         for job in case["jobs"]
         for task in job["tasks"]
     }
+
+
+def observed_zones(task: Json) -> ZoneAmounts:
+    """Zones and amounts of a task that runs at the start, if they are known."""
+    placement = task.get("numa_observed_placement") or ()
+    return tuple((share["zone"], tuple(sorted(share["amount"].items()))) for share in placement)
 
 
 def last_starts(case: Json, tasks: TaskTable) -> dict[str, float]:

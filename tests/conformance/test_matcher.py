@@ -97,7 +97,7 @@ DIFFERENCES: dict[str, tuple[Change, str]] = {
     ),
     "NUMA zones": (
         lambda data: _job(data, "a", numa_zones=[1]),
-        "job a: expected NUMA zones [1], which decisions do not name",
+        "task a-0: expected NUMA zones [1], got []",
     ),
     "number of binds": (
         lambda data: data["expected"]["calls_max_per_session"].update(binds=0),

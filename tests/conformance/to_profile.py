@@ -8,20 +8,16 @@ from tests.conformance.times import nanoseconds
 WITHOUT_LIMIT = 10**9
 """Search budgets of a case are minutes of wall time; in steps that is as good as no limit."""
 
-NOT_OURS = frozenset({"numa"})
-"""Plugins of the reference that have no counterpart; cases that need them fail by what they expect."""
-
 
 def to_profile(case: Json) -> Profile:
     """Exactly the plugins the case has loaded, in their order, with their arguments."""
-    settings = [plugin for tier in case["config"]["tiers"] for plugin in tier if plugin["loaded"]]
+    loaded = [plugin for tier in case["config"]["tiers"] for plugin in tier if plugin["loaded"]]
+    settings = [PluginSetting(plugin["name"], dict(plugin["arguments"])) for plugin in loaded]
+    if case["config"].get("numa_plugin_loaded"):
+        settings.append(PluginSetting("numa"))
     return Profile(
         actions=tuple(case["run"]["actions"]),
-        plugins=tuple(
-            PluginSetting(plugin["name"], dict(plugin["arguments"]))
-            for plugin in settings
-            if plugin["name"] not in NOT_OURS
-        ),
+        plugins=tuple(settings),
         options=_options(case["config"]["params"]),
     )
 

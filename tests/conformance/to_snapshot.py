@@ -1,4 +1,7 @@
-"""A case as a snapshot message: nodes, queues and topologies; pod groups and pods are in to_workload."""
+"""A case as a snapshot message: nodes, queues and topologies.
+
+Pod groups and pods are in to_workload, device claims in to_claims, NUMA zones in to_numa.
+"""
 
 from typing import Any
 
@@ -7,6 +10,8 @@ from tenure.v1 import resources_pb2, snapshot_pb2
 from tests.conformance.cases import Json
 from tests.conformance.task_table import TaskTable
 from tests.conformance.times import duration, timestamp
+from tests.conformance.to_claims import device_claims, devices
+from tests.conformance.to_numa import add_zones
 from tests.conformance.to_workload import add_workload
 
 MIG_STRATEGIES = {
@@ -21,24 +26,24 @@ UNLIMITED = -1
 def to_snapshot(case: Json, tasks: TaskTable, version: int) -> snapshot_pb2.ClusterSnapshot:
     """The question a session asks: the case with its tasks in the given states.
 
-    What the contract has no words for yet (resource claims, NUMA zones, affinity between pods, volumes) is
-    left out. Raises ValueError when an amount does not fit a field of the contract.
+    Raises ValueError when an amount does not fit a field of the contract.
     """
     snapshot = snapshot_pb2.ClusterSnapshot(
         cluster_id=case["id"],
         version=version,
         now=timestamp(0),
-        nodes=[_node(node) for node in case["nodes"]],
+        nodes=[_node(case, node) for node in case["nodes"]],
         queues=[_queue(queue) for queue in case["queues"]],
         topologies=[_topology(topology) for topology in case["topologies"]],
+        device_claims=device_claims(case),
     )
-    add_workload(snapshot, case["jobs"], tasks)
+    add_workload(snapshot, case, tasks)
     return snapshot
 
 
-def _node(node: Json) -> snapshot_pb2.Node:
+def _node(case: Json, node: Json) -> snapshot_pb2.Node:
     allocatable = node["allocatable"]
-    return snapshot_pb2.Node(
+    message = snapshot_pb2.Node(
         name=node["name"],
         labels=node["labels"],
         allocatable=resources_pb2.Resources(
@@ -50,7 +55,10 @@ def _node(node: Json) -> snapshot_pb2.Node:
         ),
         gpu_memory_mib=round(node["gpu_memory_mib"]) if node["gpu_memory_synced"] else 0,
         mig_strategy=MIG_STRATEGIES[node["mig_strategy"]],
+        devices=devices(case, node["name"]),
     )
+    add_zones(message, node)
+    return message
 
 
 def _queue(queue: Json) -> snapshot_pb2.Queue:

@@ -1,12 +1,15 @@
 """Jobs and tasks of a case as pod groups, pods and task shapes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tenure.v1 import resources_pb2, snapshot_pb2
 
+from tests.conformance.blocked import blocked_by
 from tests.conformance.cases import Json
 from tests.conformance.task_table import ON_NODE, TaskState, TaskTable, last_starts
 from tests.conformance.times import duration, timestamp
+from tests.conformance.to_claims import claim_names
+from tests.conformance.to_numa import to_placement
 
 NODE_NAME_LABEL = "kai.scheduler/type"
 """Label every node of a case carries with its own name as value; node affinities refer to it."""
@@ -29,16 +32,18 @@ POD_STATUS = {
 """Allocated is in the same sets of statuses as Bound, Deleted in the same as Unknown (semantics R1.40)."""
 
 
-def add_workload(snapshot: snapshot_pb2.ClusterSnapshot, jobs: Iterable[Json], tasks: TaskTable) -> None:
-    """Adds all jobs, with their tasks in the given states, to the snapshot."""
-    jobs = list(jobs)
-    started = last_starts({"jobs": jobs}, tasks)
+def add_workload(snapshot: snapshot_pb2.ClusterSnapshot, case: Json, tasks: TaskTable) -> None:
+    """Adds all jobs of the case, with their tasks in the given states, to the snapshot."""
+    started = last_starts(case, tasks)
     shape_ids: dict[bytes, str] = {}
-    for job in jobs:
+    for job in case["jobs"]:
         snapshot.pod_groups.append(_pod_group(job, started.get(job["uid"])))
         for task in job["tasks"]:
-            shape = _intern_shape(snapshot, shape_ids, task_shape(task))
-            snapshot.pods.append(_pod(job, task, tasks[task["uid"]], shape))
+            shape = task_shape(task)
+            shape.guaranteed = job.get("qos_class") == "Guaranteed"
+            pod = _pod(job, task, tasks[task["uid"]], _intern_shape(snapshot, shape_ids, shape))
+            pod.blocked_by = blocked_by(case, task)
+            snapshot.pods.append(pod)
 
 
 def _pod_group(job: Json, last_start_s: float | None) -> snapshot_pb2.PodGroup:
@@ -120,6 +125,9 @@ def _pod(job: Json, task: Json, state: TaskState, shape: str) -> snapshot_pb2.Po
         node=state.node if is_there else "",
         gpu_groups=state.gpu_groups if is_there else (),
         task_priority=task["order_label"],
+        device_claims=claim_names(task),
+        labels=task.get("labels"),
+        numa_placement=to_placement(state.zones) if is_there else (),
     )
 
 
@@ -139,6 +147,11 @@ def task_shape(task: Json) -> snapshot_pb2.TaskShape:
         requirement.key = NODE_NAME_LABEL
         requirement.operator = snapshot_pb2.SELECTOR_OPERATOR_IN
         requirement.values.extend(task["node_affinity_names"])
+    for field in ("pod_affinity", "pod_anti_affinity"):
+        if term := task.get(field):
+            message = snapshot_pb2.PodAffinityTerm(topology_key=term["topology_key"])
+            message.match_labels.update(term["match_labels"])
+            getattr(shape, field).append(message)
     return shape
 
 

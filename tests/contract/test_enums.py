@@ -7,6 +7,7 @@ from google.protobuf.descriptor import EnumDescriptor
 from tenure.solver.model.constraints import Operator, TaintEffect
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.node import MigStrategy
+from tenure.solver.model.numa import NumaPolicy
 from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import Preemptibility, TaskStatus
 from tenure.v1 import decision_pb2, snapshot_pb2
@@ -14,6 +15,7 @@ from tenure.v1 import decision_pb2, snapshot_pb2
 OTHER_NAMES = {
     "TAINT_EFFECT_ANY": "TAINT_EFFECT_UNSPECIFIED",
     "MIG_STRATEGY_NONE": "MIG_STRATEGY_UNSPECIFIED",
+    "NUMA_POLICY_NONE": "NUMA_POLICY_UNSPECIFIED",
 }
 
 
@@ -23,6 +25,7 @@ OTHER_NAMES = {
         (TaskStatus, snapshot_pb2.PodStatus.DESCRIPTOR, "POD_STATUS_"),
         (Preemptibility, snapshot_pb2.Preemptibility.DESCRIPTOR, "PREEMPTIBILITY_"),
         (MigStrategy, snapshot_pb2.MigStrategy.DESCRIPTOR, "MIG_STRATEGY_"),
+        (NumaPolicy, snapshot_pb2.NumaPolicy.DESCRIPTOR, "NUMA_POLICY_"),
         (TaintEffect, snapshot_pb2.TaintEffect.DESCRIPTOR, "TAINT_EFFECT_"),
         (Operator, snapshot_pb2.SelectorOperator.DESCRIPTOR, "SELECTOR_OPERATOR_"),
         (ReasonCode, decision_pb2.ReasonCode.DESCRIPTOR, "REASON_CODE_"),

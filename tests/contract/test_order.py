@@ -13,8 +13,8 @@ from tenure.v1.decision_service_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 SAMPLE = Path(__file__).parents[2] / "server" / "tenure" / "server" / "samples" / "two-departments.yaml"
-ORDERED = {"tenure.v1.Topology.levels", "tenure.v1.Pod.gpu_groups"}
-"""Lists whose order is a fact: from the widest to the narrowest level, and device by device."""
+ORDERED = {"tenure.v1.Topology.levels", "tenure.v1.Pod.gpu_groups", "tenure.v1.Node.numa_zones"}
+"""Lists whose order is a fact: from the widest to the narrowest level, device by device, zone by zone."""
 
 
 def shuffle(message: Message, random: Random) -> None:

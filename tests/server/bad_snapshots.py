@@ -2,6 +2,7 @@
 
 from google.protobuf.duration_pb2 import Duration
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.resources_pb2 import NumaPlacement
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 _NEW = "is not a value of this version of the contract"
@@ -42,6 +43,22 @@ BAD_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     ),
     "s.nodes[0].taints.add(key='k', effect=9)": (f"nodes[0].taints[0].effect: 9 {_NEW}",),
     "s.nodes[0].mig_strategy = 3": (f"nodes[0].mig_strategy: 3 {_NEW}",),
+    "s.nodes[0].devices['gpu.example.com'] = -1": ("nodes[0].devices['gpu.example.com']: -1 is negative",),
+    "s.nodes[0].devices['nic.example.com'] = 10001": (
+        "nodes[0].devices['nic.example.com']: 10001 is more than the largest amount, 10000",
+    ),
+    "s.nodes[0].devices[''] = 1": ("nodes[0].devices['']: class is required",),
+    "s.nodes[0].numa_policy = 4": (f"nodes[0].numa_policy: 4 {_NEW}",),
+    "s.nodes[0].numa_zones.extend([pb.NumaZone(), pb.NumaZone(id='0'), pb.NumaZone(id='0')])": (
+        "nodes[0].numa_zones[0].id: is required",
+        "nodes[0].numa_zones[2].id: '0' is already a zone of the node",
+    ),
+    "s.nodes[0].numa_zones.add(id='0').available.cpu_milli = -1": (
+        "nodes[0].numa_zones[0].available.cpu_milli: -1 is negative",
+    ),
+    "s.nodes[0].numa_zones.extend(pb.NumaZone(id=str(i)) for i in range(17))": (
+        "nodes[0].numa_zones: are 17, more than 16",
+    ),
     # Queues
     "s.queues[2].name = ''": ("queues[2].name: is required",),
     "s.queues[2].name = 'left'": ("queues[2].name: 'left' is already used by element 1",),
@@ -135,6 +152,13 @@ BAD_SNAPSHOTS: dict[str, tuple[str, ...]] = {
         "pods[1].gpu_groups[1]: 'd' is named twice",
         "pods[1].gpu_groups[2]: is required",
     ),
+    "s.pods[0].device_claims.extend(['no', 'c', 'c']); s.device_claims.add(id='c', requests=[_REQUEST])": (
+        "pods[0].device_claims[0]: there is no device claim 'no'",
+        "pods[0].device_claims[2]: 'c' is named twice",
+    ),
+    "s.nodes[0].numa_zones.add(id='z'); s.pods[0].numa_placement.extend([_IN_ZONE, _IN_ZONE])": (
+        "pods[0].numa_placement[1].zone: 'z' is named twice",
+    ),
     # Shapes
     "s.shapes.add()": ("shapes[2].id: is required",),
     "s.shapes.add(id='gpu')": ("shapes[2].id: 'gpu' is already used by element 0",),
@@ -161,6 +185,13 @@ BAD_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     ),
     "s.shapes[0].tolerations.add()": ("shapes[0].tolerations[0].key: is required unless `exists` is set",),
     "s.shapes[0].tolerations.add(exists=True, effect=4)": (f"shapes[0].tolerations[0].effect: 4 {_NEW}",),
+    "s.shapes[0].pod_affinity.add()": (
+        "shapes[0].pod_affinity[0].match_labels: must have at least one label",
+        "shapes[0].pod_affinity[0].topology_key: is required",
+    ),
+    "s.shapes[0].pod_anti_affinity.add(topology_key='rack')": (
+        "shapes[0].pod_anti_affinity[0].match_labels: must have at least one label",
+    ),
     # Topologies
     "s.topologies.append(s.topologies[0])": ("topologies[1].name: 'racks' is already used by element 0",),
     "s.topologies.add(name='t')": ("topologies[1].levels: must have at least one level",),
@@ -168,10 +199,37 @@ BAD_SNAPSHOTS: dict[str, tuple[str, ...]] = {
         "topologies[0].levels[1]: is required",
         "topologies[0].levels[2]: 'rack' is already a level",
     ),
+    # Device claims
+    "s.device_claims.add()": (
+        "device_claims[0].id: is required",
+        "device_claims[0].requests: must have at least one request",
+    ),
+    "s.device_claims.extend([pb.DeviceClaim(id='c', requests=[_REQUEST])] * 2)": (
+        "device_claims[1].id: 'c' is already used by element 0",
+    ),
+    "s.device_claims.add(id='c').requests.add()": (
+        "device_claims[0].requests[0].device_class: is required",
+        "device_claims[0].requests[0].count: 0 is not at least 1",
+    ),
+    "s.device_claims.add(id='c', requests=[_REQUEST], node='no', other_consumers=-1)": (
+        "device_claims[0].node: there is no node 'no'",
+        "device_claims[0].other_consumers: -1 is negative",
+    ),
+    "s.device_claims.add(id='c', requests=[_REQUEST], from_template=True)\n"
+    "for pod in s.pods[:2]: pod.device_claims.append('c')": (
+        "device_claims[0].from_template: cannot be set: 2 pods of the snapshot use the claim",
+    ),
+}
+
+_NAMES = {
+    "pb": pb,
+    "Duration": Duration,
+    "_REQUEST": pb.DeviceRequest(device_class="gpu.example.com", count=1),
+    "_IN_ZONE": NumaPlacement(zone="z"),
 }
 
 
 def broken(snapshot: ClusterSnapshot, how: str) -> ClusterSnapshot:
     """The snapshot after one of the statements above."""
-    exec(how, {"s": snapshot, "pb": pb, "Duration": Duration})
+    exec(how, {"s": snapshot, **_NAMES})
     return snapshot

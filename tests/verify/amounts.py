@@ -5,6 +5,8 @@ from fractions import Fraction
 
 from tenure.v1 import resources_pb2, snapshot_pb2
 
+from tests.verify.claims import devices_of
+
 MIG_PREFIX = "nvidia.com/mig-"
 WHOLE_MILLI = 1000
 
@@ -20,7 +22,7 @@ def offered(node: snapshot_pb2.Node) -> Counter[str]:
             "gpu devices": total.gpu_milli // WHOLE_MILLI,
             **total.extended,
         }
-    )
+    ) + devices_of(dict(node.devices))
 
 
 def requested(shape: snapshot_pb2.TaskShape) -> Counter[str]:

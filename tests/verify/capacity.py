@@ -7,6 +7,7 @@ from fractions import Fraction
 from tenure.v1 import snapshot_pb2
 
 from tests.verify.amounts import WHOLE_MILLI, device_milli, is_shared, offered, requested
+from tests.verify.claims import claimed
 from tests.verify.world import Stay, World
 
 
@@ -39,6 +40,7 @@ def _node_problems(world: World, node: snapshot_pb2.Node, stays: list[Stay]) -> 
             for group in _devices(stay, shape.gpu.devices):
                 devices[group] += device_milli(shape, node)
     used["gpu devices"] += len(devices)
+    used.update(claimed(world, node.name, stays))
     capacity = offered(node)
     for resource in sorted(used):
         if used[resource] > capacity[resource]:

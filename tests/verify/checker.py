@@ -6,20 +6,26 @@ from tenure.v1 import decision_service_pb2, snapshot_pb2
 
 from tests.verify.beneficiaries import beneficiary_violations
 from tests.verify.capacity import capacity_violations
+from tests.verify.claims import claim_violations
 from tests.verify.constraints import constraint_violations
 from tests.verify.gangs import gang_violations
 from tests.verify.identity import identity_violations
 from tests.verify.outcomes import outcome_violations
 from tests.verify.patches import patch_violations
+from tests.verify.podaffinity import affinity_violations
 from tests.verify.queues import queue_violations
 from tests.verify.runtime import RuntimeGuards, runtime_violations
 from tests.verify.victims import victim_violations
 from tests.verify.world import World
+from tests.verify.zones import zone_violations
 
 _CHECKS: tuple[Callable[[World], Iterator[str]], ...] = (
     identity_violations,
     capacity_violations,
     constraint_violations,
+    claim_violations,
+    affinity_violations,
+    zone_violations,
     gang_violations,
     victim_violations,
     beneficiary_violations,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from tenure.v1 import snapshot_pb2
 
 from tests.verify.amounts import queue_use
+from tests.verify.claims import claimed_gpus
 from tests.verify.victims import is_preemptible
 from tests.verify.world import HOLDS_ROOM, World
 
@@ -22,11 +23,12 @@ def queue_violations(world: World) -> Iterator[str]:
         for pod in world.snapshot.pods
         if pod.status in HOLDS_ROOM and pod.uid not in world.victims
     }
-    total, added = _use(world, {**staying, **placed}.items()), _use(world, placed.items())
+    total, added = _use(world, {**staying, **placed}.items()), _use(world, placed.items(), staying)
     yield from _over(world, "limit", total, added)
     firm = [(pod, node) for pod, node in {**staying, **placed}.items() if _is_firm(world, pod)]
     firm_added = [(pod, node) for pod, node in placed.items() if _is_firm(world, pod)]
-    yield from _over(world, "quota", _use(world, firm), _use(world, firm_added))
+    firm_before = [pod for pod in staying if _is_firm(world, pod)]
+    yield from _over(world, "quota", _use(world, firm), _use(world, firm_added, firm_before))
 
 
 def _over(world: World, bound: str, total: Use, added: Use) -> Iterator[str]:
@@ -46,15 +48,21 @@ def _bound(queue: snapshot_pb2.Queue, resource: str, bound: str) -> int:
     return share.limit if bound == "limit" else share.quota
 
 
-def _use(world: World, places: Iterable[tuple[str, str]]) -> Use:
+def _use(world: World, places: Iterable[tuple[str, str]], already: Iterable[str] = ()) -> Use:
+    """What these pods use beside the pods that are there already, whose claims they may share."""
     use: Use = defaultdict(Counter)
+    places = list(places)
     for pod, node in places:
-        amounts = queue_use(world.shape_of(pod), world.nodes[node])
-        queue = world.group_of(pod).queue
-        while queue in world.queues:
-            use[queue].update(amounts)
-            queue = world.queues[queue].parent
+        _charge(world, use, world.group_of(pod).queue, queue_use(world.shape_of(pod), world.nodes[node]))
+    for queue, gpu_milli in claimed_gpus(world, [pod for pod, _ in places], already).items():
+        _charge(world, use, queue, Counter(gpu=gpu_milli))
     return use
+
+
+def _charge(world: World, use: Use, queue: str, amounts: Counter[str]) -> None:
+    while queue in world.queues:
+        use[queue].update(amounts)
+        queue = world.queues[queue].parent
 
 
 def _is_firm(world: World, pod: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from tenure.v1 import decision_pb2, decision_service_pb2, snapshot_pb2
+from tenure.v1 import decision_pb2, decision_service_pb2, resources_pb2, snapshot_pb2
 
 HOLDS_ROOM = frozenset(
     {snapshot_pb2.POD_STATUS_BINDING, snapshot_pb2.POD_STATUS_BOUND, snapshot_pb2.POD_STATUS_RUNNING}
@@ -43,6 +43,7 @@ class World:
     pod_groups: Mapping[str, snapshot_pb2.PodGroup]
     pods: Mapping[str, snapshot_pb2.Pod]
     shapes: Mapping[str, snapshot_pb2.TaskShape]
+    claims: Mapping[str, snapshot_pb2.DeviceClaim]
     binds: tuple[Stay, ...]
     holds: tuple[Stay, ...]
     evictions: tuple[Eviction, ...]
@@ -73,6 +74,7 @@ class World:
             pod_groups={group.uid: group for group in snapshot.pod_groups},
             pods=pods,
             shapes={shape.id: shape for shape in snapshot.shapes},
+            claims={claim.id: claim for claim in snapshot.device_claims},
             binds=stays["bind"],
             holds=stays["hold"],
             evictions=tuple(
@@ -113,6 +115,12 @@ class World:
         """Pods that hold or are promised room once the decisions are applied."""
         gained = {stay.pod for stay in (*self.binds, *self.holds)}
         return (self.active_before - self.victims) | gained
+
+    def zones_of(self, kind: str) -> list[tuple[Stay, list[resources_pb2.NumaPlacement]]]:
+        """The NUMA zones that `bind` or `hold` steps name."""
+        steps = [step for group in self.response.groups for step in group.decisions]
+        parts = [getattr(step, kind) for step in steps if step.WhichOneof("step") == kind]
+        return [(Stay(part.pod, part.node, ()), list(part.numa_placement)) for part in parts]
 
     def stays_now(self) -> Iterator[Stay]:
         """Who is on a node the moment the bindings are carried out: nobody has left yet."""

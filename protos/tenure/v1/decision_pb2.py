@@ -23,39 +23,40 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from tenure.v1 import resources_pb2 as tenure_dot_v1_dot_resources__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18tenure/v1/decision.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"h\n\rDecisionGroup\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\t\x12\x13\n\x0b\x62\x65neficiary\x18\x03 \x01(\t\x12&\n\tdecisions\x18\x04 \x03(\x0b\x32\x13.tenure.v1.Decision\"\xa1\x02\n\x08\x44\x65\x63ision\x12\n\n\x02id\x18\x01 \x01(\t\x12\x1f\n\x04\x62ind\x18\x02 \x01(\x0b\x32\x0f.tenure.v1.BindH\x00\x12!\n\x05\x65vict\x18\x03 \x01(\x0b\x32\x10.tenure.v1.EvictH\x00\x12\x1f\n\x04hold\x18\x04 \x01(\x0b\x32\x0f.tenure.v1.HoldH\x00\x12%\n\x07requeue\x18\x05 \x01(\x0b\x32\x12.tenure.v1.RequeueH\x00\x12!\n\x05patch\x18\x06 \x01(\x0b\x32\x10.tenure.v1.PatchH\x00\x12!\n\x06reason\x18\x07 \x01(\x0b\x32\x11.tenure.v1.Reason\x12/\n\rpreconditions\x18\x08 \x01(\x0b\x32\x18.tenure.v1.PreconditionsB\x06\n\x04step\"5\n\x04\x42ind\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x12\n\ngpu_groups\x18\x03 \x03(\t\"F\n\x05\x45vict\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x13\n\x0b\x62\x65neficiary\x18\x03 \x01(\t\x12\r\n\x05moves\x18\x04 \x01(\x08\"5\n\x04Hold\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x12\n\ngpu_groups\x18\x03 \x03(\t\"L\n\x07Requeue\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12.\n\nnot_before\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xe5\x01\n\x05Patch\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\x35\n\x0flast_start_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x38\n\x12last_eviction_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x31\n\x0bstale_since\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x1b\n\x11\x63lear_stale_since\x18\x05 \x01(\x08H\x00\x42\x08\n\x06\x63hange\"y\n\x06Reason\x12#\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x15.tenure.v1.ReasonCode\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\rPreconditions\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x18\n\x10snapshot_version\x18\x03 \x01(\x03\"\x9b\x01\n\x0fPodGroupOutcome\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.tenure.v1.OutcomeKind\x12!\n\x06reason\x18\x03 \x01(\x0b\x32\x11.tenure.v1.Reason\x12\r\n\x05\x62ound\x18\x04 \x01(\x05\x12\x0c\n\x04held\x18\x05 \x01(\x05\x12\x0f\n\x07pending\x18\x06 \x01(\x05\"\x8a\x01\n\nProtection\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\r\n\x05guard\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x0f\n\x07\x61gainst\x18\x06 \x01(\t*\xe3\x05\n\nReasonCode\x12\x1b\n\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x19\n\x15REASON_CODE_ALLOCATED\x10\x01\x12\x19\n\x15REASON_CODE_PIPELINED\x10\x02\x12\x19\n\x15REASON_CODE_RECLAIMED\x10\x03\x12\x19\n\x15REASON_CODE_PREEMPTED\x10\x04\x12\x1c\n\x18REASON_CODE_CONSOLIDATED\x10\x05\x12\x1a\n\x16REASON_CODE_STALE_GANG\x10\x06\x12\x1f\n\x1bREASON_CODE_VICTIMS_EVICTED\x10\x07\x12\x1d\n\x19REASON_CODE_STATE_CHANGED\x10\x08\x12\x19\n\x15REASON_CODE_NOT_READY\x10\x14\x12\x1d\n\x19REASON_CODE_INVALID_QUEUE\x10\x15\x12\x1a\n\x16REASON_CODE_OVER_LIMIT\x10\x16\x12*\n&REASON_CODE_NON_PREEMPTIBLE_OVER_QUOTA\x10\x17\x12\x1f\n\x1bREASON_CODE_OVER_FAIR_SHARE\x10\x18\x12\x1f\n\x1bREASON_CODE_NO_NODE_MATCHES\x10\x19\x12\x17\n\x13REASON_CODE_NO_ROOM\x10\x1a\x12\x1b\n\x17REASON_CODE_NO_SOLUTION\x10\x1b\x12 \n\x1cREASON_CODE_BUDGET_EXHAUSTED\x10\x1c\x12 \n\x1cREASON_CODE_PREEMPTION_DELAY\x10\x1d\x12\x1e\n\x1aREASON_CODE_SIMILAR_FAILED\x10\x1e\x12\x1b\n\x17REASON_CODE_MIN_RUNTIME\x10\x1f\x12\x1f\n\x1bREASON_CODE_NON_PREEMPTIBLE\x10 \x12\x18\n\x14REASON_CODE_PRIORITY\x10!\x12\x1c\n\x18REASON_CODE_WITHIN_SHARE\x10\"*\xae\x02\n\x0bOutcomeKind\x12\x1c\n\x18OUTCOME_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12OUTCOME_KIND_BOUND\x10\x01\x12$\n OUTCOME_KIND_WAITING_FOR_RELEASE\x10\x02\x12$\n OUTCOME_KIND_WAITING_FOR_VICTIMS\x10\x03\x12\"\n\x1eOUTCOME_KIND_WAITING_FOR_QUOTA\x10\x04\x12\x18\n\x14OUTCOME_KIND_DELAYED\x10\x05\x12\x1b\n\x17OUTCOME_KIND_INFEASIBLE\x10\x06\x12!\n\x1dOUTCOME_KIND_BUDGET_EXHAUSTED\x10\x07\x12\x1f\n\x1bOUTCOME_KIND_REJECTED_INPUT\x10\x08\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18tenure/v1/decision.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"h\n\rDecisionGroup\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\t\x12\x13\n\x0b\x62\x65neficiary\x18\x03 \x01(\t\x12&\n\tdecisions\x18\x04 \x03(\x0b\x32\x13.tenure.v1.Decision\"\xa1\x02\n\x08\x44\x65\x63ision\x12\n\n\x02id\x18\x01 \x01(\t\x12\x1f\n\x04\x62ind\x18\x02 \x01(\x0b\x32\x0f.tenure.v1.BindH\x00\x12!\n\x05\x65vict\x18\x03 \x01(\x0b\x32\x10.tenure.v1.EvictH\x00\x12\x1f\n\x04hold\x18\x04 \x01(\x0b\x32\x0f.tenure.v1.HoldH\x00\x12%\n\x07requeue\x18\x05 \x01(\x0b\x32\x12.tenure.v1.RequeueH\x00\x12!\n\x05patch\x18\x06 \x01(\x0b\x32\x10.tenure.v1.PatchH\x00\x12!\n\x06reason\x18\x07 \x01(\x0b\x32\x11.tenure.v1.Reason\x12/\n\rpreconditions\x18\x08 \x01(\x0b\x32\x18.tenure.v1.PreconditionsB\x06\n\x04step\"g\n\x04\x42ind\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x12\n\ngpu_groups\x18\x03 \x03(\t\x12\x30\n\x0enuma_placement\x18\x04 \x03(\x0b\x32\x18.tenure.v1.NumaPlacement\"F\n\x05\x45vict\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x13\n\x0b\x62\x65neficiary\x18\x03 \x01(\t\x12\r\n\x05moves\x18\x04 \x01(\x08\"g\n\x04Hold\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x12\n\ngpu_groups\x18\x03 \x03(\t\x12\x30\n\x0enuma_placement\x18\x04 \x03(\x0b\x32\x18.tenure.v1.NumaPlacement\"L\n\x07Requeue\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12.\n\nnot_before\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xe5\x01\n\x05Patch\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\x35\n\x0flast_start_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x38\n\x12last_eviction_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x31\n\x0bstale_since\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x1b\n\x11\x63lear_stale_since\x18\x05 \x01(\x08H\x00\x42\x08\n\x06\x63hange\"y\n\x06Reason\x12#\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x15.tenure.v1.ReasonCode\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\rPreconditions\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x18\n\x10snapshot_version\x18\x03 \x01(\x03\"\x9b\x01\n\x0fPodGroupOutcome\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.tenure.v1.OutcomeKind\x12!\n\x06reason\x18\x03 \x01(\x0b\x32\x11.tenure.v1.Reason\x12\r\n\x05\x62ound\x18\x04 \x01(\x05\x12\x0c\n\x04held\x18\x05 \x01(\x05\x12\x0f\n\x07pending\x18\x06 \x01(\x05\"\x8a\x01\n\nProtection\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\r\n\x05guard\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x0f\n\x07\x61gainst\x18\x06 \x01(\t*\xfc\x05\n\nReasonCode\x12\x1b\n\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x19\n\x15REASON_CODE_ALLOCATED\x10\x01\x12\x19\n\x15REASON_CODE_PIPELINED\x10\x02\x12\x19\n\x15REASON_CODE_RECLAIMED\x10\x03\x12\x19\n\x15REASON_CODE_PREEMPTED\x10\x04\x12\x1c\n\x18REASON_CODE_CONSOLIDATED\x10\x05\x12\x1a\n\x16REASON_CODE_STALE_GANG\x10\x06\x12\x1f\n\x1bREASON_CODE_VICTIMS_EVICTED\x10\x07\x12\x1d\n\x19REASON_CODE_STATE_CHANGED\x10\x08\x12\x19\n\x15REASON_CODE_NOT_READY\x10\x14\x12\x1d\n\x19REASON_CODE_INVALID_QUEUE\x10\x15\x12\x1a\n\x16REASON_CODE_OVER_LIMIT\x10\x16\x12*\n&REASON_CODE_NON_PREEMPTIBLE_OVER_QUOTA\x10\x17\x12\x1f\n\x1bREASON_CODE_OVER_FAIR_SHARE\x10\x18\x12\x1f\n\x1bREASON_CODE_NO_NODE_MATCHES\x10\x19\x12\x17\n\x13REASON_CODE_NO_ROOM\x10\x1a\x12\x1b\n\x17REASON_CODE_NO_SOLUTION\x10\x1b\x12 \n\x1cREASON_CODE_BUDGET_EXHAUSTED\x10\x1c\x12 \n\x1cREASON_CODE_PREEMPTION_DELAY\x10\x1d\x12\x1e\n\x1aREASON_CODE_SIMILAR_FAILED\x10\x1e\x12\x1b\n\x17REASON_CODE_MIN_RUNTIME\x10\x1f\x12\x1f\n\x1bREASON_CODE_NON_PREEMPTIBLE\x10 \x12\x18\n\x14REASON_CODE_PRIORITY\x10!\x12\x1c\n\x18REASON_CODE_WITHIN_SHARE\x10\"\x12\x17\n\x13REASON_CODE_BLOCKED\x10#*\xae\x02\n\x0bOutcomeKind\x12\x1c\n\x18OUTCOME_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12OUTCOME_KIND_BOUND\x10\x01\x12$\n OUTCOME_KIND_WAITING_FOR_RELEASE\x10\x02\x12$\n OUTCOME_KIND_WAITING_FOR_VICTIMS\x10\x03\x12\"\n\x1eOUTCOME_KIND_WAITING_FOR_QUOTA\x10\x04\x12\x18\n\x14OUTCOME_KIND_DELAYED\x10\x05\x12\x1b\n\x17OUTCOME_KIND_INFEASIBLE\x10\x06\x12!\n\x1dOUTCOME_KIND_BUDGET_EXHAUSTED\x10\x07\x12\x1f\n\x1bOUTCOME_KIND_REJECTED_INPUT\x10\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tenure.v1.decision_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REASONCODE']._serialized_start=1459
-  _globals['_REASONCODE']._serialized_end=2198
-  _globals['_OUTCOMEKIND']._serialized_start=2201
-  _globals['_OUTCOMEKIND']._serialized_end=2503
-  _globals['_DECISIONGROUP']._serialized_start=72
-  _globals['_DECISIONGROUP']._serialized_end=176
-  _globals['_DECISION']._serialized_start=179
-  _globals['_DECISION']._serialized_end=468
-  _globals['_BIND']._serialized_start=470
-  _globals['_BIND']._serialized_end=523
-  _globals['_EVICT']._serialized_start=525
-  _globals['_EVICT']._serialized_end=595
-  _globals['_HOLD']._serialized_start=597
-  _globals['_HOLD']._serialized_end=650
-  _globals['_REQUEUE']._serialized_start=652
-  _globals['_REQUEUE']._serialized_end=728
-  _globals['_PATCH']._serialized_start=731
-  _globals['_PATCH']._serialized_end=960
-  _globals['_REASON']._serialized_start=962
-  _globals['_REASON']._serialized_end=1083
-  _globals['_PRECONDITIONS']._serialized_start=1085
-  _globals['_PRECONDITIONS']._serialized_end=1157
-  _globals['_PODGROUPOUTCOME']._serialized_start=1160
-  _globals['_PODGROUPOUTCOME']._serialized_end=1315
-  _globals['_PROTECTION']._serialized_start=1318
-  _globals['_PROTECTION']._serialized_end=1456
+  _globals['_REASONCODE']._serialized_start=1586
+  _globals['_REASONCODE']._serialized_end=2350
+  _globals['_OUTCOMEKIND']._serialized_start=2353
+  _globals['_OUTCOMEKIND']._serialized_end=2655
+  _globals['_DECISIONGROUP']._serialized_start=99
+  _globals['_DECISIONGROUP']._serialized_end=203
+  _globals['_DECISION']._serialized_start=206
+  _globals['_DECISION']._serialized_end=495
+  _globals['_BIND']._serialized_start=497
+  _globals['_BIND']._serialized_end=600
+  _globals['_EVICT']._serialized_start=602
+  _globals['_EVICT']._serialized_end=672
+  _globals['_HOLD']._serialized_start=674
+  _globals['_HOLD']._serialized_end=777
+  _globals['_REQUEUE']._serialized_start=779
+  _globals['_REQUEUE']._serialized_end=855
+  _globals['_PATCH']._serialized_start=858
+  _globals['_PATCH']._serialized_end=1087
+  _globals['_REASON']._serialized_start=1089
+  _globals['_REASON']._serialized_end=1210
+  _globals['_PRECONDITIONS']._serialized_start=1212
+  _globals['_PRECONDITIONS']._serialized_end=1284
+  _globals['_PODGROUPOUTCOME']._serialized_start=1287
+  _globals['_PODGROUPOUTCOME']._serialized_end=1442
+  _globals['_PROTECTION']._serialized_start=1445
+  _globals['_PROTECTION']._serialized_end=1583
 # @@protoc_insertion_point(module_scope)

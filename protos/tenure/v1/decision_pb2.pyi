@@ -1,6 +1,7 @@
 import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from tenure.v1 import resources_pb2 as _resources_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -36,6 +37,7 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_NON_PREEMPTIBLE: _ClassVar[ReasonCode]
     REASON_CODE_PRIORITY: _ClassVar[ReasonCode]
     REASON_CODE_WITHIN_SHARE: _ClassVar[ReasonCode]
+    REASON_CODE_BLOCKED: _ClassVar[ReasonCode]
 
 class OutcomeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -72,6 +74,7 @@ REASON_CODE_MIN_RUNTIME: ReasonCode
 REASON_CODE_NON_PREEMPTIBLE: ReasonCode
 REASON_CODE_PRIORITY: ReasonCode
 REASON_CODE_WITHIN_SHARE: ReasonCode
+REASON_CODE_BLOCKED: ReasonCode
 OUTCOME_KIND_UNSPECIFIED: OutcomeKind
 OUTCOME_KIND_BOUND: OutcomeKind
 OUTCOME_KIND_WAITING_FOR_RELEASE: OutcomeKind
@@ -115,14 +118,16 @@ class Decision(_message.Message):
     def __init__(self, id: _Optional[str] = ..., bind: _Optional[_Union[Bind, _Mapping]] = ..., evict: _Optional[_Union[Evict, _Mapping]] = ..., hold: _Optional[_Union[Hold, _Mapping]] = ..., requeue: _Optional[_Union[Requeue, _Mapping]] = ..., patch: _Optional[_Union[Patch, _Mapping]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
 
 class Bind(_message.Message):
-    __slots__ = ("pod", "node", "gpu_groups")
+    __slots__ = ("pod", "node", "gpu_groups", "numa_placement")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     GPU_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    NUMA_PLACEMENT_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     gpu_groups: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ...) -> None: ...
+    numa_placement: _containers.RepeatedCompositeFieldContainer[_resources_pb2.NumaPlacement]
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class Evict(_message.Message):
     __slots__ = ("pod", "node", "beneficiary", "moves")
@@ -137,14 +142,16 @@ class Evict(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., beneficiary: _Optional[str] = ..., moves: bool = ...) -> None: ...
 
 class Hold(_message.Message):
-    __slots__ = ("pod", "node", "gpu_groups")
+    __slots__ = ("pod", "node", "gpu_groups", "numa_placement")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     GPU_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    NUMA_PLACEMENT_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     gpu_groups: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ...) -> None: ...
+    numa_placement: _containers.RepeatedCompositeFieldContainer[_resources_pb2.NumaPlacement]
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class Requeue(_message.Message):
     __slots__ = ("pod_group", "not_before")

@@ -2,7 +2,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Mapping as _Mapping
-from typing import ClassVar as _ClassVar, Optional as _Optional
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -36,3 +36,11 @@ class GpuRequest(_message.Message):
     portion_milli: int
     memory_mib: int
     def __init__(self, devices: _Optional[int] = ..., portion_milli: _Optional[int] = ..., memory_mib: _Optional[int] = ...) -> None: ...
+
+class NumaPlacement(_message.Message):
+    __slots__ = ("zone", "amounts")
+    ZONE_FIELD_NUMBER: _ClassVar[int]
+    AMOUNTS_FIELD_NUMBER: _ClassVar[int]
+    zone: str
+    amounts: Resources
+    def __init__(self, zone: _Optional[str] = ..., amounts: _Optional[_Union[Resources, _Mapping]] = ...) -> None: ...

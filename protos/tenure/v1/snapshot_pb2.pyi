@@ -18,6 +18,13 @@ class MigStrategy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MIG_STRATEGY_SINGLE: _ClassVar[MigStrategy]
     MIG_STRATEGY_MIXED: _ClassVar[MigStrategy]
 
+class NumaPolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    NUMA_POLICY_UNSPECIFIED: _ClassVar[NumaPolicy]
+    NUMA_POLICY_BEST_EFFORT: _ClassVar[NumaPolicy]
+    NUMA_POLICY_RESTRICTED: _ClassVar[NumaPolicy]
+    NUMA_POLICY_SINGLE_NUMA_NODE: _ClassVar[NumaPolicy]
+
 class TaintEffect(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     TAINT_EFFECT_UNSPECIFIED: _ClassVar[TaintEffect]
@@ -58,6 +65,10 @@ class SelectorOperator(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
 MIG_STRATEGY_UNSPECIFIED: MigStrategy
 MIG_STRATEGY_SINGLE: MigStrategy
 MIG_STRATEGY_MIXED: MigStrategy
+NUMA_POLICY_UNSPECIFIED: NumaPolicy
+NUMA_POLICY_BEST_EFFORT: NumaPolicy
+NUMA_POLICY_RESTRICTED: NumaPolicy
+NUMA_POLICY_SINGLE_NUMA_NODE: NumaPolicy
 TAINT_EFFECT_UNSPECIFIED: TaintEffect
 TAINT_EFFECT_NO_SCHEDULE: TaintEffect
 TAINT_EFFECT_PREFER_NO_SCHEDULE: TaintEffect
@@ -86,7 +97,7 @@ SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
 SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
 
 class ClusterSnapshot(_message.Message):
-    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies")
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -97,6 +108,7 @@ class ClusterSnapshot(_message.Message):
     PODS_FIELD_NUMBER: _ClassVar[int]
     SHAPES_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGIES_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     node_pool: str
     version: int
@@ -107,10 +119,11 @@ class ClusterSnapshot(_message.Message):
     pods: _containers.RepeatedCompositeFieldContainer[Pod]
     shapes: _containers.RepeatedCompositeFieldContainer[TaskShape]
     topologies: _containers.RepeatedCompositeFieldContainer[Topology]
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[TaskShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ...) -> None: ...
+    device_claims: _containers.RepeatedCompositeFieldContainer[DeviceClaim]
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[TaskShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., device_claims: _Optional[_Iterable[_Union[DeviceClaim, _Mapping]]] = ...) -> None: ...
 
 class Node(_message.Message):
-    __slots__ = ("name", "labels", "allocatable", "gpu_memory_mib", "taints", "unschedulable", "unready_conditions", "mig_strategy")
+    __slots__ = ("name", "labels", "allocatable", "gpu_memory_mib", "taints", "unschedulable", "unready_conditions", "mig_strategy", "devices", "numa_policy", "numa_zones")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -118,6 +131,13 @@ class Node(_message.Message):
         key: str
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class DevicesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
     ALLOCATABLE_FIELD_NUMBER: _ClassVar[int]
@@ -126,6 +146,9 @@ class Node(_message.Message):
     UNSCHEDULABLE_FIELD_NUMBER: _ClassVar[int]
     UNREADY_CONDITIONS_FIELD_NUMBER: _ClassVar[int]
     MIG_STRATEGY_FIELD_NUMBER: _ClassVar[int]
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
+    NUMA_POLICY_FIELD_NUMBER: _ClassVar[int]
+    NUMA_ZONES_FIELD_NUMBER: _ClassVar[int]
     name: str
     labels: _containers.ScalarMap[str, str]
     allocatable: _resources_pb2.Resources
@@ -134,7 +157,20 @@ class Node(_message.Message):
     unschedulable: bool
     unready_conditions: _containers.RepeatedScalarFieldContainer[str]
     mig_strategy: MigStrategy
-    def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., allocatable: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu_memory_mib: _Optional[int] = ..., taints: _Optional[_Iterable[_Union[Taint, _Mapping]]] = ..., unschedulable: bool = ..., unready_conditions: _Optional[_Iterable[str]] = ..., mig_strategy: _Optional[_Union[MigStrategy, str]] = ...) -> None: ...
+    devices: _containers.ScalarMap[str, int]
+    numa_policy: NumaPolicy
+    numa_zones: _containers.RepeatedCompositeFieldContainer[NumaZone]
+    def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., allocatable: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu_memory_mib: _Optional[int] = ..., taints: _Optional[_Iterable[_Union[Taint, _Mapping]]] = ..., unschedulable: bool = ..., unready_conditions: _Optional[_Iterable[str]] = ..., mig_strategy: _Optional[_Union[MigStrategy, str]] = ..., devices: _Optional[_Mapping[str, int]] = ..., numa_policy: _Optional[_Union[NumaPolicy, str]] = ..., numa_zones: _Optional[_Iterable[_Union[NumaZone, _Mapping]]] = ...) -> None: ...
+
+class NumaZone(_message.Message):
+    __slots__ = ("id", "allocatable", "available")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATABLE_FIELD_NUMBER: _ClassVar[int]
+    AVAILABLE_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    allocatable: _resources_pb2.Resources
+    available: _resources_pb2.Resources
+    def __init__(self, id: _Optional[str] = ..., allocatable: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., available: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ...) -> None: ...
 
 class Taint(_message.Message):
     __slots__ = ("key", "value", "effect")
@@ -247,7 +283,14 @@ class Topology(_message.Message):
     def __init__(self, name: _Optional[str] = ..., levels: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Pod(_message.Message):
-    __slots__ = ("uid", "name", "pod_group", "sub_group", "shape", "status", "node", "gpu_groups", "creation_time", "task_priority", "leader", "nominated_node")
+    __slots__ = ("uid", "name", "pod_group", "sub_group", "shape", "status", "node", "gpu_groups", "creation_time", "task_priority", "leader", "nominated_node", "blocked_by", "device_claims", "labels", "numa_placement")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     UID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
@@ -260,6 +303,10 @@ class Pod(_message.Message):
     TASK_PRIORITY_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
     NOMINATED_NODE_FIELD_NUMBER: _ClassVar[int]
+    BLOCKED_BY_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    NUMA_PLACEMENT_FIELD_NUMBER: _ClassVar[int]
     uid: str
     name: str
     pod_group: str
@@ -272,10 +319,14 @@ class Pod(_message.Message):
     task_priority: int
     leader: bool
     nominated_node: str
-    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., pod_group: _Optional[str] = ..., sub_group: _Optional[str] = ..., shape: _Optional[str] = ..., status: _Optional[_Union[PodStatus, str]] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., task_priority: _Optional[int] = ..., leader: bool = ..., nominated_node: _Optional[str] = ...) -> None: ...
+    blocked_by: str
+    device_claims: _containers.RepeatedScalarFieldContainer[str]
+    labels: _containers.ScalarMap[str, str]
+    numa_placement: _containers.RepeatedCompositeFieldContainer[_resources_pb2.NumaPlacement]
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., pod_group: _Optional[str] = ..., sub_group: _Optional[str] = ..., shape: _Optional[str] = ..., status: _Optional[_Union[PodStatus, str]] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., task_priority: _Optional[int] = ..., leader: bool = ..., nominated_node: _Optional[str] = ..., blocked_by: _Optional[str] = ..., device_claims: _Optional[_Iterable[str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class TaskShape(_message.Message):
-    __slots__ = ("id", "requests", "gpu", "node_selector", "node_affinity", "tolerations")
+    __slots__ = ("id", "requests", "gpu", "node_selector", "node_affinity", "tolerations", "guaranteed", "pod_affinity", "pod_anti_affinity")
     class NodeSelectorEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -289,13 +340,58 @@ class TaskShape(_message.Message):
     NODE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     NODE_AFFINITY_FIELD_NUMBER: _ClassVar[int]
     TOLERATIONS_FIELD_NUMBER: _ClassVar[int]
+    GUARANTEED_FIELD_NUMBER: _ClassVar[int]
+    POD_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    POD_ANTI_AFFINITY_FIELD_NUMBER: _ClassVar[int]
     id: str
     requests: _resources_pb2.Resources
     gpu: _resources_pb2.GpuRequest
     node_selector: _containers.ScalarMap[str, str]
     node_affinity: _containers.RepeatedCompositeFieldContainer[NodeSelectorTerm]
     tolerations: _containers.RepeatedCompositeFieldContainer[Toleration]
-    def __init__(self, id: _Optional[str] = ..., requests: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu: _Optional[_Union[_resources_pb2.GpuRequest, _Mapping]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., node_affinity: _Optional[_Iterable[_Union[NodeSelectorTerm, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[Toleration, _Mapping]]] = ...) -> None: ...
+    guaranteed: bool
+    pod_affinity: _containers.RepeatedCompositeFieldContainer[PodAffinityTerm]
+    pod_anti_affinity: _containers.RepeatedCompositeFieldContainer[PodAffinityTerm]
+    def __init__(self, id: _Optional[str] = ..., requests: _Optional[_Union[_resources_pb2.Resources, _Mapping]] = ..., gpu: _Optional[_Union[_resources_pb2.GpuRequest, _Mapping]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., node_affinity: _Optional[_Iterable[_Union[NodeSelectorTerm, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[Toleration, _Mapping]]] = ..., guaranteed: bool = ..., pod_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., pod_anti_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ...) -> None: ...
+
+class PodAffinityTerm(_message.Message):
+    __slots__ = ("match_labels", "topology_key")
+    class MatchLabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    MATCH_LABELS_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_KEY_FIELD_NUMBER: _ClassVar[int]
+    match_labels: _containers.ScalarMap[str, str]
+    topology_key: str
+    def __init__(self, match_labels: _Optional[_Mapping[str, str]] = ..., topology_key: _Optional[str] = ...) -> None: ...
+
+class DeviceClaim(_message.Message):
+    __slots__ = ("id", "requests", "from_template", "queue", "node", "other_consumers")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    FROM_TEMPLATE_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    OTHER_CONSUMERS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    requests: _containers.RepeatedCompositeFieldContainer[DeviceRequest]
+    from_template: bool
+    queue: str
+    node: str
+    other_consumers: int
+    def __init__(self, id: _Optional[str] = ..., requests: _Optional[_Iterable[_Union[DeviceRequest, _Mapping]]] = ..., from_template: bool = ..., queue: _Optional[str] = ..., node: _Optional[str] = ..., other_consumers: _Optional[int] = ...) -> None: ...
+
+class DeviceRequest(_message.Message):
+    __slots__ = ("device_class", "count")
+    DEVICE_CLASS_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    device_class: str
+    count: int
+    def __init__(self, device_class: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
 class NodeSelectorTerm(_message.Message):
     __slots__ = ("requirements",)

@@ -59,9 +59,9 @@ def _group(session: Session, commit: Commit, tasks: list[int], patches: list[Pat
             moves = after.status is TaskStatus.PIPELINED
             evictions.append(Evict(task, before.node, moves))
         if after.status is TaskStatus.PIPELINED:
-            holds.append(Hold(task, after.node, after.gpu_groups))
+            holds.append(Hold(task, after.node, after.gpu_groups, after.zones))
         elif after.status is TaskStatus.BINDING:
-            bindings.append(Bind(task, after.node, after.gpu_groups))
+            bindings.append(Bind(task, after.node, after.gpu_groups, after.zones))
     return DecisionGroup(
         commit.action,
         commit.beneficiary,

@@ -13,10 +13,12 @@ from tenure.solver.actions.stalegangeviction import stalegangeviction
 from tenure.solver.framework.profile import PluginSetting, Profile
 from tenure.solver.framework.session import PluginFactory
 from tenure.solver.plugins import nodescores
+from tenure.solver.plugins.dynamicresources import DynamicResources
 from tenure.solver.plugins.elastic import Elastic
 from tenure.solver.plugins.minruntime import MinRuntime
 from tenure.solver.plugins.multinodegang import MultiNodeGang
 from tenure.solver.plugins.nodelocalgreedy import NodeLocalGreedy
+from tenure.solver.plugins.numa import Numa
 from tenure.solver.plugins.predicates import Predicates
 from tenure.solver.plugins.preemptibility import Preemptibility
 from tenure.solver.plugins.priority import Priority
@@ -50,15 +52,16 @@ _BUILT_IN: Final[Mapping[str, PluginFactory]] = {
     "subgrouporder": SubGroupOrder,
     "taskorder": TaskPriority,
     "nominatednode": nodescores.NominatedNode,
+    "dynamicresources": DynamicResources,
     "nodeplacement": nodescores.NodePlacement,
     "minruntime": MinRuntime,
     "topology": Topology,
+    "numa": Numa,
     "sg-nodelocalgreedy": NodeLocalGreedy,
     "sg-multinodegang": MultiNodeGang,
 }
 SERVICE_FEATURES: Final = {
     "snapshot": "every request is a snapshot",
-    "dynamicresources": "device claims arrive as extended resources of the snapshot",
 }
 """Plugin names of existing configurations whose work is done outside the solver: nothing to open."""
 
@@ -76,6 +79,7 @@ DEFAULT_PLUGINS: Final = (
     "subgrouporder",
     "taskorder",
     "nominatednode",
+    "dynamicresources",
     "nodeplacement",
     "minruntime",
     "topology",

@@ -5,15 +5,17 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tenure.server.codec.checks import MISSING, index_names, name_ranks, time_problem
+from tenure.server.codec.claims import check_templates, decode_claims
 from tenure.server.codec.limits import MAX_TOTAL
 from tenure.server.codec.nodes import decode_nodes
 from tenure.server.codec.podgroups import decode_pod_groups
-from tenure.server.codec.pods import decode_pods
+from tenure.server.codec.pods import Known, decode_pods
 from tenure.server.codec.queues import decode_queues
 from tenure.server.codec.resources import resource_names
 from tenure.server.codec.shapes import decode_shapes
 from tenure.server.codec.topologies import decode_topologies
 from tenure.server.codec.violations import FieldViolation, Findings, InvalidSnapshot
+from tenure.solver.model.claimlinking import link_claims
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.duration import SECOND
 from tenure.solver.model.linking import TaskSpec, link_queues, link_workloads
@@ -21,7 +23,7 @@ from tenure.solver.model.node import Node
 from tenure.solver.model.workload import TaskShape
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
-_LISTS: Final = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies")
+_LISTS: Final = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims")
 """The lists of a snapshot in the order of the message."""
 
 
@@ -46,9 +48,13 @@ def decode_snapshot(message: ClusterSnapshot) -> Cluster:
     shape_ranks = name_ranks(index_names((shape.id for shape in message.shapes), found["shapes"], "id"))
     shapes = decode_shapes(message.shapes, shape_ranks, slots, found["shapes"])
     index_names((pod.uid for pod in message.pods), found["pods"], "uid")
-    shape_of = {shape.id: shape for shape in shapes}
-    tasks = decode_pods(message.pods, node_ranks, shape_of, uids, found["pods"])
+    claim_ranks = name_ranks(index_names((c.id for c in message.device_claims), found["device_claims"], "id"))
+    claims = decode_claims(message.device_claims, claim_ranks, node_ranks, slots, found["device_claims"])
+    known = Known.of(node_ranks, nodes, shapes, uids, claim_ranks, slots)
+    tasks = decode_pods(message.pods, known, found["pods"])
+    check_templates(message.device_claims, tasks, claim_ranks, found["device_claims"])
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].in_order())])
+    tasks, shapes = link_claims(tasks, shapes, claims)
     _refuse(_excessive_totals(names, nodes, shapes, tasks))
     linked_queues = link_queues(queues)
     workloads = link_workloads(pod_groups, tasks, linked_queues)
@@ -60,6 +66,7 @@ def decode_snapshot(message: ClusterSnapshot) -> Cluster:
         tasks=workloads.tasks,
         shapes=shapes,
         topologies=topologies,
+        claims=claims,
         resource_names=names,
         warnings=workloads.warnings,
     )

@@ -9,7 +9,10 @@ MAX_TOTAL: Final = 2**62
 """Largest sum of one resource over all nodes, or over all pods; and so the largest quota or limit."""
 
 MAX_DEVICES: Final = 10_000
-"""Most GPUs one pod may ask for."""
+"""Most GPUs one pod may ask for, and most devices of one class on a node."""
+
+MAX_ZONES: Final = 16
+"""Most NUMA zones of a node: sets of them are tried one by one."""
 
 MAX_GPU_MEMORY_MIB: Final = 2**20 - 1
 """Largest memory of one GPU, just under 1 TiB; more is a value in bytes (semantics R1.15)."""

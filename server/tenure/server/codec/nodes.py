@@ -4,18 +4,22 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tenure.server.codec.checks import MISSING, known_enum
+from tenure.server.codec.claims import decode_devices
 from tenure.server.codec.limits import MAX_GPU_MEMORY_MIB, MAX_NAME
 from tenure.server.codec.resources import decode_vector
 from tenure.server.codec.violations import Findings
+from tenure.server.codec.zones import decode_zones
 from tenure.solver.model.constraints import Taint, TaintEffect
 from tenure.solver.model.node import MigStrategy, Node
-from tenure.solver.model.resources import MIG_PREFIX, WHOLE_GPU
+from tenure.solver.model.numa import NumaPolicy
+from tenure.solver.model.resources import GPU, MIG_PREFIX, WHOLE_GPU
 from tenure.v1 import snapshot_pb2 as pb
 
 _MEMORY_STEP: Final = 100
 """GPU memory counts in these steps of MiB; one step also stands for an unknown memory (semantics R1.15)."""
 
 _MIG_STRATEGIES: Final = range(len(MigStrategy))
+_NUMA_POLICIES: Final = range(len(NumaPolicy))
 _TAINT_EFFECTS: Final = range(1, len(TaintEffect))
 _MIG_ENABLED: Final = "node-role.kubernetes.io/mig-enabled"
 _BOOLEANS: Final = {
@@ -39,16 +43,20 @@ def _decode_node(i: int, message: pb.Node, index: int, slots: Mapping[str, int],
     if len(message.name) > MAX_NAME:
         findings.add(i, "name", f"is longer than {MAX_NAME} characters")
     labels = dict(message.labels)
-    allocatable = decode_vector(message.allocatable, slots, findings, i, "allocatable")
+    allocatable = list(decode_vector(message.allocatable, slots, findings, i, "allocatable"))
+    devices = decode_devices(i, message, slots, findings)
+    for slot, amount in devices:
+        allocatable[slot] += amount
     if message.allocatable.gpu_milli % WHOLE_GPU:
         findings.add(i, "allocatable.gpu_milli", "is not a number of whole devices: a multiple of 1000")
     memory = _gpu_memory(i, message, findings)
     taints = tuple(_decode_taint(i, at, taint, findings) for at, taint in enumerate(message.taints))
     has_strategy = known_enum(message.mig_strategy, _MIG_STRATEGIES, findings, i, "mig_strategy")
+    has_policy = known_enum(message.numa_policy, _NUMA_POLICIES, findings, i, "numa_policy")
     return Node(
         index=index,
         name=message.name,
-        allocatable=allocatable,
+        allocatable=tuple(allocatable),
         labels=labels,
         gpu_memory_mib=memory or _MEMORY_STEP,
         gpu_memory_known=memory > 0,
@@ -56,6 +64,9 @@ def _decode_node(i: int, message: pb.Node, index: int, slots: Mapping[str, int],
         unready=_unready(message),
         mig_strategy=MigStrategy(message.mig_strategy) if has_strategy else MigStrategy.NONE,
         has_mig=_has_mig(labels, message),
+        claimable_gpu_milli=dict(devices).get(GPU, 0),
+        numa_policy=NumaPolicy(message.numa_policy) if has_policy else NumaPolicy.NONE,
+        numa_zones=decode_zones(i, message.numa_zones, slots, findings),
     )
 
 

@@ -1,11 +1,15 @@
 """Pods: from messages to specs that the model links. The hot path of decoding: pods are by far the most."""
 
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from tenure.server.codec.checks import MISSING, known_enum, time
 from tenure.server.codec.violations import Findings, shown
+from tenure.server.codec.zones import decode_placement
 from tenure.solver.model.linking import DEFAULT_SUB_GROUP, TaskSpec
+from tenure.solver.model.node import Node
+from tenure.solver.model.numa import NumaZone, Zones
 from tenure.solver.model.workload import NOWHERE, Placement, TaskShape, TaskStatus
 from tenure.v1 import snapshot_pb2 as pb
 
@@ -16,25 +20,59 @@ _NO_SHAPE: Final = TaskShape(0, "", ())
 _NO_PLACEMENT: Final = Placement(TaskStatus.UNKNOWN)
 
 
-def decode_pods(
-    messages: Sequence[pb.Pod],
-    nodes: Mapping[str, int],
-    shapes: Mapping[str, TaskShape],
-    pod_groups: Container[str],
-    findings: Findings,
-) -> list[TaskSpec]:
-    """One spec per pod. `nodes` gives the index of each node name, `shapes` the shape of each id.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What pods may refer to, and what of them matters."""
+
+    nodes: Mapping[str, int]
+    """Index of each node by name."""
+    zones: Sequence[Sequence[NumaZone]]
+    """Zones of each node by index; empty when no node has any."""
+    shapes: Mapping[str, TaskShape]
+    pod_groups: Container[str]
+    claims: Mapping[str, int]
+    """Index of each device claim by id."""
+    slots: Mapping[str, int]
+    has_pod_affinity: bool
+    """Whether any shape has terms, without which nobody looks at labels of pods."""
+
+    @classmethod
+    def of(
+        cls,
+        ranks: Mapping[str, int],
+        nodes: Sequence[Node],
+        shapes: Sequence[TaskShape],
+        pod_groups: Container[str],
+        claims: Mapping[str, int],
+        slots: Mapping[str, int],
+    ) -> "Known":
+        """From what was decoded before the pods; `ranks` gives the index of each node name."""
+        constraints = [shape.constraints for shape in shapes]
+        return cls(
+            nodes=ranks,
+            zones=[node.numa_zones for node in nodes] if any(node.numa_zones for node in nodes) else (),
+            shapes={shape.id: shape for shape in shapes},
+            pod_groups=pod_groups,
+            claims=claims,
+            slots=slots,
+            has_pod_affinity=any(c.pod_affinity or c.pod_anti_affinity for c in constraints),
+        )
+
+
+def decode_pods(messages: Sequence[pb.Pod], known: Known, findings: Findings) -> list[TaskSpec]:
+    """One spec per pod.
 
     The node of a pod whose status occupies none is of no account, nor is a nominated node that is gone.
     """
+    shapes, pod_groups, nodes = known.shapes, known.pod_groups, known.nodes
     specs = []
     for i, message in enumerate(messages):
         uid, pod_group = message.uid, message.pod_group
         shape = shapes.get(message.shape, _NO_SHAPE)
         if shape is _NO_SHAPE or pod_group not in pod_groups:
             _note_references(i, message, shape, pod_groups, findings)
-        placement = _OFF_NODE.get(message.status) or _placement(i, message, shape, nodes, findings)
-        created = message.creation_time
+        placement = _OFF_NODE.get(message.status) or _placement(i, message, shape, known, findings)
+        created, claims = message.creation_time, message.device_claims
         spec = TaskSpec(
             uid,
             pod_group,
@@ -46,6 +84,9 @@ def decode_pods(
             message.task_priority if message.HasField("task_priority") else None,
             message.leader,
             nodes.get(message.nominated_node, NOWHERE),
+            message.blocked_by,
+            _claims(i, claims, known.claims, findings) if claims else (),
+            tuple(sorted(message.labels.items())) if known.has_pod_affinity else (),
         )
         specs.append(spec)
     return specs
@@ -62,13 +103,20 @@ def _note_references(
         findings.add(i, "shape", unknown if message.shape else MISSING)
 
 
-def _placement(
-    i: int, message: pb.Pod, shape: TaskShape, nodes: Mapping[str, int], findings: Findings
-) -> Placement:
+def _claims(i: int, names: Sequence[str], known: Mapping[str, int], findings: Findings) -> tuple[int, ...]:
+    for at, name in enumerate(names):
+        if name not in known:
+            findings.add(i, f"device_claims[{at}]", f"there is no device claim {shown(name)}")
+        elif name in names[:at]:
+            findings.add(i, f"device_claims[{at}]", f"{shown(name)} is named twice")
+    return tuple(sorted(known[name] for name in names if name in known))
+
+
+def _placement(i: int, message: pb.Pod, shape: TaskShape, known: Known, findings: Findings) -> Placement:
     """The placement of a pod that occupies a node."""
     if not known_enum(message.status, _KNOWN_STATUSES, findings, i, "status"):
         return _NO_PLACEMENT
-    node = nodes.get(message.node, NOWHERE)
+    node = known.nodes.get(message.node, NOWHERE)
     if node == NOWHERE:
         unknown = f"there is no node {shown(message.node)}"
         findings.add(i, "node", unknown if message.node else "is required for a pod that occupies a node")
@@ -76,7 +124,10 @@ def _placement(
     if shape.gpu.is_shared:
         groups = tuple(message.gpu_groups)
         _check_groups(i, groups, shape.gpu.devices, findings)
-    return Placement(_STATUSES[message.status], node, groups)
+    zones: Zones = ()
+    if known.zones and known.zones[node]:
+        zones = decode_placement(i, message.numa_placement, known.zones[node], known.slots, findings)
+    return Placement(_STATUSES[message.status], node, groups, zones=zones)
 
 
 def _check_groups(i: int, groups: Sequence[str], devices: int, findings: Findings) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 
 from tenure.server.codec.checks import MISSING, amount
 from tenure.server.codec.violations import Findings, shown
-from tenure.solver.model.resources import FIXED_SLOTS, Vector
+from tenure.solver.model.resources import FIXED_SLOTS, Vector, device_slot
 from tenure.v1.resources_pb2 import Resources
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -15,10 +15,21 @@ _OWN_FIELD: Final = dict(zip(FIXED_SLOTS, ("cpu_milli", "memory_bytes", "gpu_mil
 def resource_names(snapshot: ClusterSnapshot) -> tuple[str, ...]:
     """The slots of every vector: the fixed ones, then all others in the snapshot by name."""
     extended: set[str] = set()
+    classes: set[str] = set()
     for node in snapshot.nodes:
         extended.update(node.allocatable.extended)
+        classes.update(node.devices)
+        for zone in node.numa_zones:
+            extended.update(zone.allocatable.extended, zone.available.extended)
     for shape in snapshot.shapes:
         extended.update(shape.requests.extended)
+    if any(node.numa_zones for node in snapshot.nodes):
+        for pod in snapshot.pods:
+            for placement in pod.numa_placement:
+                extended.update(placement.amounts.extended)
+    for claim in snapshot.device_claims:
+        classes.update(request.device_class for request in claim.requests)
+    extended.update(device_slot(name) for name in classes if name)
     return (*FIXED_SLOTS, *sorted(extended.difference(FIXED_SLOTS)))
 
 

@@ -7,6 +7,7 @@ from tenure.server.codec.checks import MISSING, known_enum
 from tenure.server.codec.limits import MAX_DEVICES, MAX_GPU_MEMORY_MIB
 from tenure.server.codec.resources import decode_vector
 from tenure.server.codec.violations import Findings, shown
+from tenure.solver.model.affinity import PodTerm
 from tenure.solver.model.constraints import Constraints, Operator, Requirement, TaintEffect, Toleration
 from tenure.solver.model.resources import GPU, PODS, WHOLE_GPU, GpuRequest, mig_gpu_milli
 from tenure.solver.model.workload import TaskShape
@@ -44,8 +45,10 @@ def _decode_shape(
         tuple(sorted(message.node_selector.items())),
         tuple(sorted(_decode_term(i, at, term, findings) for at, term in enumerate(message.node_affinity))),
         tuple(sorted(_decode_toleration(i, at, t, findings) for at, t in enumerate(message.tolerations))),
+        _decode_pod_terms(i, "pod_affinity", message.pod_affinity, findings),
+        _decode_pod_terms(i, "pod_anti_affinity", message.pod_anti_affinity, findings),
     )
-    return TaskShape(index, message.id, tuple(request), gpu, mig, constraints)
+    return TaskShape(index, message.id, tuple(request), gpu, mig, constraints, message.guaranteed)
 
 
 def _decode_gpu(i: int, message: GpuRequestMessage, findings: Findings) -> GpuRequest:
@@ -76,6 +79,18 @@ def _decode_term(
             for n, requirement in enumerate(message.requirements)
         )
     )
+
+
+def _decode_pod_terms(
+    i: int, field: str, messages: Sequence[pb.PodAffinityTerm], findings: Findings
+) -> tuple[PodTerm, ...]:
+    for at, message in enumerate(messages):
+        if not message.match_labels:
+            findings.add(i, f"{field}[{at}].match_labels", "must have at least one label")
+        if not message.topology_key:
+            findings.add(i, f"{field}[{at}].topology_key", MISSING)
+    terms = {PodTerm(tuple(sorted(term.match_labels.items())), term.topology_key) for term in messages}
+    return tuple(sorted(terms))
 
 
 def _decode_requirement(

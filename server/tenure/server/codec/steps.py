@@ -2,6 +2,7 @@
 
 from tenure.server.codec.identifiers import Identifiers
 from tenure.server.codec.sentences import Sentences
+from tenure.server.codec.zones import encode_placement
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Hold, Patch, PatchKind
 from tenure.solver.model.reason import ReasonCode
@@ -50,7 +51,12 @@ class StepEncoder:
         message = self._say.hold(step.task, step.node, bool(group.evictions))
         return pb.Decision(
             id=self._ids.step(ordinal, "hold", pod, node),
-            hold=pb.Hold(pod=pod, node=node, gpu_groups=step.gpu_groups),
+            hold=pb.Hold(
+                pod=pod,
+                node=node,
+                gpu_groups=step.gpu_groups,
+                numa_placement=encode_placement(self._cluster, step.node, step.zones),
+            ),
             reason=_reason(code, message, group.action),
             preconditions=self._preconditions(pod),
         )
@@ -60,7 +66,12 @@ class StepEncoder:
         message = self._say.binding(step.task, step.node)
         return pb.Decision(
             id=self._ids.step(ordinal, "bind", pod, node),
-            bind=pb.Bind(pod=pod, node=node, gpu_groups=step.gpu_groups),
+            bind=pb.Bind(
+                pod=pod,
+                node=node,
+                gpu_groups=step.gpu_groups,
+                numa_placement=encode_placement(self._cluster, step.node, step.zones),
+            ),
             reason=_reason(ReasonCode.ALLOCATED, message, group.action),
             preconditions=self._preconditions(pod),
         )

@@ -8,7 +8,7 @@ from tenure.solver.actions.evicting import EvictingAction
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import UNLIMITED
-from tenure.solver.model.workload import PodGroup, TaskStatus
+from tenure.solver.model.workload import PodGroup, TaskShape, TaskStatus
 
 _NOT_FOR_ALL: Final = Rejection(ReasonCode.NO_ROOM, "others are moved for preemptible pod groups only")
 
@@ -70,8 +70,13 @@ def _enters(context: Context) -> Callable[[PodGroup], Rejection | None]:
         if (rejection := context.after_delay(group)) is not None:
             return rejection
         tasks = context.gangs.tasks_to_allocate(group.index)
-        if sum(session.cluster.tasks[task].shape.gpu.gpu_milli() for task in tasks) <= free:
+        if sum(_gpu_milli(session.cluster.tasks[task].shape) for task in tasks) <= free:
             return None
         return Rejection(ReasonCode.NO_ROOM, "the cluster has not enough free GPUs, however they are spread")
 
     return enters
+
+
+def _gpu_milli(shape: TaskShape) -> int:
+    """GPUs it asks for, MIG slices apart."""
+    return shape.gpu.gpu_milli() + shape.claimed_gpu_milli

@@ -66,11 +66,15 @@ class Context:
             yield Entry(key, pod_group, self.gangs.request(pod_group))
 
     def _is_ready(self, pod_group: int, admits: Callable[[PodGroup], Rejection | None]) -> bool:
-        if not self.gangs.is_ready(pod_group):
-            detail = "it has fewer pods that can be scheduled than its minimum"
-            self.session.reject(pod_group, Rejection(ReasonCode.NOT_READY, detail))
-            return False
-        rejection = admits(self.session.cluster.pod_groups[pod_group])
+        rejection = self._unready(pod_group) or admits(self.session.cluster.pod_groups[pod_group])
         if rejection is not None:
             self.session.reject(pod_group, rejection)
         return rejection is None
+
+    def _unready(self, pod_group: int) -> Rejection | None:
+        """Too few tasks for the minimum, or none but blocked ones (semantics R1.54, R5.90)."""
+        blocked = self.gangs.blocked_by(pod_group)
+        if self.gangs.is_ready(pod_group):
+            return None if self.gangs.tasks_to_allocate(pod_group) else blocked
+        detail = "it has fewer pods that can be scheduled than its minimum"
+        return blocked or Rejection(ReasonCode.NOT_READY, detail)

@@ -46,8 +46,10 @@ class EvictingAction:
         tree = self._context.pending(self._enters)
         while (entry := tree.pop()) is not None:
             tasks = self._context.gangs.tasks_to_allocate(entry.pod_group)
-            rejection = self._before_search(entry.pod_group, tasks) if tasks else None
-            if rejection is None and tasks:
+            if not tasks or not self._context.gangs.is_ready(entry.pod_group):
+                continue
+            rejection = self._before_search(entry.pod_group, tasks)
+            if rejection is None:
                 rejection = self._search(entry.pod_group, budget)
                 if rejection is not None:
                     self._similar.remember(entry.pod_group, tasks)
@@ -71,7 +73,8 @@ class EvictingAction:
         """Tasks that no node could run even if it were empty (semantics R3.64, R5.90)."""
         for task in tasks:
             shape = self._session.cluster.tasks[task].shape
-            too_large = any(a > most for a, most in zip(shape.request, self._largest, strict=True))
+            amounts = (*enumerate(shape.request), *self._session.ledger.claims.amounts(shape))
+            too_large = any(amount > self._largest[slot] for slot, amount in amounts)
             if too_large or not self._context.placer.allowed(shape):
                 detail = "no node could run it, not even an empty one"
                 return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._name)

@@ -11,7 +11,7 @@ def stalegangeviction(context: Context) -> None:
     """Evict after the grace period; remember since when, and forget when the gang is whole again."""
     session = context.session
     for group in session.cluster.pod_groups:
-        if not is_stale(session, group):
+        if not is_stale(context, group):
             if group.stale_since is not None:
                 session.patch(group.index, PatchKind.CLEAR_STALE_SINCE, alone=True)
             continue
@@ -25,14 +25,14 @@ def stalegangeviction(context: Context) -> None:
             _evict(session, group)
 
 
-def is_stale(session: Session, group: PodGroup) -> bool:
-    """Whether it runs, has not begun to succeed, and some pod set is below its minimum (semantics R1.58)."""
-    placements, used = session.ledger.placements, session.ledger.active_used
+def is_stale(context: Context, group: PodGroup) -> bool:
+    """Whether it runs, has not begun to succeed, and is below its minimum (semantics R1.58)."""
+    placements, used = context.session.ledger.placements, context.session.ledger.active_used
     if any(placements[task].status is TaskStatus.SUCCEEDED for task in group.tasks):
         return False
     if not any(used[pod_set.index] for pod_set in group.pod_sets):
         return False
-    return any(used[pod_set.index] < pod_set.min_available for pod_set in group.pod_sets)
+    return not context.gangs.is_satisfied(group.index)
 
 
 def _evict(session: Session, group: PodGroup) -> None:

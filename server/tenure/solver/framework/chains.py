@@ -13,6 +13,7 @@ Methods = tuple[Callable[..., Any], ...]
 class Chains:
     """One tuple of bound methods per extension point, named after the protocol's method."""
 
+    blocked_tasks: Methods = ()
     admits: Methods = ()
     has_capacity: Methods = ()
     queue_key: Methods = ()
@@ -20,6 +21,8 @@ class Chains:
     task_key: Methods = ()
     sub_group_key: Methods = ()
     fits: Methods = ()
+    node_check: Methods = ()
+    zones: Methods = ()
     node_sets: Methods = ()
     scores: Methods = ()
     gpu_score: Methods = ()

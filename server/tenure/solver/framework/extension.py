@@ -6,16 +6,24 @@ collects the bound methods of all plugins, in profile order, into `Chains`; each
 asked and how the answers fold. A "no" is a `Rejection`, never an exception.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from tenure.solver.framework.move import Counts
 from tenure.solver.framework.scenario import Scenario, ScenarioBuilder
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.node import Node
+from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import Rejection
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import Placement, TaskShape, TopologyConstraint
+
+
+class TaskBlocker(Protocol):
+    """Which tasks cannot be placed whatever is evicted? The first reason given for a task wins."""
+
+    def blocked_tasks(self) -> Iterable[tuple[int, str]]:
+        """Pending tasks, and what stands in their way; asked once, when the session opens."""
 
 
 class Gate(Protocol):
@@ -69,6 +77,24 @@ class NodeFilter(Protocol):
 
     def fits(self, shape: TaskShape, node: Node) -> Rejection | None:
         """Asked once per shape and node and session; facts of the snapshot only."""
+
+
+class PlacementFilter(Protocol):
+    """May this task go to this node, beside those who are or will be there? First rejection wins."""
+
+    def node_check(self, task: int) -> Callable[[int], Rejection | None] | None:
+        """A check of single nodes, for one attempt to place the task; asked with every attempt. None: what
+        others do has no say in where this task may go.
+        """
+
+
+class ZoneChooser(Protocol):
+    """In which NUMA zones of the node does the task go? First plugin that answers."""
+
+    def zones(self, task: int, node: int, soon: bool) -> Zones | None:
+        """Zones and amounts; empty when the node does not align the task, None when it would refuse it.
+        `soon` counts what terminating tasks leave behind.
+        """
 
 
 class NodeSets(Protocol):

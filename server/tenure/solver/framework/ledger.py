@@ -6,6 +6,7 @@ applying its reverse. Nothing else changes state during a cycle.
 
 from collections.abc import Callable
 
+from tenure.solver.framework.claims import ClaimUses
 from tenure.solver.framework.move import ACTIVE_ALLOCATED, ACTIVE_USED, ALLOCATED, Move
 from tenure.solver.framework.room import HELD, RELEASING, USE, NodeRoom
 from tenure.solver.model.cluster import Cluster
@@ -30,12 +31,13 @@ class Ledger:
         self.active_used = [0] * pod_sets
         self.allocated = [0] * len(cluster.pod_groups)
         self.versions = [0] * len(cluster.pod_groups)
-        """Counts the moves of each pod group, for caches."""
+        """Counts the moves of each pod group, and of those it shares device claims with, for caches."""
         self.touched: set[int] = set(range(len(cluster.nodes)))
         """Nodes whose room changed since the node index looked last."""
         self.room_epoch = 0
         """Changes whenever room may have become larger anywhere: a placement that failed fails until then."""
         self.listeners: tuple[Listener, ...] = ()
+        self.claims = ClaimUses(cluster, self.rooms)
         self._min_gpu_memory = cluster.min_gpu_memory_mib
         self._charges: dict[tuple[int, tuple[bool, ...]], Charges] = {}
         self._offers = [tuple(amount > 0 for amount in node.allocatable) for node in cluster.nodes]
@@ -53,6 +55,9 @@ class Ledger:
         if ACTIVE_ALLOCATED[move.before.status] or not ACTIVE_ALLOCATED[move.after.status]:
             self.room_epoch += 1
         self.versions[task.pod_group] += 1
+        if task.shape.shared_claims:
+            for pod_group in self.claims.pod_groups(task.shape):
+                self.versions[pod_group] += 1
         for listener in self.listeners:
             listener(move.task, move.before, move.after)
 
@@ -63,6 +68,11 @@ class Ledger:
             return self._shares[shape.index]
         milli = -(-shape.gpu.memory_mib * 100 // self.nodes[node].gpu_memory_mib) * 10
         return _share(shape, milli * shape.gpu.devices)
+
+    def freed_gpu_milli(self, task: int) -> int:
+        """At most so many GPUs of its node are free when the task leaves it."""
+        facts = self.tasks[task]
+        return self.share(facts, self.placements[task].node)[GPU] + facts.shape.shared_gpu_milli
 
     def request_share(self, shape: TaskShape) -> Share:
         """What the request itself counts; nothing for GPUs sized by memory (semantics R1.8, R4.38)."""
@@ -86,9 +96,12 @@ class Ledger:
         for slot, amount in enumerate(shape.request):
             if amount > idle[slot]:
                 return False
+        if shape.shared_claims and not self.claims.fits(shape, node, soon=False):
+            return False
         if not shape.gpu.is_shared:
             return True
-        return idle[GPU] // WHOLE_GPU + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
+        whole = (idle[GPU] - shape.all_claimed_gpu_milli) // WHOLE_GPU
+        return whole + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
 
     def fits_soon(self, shape: TaskShape, node: int) -> bool:
         """Whether the node has room once its terminating tasks are gone (semantics R1.21, R1.26)."""
@@ -97,9 +110,11 @@ class Ledger:
         for slot, amount in enumerate(shape.request):
             if amount > idle[slot] + releasing[slot]:
                 return False
+        if shape.shared_claims and not self.claims.fits(shape, node, soon=True):
+            return False
         if not shape.gpu.is_shared:
             return True
-        whole = (idle[GPU] + releasing[GPU]) // WHOLE_GPU
+        whole = (idle[GPU] + releasing[GPU] - shape.all_claimed_gpu_milli) // WHOLE_GPU
         return whole + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
 
     def _enter(self, task: Task, placement: Placement) -> None:
@@ -137,6 +152,8 @@ class Ledger:
             memory = room.share_memory(task.shape) * sign
             for group in placement.gpu_groups:
                 room.charge_gpu(group, use, memory)
+        if task.shape.shared_claims:
+            self.claims.charge(task.shape, node, use, sign)
         self.touched.add(node)
         if placement.leaving is not None:
             self._charge(task, placement.leaving, sign)
@@ -153,4 +170,4 @@ class Ledger:
 
 
 def _share(shape: TaskShape, gpu_milli: int) -> Share:
-    return (shape.request[CPU], shape.request[MEMORY], gpu_milli + shape.mig_gpu_milli)
+    return (shape.request[CPU], shape.request[MEMORY], gpu_milli + shape.extra_gpu_milli)

@@ -26,8 +26,8 @@ USE: Final = (0, *(_USES.get(status, 0) for status in TaskStatus))
 """How a task of a status uses its node: 0 not at all, HELD, RELEASING or PIPELINED."""
 
 
-class SharedGpu:
-    """One device that tasks share; all amounts in MiB of its memory."""
+class Shared:
+    """Something of a node that several tasks use: taken as a whole while any of them uses a part."""
 
     __slots__ = ("allocated", "releasing", "used")
 
@@ -35,30 +35,41 @@ class SharedGpu:
         self.used = 0
         """By tasks in any state, promised ones included."""
         self.allocated = 0
-        """By tasks that are on the device, terminating ones included."""
+        """By tasks that are there, terminating ones included."""
         self.releasing = 0
         """By terminating tasks, less what is promised to others."""
 
-    def charge(self, use: int, memory: int) -> None:
-        """Add (or, with a negative amount, remove) one task's memory."""
-        self.used += memory
+    def charge(self, use: int, part: int) -> None:
+        """Add (or, with a negative amount, remove) one task's part."""
+        self.used += part
         if use == PIPELINED:
-            self.releasing -= memory
+            self.releasing -= part
             return
-        self.allocated += memory
+        self.allocated += part
         if use == RELEASING:
-            self.releasing += memory
+            self.releasing += part
+
+    @property
+    def active(self) -> int:
+        """By tasks that hold it or are promised it, terminating ones not included."""
+        return self.allocated - self.releasing
 
     @property
     def is_releasing(self) -> bool:
-        """Whether the device will be free altogether: everything on it terminates, nothing is promised."""
+        """Whether it will be free altogether: all who use it terminate, nothing is promised."""
         return self.allocated > 0 and self.used <= self.releasing
 
-    def whole_gpus(self) -> tuple[int, int]:
-        """What the device takes from the node's idle, and adds to its releasing, whole GPUs."""
+    def whole(self) -> tuple[int, int]:
+        """How much of it, none or the whole, is taken from what is idle and added to what is releasing."""
         if self.allocated > 0:
             return 1, int(self.used <= self.releasing)
         return 0, -int(self.used > 0)
+
+
+class SharedGpu(Shared):
+    """One device that tasks share; all amounts in MiB of its memory."""
+
+    __slots__ = ()
 
     def fits(self, memory: int, device_memory: int) -> bool:
         """Whether a task finds room here, now or when the terminating tasks are gone (semantics R1.24)."""
@@ -89,9 +100,9 @@ class NodeRoom:
         gpu = self.gpus.get(group)
         if gpu is None:
             gpu = self.gpus[group] = SharedGpu()
-        idle, releasing = gpu.whole_gpus()
+        idle, releasing = gpu.whole()
         gpu.charge(use, memory)
-        idle_after, releasing_after = gpu.whole_gpus()
+        idle_after, releasing_after = gpu.whole()
         self.idle[GPU] -= (idle_after - idle) * WHOLE_GPU
         self.releasing[GPU] += (releasing_after - releasing) * WHOLE_GPU
         if gpu.used == 0:

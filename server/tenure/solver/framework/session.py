@@ -1,6 +1,6 @@
 """A session: one cycle's cluster, ledger, chains and findings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -13,7 +13,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Counters, Patch, PatchKind, QueueStatus
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import PodSet, add_shares
+from tenure.solver.model.workload import PodSet, TaskStatus, add_shares
 
 ALONE: Final = -1
 """In place of a commit: a patch that comes with no move."""
@@ -52,6 +52,8 @@ class Session:
     plugins: dict[str, Any] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
     """Pod groups whose moves were committed since the pod group lists looked last."""
+    blocked: dict[int, Rejection] = field(default_factory=dict)
+    """Pending tasks that cannot be placed whatever is evicted, and why (semantics R5.90)."""
     max_gpu_memory: int = 0
     pod_sets: tuple[PodSet, ...] = ()
     """All pod sets of the cluster, by index."""
@@ -67,6 +69,7 @@ class Session:
             session.plugins[setting.name] = plugin
             session.chains.add(setting.name, plugin)
         session.ledger.listeners = session.chains.on_move
+        session.blocked = session._blocked_tasks()
         return session
 
     def statement(self) -> Statement:
@@ -93,20 +96,36 @@ class Session:
         """Tasks of a pod set, by its dense index."""
         return () if pod_set is None else self.pod_sets[pod_set].tasks
 
-    def demand(self, tasks: Iterable[int]) -> Share:
+    def demand(self, tasks: Collection[int]) -> Share:
         """What tasks ask of their queue before they are placed."""
         total: Share = (0, 0, 0)
         for task in tasks:
             total = add_shares(total, self.ledger.unplaced_share(self.cluster.tasks[task].shape))
-        return total
+        return add_shares(total, self._claimed(tasks)) if self.cluster.claims else total
 
-    def least_demand(self, tasks: Iterable[int]) -> Share:
+    def least_demand(self, tasks: Collection[int]) -> Share:
         """The same on the largest GPUs, which limits and quotas are held against (semantics R1.18 b)."""
         total: Share = (0, 0, 0)
         for task in tasks:
             share = self.ledger.share_on(self.cluster.tasks[task].shape, self.max_gpu_memory)
             total = add_shares(total, share)
-        return total
+        return add_shares(total, self._claimed(tasks)) if self.cluster.claims else total
+
+    def _claimed(self, tasks: Collection[int]) -> Share:
+        """What tasks ask for through device claims that nobody uses yet: once, however many share them."""
+        return (0, 0, self.ledger.claims.new_gpu_milli(self.cluster.tasks[task].shape for task in tasks))
+
+    def _blocked_tasks(self) -> dict[int, Rejection]:
+        found = [(t.index, t.blocked_by, "") for t in self.cluster.tasks if t.blocked_by]
+        for method in self.chains.blocked_tasks:
+            found.extend((task, why, self.chains.names[method]) for task, why in method())
+        blocked: dict[int, Rejection] = {}
+        for index, why, source in found:
+            task = self.cluster.tasks[index]
+            if task.placement.status is TaskStatus.PENDING:
+                detail = f"pod {task.name} cannot be placed: {why}"
+                blocked.setdefault(index, Rejection(ReasonCode.BLOCKED, detail, source=source))
+        return blocked
 
     def pod_group_key(self, pod_group: int, active: Counts | None = None) -> tuple[int, ...]:
         """Sort key of a pod group within its queue, unique; `active` overrides the ledger's counts."""

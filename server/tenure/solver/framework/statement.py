@@ -5,6 +5,7 @@ from typing import Self
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.move import Move
+from tenure.solver.model.numa import Zones
 from tenure.solver.model.workload import Placement, TaskStatus
 
 
@@ -18,8 +19,8 @@ class Statement:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.moves: list[Move] = []
-        self.evicted: dict[int, Placement] = {}
-        """Tasks this statement evicted, with the placement they had: only these may be put back."""
+        self.evicted: dict[int, list[Placement]] = {}
+        """Tasks this statement evicted, with the placements they had: only these may be put back."""
         self.committed = False
 
     def __enter__(self) -> Self:
@@ -41,7 +42,9 @@ class Statement:
             move = self.moves.pop()
             self._ledger.apply(move.reversed)
             if move.after.status is TaskStatus.RELEASING:
-                del self.evicted[move.task]
+                self.evicted[move.task].pop()
+                if not self.evicted[move.task]:
+                    del self.evicted[move.task]
 
     def commit(self) -> None:
         """Keep the moves."""
@@ -50,29 +53,30 @@ class Statement:
     def evict(self, task: int) -> None:
         """The task is to leave its node; its room is released (semantics R2.13)."""
         before = self._ledger.placements[task]
-        self.evicted[task] = before
+        self.evicted.setdefault(task, []).append(before)
         self._apply(task, before, before._replace(status=TaskStatus.RELEASING))
 
-    def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = ()) -> None:
+    def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = (), zones: Zones = ()) -> None:
         """The task is to be bound to the node now."""
         before = self._ledger.placements[task]
-        self._apply(task, before, Placement(TaskStatus.BINDING, node, gpu_groups))
+        self._apply(task, before, Placement(TaskStatus.BINDING, node, gpu_groups, zones=zones))
 
-    def pipeline(self, task: int, node: int, gpu_groups: tuple[str, ...] = ()) -> None:
+    def pipeline(self, task: int, node: int, gpu_groups: tuple[str, ...] = (), zones: Zones = ()) -> None:
         """The task shall have room on the node when it is free.
 
         Put back on a node where it still is, the task was never evicted and keeps what it had (semantics
-        R2.14). Put elsewhere, even on another device of its node, it moves: its old room is being released.
+        R2.14). Put elsewhere, even on another device or in another NUMA zone of its node, it moves: its old
+        room is being released.
         """
         before = self._ledger.placements[task]
-        origin = self.evicted.get(task)
+        origin = self.evicted[task][-1] if task in self.evicted else None
         if origin is None:
-            after = Placement(TaskStatus.PIPELINED, node, gpu_groups)
-        elif origin.gpu_groups == gpu_groups and self._can_return(task, origin, node):
+            after = Placement(TaskStatus.PIPELINED, node, gpu_groups, zones=zones)
+        elif origin.gpu_groups == gpu_groups and self._can_return(task, origin, node, zones):
             after = origin
         else:
             leaving = origin._replace(status=TaskStatus.RELEASING)
-            after = Placement(TaskStatus.PIPELINED, node, gpu_groups, leaving)
+            after = Placement(TaskStatus.PIPELINED, node, gpu_groups, leaving, zones)
         self._apply(task, before, after)
 
     def pipeline_instead(self, pod_group: int, mark: int) -> None:
@@ -86,10 +90,10 @@ class Statement:
             ):
                 self._apply(move.task, placement, placement._replace(status=TaskStatus.PIPELINED))
 
-    def _can_return(self, task: int, origin: Placement, node: int) -> bool:
+    def _can_return(self, task: int, origin: Placement, node: int, zones: Zones) -> bool:
         """Whether the task is still on the node, and what it was promised before still has room."""
         if origin.node == node:
-            return True
+            return origin.zones == zones
         shape = self._ledger.tasks[task].shape
         return origin.is_present_on(node) and self._ledger.fits_soon(shape, origin.node)
 

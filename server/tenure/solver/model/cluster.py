@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tenure.solver.model.claims import DeviceClaim
 from tenure.solver.model.node import Node
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import FIXED_SLOTS
@@ -28,6 +29,7 @@ class Cluster:
     tasks: tuple[Task, ...]
     shapes: tuple[TaskShape, ...]
     topologies: tuple[Topology, ...] = ()
+    claims: tuple[DeviceClaim, ...] = ()
     resource_names: tuple[str, ...] = FIXED_SLOTS
     warnings: tuple[str, ...] = ()
 

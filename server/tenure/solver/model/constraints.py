@@ -1,9 +1,11 @@
-"""Which nodes a task may go to: selectors, affinity, taints (Kubernetes semantics)."""
+"""Which nodes a task may go to: selectors, affinities, taints (Kubernetes semantics)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
+
+from tenure.solver.model.affinity import PodTerm
 
 
 class TaintEffect(IntEnum):
@@ -83,6 +85,8 @@ class Constraints:
     node_selector: tuple[tuple[str, str], ...] = ()
     node_affinity: tuple[tuple[Requirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    pod_affinity: tuple[PodTerm, ...] = ()
+    pod_anti_affinity: tuple[PodTerm, ...] = ()
 
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Whether selector and required affinity accept a node with these labels."""

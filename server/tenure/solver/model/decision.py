@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import Share
 
@@ -14,6 +15,7 @@ class Bind(NamedTuple):
     task: int
     node: int
     gpu_groups: tuple[str, ...]
+    zones: Zones = ()
 
 
 class Hold(NamedTuple):
@@ -22,6 +24,7 @@ class Hold(NamedTuple):
     task: int
     node: int
     gpu_groups: tuple[str, ...]
+    zones: Zones = ()
 
 
 class Evict(NamedTuple):

@@ -16,7 +16,7 @@ _UNITS: Final = {
     "d": 86_400 * SECOND,
     "w": 604_800 * SECOND,
 }
-_PART: Final = re.compile(r"(\d+)(?:\.(\d+))?(ns|us|µs|ms|s|m|h|d|w)")
+_PART: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?(ns|us|µs|ms|s|m|h|d|w)")
 
 
 def parse_duration(text: str) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from tenure.solver.model.affinity import Labels
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import UNLIMITED, Share
 from tenure.solver.model.workload import (
@@ -90,6 +91,9 @@ class TaskSpec(NamedTuple):
     priority: int | None = None
     leader: bool = False
     nominated_node: int = -1
+    blocked_by: str = ""
+    claims: tuple[int, ...] = ()
+    labels: Labels = ()
 
 
 class Workloads(NamedTuple):
@@ -205,17 +209,34 @@ def _link_tasks(
     strays: Counter[tuple[str, str]] = Counter()
     tasks = []
     for i, spec in enumerate(sorted(specs, key=lambda spec: spec.uid)):
-        uid, pod_group, shape, placement, name, sub_group, creation, priority, leader, nominated = spec
-        group = group_index[pod_group]
-        pod_set = numbers[group].get(sub_group.lower())
-        tasks.append(
-            Task(i, uid, name, group, pod_set, shape, placement, creation, priority, leader, nominated)
-        )
+        group = group_index[spec.pod_group]
+        pod_set = numbers[group].get(spec.sub_group.lower())
+        tasks.append(_link_task(i, spec, group, pod_set))
         if pod_set is None:
-            strays[pod_group, sub_group] += 1
+            strays[spec.pod_group, spec.sub_group] += 1
         else:
             members[pod_set].append(i)
     return tuple(tasks), members, tuple(_stray_warning(*key, count) for key, count in sorted(strays.items()))
+
+
+def _link_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None) -> Task:
+    uid, _, shape, placement, name, _, creation, priority, leader, nominated, blocked, claims, labels = spec
+    return Task(
+        index,
+        uid,
+        name,
+        pod_group,
+        pod_set,
+        shape,
+        placement,
+        creation,
+        priority,
+        leader,
+        nominated,
+        blocked,
+        claims,
+        labels,
+    )
 
 
 def _stray_warning(pod_group: str, sub_group: str, count: int) -> str:

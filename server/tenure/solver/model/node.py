@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from tenure.solver.model.constraints import Taint
+from tenure.solver.model.numa import NumaPolicy, NumaZone
 from tenure.solver.model.resources import GPU, Vector
 
 
@@ -31,6 +32,15 @@ class Node:
     """Why the node takes no pods; empty when it is ready (semantics R1.32)."""
     mig_strategy: MigStrategy = MigStrategy.NONE
     has_mig: bool = False
+    claimable_gpu_milli: int = 0
+    """GPUs among the allocatable ones that device claims can be given."""
+    numa_policy: NumaPolicy = NumaPolicy.NONE
+    numa_zones: tuple[NumaZone, ...] = ()
+
+    @property
+    def has_only_claimable_gpus(self) -> bool:
+        """Whether all its GPUs come from resource slices, which cannot be shared in part (R1.30)."""
+        return 0 < self.allocatable[GPU] == self.claimable_gpu_milli
 
     @property
     def is_cpu_only(self) -> bool:

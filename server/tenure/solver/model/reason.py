@@ -31,10 +31,12 @@ class ReasonCode(IntEnum):
     NON_PREEMPTIBLE = 32
     PRIORITY = 33
     WITHIN_SHARE = 34
+    BLOCKED = 35
 
 
 DOMINANCE: Final = (
     ReasonCode.INVALID_QUEUE,
+    ReasonCode.BLOCKED,
     ReasonCode.NOT_READY,
     ReasonCode.NO_NODE_MATCHES,
     ReasonCode.OVER_LIMIT,

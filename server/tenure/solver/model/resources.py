@@ -21,6 +21,9 @@ UNLIMITED: Final = -1
 Vector = tuple[int, ...]
 """One amount per slot."""
 
+Amounts = tuple[tuple[int, int], ...]
+"""Some slots with an amount of each; what is not named is zero."""
+
 Share = tuple[int, int, int]
 """CPU, memory and GPU: what queues share, indexed with the same constants as a Vector."""
 
@@ -52,3 +55,13 @@ def mig_gpu_milli(name: str) -> int:
         return 0
     portions = name.removeprefix(MIG_PREFIX).partition("g.")[0]
     return int(portions) * WHOLE_GPU if portions.isdigit() else 0
+
+
+def device_slot(device_class: str) -> str:
+    """Name of the slot that counts devices of a class; no resource has it, for want of the space."""
+    return f"device class {device_class}"
+
+
+def is_gpu_class(device_class: str) -> bool:
+    """Whether devices of the class are GPUs (semantics R9.41)."""
+    return "gpu" in device_class.lower()

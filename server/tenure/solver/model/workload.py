@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from tenure.solver.model.affinity import Labels
 from tenure.solver.model.constraints import Constraints
+from tenure.solver.model.numa import Zones
 from tenure.solver.model.resources import GpuRequest, Share, Vector
 
 NOWHERE: Final = -1
@@ -53,13 +55,15 @@ class TaskStatus(IntEnum):
 class Placement(NamedTuple):
     """Where a task is and in which state. `gpu_groups` names the shared devices it uses.
 
-    A task that moves is promised room here while it still releases its old room: `leaving`.
+    A task that moves is promised room here while it still releases its old room: `leaving`. `zones` tells
+    what it takes in which NUMA zones of the node, as far as that is known.
     """
 
     status: TaskStatus
     node: int = NOWHERE
     gpu_groups: tuple[str, ...] = ()
     leaving: "Placement | None" = None
+    zones: Zones = ()
 
     def is_present_on(self, node: int) -> bool:
         """Whether the task is on the node, or still releases room there."""
@@ -78,11 +82,34 @@ class TaskShape:
     mig_gpu_milli: int = 0
     """GPU amount of the MIG slices in the request."""
     constraints: Constraints = NO_CONSTRAINTS
+    is_guaranteed: bool = False
+    """Of Kubernetes QoS class Guaranteed: aligned with NUMA zones in CPU and memory."""
+    claimed_gpu_milli: int = 0
+    """GPU amount of the devices that device claims of its own give it; they are in the request too."""
+    shared_claims: tuple[int, ...] = ()
+    """Device claims that it uses together with others; their devices are not in the request."""
+    shared_gpu_milli: int = 0
+    """GPU amount of these; it counts once for all who share."""
 
     @property
     def is_cpu_only(self) -> bool:
         """Asks for no GPU in any form (semantics R1.10)."""
-        return self.gpu.devices == 0 and self.mig_gpu_milli == 0
+        return not (self.gpu.devices or self.mig_gpu_milli or self.claimed_gpu_milli or self.shared_gpu_milli)
+
+    @property
+    def needs_gpu_room(self) -> bool:
+        """Whether it can only go where GPUs are free: who shares devices may need no more of them."""
+        return not self.shared_claims and not self.is_cpu_only
+
+    @property
+    def all_claimed_gpu_milli(self) -> int:
+        """The most GPUs that its device claims can take, own and shared ones."""
+        return self.claimed_gpu_milli + self.shared_gpu_milli
+
+    @property
+    def extra_gpu_milli(self) -> int:
+        """GPU amount beside the GPU request: MIG slices, and devices of claims of its own (R1.8)."""
+        return self.mig_gpu_milli + self.claimed_gpu_milli
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +128,11 @@ class Task:
     priority: int | None = None
     leader: bool = False
     nominated_node: int = NOWHERE
+    blocked_by: str = ""
+    """Why it cannot be placed whatever is evicted, by the caller's knowledge; empty: nothing."""
+    claims: tuple[int, ...] = ()
+    """All its device claims."""
+    labels: Labels = ()
 
 
 class TopologyConstraint(NamedTuple):

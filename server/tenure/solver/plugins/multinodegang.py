@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from tenure.solver.framework.scenario import Batch, Scenario, ScenarioBuilder
 from tenure.solver.framework.session import Session
 
-Entry = tuple[int, int, int]
-"""Capacity in thousandths of a GPU, when the node was first seen, node."""
+Entry = tuple[int, int, int, int]
+"""Capacity in thousandths of a GPU, when the node was first seen, node, number of its batches."""
 
 
 class MultiNodeGang:
@@ -55,7 +55,7 @@ class _Nodes:
 
     def prefixes(self) -> Iterator[tuple[Entry, ...]]:
         """The smallest sufficient prefix of the nodes, then longer ones in doubling steps, then all."""
-        useful = self._order[bisect_left(self._order, (self._demands[-1], -1, -1)) :]
+        useful = self._order[bisect_left(self._order, (self._demands[-1], -1, -1, -1)) :]
         size = _sufficient(useful, sum(self._demands) - self._elsewhere)
         if size is None:
             return
@@ -69,7 +69,7 @@ class _Nodes:
 
     def batches_on(self, nodes: Iterable[Entry]) -> list[Batch]:
         """Every batch that has a task on one of the nodes, in the order of accumulation."""
-        numbers = {number for _, _, node in nodes for number in self._batches[node]}
+        numbers = {number for _, _, node, _ in nodes for number in self._batches[node]}
         return [self._builder.potential[number] for number in sorted(numbers)]
 
     def _add(self, number: int, task: int) -> None:
@@ -80,21 +80,21 @@ class _Nodes:
             if node in self._feasible:
                 self._elsewhere -= capacity
         else:
-            capacity, first_seen, _ = old
+            capacity, first_seen, _, _ = old
             del self._order[bisect_left(self._order, old)]
-        entry = (capacity + self._builder.gpu_milli_on(task), first_seen, node)
-        self._entries[node] = entry
-        insort(self._order, entry)
         numbers = self._batches.setdefault(node, [])
         if not numbers or numbers[-1] != number:
             numbers.append(number)
+        entry = (capacity + self._builder.gpu_milli_on(task), first_seen, node, len(numbers))
+        self._entries[node] = entry
+        insort(self._order, entry)
 
 
 def _sufficient(nodes: Iterable[Entry], needed: int) -> int | None:
     """How many of the nodes it takes to cover what is needed; None when all do not suffice."""
     if needed <= 0:
         return 0
-    for count, (capacity, _, _) in enumerate(nodes, start=1):
+    for count, (capacity, _, _, _) in enumerate(nodes, start=1):
         needed -= capacity
         if needed <= 0:
             return count

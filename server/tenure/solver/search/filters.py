@@ -17,7 +17,7 @@ class GpuRoomFilter:
     def __init__(self, session: Session, pending: Sequence[int], free: Sequence[int], with_room: int) -> None:
         self._ledger = session.ledger
         tasks = session.cluster.tasks
-        amounts = (tasks[t].shape.gpu.gpu_milli() + tasks[t].shape.mig_gpu_milli for t in pending)
+        amounts = (tasks[t].shape.gpu.gpu_milli() + tasks[t].shape.extra_gpu_milli for t in pending)
         self.demands = sorted(amounts, reverse=True)
         self.free = list(free)
         self._uniform = self.demands[0] if self.demands[0] == self.demands[-1] else 0
@@ -29,8 +29,7 @@ class GpuRoomFilter:
     def add(self, tasks: Iterable[int]) -> None:
         """Count the GPUs that evicting these tasks frees."""
         for task in tasks:
-            node = self._ledger.placements[task].node
-            self._free(node, self._ledger.share(self._ledger.tasks[task], node)[2])
+            self._free(self._ledger.placements[task].node, self._ledger.freed_gpu_milli(task))
 
     def _free(self, node: int, amount: int) -> None:
         before = self.free[node]

@@ -5,6 +5,7 @@ from typing import Any
 
 from tenure.solver.framework.move import Counts
 from tenure.solver.framework.session import Session
+from tenure.solver.model.reason import Rejection
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodSet, SubGroupSet, TaskStatus
 
@@ -21,10 +22,18 @@ class Gangs:
         tasks = session.cluster.tasks
         self._task_keys = [(*(key(task.index) for key in chain), task.creation, task.uid) for task in tasks]
         self._cache: dict[int, tuple[int, list[int], Share]] = {}
+        self._blocked = session.blocked
 
     def is_ready(self, pod_group: int) -> bool:
         """Whether enough tasks live and are not held back (semantics R1.54)."""
         return self._ready(self._session.cluster.pod_groups[pod_group].root)
+
+    def blocked_by(self, pod_group: int) -> Rejection | None:
+        """What stands in the way of its first blocked task, if any is blocked."""
+        if not self._blocked:
+            return None
+        tasks = self._session.cluster.pod_groups[pod_group].tasks
+        return next((self._blocked[task] for task in tasks if task in self._blocked), None)
 
     def is_satisfied(self, pod_group: int) -> bool:
         """Whether the gang's minimum is used, in the subgroup-aware sense of R1.55."""
@@ -66,15 +75,16 @@ class Gangs:
         return self.in_task_order(active)
 
     def evictable_tasks(self, pod_set: PodSet) -> list[int]:
-        """Active tasks that may be victims: those that were active before the cycle.
+        """Active tasks that may be victims: those that are where they were before the cycle.
 
-        What a cycle gives it does not take back, unless the profile says so.
+        What a cycle gives it does not take back, and what it moves it does not move again, unless the
+        profile says so.
         """
         active = self.active_tasks(pod_set)
         if self._session.options.revoke_promises:
             return active
-        tasks = self._session.cluster.tasks
-        return [task for task in active if tasks[task].placement.status.is_active_allocated]
+        tasks, placements = self._session.cluster.tasks, self._ledger.placements
+        return [task for task in active if placements[task] == tasks[task].placement]
 
     def in_task_order(self, tasks: list[int]) -> list[int]:
         """Tasks of one pod set, first to be placed first (semantics R3.11)."""
@@ -124,7 +134,8 @@ class Gangs:
         tasks = []
         for task in pod_set.tasks:
             status = placements[task].status
-            if status is TaskStatus.PENDING or (status is TaskStatus.RELEASING and task in evicted):
+            waits = status is TaskStatus.PENDING and task not in self._blocked
+            if waits or (status is TaskStatus.RELEASING and task in evicted):
                 tasks.append(task)
         return self.in_task_order(tasks)
 
@@ -140,5 +151,5 @@ class Gangs:
         usable = 0
         for task in member.tasks:
             status = placements[task].status
-            usable += status.is_alive and status is not TaskStatus.GATED
+            usable += status.is_alive and status is not TaskStatus.GATED and task not in self._blocked
         return usable >= member.min_available

@@ -101,7 +101,7 @@ class NodeIndex:
             return self._for_cpu(shape, nodes)
         if shape.gpu.is_shared:
             return self._for_share(shape, nodes)
-        return self._for_whole(shape, nodes, shape.gpu.devices)
+        return self._for_whole(shape, nodes, shape.request[GPU] // WHOLE_GPU)
 
     def _for_whole(self, shape: TaskShape, nodes: int, devices: int) -> Iterator[int]:
         fits_idle, fits_soon = self._ledger.fits_idle, self._ledger.fits_soon

@@ -1,12 +1,13 @@
 """Placing a pod group: all of its next tasks, or none (semantics R3.30-R3.47)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.constraints import Constraints
+from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import GPU, PODS, WHOLE_GPU
 from tenure.solver.model.workload import PodSet, SubGroupSet, Task, TaskShape, TaskStatus
@@ -29,11 +30,13 @@ class Placer:
         self.index = NodeIndex(session.cluster, session.ledger)
         self._full: dict[tuple[int, int], int] = {}
         """Shapes that found no room on a set of nodes, with the ledger's epoch at that time."""
-        self._allowed: dict[tuple[Constraints, bool, bool], int] = {}
+        self._allowed: dict[tuple[Constraints, tuple[bool, ...]], int] = {}
         scores = {session.chains.names[method] for method in session.chains.scores}
         packs = getattr(session.plugins.get("nodeplacement"), "is_binpack", False)
         self._is_indexed = packs and scores >= INDEXED_SCORES
         self._others = [session.plugins[name].concerns for name in sorted(scores - INDEXED_SCORES)]
+        self._node_checks = session.chains.node_check
+        self._zones = next(iter(session.chains.zones), None)
 
     def place(
         self, statement: Statement, pod_group: int, tasks: list[int], nodes: int, simulation: bool = False
@@ -58,7 +61,8 @@ class Placer:
 
     def allowed(self, shape: TaskShape) -> int:
         """Nodes on which a task of this shape could ever run, amounts apart; computed once per shape."""
-        key = (shape.constraints, shape.is_cpu_only, shape.mig_gpu_milli > 0)
+        gpu_kind = (shape.is_cpu_only, shape.mig_gpu_milli > 0, shape.gpu.is_shared, shape.gpu.memory_mib > 0)
+        key = (shape.constraints, gpu_kind)
         nodes = self._allowed.get(key)
         if nodes is None:
             chains, nodes = self._session.chains, 0
@@ -110,19 +114,28 @@ class Placer:
         if not allowed:
             run.failure = Rejection(ReasonCode.NO_NODE_MATCHES, "no node meets its constraints")
             return False
+        checks = self._checks(index) if self._node_checks else []
         attempt = (task.shape.index, allowed)
         if self._full.get(attempt) != self._ledger.room_epoch:
             for node in self._in_order(task, allowed):
+                if checks and any(check(node) for check in checks):
+                    continue
                 if self._put(run, task, node):
                     return True
-            if not task.shape.gpu.memory_mib:
+            if not (checks or task.shape.gpu.memory_mib or task.shape.shared_claims):
                 self._full[attempt] = self._ledger.room_epoch
         run.failure = NO_ROOM
         return False
 
+    def _checks(self, task: int) -> list[Callable[[int], Rejection | None]]:
+        """What others who are or will be on a node have to say about this task (semantics R3.66)."""
+        checks = (node_check(task) for node_check in self._node_checks)
+        return [check for check in checks if check is not None]
+
     def _in_order(self, task: Task, nodes: int) -> Iterator[int]:
         shape = task.shape
-        if self._is_indexed and not shape.mig_gpu_milli and not any(f(task.index) for f in self._others):
+        is_plain = not (shape.mig_gpu_milli or shape.shared_claims)
+        if self._is_indexed and is_plain and not any(f(task.index) for f in self._others):
             return self.index.in_order(shape, nodes)
         candidates = list(bits(nodes))
         totals = [0.0] * len(candidates)
@@ -132,7 +145,7 @@ class Placer:
         return (node for node, _ in ranked if self._ledger.fits_soon(shape, node))
 
     def _put(self, run: "_Run", task: Task, node: int) -> bool:
-        """Move the task to the node; False when the devices it would share there do not suffice."""
+        """Move the task to the node; False when its shared devices or NUMA zones do not suffice."""
         fits_now = self._ledger.fits_idle(task.shape, node)
         groups: tuple[str, ...] = ()
         if task.shape.gpu.is_shared:
@@ -141,10 +154,18 @@ class Placer:
                 return False
             groups, fits_idle_gpus = chosen
             fits_now = fits_now and fits_idle_gpus
-        if run.simulation or not fits_now:
-            run.statement.pipeline(task.index, node, groups)
+        now = fits_now and not run.simulation
+        zones: Zones | None = ()
+        if self._zones is not None:
+            zones = self._zones(task.index, node, soon=not now)
+            if zones is None and now:
+                now, zones = False, self._zones(task.index, node, soon=True)
+        if zones is None:
+            return False
+        if now:
+            run.statement.allocate(task.index, node, groups, zones)
         else:
-            run.statement.allocate(task.index, node, groups)
+            run.statement.pipeline(task.index, node, groups, zones)
         return True
 
     def _has_node_capacity(self, task: Task, node: int) -> bool:
@@ -164,6 +185,7 @@ class Placer:
             if gpu.fits(memory, room.memory)
         ]
         whole = max(0, room.idle[GPU] // WHOLE_GPU) + max(0, room.releasing[GPU] // WHOLE_GPU)
+        whole = max(0, whole - shape.all_claimed_gpu_milli // WHOLE_GPU)
         new = self._new_groups(node, min(whole, shape.gpu.devices))
         candidates.extend((-self._gpu_score(0.0), "~" + group) for group in new)
         candidates.sort()

@@ -11,7 +11,7 @@ from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU, WHOLE_GPU
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload import TaskShape, TaskStatus
 from tenure.solver.search.nodeindex import bits
 from tenure.solver.search.place import Placer
 
@@ -132,16 +132,19 @@ def slots(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[int]) -
     room = ledger.rooms[node]
     free = [idle + releasing for idle, releasing in zip(room.idle, room.releasing, strict=True)]
     leaving: dict[str, int] = {}
+    promised: dict[str, int] = {}
     for index in victims:
         task = ledger.tasks[index]
-        for slot, amount in enumerate(task.shape.request):
+        for slot, amount in (*enumerate(task.shape.request), *ledger.claims.amounts(task.shape)):
             free[slot] += amount
         if task.shape.gpu.is_shared:
             for group in ledger.placements[index].gpu_groups:
                 leaving[group] = leaving.get(group, 0) + room.share_memory(task.shape)
+                if ledger.placements[index].status is TaskStatus.PIPELINED:
+                    promised[group] = promised.get(group, 0) + room.share_memory(task.shape)
     for group, memory in leaving.items():
         gpu = room.gpus[group]
-        if gpu.used <= gpu.releasing + memory and not gpu.is_releasing:
+        if gpu.used <= gpu.releasing + memory + promised.get(group, 0) and not gpu.is_releasing:
             free[GPU] += WHOLE_GPU
     fitting = min(free[slot] // amount for slot, amount in enumerate(shape.request) if amount)
     if not shape.gpu.is_shared or fitting <= 0:

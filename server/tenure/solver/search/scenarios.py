@@ -102,8 +102,7 @@ class Accumulator:
 
     def gpu_milli_on(self, task: int) -> int:
         """GPUs that evicting the task frees on its node."""
-        ledger = self._session.ledger
-        return ledger.share(ledger.tasks[task], self.node_of(task))[2]
+        return self._session.ledger.freed_gpu_milli(task)
 
     def demands(self) -> list[int]:
         """GPU amounts of the pending tasks, largest first."""

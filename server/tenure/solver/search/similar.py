@@ -30,7 +30,8 @@ class SimilarFailures:
     def _signature(self, pod_group: int, tasks: list[int]) -> object:
         """What makes two pod groups comparable: queue, priority, constraints, topology; not amounts."""
         group = self._session.cluster.pod_groups[pod_group]
-        constraints = frozenset(self._session.cluster.tasks[task].shape.constraints for task in tasks)
+        shapes = [self._session.cluster.tasks[task].shape for task in tasks]
+        constraints = frozenset((s.constraints, s.is_guaranteed, s.shared_claims) for s in shapes)
         topology = (group.root.topology, *(pod_set.topology for pod_set in group.pod_sets))
         queue = group.queue if self._by_queue else None
         return (queue, group.priority, group.is_preemptible, constraints, topology)

@@ -106,8 +106,8 @@ class Solver:
                         yield from self._gangs.evictable_tasks(pod_set)
 
     def _feasible(self, tasks: Iterable[int]) -> int:
-        """Nodes worth looking at: all for CPU-only tasks, else those with GPU room (semantics R5.60)."""
-        if any(self._session.cluster.tasks[task].shape.is_cpu_only for task in tasks):
+        """Nodes worth looking at: all, unless every task needs GPU room (semantics R5.60)."""
+        if not all(self._session.cluster.tasks[task].shape.needs_gpu_room for task in tasks):
             return self._placer.index.all_nodes
         return self._placer.index.nodes_with_gpu_room()
 

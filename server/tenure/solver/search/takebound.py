@@ -5,7 +5,7 @@ victims keep using theirs). The validators bound what may be taken from each par
 free room and those bounds together are less than the demand, no simulation can be accepted.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from tenure.solver.framework.scenario import Batch, Scenario
@@ -35,7 +35,7 @@ class TakeBound:
                 if bound is not None:
                     self.bounds[queue] = bound
 
-    def is_possible(self, tasks: Iterable[int], queues: Iterable[int]) -> bool:
+    def is_possible(self, tasks: Collection[int], queues: Iterable[int]) -> bool:
         """Whether the demand could be met if every queue gave all it may."""
         if any(queue not in self.bounds for queue in queues):
             return True
@@ -46,7 +46,7 @@ class TakeBound:
 class TakeCount:
     """What accumulated victims could give to one probe."""
 
-    def __init__(self, bound: TakeBound, pending: Iterable[int]) -> None:
+    def __init__(self, bound: TakeBound, pending: Collection[int]) -> None:
         self._bound = bound
         self._missing = bound.session.demand(pending)[GPU] - bound.free
         self._held: dict[int, int] = {}
@@ -74,9 +74,8 @@ class TakeCount:
         return sum(min(most, gpus) for (_, most), gpus in held.items()) < self._missing
 
     def _of(self, batch: Batch) -> tuple[int, int, int]:
-        session = self._bound.session
-        placements, ledger = session.ledger.placements, session.ledger
-        gpus = sum(ledger.share(ledger.tasks[t], placements[t].node)[GPU] for t in batch.tasks)
+        session, ledger = self._bound.session, self._bound.session.ledger
+        gpus = sum(ledger.freed_gpu_milli(task) for task in batch.tasks)
         queue = session.cluster.pod_groups[batch.pod_group].queue
         assert queue is not None
         level, most = self._bound.bounds.get(queue, (UNBOUNDED, NO_BOUND))

@@ -4,6 +4,7 @@ What the candidates hold is the same for all probes of one search; `known` keeps
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from tenure.solver.framework.scenario import Batch
 from tenure.solver.framework.session import Session
@@ -15,6 +16,17 @@ from tenure.solver.search.queuetree import ZERO, Entry, QueueTree
 
 Remaining = dict[int, list[int]]
 """Active tasks of a pod group that are not taken yet, by pod set, in task order."""
+
+
+class Held(NamedTuple):
+    """What may still be taken of a pod group.
+
+    Not whole: this cycle gave or moved some of its tasks, and they stay. Its core is then not taken, for a
+    gang is taken whole or not at all.
+    """
+
+    remaining: Remaining
+    is_whole: bool
 
 
 class VictimOrder:
@@ -44,27 +56,30 @@ class VictimOrder:
         while (entry := self._tree.pop()) is not None:
             self._session.counters.victims_popped += 1
             group = self._session.cluster.pod_groups[entry.pod_group]
-            remaining: Remaining = entry.item
+            held: Held = entry.item
+            remaining = held.remaining
             surplus = self._take(group.root, remaining)
             tasks = surplus or self._all_of(group.root, remaining)
+            if not surplus and not held.is_whole:
+                continue
             if not self._recorded.isdisjoint(tasks):
-                self._put_back(group.index, remaining, self._recorded)
+                self._put_back(group.index, held, self._recorded)
                 continue
             if surplus:
-                self._put_back(group.index, remaining, frozenset(surplus))
+                self._put_back(group.index, held, frozenset(surplus))
             return Batch(group.index, tuple(tasks))
         return None
 
-    def _put_back(self, pod_group: int, remaining: Remaining, taken: frozenset[int]) -> None:
+    def _put_back(self, pod_group: int, held: Held, taken: frozenset[int]) -> None:
         """Let the tasks that were not taken compete again (semantics R5.26, R5.28)."""
         group = self._session.cluster.pod_groups[pod_group]
-        left = {pod_set: [t for t in tasks if t not in taken] for pod_set, tasks in remaining.items()}
+        left = {pod_set: [t for t in tasks if t not in taken] for pod_set, tasks in held.remaining.items()}
         if not any(left.values()):
             return
         counts = {pod_set: len(tasks) for pod_set, tasks in left.items()}
         key = reverse(self._session.pod_group_key(pod_group, counts))
         assert group.queue is not None
-        self._tree.push(group.queue, Entry(key, pod_group, self._share(left), left))
+        self._tree.push(group.queue, Entry(key, pod_group, self._share(left), Held(left, held.is_whole)))
 
     def _candidates(
         self, victims: Iterator[tuple[tuple[int, ...], int]], allows: Callable[[int], bool]
@@ -74,14 +89,16 @@ class VictimOrder:
                 entry = self._known.get(pod_group)
                 if entry is None:
                     entry = self._known[pod_group] = self._entry(key, pod_group)
-                if entry.item:
+                if entry.item.remaining:
                     yield entry
 
     def _entry(self, key: tuple[int, ...], pod_group: int) -> Entry:
         group = self._session.cluster.pod_groups[pod_group]
         tasks = {s.index: self._gangs.evictable_tasks(s) for s in group.pod_sets}
         remaining = tasks if any(tasks.values()) else {}
-        return Entry(key, pod_group, self._share(remaining), remaining)
+        active = self._session.ledger.active_allocated
+        is_whole = all(len(tasks[s.index]) == active[s.index] for s in group.pod_sets)
+        return Entry(key, pod_group, self._share(remaining), Held(remaining, is_whole))
 
     def _share(self, remaining: Remaining) -> Share:
         total = ZERO

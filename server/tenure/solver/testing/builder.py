@@ -3,12 +3,30 @@
 from collections.abc import Mapping, Sequence
 from typing import Self, Unpack
 
+from tenure.solver.model.claimlinking import link_claims
 from tenure.solver.model.cluster import Cluster, Topology
 from tenure.solver.model.linking import SubGroupSpec, link_queues, link_workloads
+from tenure.solver.model.resources import device_slot
 from tenure.solver.model.workload import TaskStatus, TopologyConstraint
-from tenure.solver.testing.options import GroupOptions, JobOptions, NodeOptions, QueueOptions, split
+from tenure.solver.testing.options import (
+    ClaimOptions,
+    GroupOptions,
+    JobOptions,
+    NodeOptions,
+    QueueOptions,
+    split,
+)
 from tenure.solver.testing.shapes import Shapes
-from tenure.solver.testing.specs import NOW, GroupPlan, PodPlan, group_spec, node, queue_spec, task_spec
+from tenure.solver.testing.specs import (
+    NOW,
+    GroupPlan,
+    PodPlan,
+    claim,
+    group_spec,
+    node,
+    queue_spec,
+    task_spec,
+)
 
 
 class ClusterBuilder:
@@ -24,6 +42,7 @@ class ClusterBuilder:
         self._groups: dict[str, GroupPlan] = {}
         self._pods: list[PodPlan] = []
         self._topologies: list[Topology] = []
+        self._claims: dict[str, tuple[Mapping[str, int], ClaimOptions]] = {}
 
     def node(self, name: str, **options: Unpack[NodeOptions]) -> Self:
         """Add a node."""
@@ -34,6 +53,12 @@ class ClusterBuilder:
     def topology(self, name: str, *levels: str) -> Self:
         """Add a topology: node labels from the widest to the narrowest level."""
         self._topologies.append(Topology(name, levels))
+        return self
+
+    def claim(self, name: str, devices: Mapping[str, int], **options: Unpack[ClaimOptions]) -> Self:
+        """Add a claim for so many devices of each class; pods name it with `claims`."""
+        _demand_new(name, self._claims)
+        self._claims[name] = (devices, options)
         return self
 
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> Self:
@@ -98,15 +123,20 @@ class ClusterBuilder:
 
     def build(self) -> Cluster:
         """The cluster, at the time `NOW`."""
-        asked = [*self._nodes.values(), *(pod.options for pod in self._pods)]
-        shapes = Shapes(sorted({name for options in asked for name in options.get("extended", {})}))
+        shapes = Shapes(self._resources())
         nodes = tuple(node(i, name, self._nodes[name], shapes) for i, name in enumerate(sorted(self._nodes)))
-        index = {each.name: each.index for each in nodes}
+        by_name = {each.name: each for each in nodes}
+        claims = [
+            claim(i, name, *self._claims[name], shapes, by_name)
+            for i, name in enumerate(sorted(self._claims))
+        ]
+        claim_index = {each.id: each.index for each in claims}
         queues = link_queues(
             queue_spec(i, name, options) for i, (name, options) in enumerate(self._queues.items())
         )
         groups = [group_spec(i, name, plan) for i, (name, plan) in enumerate(self._groups.items())]
-        tasks = [task_spec(pod, shapes.of(pod.options), index) for pod in self._pods]
+        specs = [task_spec(pod, shapes.of(pod.options), by_name, claim_index, shapes) for pod in self._pods]
+        tasks, all_shapes = link_claims(specs, shapes.all, claims)
         pod_groups, linked, warnings = link_workloads(groups, tasks, queues)
         return Cluster(
             now=NOW,
@@ -114,11 +144,20 @@ class ClusterBuilder:
             queues=queues,
             pod_groups=pod_groups,
             tasks=linked,
-            shapes=tuple(shapes.all),
+            shapes=all_shapes,
             topologies=tuple(self._topologies),
+            claims=tuple(claims),
             resource_names=shapes.names,
             warnings=warnings,
         )
+
+    def _resources(self) -> list[str]:
+        """Names of all resources beside the fixed ones."""
+        asked = [*self._nodes.values(), *(pod.options for pod in self._pods)]
+        classes = [devices for devices, _ in self._claims.values()]
+        classes += [options.get("devices", {}) for options in self._nodes.values()]
+        extended = {name for options in asked for name in options.get("extended", {})}
+        return sorted(extended | {device_slot(name) for devices in classes for name in devices})
 
 
 def _demand_new(name: str, known: Mapping[str, object]) -> None:

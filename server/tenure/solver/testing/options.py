@@ -6,8 +6,10 @@ GPUs are numbers of devices (0.5 is a share of one), CPUs cores, memory GiB, dur
 from collections.abc import Mapping, Sequence
 from typing import TypedDict, cast
 
+from tenure.solver.model.affinity import PodTerm
 from tenure.solver.model.constraints import Requirement, Taint, Toleration
 from tenure.solver.model.node import MigStrategy
+from tenure.solver.model.numa import NumaPolicy
 from tenure.solver.model.workload import Preemptibility, TopologyConstraint
 
 
@@ -26,6 +28,28 @@ class NodeOptions(TypedDict, total=False):
     taints: Sequence[Taint]
     unready: str
     mig_strategy: MigStrategy
+    devices: Mapping[str, int]
+    """Devices that claims can be given, by class."""
+    numa_policy: NumaPolicy
+    numa_zones: Mapping[str, "ZoneOptions"]
+    """What its zones have, by id, the lowest zone first."""
+
+
+class ZoneOptions(TypedDict, total=False):
+    """Amounts in one NUMA zone."""
+
+    gpus: int
+    cpus: float
+    memory_gib: float
+
+
+class ClaimOptions(TypedDict, total=False):
+    """A device claim has no queue label and no users but pods of the cluster, unless it says otherwise."""
+
+    queue: str
+    from_template: bool
+    node: str
+    other_consumers: int
 
 
 class QueueOptions(TypedDict, total=False):
@@ -53,6 +77,7 @@ class GroupOptions(TypedDict, total=False):
     """A pod group has priority 50 and started an hour ago unless it says otherwise."""
 
     queue: str
+    namespace: str
     priority: int
     preemptibility: Preemptibility
     min_member: int
@@ -88,6 +113,15 @@ class PodOptions(TypedDict, total=False):
     task_priority: int
     leader: bool
     nominated_node: str
+    blocked_by: str
+    claims: Sequence[str]
+    """Names of device claims."""
+    labels: Mapping[str, str]
+    pod_affinity: Sequence[PodTerm]
+    pod_anti_affinity: Sequence[PodTerm]
+    guaranteed: bool
+    numa_placement: Mapping[str, ZoneOptions]
+    """What a pod on a node takes in its zones, by id."""
 
 
 class JobOptions(GroupOptions, PodOptions, total=False):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision, DecisionGroup, Patch, PatchKind
-from tenure.solver.model.workload import NOWHERE, Placement, PodGroup, TaskStatus
+from tenure.solver.model.workload import NOWHERE, Placement, PodGroup, Task, TaskStatus
 
 
 class TaskState(NamedTuple):
@@ -28,9 +28,11 @@ def placements(cluster: Cluster, groups: Iterable[DecisionGroup]) -> list[Placem
         for hold in group.holds:
             origin = after[hold.task]
             leaving = origin if origin.status is TaskStatus.RELEASING else None
-            after[hold.task] = Placement(TaskStatus.PIPELINED, hold.node, hold.gpu_groups, leaving)
+            after[hold.task] = Placement(
+                TaskStatus.PIPELINED, hold.node, hold.gpu_groups, leaving, hold.zones
+            )
         for bind in group.bindings:
-            after[bind.task] = Placement(TaskStatus.BINDING, bind.node, bind.gpu_groups)
+            after[bind.task] = Placement(TaskStatus.BINDING, bind.node, bind.gpu_groups, zones=bind.zones)
     return after
 
 
@@ -46,10 +48,11 @@ def statuses(cluster: Cluster, decision: Decision) -> dict[str, TaskState]:
 def next_cluster(cluster: Cluster, decision: Decision, elapsed: int) -> Cluster:
     """The cluster `elapsed` nanoseconds later: bound pods run, evicted and terminating ones wait again.
 
-    Pods that were promised room wait as well: a promise lasts for one cycle.
+    Pods that were promised room wait as well, nominated to the node that was kept for them: a promise
+    itself lasts for one cycle.
     """
     after = placements(cluster, decision.groups)
-    tasks = tuple(replace(task, placement=_settled(after[task.index])) for task in cluster.tasks)
+    tasks = tuple(_later(task, after[task.index]) for task in cluster.tasks)
     patches: dict[int, list[Patch]] = {}
     for group in decision.groups:
         for patch in group.patches:
@@ -65,13 +68,15 @@ def evictions(decision: Decision) -> Iterator[int]:
     return (evict.task for group in decision.groups for evict in group.evictions)
 
 
-def _settled(placement: Placement) -> Placement:
+def _later(task: Task, placement: Placement) -> Task:
     match placement.status:
         case TaskStatus.BINDING | TaskStatus.BOUND:
-            return placement._replace(status=TaskStatus.RUNNING)
-        case TaskStatus.PIPELINED | TaskStatus.RELEASING:
-            return Placement(TaskStatus.PENDING)
-    return placement
+            return replace(task, placement=placement._replace(status=TaskStatus.RUNNING))
+        case TaskStatus.PIPELINED:
+            return replace(task, placement=Placement(TaskStatus.PENDING), nominated_node=placement.node)
+        case TaskStatus.RELEASING:
+            return replace(task, placement=Placement(TaskStatus.PENDING))
+    return replace(task, placement=placement)
 
 
 def _patched(group: PodGroup, patches: Iterable[Patch], now: int) -> PodGroup:

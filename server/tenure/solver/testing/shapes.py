@@ -4,7 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tenure.solver.model.constraints import Constraints
-from tenure.solver.model.resources import FIXED_SLOTS, WHOLE_GPU, GpuRequest, mig_gpu_milli
+from tenure.solver.model.resources import (
+    FIXED_SLOTS,
+    GPU,
+    WHOLE_GPU,
+    Amounts,
+    GpuRequest,
+    device_slot,
+    is_gpu_class,
+    mig_gpu_milli,
+)
 from tenure.solver.model.workload import TaskShape
 from tenure.solver.testing.options import PodOptions
 
@@ -27,14 +36,21 @@ class Shapes:
         gpu, extended = _gpu(pod), pod.get("extended", {})
         whole = 0 if gpu.is_shared else gpu.devices
         request = self.vector(pod.get("cpus", 1), pod.get("memory_gib", 1), whole, 1, extended)
-        constraints = _constraints(pod)
-        key = (request, gpu, constraints)
+        constraints, guaranteed = _constraints(pod), pod.get("guaranteed", False)
+        key = (request, gpu, constraints, guaranteed)
         if key not in self._known:
             mig = sum(mig_gpu_milli(name) * count for name, count in extended.items())
             number = len(self.all)
-            self._known[key] = TaskShape(number, f"shape-{number}", request, gpu, mig, constraints)
+            name = f"shape-{number}"
+            self._known[key] = TaskShape(number, name, request, gpu, mig, constraints, guaranteed)
             self.all.append(self._known[key])
         return self._known[key]
+
+    def devices(self, counts: Mapping[str, int]) -> Amounts:
+        """Devices by the slot of their class; GPUs in the GPU slot too."""
+        amounts = {self.names.index(device_slot(name)): count for name, count in counts.items()}
+        gpus = sum(count for name, count in counts.items() if is_gpu_class(name))
+        return tuple(sorted({**amounts, **({GPU: gpus * WHOLE_GPU} if gpus else {})}.items()))
 
     def vector(
         self, cpus: float, memory_gib: float, gpus: int, pods: int, extended: Mapping[str, int]
@@ -60,4 +76,6 @@ def _constraints(pod: PodOptions) -> Constraints:
         tuple(sorted(pod.get("node_selector", {}).items())),
         tuple(tuple(term) for term in pod.get("node_affinity", ())),
         tuple(pod.get("tolerations", ())),
+        tuple(pod.get("pod_affinity", ())),
+        tuple(pod.get("pod_anti_affinity", ())),
     )

@@ -4,12 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from tenure.solver.model.claims import DeviceClaim
 from tenure.solver.model.duration import SECOND, parse_duration
 from tenure.solver.model.linking import DEFAULT_SUB_GROUP, PodGroupSpec, QueueSpec, SubGroupSpec, TaskSpec
 from tenure.solver.model.node import MigStrategy, Node
-from tenure.solver.model.resources import MIG_PREFIX, UNLIMITED, WHOLE_GPU, Share
+from tenure.solver.model.numa import NumaPolicy, NumaZone, Zones, ZoneShare
+from tenure.solver.model.resources import GPU, MIG_PREFIX, UNLIMITED, WHOLE_GPU, Share, Vector
 from tenure.solver.model.workload import NOWHERE, Placement, Preemptibility, TaskShape, TaskStatus
-from tenure.solver.testing.options import GroupOptions, NodeOptions, PodOptions, QueueOptions
+from tenure.solver.testing.options import (
+    ClaimOptions,
+    GroupOptions,
+    NodeOptions,
+    PodOptions,
+    QueueOptions,
+    ZoneOptions,
+)
 from tenure.solver.testing.shapes import CORE, GIB, Shapes
 
 NOW: Final = 1_750_000_000 * SECOND
@@ -17,6 +26,9 @@ NOW: Final = 1_750_000_000 * SECOND
 FIRST_CREATION: Final = NOW - parse_duration("1d")
 """Queues and pod groups are a second apart from then on, in the order in which they were added."""
 UNKNOWN_GPU_MEMORY_MIB: Final = 100
+
+Nodes = Mapping[str, Node]
+"""Nodes by name."""
 
 
 @dataclass(slots=True)
@@ -42,18 +54,23 @@ class PodPlan(NamedTuple):
 def node(index: int, name: str, options: NodeOptions, shapes: Shapes) -> Node:
     """The node of this index."""
     extended = options.get("extended", {})
-    allocatable = shapes.vector(
-        options.get("cpus", 64),
-        options.get("memory_gib", 512),
-        options.get("gpus", 0),
-        options.get("pods", 110),
-        extended,
+    amounts = list(
+        shapes.vector(
+            options.get("cpus", 64),
+            options.get("memory_gib", 512),
+            options.get("gpus", 0),
+            options.get("pods", 110),
+            extended,
+        )
     )
+    devices = shapes.devices(options.get("devices", {}))
+    for slot, amount in devices:
+        amounts[slot] += amount
     memory = options.get("gpu_memory_mib", 0)
     return Node(
         index=index,
         name=name,
-        allocatable=allocatable,
+        allocatable=tuple(amounts),
         labels=dict(options.get("labels", {})),
         gpu_memory_mib=memory or UNKNOWN_GPU_MEMORY_MIB,
         gpu_memory_known=memory > 0,
@@ -61,6 +78,27 @@ def node(index: int, name: str, options: NodeOptions, shapes: Shapes) -> Node:
         unready=options.get("unready", ""),
         mig_strategy=options.get("mig_strategy", MigStrategy.NONE),
         has_mig=any(resource.startswith(MIG_PREFIX) for resource in extended),
+        claimable_gpu_milli=dict(devices).get(GPU, 0),
+        numa_policy=options.get("numa_policy", NumaPolicy.NONE),
+        numa_zones=tuple(
+            NumaZone(zone, _zone_vector(zone_options, shapes))
+            for zone, zone_options in options.get("numa_zones", {}).items()
+        ),
+    )
+
+
+def claim(
+    index: int, name: str, devices: Mapping[str, int], options: ClaimOptions, shapes: Shapes, nodes: Nodes
+) -> DeviceClaim:
+    """The device claim of this index."""
+    return DeviceClaim(
+        index=index,
+        id=name,
+        amounts=shapes.devices(devices),
+        queue_name=options.get("queue", ""),
+        from_template=options.get("from_template", False),
+        node=nodes[options["node"]].index if "node" in options else NOWHERE,
+        other_consumers=options.get("other_consumers", 0),
     )
 
 
@@ -94,6 +132,7 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupSpec:
         uid=name,
         queue=options.get("queue", ""),
         name=name,
+        namespace=options.get("namespace", ""),
         priority=options.get("priority", 50),
         preemptibility=options.get("preemptibility", Preemptibility.UNSPECIFIED),
         min_member=None if plan.parts else options.get("min_member", plan.pods),
@@ -109,14 +148,18 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupSpec:
     )
 
 
-def task_spec(pod: PodPlan, shape: TaskShape, nodes: Mapping[str, int]) -> TaskSpec:
+def task_spec(
+    pod: PodPlan, shape: TaskShape, nodes: Nodes, claims: Mapping[str, int], shapes: Shapes
+) -> TaskSpec:
     """The pod on its node, if it has one."""
     options = pod.options
     placement = Placement(pod.status)
     if pod.node:
         devices = range(shape.gpu.devices if shape.gpu.is_shared else 0)
         groups = pod.gpu_groups or tuple(f"{pod.node}/gpu-{number}" for number in devices)
-        placement = Placement(pod.status, nodes[pod.node], groups)
+        on_node = nodes[pod.node]
+        zones = _zones(options.get("numa_placement", {}), on_node, shapes)
+        placement = Placement(pod.status, on_node.index, groups, zones=zones)
     nominated = options.get("nominated_node")
     return TaskSpec(
         uid=pod.uid,
@@ -127,8 +170,25 @@ def task_spec(pod: PodPlan, shape: TaskShape, nodes: Mapping[str, int]) -> TaskS
         sub_group=options.get("sub_group", DEFAULT_SUB_GROUP),
         priority=options.get("task_priority"),
         leader=options.get("leader", False),
-        nominated_node=nodes[nominated] if nominated else NOWHERE,
+        nominated_node=nodes[nominated].index if nominated else NOWHERE,
+        blocked_by=options.get("blocked_by", ""),
+        claims=tuple(sorted(claims[name] for name in options.get("claims", ()))),
+        labels=tuple(sorted(options.get("labels", {}).items())),
     )
+
+
+def _zones(placement: Mapping[str, ZoneOptions], node: Node, shapes: Shapes) -> Zones:
+    position = {zone.id: at for at, zone in enumerate(node.numa_zones)}
+    shares = []
+    for zone, options in placement.items():
+        amounts = _zone_vector(options, shapes)
+        taken = tuple((slot, amount) for slot, amount in enumerate(amounts) if amount)
+        shares.append(ZoneShare(position[zone], taken))
+    return tuple(sorted(shares))
+
+
+def _zone_vector(zone: ZoneOptions, shapes: Shapes) -> Vector:
+    return shapes.vector(zone.get("cpus", 0), zone.get("memory_gib", 0), zone.get("gpus", 0), 0, {})
 
 
 def _share(cpus: float, memory_gib: float, gpus: float) -> Share:

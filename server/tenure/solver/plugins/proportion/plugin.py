@@ -178,12 +178,14 @@ class Proportion:
     def _chunks(self, scenario: Scenario) -> Iterator[tuple[int, Share]]:
         """Leaf queue and amount of every piece that is taken, queues by name (semantics R4.51, R4.58)."""
         by_queue: dict[int, list[Share]] = {}
+        freed: set[int] = set()
         for pod_group, tasks in scenario.victims().items():
             group = self._groups[pod_group]
             assert group.queue is not None
             minimums = {s.index: s.min_available for s in group.pod_sets}
             gone = [self._session.cluster.tasks[t] for t in tasks if self._is_taken(t)]
-            pieces = reclaimable.chunks(((self._pod_set(t), self._share(t)) for t in gone), minimums)
+            amounts = [(self._pod_set(t), self._share(t, freed)) for t in gone]
+            pieces = reclaimable.chunks(amounts, minimums)
             by_queue.setdefault(group.queue, []).extend(pieces)
         for queue in sorted(by_queue, key=lambda q: self._queues[q].name):
             for piece in by_queue[queue]:
@@ -198,8 +200,15 @@ class Proportion:
         assert task.pod_set is not None
         return task.pod_set
 
-    def _share(self, task: Task) -> Share:
-        return self._session.ledger.share(task, self._session.ledger.placements[task.index].node)
+    def _share(self, task: Task, freed: set[int]) -> Share:
+        """What its queue uses less without it, with claims that nobody uses any more and were not counted."""
+        ledger = self._session.ledger
+        share = ledger.share(task, ledger.placements[task.index].node)
+        for claim in task.shape.shared_claims:
+            if claim not in freed and not ledger.claims.is_active(claim):
+                freed.add(claim)
+                share = add_shares(share, (0, 0, self._session.cluster.claims[claim].gpu_milli))
+        return share
 
     def _path(self, group: PodGroup) -> list[Queue]:
         assert group.queue is not None
@@ -216,4 +225,5 @@ class Proportion:
 def _most_gpus(shape: TaskShape) -> int:
     """The most a task of this shape can count for in its queue, whatever the node."""
     gpu = shape.gpu
-    return shape.mig_gpu_milli + (gpu.devices * WHOLE_GPU if gpu.memory_mib else gpu.gpu_milli())
+    whole = gpu.devices * WHOLE_GPU if gpu.memory_mib else gpu.gpu_milli()
+    return whole + shape.extra_gpu_milli + shape.shared_gpu_milli

@@ -1,10 +1,13 @@
 """What every queue and its ancestors use, kept up to date with every move (semantics R4.2, R2.19)."""
 
+from collections.abc import Iterable, Sequence
+
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import Placement, Task, TaskStatus, add_shares
+from tenure.solver.plugins.proportion.claimuse import Charge, ClaimUse
 
 ZERO: Share = (0, 0, 0)
 
@@ -25,11 +28,15 @@ class Usage:
             for group in cluster.pod_groups
         ]
         self._is_preemptible = [group.is_preemptible for group in cluster.pod_groups]
+        self._queues = cluster.queues
+        self._claims = ClaimUse(cluster)
         for task in cluster.tasks:
             self._count_initial(task)
 
     def _count_initial(self, task: Task) -> None:
         status, node = task.placement.status, task.placement.node
+        if ACTIVE_ALLOCATED[status]:
+            self._charge(self._claims.change(task, 1))
         if ALLOCATED[status]:
             share = self._ledger.share(task, node)
             self._add(task.pod_group, share)
@@ -39,6 +46,9 @@ class Usage:
             return
         for queue in self._paths[task.pod_group]:
             self.request[queue] = add_shares(self.request[queue], share)
+        for charge in self._claims.request(task):
+            for queue in self._queues[charge.queue].path:
+                self.request[queue] = add_shares(self.request[queue], (0, 0, charge.gpu_milli))
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Count what the task holds or is promised."""
@@ -51,6 +61,8 @@ class Usage:
             self._add(facts.pod_group, (-cpu, -memory, -gpu))
         if counts:
             self._add(facts.pod_group, self._ledger.share(facts, after.node))
+        if facts.shape.shared_claims and counted != counts:
+            self._charge(self._claims.change(facts, 1 if counts else -1))
 
     def at_search_start(self, queue: int) -> Share:
         """What the queue used when the current search began."""
@@ -66,14 +78,26 @@ class Usage:
         self.non_preemptible_before.clear()
 
     def _add(self, pod_group: int, share: Share) -> None:
+        path = self._paths[pod_group]
+        self._allocate(path, share)
+        if not self._is_preemptible[pod_group]:
+            self._allocate_firmly(path, share)
+
+    def _charge(self, charges: Iterable[Charge]) -> None:
+        for queue, gpu_milli, firm in charges:
+            allocate = self._allocate_firmly if firm else self._allocate
+            allocate(self._queues[queue].path, (0, 0, gpu_milli))
+
+    def _allocate(self, path: Sequence[int], share: Share) -> None:
         allocated, before = self.allocated, self.before
         cpu, memory, gpu = share
-        is_preemptible = self._is_preemptible[pod_group]
-        for queue in self._paths[pod_group]:
+        for queue in path:
             old = allocated[queue]
             if queue not in before:
                 before[queue] = old
             allocated[queue] = (old[0] + cpu, old[1] + memory, old[2] + gpu)
-            if not is_preemptible:
-                self.non_preemptible_before.setdefault(queue, self.non_preemptible[queue])
-                self.non_preemptible[queue] = add_shares(self.non_preemptible[queue], share)
+
+    def _allocate_firmly(self, path: Sequence[int], share: Share) -> None:
+        for queue in path:
+            self.non_preemptible_before.setdefault(queue, self.non_preemptible[queue])
+            self.non_preemptible[queue] = add_shares(self.non_preemptible[queue], share)

@@ -1,4 +1,4 @@
-"""Node fit, amounts apart: readiness, selectors, affinity, taints, kind of GPUs (semantics R3.60-R3.63)."""
+"""Node fit, amounts apart: readiness, selectors, taints, kind of GPUs (semantics R3.60-R3.63)."""
 
 from collections.abc import Mapping
 
@@ -6,15 +6,19 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.node import MigStrategy, Node
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.workload import TaskShape
+from tenure.solver.plugins.predicates.podaffinity import PodAffinity, has_terms
 
 
 class Predicates:
-    """Rejects nodes that tasks of a shape can never run on."""
+    """Rejects nodes that tasks of a shape can never run on, and those that pod affinity forbids."""
 
     ARGUMENTS: Mapping[str, type] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        pass
+        if has_terms(session.cluster):
+            affinity = PodAffinity(session)
+            self.node_check = affinity.node_check
+            self.on_move = affinity.on_move
 
     def fits(self, shape: TaskShape, node: Node) -> Rejection | None:
         """The first reason against the node."""
@@ -34,7 +38,7 @@ class Predicates:
         return "" if taint is None else f"its taint {taint.key} is not tolerated"
 
     def _kind(self, shape: TaskShape, node: Node) -> str:
-        """MIG nodes take what their strategy partitions for (semantics R1.16, R1.28)."""
+        """MIG nodes take what their strategy partitions for (semantics R1.16, R1.28, R1.30)."""
         wants_mig = shape.mig_gpu_milli > 0
         regular = not wants_mig and not shape.gpu.is_shared
         match node.mig_strategy:
@@ -44,6 +48,8 @@ class Predicates:
                 return "it takes whole devices only"
             case MigStrategy.NONE if wants_mig:
                 return "it has no MIG slices"
+        if shape.gpu.is_shared and node.has_only_claimable_gpus:
+            return "its GPUs are given through device claims only"
         if shape.gpu.memory_mib and not node.gpu_memory_known:
             return "its GPU memory is unknown"
         return ""

@@ -1,0 +1,31 @@
+"""Device claims: devices that the pods of one node use together (semantics R9.41)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tenure.solver.model.resources import GPU, Amounts
+from tenure.solver.model.workload import NOWHERE
+
+MAX_CONSUMERS: Final = 256
+"""Most pods that one claim may have (Kubernetes limits `reservedFor`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClaim:
+    """Devices that tasks use together. `index` is dense, by id."""
+
+    index: int
+    id: str
+    amounts: Amounts
+    """Devices by the slot of their class; GPUs in the GPU slot too."""
+    queue_name: str = ""
+    """Queue it is labelled with."""
+    from_template: bool = False
+    node: int = NOWHERE
+    """Where others than tasks of the cluster use it."""
+    other_consumers: int = 0
+
+    @property
+    def gpu_milli(self) -> int:
+        """GPU amount of its devices."""
+        return dict(self.amounts).get(GPU, 0)

@@ -1,0 +1,49 @@
+"""Resource claims and slices of a case as device claims and devices of nodes."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tenure.v1 import snapshot_pb2
+
+from tests.conformance.cases import Json
+
+
+def device_claims(case: Json) -> Iterator[snapshot_pb2.DeviceClaim]:
+    """The claims of the case. Who of its tasks uses a claim is told by the tasks, where by their nodes."""
+    tasks = [task for job in case["jobs"] for task in job["tasks"]]
+    uids = {task["uid"] for task in tasks}
+    of_templates = {name for task in tasks for name in _templates(task).values()}
+    for claim in _dra(case).get("resource_claims", ()):
+        status = claim["status"] or {"devices": [], "reserved_for": []}
+        others = [user for user in status["reserved_for"] if user["name"] not in uids]
+        is_elsewhere = status["devices"] and (others or not status["reserved_for"])
+        yield snapshot_pb2.DeviceClaim(
+            id=claim["name"],
+            requests=[snapshot_pb2.DeviceRequest(device_class=claim["device_class"], count=claim["count"])],
+            from_template=claim["name"] in of_templates,
+            queue=claim["labels"].get(case["config"]["params"]["queue_label_key"], ""),
+            node=status["devices"][0]["pool"] if is_elsewhere else "",
+            other_consumers=len(others),
+        )
+
+
+def claim_names(task: Json) -> list[str]:
+    """Claims that a task uses, made from templates or not."""
+    return [*task.get("resource_claims", ()), *_templates(task).values()]
+
+
+def devices(case: Json, node: str) -> dict[str, int]:
+    """Devices in the resource slices of a node, by class."""
+    counts: Counter[str] = Counter()
+    for each in _dra(case).get("resource_slices", ()):
+        if each["node"] == node:
+            counts[each["declared_device_class"]] += each["device_count"]
+    return dict(counts)
+
+
+def _templates(task: Json) -> dict[str, str]:
+    return task.get("resource_claim_templates") or {}
+
+
+def _dra(case: Json) -> Json:
+    return case.get("dra") or {}

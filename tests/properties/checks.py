@@ -1,0 +1,164 @@
+"""What must hold of every decision, judged by the model's facts alone: no ledger, no solver code."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import Decision
+from tenure.solver.model.resources import GPU
+from tenure.solver.model.workload import Placement, PodGroup, PodSet, SubGroupSet, TaskStatus
+from tenure.solver.testing import evictions, placements
+
+from tests.properties.cycles import Cycle
+
+STALE = "stalegangeviction"
+
+
+def violations(cycle: Cycle) -> list[str]:
+    """Every broken rule, in words."""
+    checks: Sequence[Callable[[Cluster, Decision], Iterator[str]]] = (
+        over_commitments,
+        uncovered_promises,
+        torn_gangs,
+        forbidden_victims,
+        needless_evictions,
+    )
+    return [problem for check in checks for problem in check(*cycle)]
+
+
+def over_commitments(cluster: Cluster, decision: Decision) -> Iterator[str]:
+    """Bindings fit beside all who are still there; promises once those who terminate are gone."""
+    after = placements(cluster, decision.groups)
+    yield from _over(cluster, "now", [here for place in after for here in _now(place)])
+    yield from _over(cluster, "later", [_later(place) for place in after])
+
+
+def uncovered_promises(cluster: Cluster, decision: Decision) -> Iterator[str]:
+    """The promises of a group need no eviction of a later group: a caller may carry out the first few."""
+    for count in range(1, len(decision.groups)):
+        after = placements(cluster, decision.groups[:count])
+        for problem in _over(cluster, "later", [_later(place) for place in after]):
+            yield f"with only the first {count} groups, {problem}"
+
+
+def _now(place: Placement) -> Iterator[Placement]:
+    """Where the pod is at this moment; a promise is nowhere, but what moves is still at its old place."""
+    if place.status is TaskStatus.PIPELINED:
+        yield place.leaving or Placement(TaskStatus.PENDING)
+    else:
+        yield place if place.status.is_active_used else Placement(TaskStatus.PENDING)
+
+
+def _later(place: Placement) -> Placement:
+    return place if place.status.is_active_allocated else Placement(TaskStatus.PENDING)
+
+
+def _over(cluster: Cluster, when: str, places: Sequence[Placement]) -> Iterator[str]:
+    used: dict[int, Counter[int]] = defaultdict(Counter)
+    devices: dict[int, Counter[str]] = defaultdict(Counter)
+    for task, place in zip(cluster.tasks, places, strict=True):
+        if place.status is TaskStatus.PENDING:
+            continue
+        shape = task.shape
+        used[place.node].update(dict(enumerate(shape.request)))
+        portion = (
+            shape.gpu.memory_mib or shape.gpu.portion_milli * cluster.nodes[place.node].gpu_memory_mib // 1000
+        )
+        for group in place.gpu_groups:
+            devices[place.node][group] += portion
+    for node in cluster.nodes:
+        used[node.index][GPU] += 1000 * len(devices[node.index])
+        for slot, amount in sorted(used[node.index].items()):
+            if amount > node.allocatable[slot]:
+                yield f"{when}: {amount} of resource {slot} used on {node.name} of {node.allocatable[slot]}"
+        for group, memory in sorted(devices[node.index].items()):
+            if memory > node.gpu_memory_mib:
+                yield f"{when}: {memory} MiB of {group} used of {node.gpu_memory_mib}"
+
+
+def torn_gangs(cluster: Cluster, decision: Decision) -> Iterator[str]:
+    """Whoever gains is whole afterwards; whoever was whole and loses is whole or gone."""
+    after = placements(cluster, decision.groups)
+    gaining = {
+        cluster.tasks[step.task].pod_group for g in decision.groups for step in (*g.bindings, *g.holds)
+    }
+    binding = {cluster.tasks[step.task].pod_group for g in decision.groups for step in g.bindings}
+    losing = {cluster.tasks[task].pod_group for task in evictions(decision)}
+    for index in sorted(gaining | losing):
+        group = cluster.pod_groups[index]
+        active = {t for t in group.tasks if after[t].status.is_active_allocated}
+        promised = {t for t in active if after[t].status is TaskStatus.PIPELINED and not after[t].leaving}
+        before = {t for t in group.tasks if cluster.tasks[t].placement.status.is_active_allocated}
+        if index in gaining and not is_whole(group.root, active):
+            yield f"{group.name} gains, but is not whole: {len(active)} pods"
+        if index in binding and not is_whole(group.root, active - promised):
+            yield f"{group.name} starts, but is not whole: {len(active - promised)} pods"
+        if (
+            index not in gaining
+            and is_whole(group.root, before)
+            and active
+            and not is_whole(group.root, active)
+        ):
+            yield f"{group.name} is cut: {len(active)} of {len(before)} pods are left"
+
+
+def is_whole(part: PodSet | SubGroupSet, active: set[int]) -> bool:
+    """Whether these tasks are enough for the part (semantics R1.55)."""
+    if isinstance(part, PodSet):
+        return len(active.intersection(part.tasks)) >= part.min_available
+    return sum(is_whole(member, active) for member in part.members) >= part.required
+
+
+def forbidden_victims(cluster: Cluster, decision: Decision) -> Iterator[str]:
+    """Non-preemptible pods are never evicted; protected ones by reclaim or preempt as surplus only."""
+    gone: set[int] = set()
+    for group in decision.groups:
+        gone |= {evict.task for evict in group.evictions}
+        for index in sorted({cluster.tasks[evict.task].pod_group for evict in group.evictions}):
+            victim, asking = cluster.pod_groups[index], cluster.pod_groups[group.beneficiary]
+            if group.action == STALE:
+                continue
+            if not victim.is_preemptible:
+                yield f"{victim.name} is not preemptible, and evicted by {group.action}"
+            if group.action == "preempt" and victim.priority >= asking.priority:
+                yield f"{victim.name} is evicted for {asking.name}, whose priority is no higher"
+            if _is_protected(cluster, group.action, asking, victim) and _is_below_minimum(
+                cluster, victim, gone
+            ):
+                yield f"{victim.name} is protected, and loses pods it needs to {group.action}"
+
+
+def _is_below_minimum(cluster: Cluster, victim: PodGroup, gone: set[int]) -> bool:
+    """Whether it has lost pods of its minimum; an elastic pod group may lose the others."""
+    for part in victim.pod_sets:
+        here = {t for t in part.tasks if cluster.tasks[t].placement.status.is_active_used}
+        if here & gone and len(here - gone) < part.min_available:
+            return True
+    return False
+
+
+def _is_protected(cluster: Cluster, action: str, asking: PodGroup, victim: PodGroup) -> bool:
+    if action == "consolidation":
+        return False
+    if victim.last_start is None or victim.queue is None or asking.queue is None:
+        return False
+    path = [cluster.queues[q] for q in cluster.queues[victim.queue].path]
+    if action == "preempt":
+        values = [q.preempt_min_runtime for q in path]
+    else:
+        other = cluster.queues[asking.queue].path
+        common = sum(1 for mine, theirs in zip(path, other, strict=False) if mine.index == theirs)
+        values = [q.reclaim_min_runtime for q in path[: common + 1]]
+    minimum = next((value for value in reversed(values) if value is not None), 0)
+    return cluster.now < victim.last_start + minimum
+
+
+def needless_evictions(cluster: Cluster, decision: Decision) -> Iterator[str]:
+    """Evictions are for a pod group that gets room in the same group of decisions."""
+    for group in decision.groups:
+        gains = {cluster.tasks[step.task].pod_group for step in (*group.holds, *group.bindings)}
+        if group.action != STALE and group.evictions and group.beneficiary not in gains:
+            yield f"{len(group.evictions)} pods are evicted by {group.action} for nobody"
+        for evict in group.evictions:
+            if evict.moves and evict.task not in {hold.task for hold in group.holds}:
+                yield f"task {evict.task} moves nowhere"

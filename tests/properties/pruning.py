@@ -1,0 +1,85 @@
+"""The same decisions with and without pruning, on many random clusters: `make differential`.
+
+Run as `python -m tests.properties.pruning [COUNT]`. Every number below COUNT is the seed of one cluster.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from multiprocessing import Pool
+from typing import Final
+
+from rich.progress import track
+from tenure.solver.cycle import decide
+from tenure.solver.framework.profile import Options, Profile
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import Decision
+from tenure.solver.registry import default_profile
+
+from tests.properties.clusters import random_cluster
+from tests.properties.draw import SeededDraw
+
+COUNT: Final = 10_000
+PROCESSES: Final = 2
+AT_A_TIME: Final = 20
+
+
+def _profile(*, prune: bool) -> Profile:
+    return replace(default_profile(), options=Options(prune=prune, skip_similar=False))
+
+
+PRUNED: Final = _profile(prune=True)
+PLAIN: Final = _profile(prune=False)
+
+
+def compare(seed: int) -> Counter[str]:
+    """What happened on the cluster of this seed, `different` when pruning made a difference."""
+    cluster = random_cluster(SeededDraw(seed))
+    pruned, plain = decide(cluster, PRUNED), decide(cluster, PLAIN)
+    found = Counter(
+        {
+            "clusters": 1,
+            "with evictions": any(group.evictions for group in plain.groups),
+            "searched": plain.counters.simulated > 0,
+            "simulations pruned": plain.counters.simulated - pruned.counters.simulated,
+            "simulations left": pruned.counters.simulated,
+        }
+    )
+    if not is_same(cluster, pruned, plain):
+        found["different"] = 1
+        found[f"different: seed {seed}"] = 1
+    return found
+
+
+def is_same(cluster: Cluster, pruned: Decision, plain: Decision) -> bool:
+    """Whether the same was decided: groups, and the kind of every outcome.
+
+    The reason of a pod group that gets nothing may differ: what is not simulated is not validated.
+    """
+    kinds = [[(o.pod_group, o.kind, o.bound, o.held) for o in d.outcomes] for d in (pruned, plain)]
+    return pruned.groups == plain.groups and kinds[0] == kinds[1]
+
+
+def compare_all(seeds: Iterable[int], count: int) -> Counter[str]:
+    """The sum over these seeds, with a progress bar."""
+    total: Counter[str] = Counter()
+    with Pool(PROCESSES) as pool:
+        results = pool.imap_unordered(compare, seeds, AT_A_TIME)
+        for found in track(results, "comparing", total=count):
+            total.update(found)
+    return total
+
+
+def main() -> int:
+    """Print the counts; 1 when any decision differs."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+    total = compare_all(range(count), count)
+    for name in sorted(total):
+        print(f"{total[name]:>9} {name}")
+    print(f"{count - total['different']} passed, {total['different']} failed")
+    return int(total["different"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""The one reversible primitive: undo restores everything, and replay ends where the cycle ended."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.move import Move
+from tenure.solver.recorder import fold
+from tenure.solver.testing import placements
+
+from tests.properties.clusters import random_cluster
+from tests.properties.draw import ShrinkingDraw
+from tests.properties.moves import random_move
+from tests.sessions import ledger_state, open_session, run_actions, session_state
+
+
+@given(data=st.data())
+def test_rollback_to_any_mark_restores_ledger_and_queue_totals(data: st.DataObject) -> None:
+    draw = ShrinkingDraw(data)
+    session = open_session(random_cluster(draw))
+    with session.statement() as statement:
+        states = [session_state(session)]
+        for _ in range(draw.integer(1, 12)):
+            move = random_move(draw, session, statement)
+            if move is not None:
+                move(statement)
+                states.append(session_state(session))
+        mark = draw.integer(0, len(states) - 1)
+        statement.rollback(mark)
+        assert session_state(session) == states[mark]
+    assert session_state(session) == states[0]
+
+
+@given(data=st.data())
+@settings(max_examples=200)
+def test_replaying_the_folded_decision_ends_in_the_state_the_cycle_ended_in(data: st.DataObject) -> None:
+    cluster = random_cluster(ShrinkingDraw(data))
+    session = open_session(cluster)
+    run_actions(session)
+    replayed = Ledger(cluster)
+    for task, after in enumerate(placements(cluster, fold(session))):
+        if after != cluster.tasks[task].placement:
+            replayed.apply(Move(task, cluster.tasks[task].placement, after))
+    assert ledger_state(replayed) == ledger_state(session.ledger)

@@ -1,0 +1,74 @@
+"""From lists that refer to each other by name to trees, indices and ranks."""
+
+import pytest
+from tenure.solver.model.linking import QueueSpec, link_queues, ranks
+from tenure.solver.model.workload import SubGroupSet
+from tenure.solver.testing import ClusterBuilder
+
+
+def test_queues_are_indexed_by_name_and_ranked_by_age_then_name() -> None:
+    queues = link_queues([QueueSpec("b", creation=1), QueueSpec("c", creation=1), QueueSpec("a", creation=2)])
+    assert [(q.name, q.index, q.rank) for q in queues] == [("a", 0, 2), ("b", 1, 0), ("c", 2, 1)]
+
+
+def test_paths_lead_from_the_top_level_down_r1_73() -> None:
+    queues = link_queues([QueueSpec("leaf", "dept"), QueueSpec("dept", "top"), QueueSpec("top")])
+    names = {queue.index: queue.name for queue in queues}
+    paths = {queue.name: [names[index] for index in queue.path] for queue in queues}
+    assert paths == {"top": ["top"], "dept": ["top", "dept"], "leaf": ["top", "dept", "leaf"]}
+    assert [queue.name for queue in queues if queue.is_leaf] == ["leaf"]
+
+
+@pytest.mark.parametrize(("keys", "expected"), [([], []), ([3, 1, 2], [2, 0, 1]), (["b", "a"], [1, 0])])
+def test_ranks_are_positions_in_sorted_order(keys: list[object], expected: list[int]) -> None:
+    assert ranks(keys) == expected
+
+
+def test_pod_groups_and_tasks_are_indexed_by_uid_as_text() -> None:
+    builder = ClusterBuilder().queue("q").pending("b", queue="q", count=11).pending("a", queue="q")
+    cluster = builder.build()
+    assert [group.name for group in cluster.pod_groups] == ["a", "b"]
+    assert [task.uid for task in cluster.tasks][:4] == ["a-0", "b-0", "b-1", "b-10"]
+    assert [group.rank for group in cluster.pod_groups] == [1, 0]
+
+
+@pytest.mark.parametrize("queue", ["nowhere", "dept"], ids=["it does not exist", "it is not a leaf"])
+def test_a_pod_group_without_a_leaf_queue_has_none_r3_3(queue: str) -> None:
+    builder = ClusterBuilder().queue("dept").queue("leaf", parent="dept").pending("job", queue=queue)
+    (group,) = builder.build().pod_groups
+    assert (group.queue, group.queue_name) == (None, queue)
+
+
+def test_without_sub_groups_there_is_one_pod_set_of_the_default_name_r1_51() -> None:
+    (group,) = ClusterBuilder().queue("q").pending("job", queue="q", count=3, min_member=2).build().pod_groups
+    assert [(s.name, s.min_available, s.tasks) for s in group.pod_sets] == [("default", 2, (0, 1, 2))]
+
+
+def parted() -> ClusterBuilder:
+    """A pod group with an inner sub group of two leaves, and a leaf beside it."""
+    builder = ClusterBuilder().queue("q").pod_group("job", queue="q")
+    builder.sub_group("job", "Inner", min_sub_groups=1)
+    builder.sub_group("job", "x", parent="INNER", min_member=1).sub_group("job", "y", parent="inner")
+    return builder.sub_group("job", "z", min_member=2)
+
+
+def test_sub_groups_become_a_tree_whatever_the_case_of_parent_names_r1_52() -> None:
+    (group,) = parted().build().pod_groups
+    inner, z = group.root.members
+    assert isinstance(inner, SubGroupSet)
+    assert (inner.name, inner.required, [member.name for member in inner.members]) == ("Inner", 1, ["x", "y"])
+    assert (z.name, group.root.required) == ("z", 2)
+
+
+def test_the_minimum_of_a_leaf_that_names_none_is_nothing_r1_50() -> None:
+    (group,) = parted().build().pod_groups
+    assert {pod_set.name: pod_set.min_available for pod_set in group.pod_sets} == {"x": 1, "y": 0, "z": 2}
+
+
+@pytest.mark.parametrize("part", ["default", "Inner", "nowhere"])
+def test_a_pod_of_no_leaf_sub_group_is_warned_about_and_left_out_r1_53(part: str) -> None:
+    cluster = parted().pending("job", sub_group="Z").pending("job", sub_group=part).build()
+    assert cluster.pod_groups[0].tasks == (0,)
+    assert cluster.tasks[1].pod_set is None
+    assert len(cluster.warnings) == 1
+    assert repr(part) in cluster.warnings[0]

@@ -1,0 +1,130 @@
+"""In which order victims are taken, and how much of one at a time."""
+
+import pytest
+from tenure.solver.search.gang import Gangs
+from tenure.solver.search.podgrouplists import PodGroupLists
+from tenure.solver.search.victims import VictimOrder
+from tenure.solver.testing import ClusterBuilder
+
+from tests.sessions import open_session
+
+
+def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q") -> list[str]:
+    """The uids of every batch, in the order in which they are taken from the named queues."""
+    session = open_session(builder.build())
+    gangs = Gangs(session)
+    uids = [task.uid for task in session.cluster.tasks]
+    index = {queue.name: queue.index for queue in session.cluster.queues}
+    order = VictimOrder(
+        session,
+        gangs,
+        PodGroupLists(session, gangs),
+        [index[name] for name in queues.split()],
+        lambda victim: True,
+        frozenset(uids.index(uid) for uid in recorded.split()),
+        {},
+    )
+    found = []
+    while (batch := order.pop()) is not None:
+        found.append(" ".join(uids[task] for task in batch.tasks))
+    return found
+
+
+def cluster() -> ClusterBuilder:
+    return ClusterBuilder().node("n", gpus=64).queue("q")
+
+
+def job(
+    builder: ClusterBuilder, name: str, count: int, min_member: int, priority: int = 50
+) -> ClusterBuilder:
+    return builder.running(
+        name, queue="q", gpus=1, node="n", count=count, min_member=min_member, priority=priority
+    )
+
+
+def parted(min_sub_groups: int | None, *running: int) -> ClusterBuilder:
+    """One pod group with sub groups of minimum 1, and so many running pods in each."""
+    builder = cluster()
+    if min_sub_groups is None:
+        builder.pod_group("j", queue="q")
+    else:
+        builder.pod_group("j", queue="q", min_sub_groups=min_sub_groups)
+    for number, count in enumerate(running):
+        builder.sub_group("j", f"part{number}", min_member=1)
+        builder.running("j", node="n", count=count, sub_group=f"part{number}")
+    return builder
+
+
+BATCHES = {
+    "R5.25 a gang is taken whole": (job(cluster(), "a", 3, 3), ["a-0 a-1 a-2"]),
+    "R5.25 surplus one at a time, the last first": (job(cluster(), "a", 3, 1), ["a-2", "a-1", "a-0"]),
+    "R5.25 then the core as one": (job(cluster(), "a", 4, 2), ["a-3", "a-2", "a-0 a-1"]),
+    "R5.20 the newest first": (job(job(cluster(), "a", 1, 1), "b", 1, 1), ["b-0", "a-0"]),
+    "R5.20 the lowest priority first": (job(job(cluster(), "a", 1, 1), "b", 1, 1, 75), ["a-0", "b-0"]),
+    "R5.20 above the minimum before at the minimum": (
+        job(job(cluster(), "a", 2, 1), "b", 1, 1),
+        ["a-1", "b-0", "a-0"],
+    ),
+    "R5.27 a lower priority is taken whole before a higher one's surplus": (
+        job(job(cluster(), "a", 2, 2), "b", 2, 1, 75),
+        ["a-0 a-1", "b-1", "b-0"],
+    ),
+    "R5.26 what remains competes again": (
+        job(job(cluster(), "a", 2, 1), "b", 2, 1),
+        ["b-1", "a-1", "b-0", "a-0"],
+    ),
+    "R5.25 surplus of a sub group": (parted(None, 2, 1), ["j-1", "j-0 j-2"]),
+    "R5.25 surplus of the fullest sub group": (parted(None, 2, 3), ["j-4", "j-3", "j-1", "j-0 j-2"]),
+    "R5.25 a sub group that is not required goes entirely": (parted(1, 1, 1), ["j-1", "j-0"]),
+    "R5.25 surplus before sub groups that are not required": (parted(1, 2, 1), ["j-1", "j-2", "j-0"]),
+    "R5.25 no sub group satisfied: all at once": (
+        cluster()
+        .pod_group("j", queue="q")
+        .sub_group("j", "p", min_member=3)
+        .running("j", node="n", count=2, sub_group="p"),
+        ["j-0 j-1"],
+    ),
+    "R5.23 pending pods are no victims": (job(cluster(), "a", 1, 1).pending("a"), ["a-0"]),
+    "R5.23 non-preemptible ones are no victims": (job(cluster(), "a", 1, 1, 100), []),
+}
+
+
+@pytest.mark.parametrize(("builder", "expected"), BATCHES.values(), ids=BATCHES)
+def test_batches(builder: ClusterBuilder, expected: list[str]) -> None:
+    assert batches(builder) == expected
+
+
+RECORDED = {
+    "R5.28 a batch with a recorded pod is left out": (job(cluster(), "a", 2, 2), "a-0", ["a-1"]),
+    "R5.28 recorded surplus is left out, the rest competes": (
+        job(cluster(), "a", 3, 1),
+        "a-2",
+        ["a-1", "a-0"],
+    ),
+    "R5.28 all recorded: nothing": (job(cluster(), "a", 2, 1), "a-0 a-1", []),
+}
+
+
+@pytest.mark.parametrize(("builder", "recorded", "expected"), RECORDED.values(), ids=RECORDED)
+def test_recorded_pods_are_not_taken_again(
+    builder: ClusterBuilder, recorded: str, expected: list[str]
+) -> None:
+    assert batches(builder, recorded) == expected
+
+
+SHARES = {
+    "R5.20 the fuller queue gives first, and alone while its popped pods count in full (R4.38)": (
+        3,
+        5,
+        ["b-4", "b-3", "b-2", "b-1", "b-0", "a-2", "a-1", "a-0"],
+    ),
+    "R5.20 within quota gives last": (2, 3, ["b-2", "b-1", "b-0", "a-1", "a-0"]),
+}
+
+
+@pytest.mark.parametrize(("little", "much", "expected"), SHARES.values(), ids=SHARES)
+def test_the_queue_that_is_worst_off_gives_first(little: int, much: int, expected: list[str]) -> None:
+    builder = ClusterBuilder().node("n", gpus=8).queue("little", quota=2).queue("much", quota=2)
+    builder.running("a", queue="little", gpus=1, count=little, min_member=1, node="n")
+    builder.running("b", queue="much", gpus=1, count=much, min_member=1, node="n")
+    assert batches(builder, queues="little much") == expected
