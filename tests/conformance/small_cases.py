@@ -176,5 +176,6 @@ def _config() -> Json:
             "allow_consolidating_reclaim": True,
             "use_scheduling_signatures": False,
             "global_staleness_grace_period_s": 60.0,
+            "queue_label_key": "kai.scheduler/queue",
         },
     }

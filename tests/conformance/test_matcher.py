@@ -54,6 +54,13 @@ def _node(data: Json, **fields: object) -> None:
     data["expected"]["nodes"]["node0"] = {**amounts, **fields}
 
 
+def _zone(data: Json, left: float) -> None:
+    """Task a-0 runs in the only zone of the node, b-0 does not name one."""
+    zone = {"id": "z", "allocatable": {"cpu": 4000}, "available": {"cpu": 1000}}
+    data["nodes"][0]["numa_topology"] = {"policy": "None", "scope": "Pod", "zones": [zone]}
+    _node(data, numa_zones_available={"0": {"cpu": left}}, idle_gpus=1.0)
+
+
 def _task(data: Json, uid: str, **fields: object) -> None:
     data["expected"]["tasks"][uid] = {**expect("Running", gpus=0.5), **fields}
 
@@ -98,6 +105,10 @@ DIFFERENCES: dict[str, tuple[Change, str]] = {
     "NUMA zones": (
         lambda data: _job(data, "a", numa_zones=[1]),
         "task a-0: expected NUMA zones [1], got []",
+    ),
+    "what is left of a NUMA zone": (
+        lambda data: _zone(data, left=2000),
+        "node node0, zone 0: expected 2000 cpu available, got 1000",
     ),
     "number of binds": (
         lambda data: data["expected"]["calls_max_per_session"].update(binds=0),

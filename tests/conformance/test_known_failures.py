@@ -1,0 +1,31 @@
+"""The failures that remain are exactly those the README explains."""
+
+import re
+from pathlib import Path
+
+from tests.conformance.__main__ import CHECKOUT, DEFAULT_CASES
+from tests.conformance.cases import Case, load_cases
+from tests.conformance.plain_cases import plain_cases
+from tests.conformance.results import Verdict
+from tests.conformance.runner import run_case
+
+README = Path(__file__).with_name("README.md")
+FOLDER = CHECKOUT / DEFAULT_CASES
+
+
+def explained() -> set[str]:
+    """Ids in the table of remaining failures."""
+    section = README.read_text().partition("## Remaining failures")[2]
+    return set(re.findall(r"`([\w/.-]+#\d+)`", section))
+
+
+def cases() -> list[Case]:
+    """The reference's cases where they lie beside the checkout, otherwise our own small ones."""
+    return load_cases(FOLDER) if FOLDER.is_dir() else list(plain_cases())
+
+
+def test_the_readme_explains_exactly_the_failures_that_remain() -> None:
+    chosen = [case for case in cases() if "evicted_after_placement" not in case.tags]
+    failed = {case.id for case in chosen if run_case(case).verdict is Verdict.FAILED}
+    present = {case.id for case in chosen}
+    assert failed == explained() & present
