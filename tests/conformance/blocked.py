@@ -3,7 +3,7 @@
 import re
 
 from tests.conformance.cases import Json
-from tests.conformance.to_claims import claim_names
+from tests.conformance.to_claims import claim_names, missing_claims
 
 _HOOK = "AddVictimInvariantPrePredicateFn"
 _TEXT = re.compile(r"always fails with '([^']+)'")
@@ -21,8 +21,7 @@ def _reasons(case: Json, task: Json) -> list[str]:
     missing = [f'persistentvolumeclaim "{name}" not found' for name in volumes]
     if task.get("legacy_mig"):
         missing.append("it uses MIG slices in the way that came before strategies")
-    claims = {claim["name"] for claim in (case.get("dra") or {}).get("resource_claims", ())}
-    missing += [f'resourceclaim "{name}" not found' for name in claim_names(task) if name not in claims]
+    missing += missing_claims(case, task)
     if claim_names(task) and not case["run"].get("dra_feature_enabled", True):
         missing.append("dynamic resource allocation is switched off")
     return missing + _hooked(case, task)

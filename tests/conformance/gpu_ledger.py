@@ -5,24 +5,31 @@ from collections.abc import Iterator
 
 from tests.conformance.cases import Json
 from tests.conformance.task_table import ON_NODE, Session, TaskState
+from tests.conformance.to_claims import claim_names, claimed_gpus
 
 
 def idle_and_releasing(case: Json, node: Json, session: Session) -> tuple[float, float]:
-    """(idle, releasing) GPUs of the node. A device shared by anyone is not idle, promises take from what
-    is being released, and a task that moves is counted on the node it leaves as well.
+    """(idle, releasing) GPUs of the node. What is shared by anyone, a device or the devices of a claim, is
+    not idle; promises take from what is being released, and a task that moves is counted on the node it
+    leaves as well.
     """
     idle, releasing = float(node["allocatable"]["gpus"]), 0.0
     sharers: dict[str, list[str]] = defaultdict(list)
+    claimed = claimed_gpus(case)
     for task, state in _on_node(case, node["name"], session):
-        request = task["request"]
+        request, claims = task["request"], claim_names(task)
         for group in state.gpu_groups if request["type"] in ("Fraction", "GpuMemory") else ():
             sharers[group].append(state.status)
-        idle -= request["gpus"] if _is_whole(task) and state.status != "Pipelined" else 0
-        releasing += _released(state.status) * request["gpus"] if _is_whole(task) else 0
-    for statuses in sharers.values():
+        for claim in claims:
+            sharers[claim].append(state.status)
+        gpus = request["gpus"] - sum(claimed[claim] for claim in claims) if _is_whole(task) else 0
+        idle -= gpus if state.status != "Pipelined" else 0
+        releasing += _released(state.status) * gpus
+    for name, statuses in sharers.items():
         is_in_use = any(status != "Pipelined" for status in statuses)
-        idle -= is_in_use
-        releasing += all(status == "Releasing" for status in statuses) - (not is_in_use)
+        idle -= claimed.get(name, 1) * is_in_use
+        is_releasing = all(status == "Releasing" for status in statuses)
+        releasing += claimed.get(name, 1) * (is_releasing - (not is_in_use))
     return idle, releasing
 
 

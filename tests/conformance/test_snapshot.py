@@ -99,7 +99,7 @@ def test_claims_tell_who_else_uses_them_and_slices_become_devices() -> None:
         {**task("a-0", ("Running", "node0"), 0), "resource_claims": ["mine"]},
         {**task("a-1", PENDING, 0), "resource_claims": ["theirs"], "resource_claim_templates": {"t": "own"}},
     ]
-    dra = {"resource_slices": slices, "resource_claims": claims}
+    dra = {"device_classes": ["nvidia.com/gpu"], "resource_slices": slices, "resource_claims": claims}
     snapshot = _snapshot([job("a", "q", [], tasks=tasks)], dra=dra)
     assert dict(snapshot.nodes[0].devices) == {"nvidia.com/gpu": 3}
     found = [(c.id, c.queue, c.node, c.other_consumers, c.from_template) for c in snapshot.device_claims]
@@ -141,6 +141,7 @@ def test_affinity_terms_and_labels() -> None:
     assert dict(snapshot.pods[0].labels) == {"a": "b"}
 
 
+NO_CLASS = {"dra": {"device_classes": [], "resource_claims": [_claim("c")]}}
 HOOK = {
     "session_hooks": [{"call": "AddVictimInvariantPrePredicateFn"}],
     "expected": {"facts": ["a pre-predicate which always fails with 'not today' ... only for task a-0"]},
@@ -154,10 +155,11 @@ HOOK = {
         ({"pvc_names": ["data"]}, {}, 'persistentvolumeclaim "data" not found'),
         ({"legacy_mig": True}, {}, "it uses MIG slices in the way that came before strategies"),
         ({"resource_claims": ["gone"]}, {}, 'resourceclaim "gone" not found'),
+        ({"resource_claims": ["c"]}, NO_CLASS, 'deviceclass "nvidia.com/gpu" not found'),
         ({}, HOOK, "not today"),
         ({"uid": "a-1"}, HOOK, ""),
     ],
-    ids=["nothing", "volume", "old MIG", "claim", "a check of the test", "another task"],
+    ids=["nothing", "volume", "old MIG", "claim", "device class", "a check of the test", "another task"],
 )
 def test_what_blocks_a_task(of_task: Json, of_case: Json, text: str) -> None:
     snapshot = _snapshot([job("a", "q", [], tasks=[{**task("a-0", PENDING, 1), **of_task}])], **of_case)

@@ -32,13 +32,29 @@ def claim_names(task: Json) -> list[str]:
     return [*task.get("resource_claims", ()), *_templates(task).values()]
 
 
+def claimed_gpus(case: Json) -> dict[str, int]:
+    """GPUs of each claim; devices of a class whose name does not contain "gpu" are none."""
+    claims = _dra(case).get("resource_claims", ())
+    return {claim["name"]: claim["count"] * ("gpu" in claim["device_class"]) for claim in claims}
+
+
 def devices(case: Json, node: str) -> dict[str, int]:
-    """Devices in the resource slices of a node, by class."""
+    """Devices in the resource slices of a node, and in those for all nodes, by class."""
     counts: Counter[str] = Counter()
     for each in _dra(case).get("resource_slices", ()):
-        if each["node"] == node:
+        if each["node"] == node or each.get("all_nodes"):
             counts[each["declared_device_class"]] += each["device_count"]
     return dict(counts)
+
+
+def missing_claims(case: Json, task: Json) -> Iterator[str]:
+    """Claims of the task, or their device classes, that do not exist."""
+    claims = {claim["name"]: claim for claim in _dra(case).get("resource_claims", ())}
+    for name in claim_names(task):
+        if name not in claims:
+            yield f'resourceclaim "{name}" not found'
+        elif claims[name]["device_class"] not in _dra(case)["device_classes"]:
+            yield f'deviceclass "{claims[name]["device_class"]}" not found'
 
 
 def _templates(task: Json) -> dict[str, str]:

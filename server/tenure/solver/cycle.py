@@ -32,7 +32,7 @@ def decide(cluster: Cluster, profile: Profile) -> Decision:
         outcomes=verdicts,
         protections=guarded,
         queues=session.queue_status(),
-        next_wake=next_wake(guarded, verdicts),
+        next_wake=next_wake(session, guarded, verdicts),
         warnings=cluster.warnings,
         counters=session.counters,
     )

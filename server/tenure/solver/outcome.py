@@ -71,7 +71,7 @@ def protections(session: Session) -> tuple[Protection, ...]:
     return tuple(p for group in running for guard in session.chains.protections for p in guard(group.index))
 
 
-def next_wake(guarded: Sequence[Protection], verdicts: Sequence[Outcome]) -> int | None:
-    """The earliest time at which a guard or delay ends."""
-    ends = [p.until for p in guarded] + [outcome.reason.until for outcome in verdicts]
+def next_wake(session: Session, guarded: Sequence[Protection], verdicts: Sequence[Outcome]) -> int | None:
+    """The earliest time at which a guard, delay or grace period ends."""
+    ends = [*session.wakes, *(p.until for p in guarded), *(outcome.reason.until for outcome in verdicts)]
     return min((end for end in ends if end is not None), default=None)

@@ -58,6 +58,7 @@ class Context:
         end = max(group.creation, group.last_eviction or 0) + group.preemption_delay
         if group.preemption_delay <= 0 or self.session.cluster.now >= end:
             return None
+        self.session.wakes.append(end)
         detail = "it may not cause evictions before its preemption delay is over"
         return Rejection(ReasonCode.PREEMPTION_DELAY, detail, end)
 

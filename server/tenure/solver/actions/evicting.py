@@ -10,8 +10,9 @@ from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import Vector
 from tenure.solver.model.workload import PodGroup, TaskStatus
 from tenure.solver.search.budget import Budget
+from tenure.solver.search.queuetree import QueueTree
 from tenure.solver.search.similar import SimilarFailures
-from tenure.solver.search.solve import Problem
+from tenure.solver.search.solve import BUDGET_EXHAUSTED, Problem
 
 
 class EvictingAction:
@@ -56,7 +57,12 @@ class EvictingAction:
             if rejection is not None:
                 self._session.reject(entry.pod_group, rejection)
             if budget.is_over:
-                return
+                self._give_up(tree)
+
+    def _give_up(self, tree: QueueTree) -> None:
+        """Say of everybody left that the search did not get to them: no verdict of infeasibility."""
+        while (entry := tree.pop()) is not None:
+            self._session.reject(entry.pod_group, BUDGET_EXHAUSTED)
 
     def _before_search(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """Cheap reasons not to search at all (semantics R6.2, R5.83, R5.90)."""
@@ -84,12 +90,17 @@ class EvictingAction:
         group = self._session.cluster.pod_groups[pod_group]
         chains = self._session.chains
 
+        protected: list[Rejection] = []
+
         @cache
         def allows(victim: int) -> bool:
             other = self._session.cluster.pod_groups[victim]
-            return self._allows(group, other) and not chains.first_rejection(
-                chains.allows_victim, self._name, pod_group, victim
-            )
+            if not self._allows(group, other):
+                return False
+            rejection = chains.first_rejection(chains.allows_victim, self._name, pod_group, victim)
+            if rejection is not None and rejection.until is not None:
+                protected.append(rejection)
+            return rejection is None
 
         problem = Problem(self._name, pod_group, self._victim_queues(group), allows, self._validates)
         with self._session.statement() as statement:
@@ -97,7 +108,11 @@ class EvictingAction:
             if rejection is None:
                 self._session.commit(statement, self._name, pod_group, self._reason)
                 self._note_evictions(pod_group)
-            return rejection
+                return None
+        for queue in () if rejection is BUDGET_EXHAUSTED else self._victim_queues(group):
+            for _, victim in self._context.lists.victims(queue):
+                allows(victim)
+        return min(protected, key=lambda victim: victim.until or 0, default=rejection)
 
     def _note_evictions(self, beneficiary: int) -> None:
         """Moved tasks count as evicted too (semantics R2.22)."""
@@ -132,4 +147,6 @@ def other_leaves(context: Context, group: PodGroup) -> Iterator[int]:
 def _largest_node(context: Context) -> Vector:
     """The largest allocatable amount of each resource on any node (semantics R3.64)."""
     amounts = [node.allocatable for node in context.session.cluster.nodes]
+    if not amounts:
+        return (0,) * len(context.session.cluster.resource_names)
     return tuple(max(column) for column in zip(*amounts, strict=True))

@@ -23,6 +23,8 @@ def stalegangeviction(context: Context) -> None:
             grace = session.options.staleness_grace
         if grace >= 0 and session.cluster.now - since >= grace:
             _evict(session, group)
+        elif grace >= 0:
+            session.wakes.append(since + grace)
 
 
 def is_stale(context: Context, group: PodGroup) -> bool:

@@ -110,7 +110,7 @@ class NodeRoom:
 
     def share_memory(self, shape: TaskShape) -> int:
         """MiB that a shared request takes on each device of this node (semantics R1.17)."""
-        return shape.gpu.memory_mib or shape.gpu.portion_milli * self.memory // WHOLE_GPU
+        return shape.gpu.memory_mib or max(1, shape.gpu.portion_milli * self.memory // WHOLE_GPU)
 
     def fitting_gpus(self, memory: int) -> int:
         """Number of devices in shared use that have room for another share."""

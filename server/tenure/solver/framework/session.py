@@ -52,6 +52,8 @@ class Session:
     plugins: dict[str, Any] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
     """Pod groups whose moves were committed since the pod group lists looked last."""
+    wakes: list[int] = field(default_factory=list)
+    """Times at which a delay or grace period ends and another decision may follow."""
     blocked: dict[int, Rejection] = field(default_factory=dict)
     """Pending tasks that cannot be placed whatever is evicted, and why (semantics R5.90)."""
     max_gpu_memory: int = 0

@@ -95,6 +95,8 @@ class Statement:
         if origin.node == node:
             return origin.zones == zones
         shape = self._ledger.tasks[task].shape
+        if shape.gpu.is_shared:
+            return False
         return origin.is_present_on(node) and self._ledger.fits_soon(shape, origin.node)
 
     def _apply(self, task: int, before: Placement, after: Placement) -> None:

@@ -9,8 +9,8 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.resources import GPU, PODS, WHOLE_GPU
 from tenure.solver.model.workload import PodSet, SubGroupSet, Task, TaskShape, TaskStatus
+from tenure.solver.search.devices import DeviceChooser
 from tenure.solver.search.gang import Gangs, Member
 from tenure.solver.search.nodeindex import NodeIndex, bits
 
@@ -27,10 +27,11 @@ class Placer:
         self._session = session
         self._ledger = session.ledger
         self._gangs = gangs
+        self._devices = DeviceChooser(session)
         self.index = NodeIndex(session.cluster, session.ledger)
         self._full: dict[tuple[int, int], int] = {}
         """Shapes that found no room on a set of nodes, with the ledger's epoch at that time."""
-        self._allowed: dict[tuple[Constraints, tuple[bool, ...]], int] = {}
+        self._allowed: dict[tuple[Constraints, tuple[int, ...]], int] = {}
         scores = {session.chains.names[method] for method in session.chains.scores}
         packs = getattr(session.plugins.get("nodeplacement"), "is_binpack", False)
         self._is_indexed = packs and scores >= INDEXED_SCORES
@@ -61,7 +62,7 @@ class Placer:
 
     def allowed(self, shape: TaskShape) -> int:
         """Nodes on which a task of this shape could ever run, amounts apart; computed once per shape."""
-        gpu_kind = (shape.is_cpu_only, shape.mig_gpu_milli > 0, shape.gpu.is_shared, shape.gpu.memory_mib > 0)
+        gpu_kind = (shape.is_cpu_only, shape.mig_gpu_milli > 0, shape.gpu.is_shared, shape.gpu.memory_mib)
         key = (shape.constraints, gpu_kind)
         nodes = self._allowed.get(key)
         if nodes is None:
@@ -149,7 +150,7 @@ class Placer:
         fits_now = self._ledger.fits_idle(task.shape, node)
         groups: tuple[str, ...] = ()
         if task.shape.gpu.is_shared:
-            chosen = self._choose_gpus(task.shape, node)
+            chosen = self._devices.choose(task.shape, node)
             if chosen is None or not self._has_node_capacity(task, node):
                 return False
             groups, fits_idle_gpus = chosen
@@ -174,48 +175,6 @@ class Placer:
             return True
         chains, share = self._session.chains, self._ledger.share(task, node)
         return chains.first_rejection(chains.has_capacity, task.pod_group, share) is None
-
-    def _choose_gpus(self, shape: TaskShape, node: int) -> tuple[tuple[str, ...], bool] | None:
-        """Devices for a shared request, and whether all of them have idle room (semantics R3.45, R3.46)."""
-        room = self._ledger.rooms[node]
-        memory = room.share_memory(shape)
-        candidates = [
-            (-self._gpu_score(gpu.used / room.memory), group)
-            for group, gpu in room.gpus.items()
-            if gpu.fits(memory, room.memory)
-        ]
-        whole = max(0, room.idle[GPU] // WHOLE_GPU) + max(0, room.releasing[GPU] // WHOLE_GPU)
-        whole = max(0, whole - shape.all_claimed_gpu_milli // WHOLE_GPU)
-        new = self._new_groups(node, min(whole, shape.gpu.devices))
-        candidates.extend((-self._gpu_score(0.0), "~" + group) for group in new)
-        candidates.sort()
-        if len(candidates) < shape.gpu.devices or self._lacks_pod_slot(shape, node, candidates):
-            return None
-        chosen = tuple(name for _, name in candidates[: shape.gpu.devices])
-        idle = all(name[0] == "~" or room.gpus[name].fits_now(memory, room.memory) for name in chosen)
-        return tuple(name.removeprefix("~") for name in chosen), idle
-
-    def _gpu_score(self, used: float) -> float:
-        return sum(float(score(used)) for score in self._session.chains.gpu_score)
-
-    def _new_groups(self, node: int, count: int) -> list[str]:
-        """Names for devices that are opened for sharing, unused on the node."""
-        taken = self._ledger.rooms[node].gpus
-        name = self._session.cluster.nodes[node].name
-        names: list[str] = []
-        number = 0
-        while len(names) < count:
-            if (group := f"{name}/gpu-{number}") not in taken:
-                names.append(group)
-            number += 1
-        return names
-
-    def _lacks_pod_slot(self, shape: TaskShape, node: int, candidates: list[tuple[float, str]]) -> bool:
-        """Opening a device takes a second pod slot, for the reservation pod (semantics R3.61)."""
-        if all(name[0] != "~" for _, name in candidates[: shape.gpu.devices]):
-            return False
-        room = self._ledger.rooms[node]
-        return "predicates" in self._session.plugins and room.idle[PODS] + room.releasing[PODS] < 2
 
 
 class _Run:

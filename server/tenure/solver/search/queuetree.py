@@ -62,6 +62,8 @@ class QueueTree:
         self._victims = victims
         self._root = _Branch(-1, None, LiveHeap(self._before))
         self._leaves: dict[int, _Branch] = {}
+        self._loose: list[_Branch] = []
+        """Filled leaves that are not in the tree yet: it is built bottom-up, once all are there."""
         self._popped: dict[int, Share] = {}
 
     def fill(self, queue: int, source: Iterator[Entry]) -> None:
@@ -70,10 +72,11 @@ class QueueTree:
         leaf.source = source
         leaf.draw()
         if leaf.entries:
-            self._attach(leaf)
+            self._loose.append(leaf)
 
     def push(self, queue: int, entry: Entry) -> None:
         """Add one entry."""
+        self._build()
         leaf = self._leaves.get(queue)
         if leaf is None:
             leaf = self._new_leaf(queue)
@@ -85,6 +88,7 @@ class QueueTree:
 
     def pop(self) -> Entry | None:
         """The next entry, or None."""
+        self._build()
         branch = self._root
         if branch.is_empty:
             return None
@@ -102,19 +106,40 @@ class QueueTree:
         self._prune(branch)
         return entry
 
+    def _build(self) -> None:
+        """Hang every filled leaf, then its ancestors, deepest first: a queue's place depends on its best."""
+        level, self._loose = self._loose, []
+        while level:
+            deepest = max(len(self._queues[branch.queue].path) for branch in level)
+            parents: dict[int, _Branch] = {}
+            for branch in level:
+                if len(self._queues[branch.queue].path) < deepest:
+                    parents[branch.queue] = branch
+                    continue
+                parent = self._parent(branch)
+                is_new = parent.is_empty and parent is not self._root
+                branch.parent = parent
+                assert parent.children is not None
+                parent.children.push(branch)
+                if is_new:
+                    parents[parent.queue] = parent
+            level = list(parents.values())
+
+    def _parent(self, branch: _Branch) -> _Branch:
+        queue = self._queues[branch.queue].parent
+        if queue is None:
+            return self._root
+        if queue not in self._leaves:
+            self._leaves[queue] = _Branch(queue, None, LiveHeap(self._before))
+        return self._leaves[queue]
+
     def _new_leaf(self, queue: int) -> _Branch:
         leaf = self._leaves[queue] = _Branch(queue, None, None)
         return leaf
 
     def _attach(self, leaf: _Branch) -> None:
         """Hang a branch below its parent queue, which is made if it is not there."""
-        parent_queue = self._queues[leaf.queue].parent
-        if parent_queue is None:
-            parent = self._root
-        else:
-            known = self._leaves.get(parent_queue)
-            parent = known if known is not None else _Branch(parent_queue, None, LiveHeap(self._before))
-            self._leaves[parent_queue] = parent
+        parent = self._parent(leaf)
         leaf.parent = parent
         assert parent.children is not None
         is_new = parent.is_empty

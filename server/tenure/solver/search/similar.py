@@ -1,8 +1,10 @@
 """Skipping pod groups that ask for no less than one that just failed (semantics R5.80-R5.86)."""
 
+from collections.abc import Iterator
+
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Vector
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload import PodSet, SubGroupSet, TaskShape, TopologyConstraint
 
 Requests = list[tuple[Vector, int, int, int]]
 
@@ -32,7 +34,7 @@ class SimilarFailures:
         group = self._session.cluster.pod_groups[pod_group]
         shapes = [self._session.cluster.tasks[task].shape for task in tasks]
         constraints = frozenset((s.constraints, s.is_guaranteed, s.shared_claims) for s in shapes)
-        topology = (group.root.topology, *(pod_set.topology for pod_set in group.pod_sets))
+        topology = tuple(_constraints(group.root))
         queue = group.queue if self._by_queue else None
         return (queue, group.priority, group.is_preemptible, constraints, topology)
 
@@ -43,6 +45,14 @@ class SimilarFailures:
 def _amounts(shape: TaskShape) -> tuple[Vector, int, int, int]:
     gpu = shape.gpu
     return (shape.request, gpu.devices, gpu.portion_milli if gpu.devices else 0, gpu.memory_mib)
+
+
+def _constraints(member: PodSet | SubGroupSet) -> Iterator[TopologyConstraint | None]:
+    """Topology constraints of the whole sub group tree."""
+    yield member.topology
+    if isinstance(member, SubGroupSet):
+        for inner in member.members:
+            yield from _constraints(inner)
 
 
 def _is_easier(requests: Requests, failed: Requests) -> bool:

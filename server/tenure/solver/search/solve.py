@@ -24,7 +24,7 @@ from tenure.solver.search.prune import Pruner
 from tenure.solver.search.queuetree import Entry
 from tenure.solver.search.scenarios import Accumulator
 from tenure.solver.search.simulate import Simulator
-from tenure.solver.search.takebound import TakeBound
+from tenure.solver.search.takebound import TakeBound, is_inexact
 from tenure.solver.search.victims import VictimOrder
 
 Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
@@ -66,6 +66,7 @@ class Solver:
         self._gangs = gangs
         self._placer = placer
         self._lists = lists
+        self._has_inexact_shapes = any(is_inexact(shape) for shape in session.cluster.shapes)
         self._simulator = Simulator(session, gangs, placer, lists)
 
     def solve(self, statement: Statement, problem: Problem, budget: Budget) -> Rejection | None:
@@ -79,8 +80,9 @@ class Solver:
             on_solve(problem.pod_group, problem.tasks)
         if self._session.options.prune:
             self._prune(problem)
-            assert problem.bound is not None
-            if not problem.bound.is_possible(problem.tasks, problem.victim_queues):
+            if problem.bound is not None and not problem.bound.is_possible(
+                problem.tasks, problem.victim_queues
+            ):
                 return UNFAIR
         for generator in self._session.chains.scenarios:
             if self._search(statement, problem, generator, budget):
@@ -93,9 +95,10 @@ class Solver:
         victims = partial(self._all_victims, problem)
         problem.pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
         queues = [queue for queue in problem.victim_queues if self._lists.has_victims(queue)]
-        free = self._placer.index.free_gpu_bound()
-        problem.bound = TakeBound(self._session, problem.action, problem.pod_group, queues, free)
         problem.victim_queues = queues
+        if not self._has_inexact_shapes:
+            free = self._placer.index.free_gpu_bound()
+            problem.bound = TakeBound(self._session, problem.action, problem.pod_group, queues, free)
 
     def _all_victims(self, problem: Problem) -> Iterator[int]:
         """Every active task of every pod group that may be a victim."""

@@ -11,6 +11,7 @@ from typing import Final
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU
+from tenure.solver.model.workload import TaskShape
 
 Bounds = dict[int, tuple[int, int]]
 """By victims' leaf queue: the queue at which the bound holds, and the most that may be taken there."""
@@ -37,10 +38,15 @@ class TakeBound:
 
     def is_possible(self, tasks: Collection[int], queues: Iterable[int]) -> bool:
         """Whether the demand could be met if every queue gave all it may."""
-        if any(queue not in self.bounds for queue in queues):
+        if not self.bounds or any(queue not in self.bounds for queue in queues):
             return True
         most = sum(dict(self.bounds.values()).values())
         return self.session.demand(tasks)[GPU] <= self.free + most
+
+
+def is_inexact(shape: TaskShape) -> bool:
+    """Whether what it counts in queues differs from what it takes on a node; then bounds mean nothing."""
+    return shape.gpu.memory_mib > 0 or shape.gpu.portion_milli % 10 > 0
 
 
 class TakeCount:

@@ -52,4 +52,6 @@ class Predicates:
             return "its GPUs are given through device claims only"
         if shape.gpu.memory_mib and not node.gpu_memory_known:
             return "its GPU memory is unknown"
+        if shape.gpu.memory_mib > node.gpu_memory_mib:
+            return "its GPUs have less memory"
         return ""

@@ -1,6 +1,7 @@
 """The proportion plugin: ties usage and shares to the extension points."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf, isfinite
 from typing import Any, Final
 
 from tenure.solver.framework.scenario import Scenario
@@ -19,10 +20,21 @@ REMEMBERED_KEYS: Final = 4096
 """Sort keys that are remembered per queue."""
 
 
+def number(text: str) -> float:
+    """A finite number; ValueError otherwise."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = inf
+    if not isfinite(value):
+        raise ValueError(f"{text!r} is not a number; write it like 1 or 0.5")
+    return value
+
+
 class Proportion:
     """Fair share by queue: order, gates, victims and the fairness of what a reclaim leaves behind."""
 
-    ARGUMENTS = {"kValue": float, "relcaimerSaturationMultiplier": float}
+    ARGUMENTS = {"kValue": number, "relcaimerSaturationMultiplier": number}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._session = session

@@ -1,0 +1,61 @@
+"""Which devices of a node a shared request gets (semantics R3.45, R3.46, R3.61)."""
+
+from typing import NamedTuple
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import GPU, PODS, WHOLE_GPU
+from tenure.solver.model.workload import TaskShape
+
+
+class Chosen(NamedTuple):
+    """Names of the devices, and whether all of them have idle room."""
+
+    groups: tuple[str, ...]
+    is_idle: bool
+
+
+class DeviceChooser:
+    """Ranks the devices in shared use that fit, and the whole ones that may be opened for sharing."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._rooms = session.ledger.rooms
+
+    def choose(self, shape: TaskShape, node: int) -> Chosen | None:
+        """The best devices; equal ones by name, devices to be opened last. None when they do not suffice."""
+        room = self._rooms[node]
+        memory = room.share_memory(shape)
+        ranked = [
+            (-self._score(gpu.used / room.memory), False, group)
+            for group, gpu in room.gpus.items()
+            if gpu.fits(memory, room.memory)
+        ]
+        whole = (room.idle[GPU] + room.releasing[GPU] - shape.all_claimed_gpu_milli) // WHOLE_GPU
+        opened = self._new_groups(node, min(whole, shape.gpu.devices))
+        ranked.extend((-self._score(0.0), True, group) for group in opened)
+        best = sorted(ranked)[: shape.gpu.devices]
+        count = sum(is_new for _, is_new, _ in best)
+        if len(best) < shape.gpu.devices or (count and self._lacks_pod_slot(node)):
+            return None
+        joins_idle = all(is_new or room.gpus[g].fits_now(memory, room.memory) for _, is_new, g in best)
+        return Chosen(tuple(g for _, _, g in best), joins_idle and count * WHOLE_GPU <= room.idle[GPU])
+
+    def _score(self, used: float) -> float:
+        return sum(float(score(used)) for score in self._session.chains.gpu_score)
+
+    def _new_groups(self, node: int, count: int) -> list[str]:
+        """Names for devices that are opened for sharing, unused on the node."""
+        taken = self._rooms[node].gpus
+        name = self._session.cluster.nodes[node].name
+        names: list[str] = []
+        number = 0
+        while len(names) < count:
+            if (group := f"{name}/gpu-{number}") not in taken:
+                names.append(group)
+            number += 1
+        return names
+
+    def _lacks_pod_slot(self, node: int) -> bool:
+        """Opening a device takes a second pod slot, for the reservation pod."""
+        room = self._rooms[node]
+        return "predicates" in self._session.plugins and room.idle[PODS] + room.releasing[PODS] < 2
