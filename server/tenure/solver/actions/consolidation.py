@@ -7,7 +7,6 @@ from tenure.solver.actions.context import Context
 from tenure.solver.actions.evicting import EvictingAction
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.resources import UNLIMITED
 from tenure.solver.model.workload import PodGroup, TaskShape, TaskStatus
 
 _NOT_FOR_ALL: Final = Rejection(ReasonCode.NO_ROOM, "others are moved for preemptible pod groups only")
@@ -22,27 +21,12 @@ def consolidation(context: Context) -> None:
         "consolidation",
         ReasonCode.CONSOLIDATED,
         victim_queues=lambda group: context.lists.leaves(),
-        allows=_within_cap(context),
+        allows=lambda group, victim: victim.index != group.index,
         validates=_all_placed(context),
         enters=_enters(context),
         similar_by_queue=False,
+        max_victims=context.session.options.max_consolidation_victims,
     ).run()
-
-
-def _within_cap(context: Context) -> Callable[[PodGroup, PodGroup], bool]:
-    """At most so many victims are considered per pod group, the first in victim order (semantics R6.32)."""
-    cap = context.session.options.max_consolidation_victims
-    seen: dict[int, set[int]] = {}
-
-    def allows(group: PodGroup, victim: PodGroup) -> bool:
-        if victim.index == group.index:
-            return False
-        considered = seen.setdefault(group.index, set())
-        if cap == UNLIMITED or len(considered) < cap:
-            considered.add(victim.index)
-        return victim.index in considered or cap == UNLIMITED
-
-    return allows
 
 
 def _all_placed(context: Context) -> Callable[[Scenario], Rejection | None]:

@@ -7,7 +7,7 @@ from tenure.solver.actions.context import Context
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.decision import PatchKind
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.resources import Vector
+from tenure.solver.model.resources import UNLIMITED, Vector
 from tenure.solver.model.workload import PodGroup, TaskStatus
 from tenure.solver.search.budget import Budget
 from tenure.solver.search.queuetree import QueueTree
@@ -28,6 +28,7 @@ class EvictingAction:
         allows: Callable[[PodGroup, PodGroup], bool],
         validates: Callable[[Scenario], Rejection | None],
         enters: Callable[[PodGroup], Rejection | None],
+        max_victims: int = UNLIMITED,
         similar_by_queue: bool = True,
     ) -> None:
         self._context = context
@@ -38,6 +39,7 @@ class EvictingAction:
         self._allows = allows
         self._validates = validates
         self._enters = enters
+        self._max_victims = max_victims
         self._similar = SimilarFailures(context.session, by_queue=similar_by_queue)
         self._largest = _largest_node(context)
 
@@ -102,14 +104,15 @@ class EvictingAction:
                 protected.append(rejection)
             return rejection is None
 
-        problem = Problem(self._name, pod_group, self._victim_queues(group), allows, self._validates)
+        queues = self._victim_queues(group)
+        problem = Problem(self._name, pod_group, queues, self._max_victims, allows, self._validates)
         with self._session.statement() as statement:
             rejection = self._context.solver.solve(statement, problem, budget)
             if rejection is None:
                 self._session.commit(statement, self._name, pod_group, self._reason)
                 self._note_evictions(pod_group)
                 return None
-        for queue in () if rejection is BUDGET_EXHAUSTED else self._victim_queues(group):
+        for queue in () if rejection is BUDGET_EXHAUSTED else queues:
             for _, victim in self._context.lists.victims(queue):
                 allows(victim)
         return min(protected, key=lambda victim: victim.until or 0, default=rejection)

@@ -96,6 +96,8 @@ class Ledger:
         for slot, amount in enumerate(shape.request):
             if amount > idle[slot]:
                 return False
+        if not shape.shares_devices:
+            return True
         if shape.shared_claims and not self.claims.fits(shape, node, soon=False):
             return False
         if not shape.gpu.is_shared:
@@ -110,6 +112,8 @@ class Ledger:
         for slot, amount in enumerate(shape.request):
             if amount > idle[slot] + releasing[slot]:
                 return False
+        if not shape.shares_devices:
+            return True
         if shape.shared_claims and not self.claims.fits(shape, node, soon=True):
             return False
         if not shape.gpu.is_shared:

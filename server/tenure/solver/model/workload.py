@@ -1,6 +1,6 @@
 """Workloads: pod groups, their sub groups and their tasks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -90,6 +90,11 @@ class TaskShape:
     """Device claims that it uses together with others; their devices are not in the request."""
     shared_gpu_milli: int = 0
     """GPU amount of these; it counts once for all who share."""
+    shares_devices: bool = field(init=False, compare=False, default=False)
+    """Whether it uses devices together with others: a part of a GPU, or claims that it shares."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shares_devices", self.gpu.is_shared or bool(self.shared_claims))
 
     @property
     def is_cpu_only(self) -> bool:

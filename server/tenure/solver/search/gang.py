@@ -124,10 +124,20 @@ class Gangs:
                     return tasks
             return []
         tasks = []
-        for inner in self.in_order(member.members)[: member.required]:
+        members = self.in_order(member.members)
+        if member.required < len(members):
+            members = [inner for inner in members if self._can_run(inner, active, evicted)]
+        for inner in members[: member.required]:
             if not self._satisfied(inner, active):
                 tasks.extend(self._next(inner, evicted))
         return tasks
+
+    def _can_run(self, member: Member, active: Counts, evicted: Container[int]) -> bool:
+        """Whether the member's minimum is met, or can be by the tasks it has (stricter than R3.21)."""
+        if isinstance(member, PodSet):
+            missing = member.min_available - active[member.index]
+            return missing <= 0 or len(self._allocatable(member, evicted)) >= missing
+        return sum(self._can_run(inner, active, evicted) for inner in member.members) >= member.required
 
     def _allocatable(self, pod_set: PodSet, evicted: Container[int]) -> list[int]:
         placements = self._ledger.placements

@@ -44,6 +44,8 @@ class Problem:
     action: str
     pod_group: int
     victim_queues: Sequence[int]
+    max_victims: int
+    """Most pod groups that may be taken; -1: any number."""
     allows: Callable[[int], bool]
     """Whether a pod group may be a victim."""
     validates: Callable[[Scenario], Rejection | None]
@@ -205,6 +207,7 @@ class Solver:
             problem.allows,
             tasks,
             problem.known,
+            problem.max_victims,
         )
         return Accumulator(
             self._session,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tenure.solver.framework.scenario import Batch
 from tenure.solver.framework.session import Session
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import UNLIMITED, Share
 from tenure.solver.model.workload import PodSet, SubGroupSet, add_shares
 from tenure.solver.search.gang import Gangs, Member
 from tenure.solver.search.podgrouplists import PodGroupLists, reverse
@@ -41,7 +41,10 @@ class VictimOrder:
         allows: Callable[[int], bool],
         recorded: frozenset[int],
         known: dict[int, Entry],
+        max_victims: int = UNLIMITED,
     ) -> None:
+        self._taken_from: set[int] = set()
+        self._max_victims = max_victims
         self._session = session
         self._known = known
         self._recorded = recorded
@@ -62,6 +65,8 @@ class VictimOrder:
             tasks = surplus or self._all_of(group.root, remaining)
             if not surplus and not held.is_whole:
                 continue
+            if not self._is_within_cap(group.index):
+                continue
             if not self._recorded.isdisjoint(tasks):
                 self._put_back(group.index, held, self._recorded)
                 continue
@@ -69,6 +74,12 @@ class VictimOrder:
                 self._put_back(group.index, held, frozenset(surplus))
             return Batch(group.index, tuple(tasks))
         return None
+
+    def _is_within_cap(self, pod_group: int) -> bool:
+        """At most so many pod groups are taken, the first in victim order (semantics R6.32)."""
+        if len(self._taken_from) != self._max_victims:
+            self._taken_from.add(pod_group)
+        return pod_group in self._taken_from
 
     def _put_back(self, pod_group: int, held: Held, taken: frozenset[int]) -> None:
         """Let the tasks that were not taken compete again (semantics R5.26, R5.28)."""
