@@ -52,6 +52,6 @@ def _with_details(evictions: dict[str, TaskState], before: TaskTable) -> dict[st
 
 
 def _started(steps: list[decision_pb2.Decision]) -> list[str]:
-    """Jobs that start to run in this session."""
+    """Jobs that start to run in the session."""
     patches = [step.patch for step in _of("patch", steps)]
     return [patch.pod_group for patch in patches if patch.WhichOneof("change") == "last_start_time"]

@@ -1,6 +1,7 @@
 """The built-in actions and plugins by the names of the configuration file, and the default profile."""
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Final
 
@@ -90,8 +91,12 @@ ALWAYS_ON: Final = ("preemptibility",)
 """Safety does not depend on the configuration: opened first, listed or not."""
 
 
-def plugins() -> dict[str, PluginFactory]:
-    """All plugins by name: the built-in ones and those of the entry-point group `tenure.plugins`."""
+@cache
+def plugins() -> Mapping[str, PluginFactory]:
+    """All plugins by name: the built-in ones and those of the entry-point group `tenure.plugins`.
+
+    Installed packages are looked through once per process, not in every cycle.
+    """
     found = {point.name: point.load() for point in entry_points(group="tenure.plugins")}
     return {**found, **_BUILT_IN}
 

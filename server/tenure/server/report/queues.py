@@ -12,7 +12,7 @@ from tenure.v1.snapshot_pb2 import Queue
 
 BAR: Final = 16
 """Cells of a bar."""
-NOTE: Final = "Quota: guaranteed. Fair share: quota plus a part of what others leave unused."
+NOTE: Final = "Quota: guaranteed. Fair share: what of it is asked for, and a part of what others leave."
 
 
 def queues(view: View) -> Section:

@@ -73,7 +73,7 @@ class EvictingAction:
         if rejection is not None:
             return rejection
         if self._session.options.skip_similar and self._similar.is_hopeless(pod_group, tasks):
-            detail = "a pod group of its queue that asks for no more just found no room"
+            detail = "a pod group that asks for no more just found no room"
             return Rejection(ReasonCode.SIMILAR_FAILED, detail, source=self._name)
         return self._impossible(tasks)
 

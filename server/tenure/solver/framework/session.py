@@ -23,7 +23,7 @@ class PluginFactory(Protocol):
     """What the registry holds for each plugin name: a class constructed once per session."""
 
     def __call__(self, session: "Session", arguments: Mapping[str, str]) -> object:
-        """The plugin for this session."""
+        """The plugin of a session."""
 
 
 class Commit(NamedTuple):
