@@ -7,12 +7,20 @@ from tests.conformance.times import nanoseconds
 
 WITHOUT_LIMIT = 10**9
 """Search budgets of a case are minutes of wall time; in steps that is as good as no limit."""
+BESIDES = {"minruntime": {"actions": "reclaim, preempt"}}
+"""Arguments that the reference does not have, by plugin: what it always does."""
 
 
 def to_profile(case: Json) -> Profile:
-    """Exactly the plugins the case has loaded, in their order, with their arguments."""
+    """Exactly the plugins the case has loaded, in their order, with their arguments.
+
+    The reference's min-runtime has no say in consolidation (semantics R7.6).
+    """
     loaded = [plugin for tier in case["config"]["tiers"] for plugin in tier if plugin["loaded"]]
-    settings = [PluginSetting(plugin["name"], dict(plugin["arguments"])) for plugin in loaded]
+    settings = [
+        PluginSetting(plugin["name"], {**plugin["arguments"], **BESIDES.get(plugin["name"], {})})
+        for plugin in loaded
+    ]
     if case["config"].get("numa_plugin_loaded"):
         settings.append(PluginSetting("numa"))
     return Profile(

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.profile import PluginSetting, Profile
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.duration import parse_duration
-from tenure.solver.plugins.minruntime import MinRuntime
 from tenure.solver.plugins.minruntime.resolver import LCA, QUEUE, Resolved, Resolver
 from tenure.solver.registry import plugins
 
@@ -108,8 +108,8 @@ def _validate(plugin: Json, action: str, scenario: Json) -> Results:
     return (ours.allows_scenario(action, question) is None,)
 
 
-def _open(plugin: Json, jobs: list[Json]) -> tuple[MinRuntime, dict[str, int]]:
-    """Our plugin in a session that holds these jobs, and the index of each job and task."""
+def _open(plugin: Json, jobs: list[Json]) -> tuple[Guards, dict[str, int]]:
+    """The guards of a session with our plugin alone, and the index of each job and task."""
     cluster = cluster_of(jobs, queue_table(plugin["queues"]).queues)
     arguments = {
         "defaultPreemptMinRuntime": f"{plugin['defaultPreemptMinRuntime']}ns",
@@ -119,9 +119,7 @@ def _open(plugin: Json, jobs: list[Json]) -> tuple[MinRuntime, dict[str, int]]:
     session = Session.open(cluster, Profile((), (PluginSetting("minruntime", arguments),)), plugins())
     index = {group.uid: group.index for group in cluster.pod_groups}
     index |= {task.uid: task.index for task in cluster.tasks}
-    opened = session.plugins["minruntime"]
-    assert isinstance(opened, MinRuntime)
-    return opened, index
+    return session.guards, index
 
 
 MIN_RUNTIME_CALLS: dict[str, Adapter] = {

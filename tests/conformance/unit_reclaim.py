@@ -24,8 +24,8 @@ def _new(_: None, multiplier: float) -> Results:
 def _can_reclaim(_: float, queues: Mapping[str, Json], reclaimer: Json) -> Results:
     table = queue_table(queues)
     queue = table.find(reclaimer["Queue"])
-    firm = None if reclaimer.get("IsPreemptable") else table.usage.non_preemptible[queue.index]
-    request = vector(reclaimer["RequiredResources"])
+    request, used = vector(reclaimer["RequiredResources"]), table.usage.non_preemptible[queue.index]
+    firm = None if reclaimer.get("IsPreemptable") else add(used, request)
     return (can_reclaim(queue, table.usage.allocated[queue.index], table.fair[queue.index], firm, request),)
 
 
@@ -47,18 +47,19 @@ def _is_candidate(_: None, reclaimer: Json, queue: Json) -> Results:
 def _reclaimable(
     multiplier: float, queues: Mapping[str, Json], reclaimer: Json, victims: Mapping[str, list[Json]]
 ) -> Results:
-    table = queue_table(queues)
+    table, request = queue_table(queues), vector(reclaimer["RequiredResources"])
     verdict = Verdict(
         table.queues,
         table.usage,
         table.fair,
         table.allocatable,
         table.find(reclaimer["Queue"]),
-        vector(reclaimer["RequiredResources"]),
+        request,
         multiplier,
     )
     pieces = [(table.find(name).index, vector(piece)) for name in sorted(victims) for piece in victims[name]]
-    return (verdict.judge(bool(reclaimer.get("IsPreemptable")), pieces) is None,)
+    firm = None if reclaimer.get("IsPreemptable") else request
+    return (verdict.judge(firm, pieces) is None,)
 
 
 def _maintain_fair_share(

@@ -27,7 +27,7 @@ def cluster_of(jobs: Iterable[Json], queues: tuple[Queue, ...], gpu_memory_mib: 
     jobs = list(jobs)
     recorded = [(job, *part) for job in jobs for part in _tasks(job)]
     shapes = tuple(_shape(index, task) for index, (_, _, task) in enumerate(recorded))
-    groups, tasks, warnings = link_workloads(
+    groups, tasks, doubts = link_workloads(
         [_pod_group(job) for job in jobs],
         [
             TaskSpec(task["UID"], job_key(job), shape, _placement(task), sub_group=part)
@@ -36,7 +36,7 @@ def cluster_of(jobs: Iterable[Json], queues: tuple[Queue, ...], gpu_memory_mib: 
         queues,
     )
     node = Node(0, "node", (10**9, 10**15, 10**9, 10**6), {}, gpu_memory_mib, gpu_memory_known=True)
-    return Cluster(NOW_NS, (node,), queues, groups, tasks, shapes, warnings=warnings)
+    return Cluster(NOW_NS, (node,), queues, groups, tasks, shapes, doubts=doubts)
 
 
 def job_key(job: Json) -> str:

@@ -6,35 +6,51 @@ import pytest
 from google.protobuf.descriptor import EnumDescriptor
 from tenure.solver.model.constraints import Operator, TaintEffect
 from tenure.solver.model.decision import OutcomeKind
+from tenure.solver.model.doubt import DoubtCode
+from tenure.solver.model.guard import Scope
 from tenure.solver.model.node import MigStrategy
 from tenure.solver.model.numa import NumaPolicy
 from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.requeue import NominationResult, SkipReason
 from tenure.solver.model.workload import Preemptibility, TaskStatus
-from tenure.v1 import decision_pb2, snapshot_pb2
+from tenure.v1 import decision_pb2, decision_service_pb2, resources_pb2, snapshot_pb2
 
 OTHER_NAMES = {
     "TAINT_EFFECT_ANY": "TAINT_EFFECT_UNSPECIFIED",
     "MIG_STRATEGY_NONE": "MIG_STRATEGY_UNSPECIFIED",
     "NUMA_POLICY_NONE": "NUMA_POLICY_UNSPECIFIED",
+    "PROTECTION_SCOPE_NOTHING": "PROTECTION_SCOPE_UNSPECIFIED",
 }
 
 
-@pytest.mark.parametrize(
-    ("model", "wire", "prefix"),
-    [
-        (TaskStatus, snapshot_pb2.PodStatus.DESCRIPTOR, "POD_STATUS_"),
-        (Preemptibility, snapshot_pb2.Preemptibility.DESCRIPTOR, "PREEMPTIBILITY_"),
-        (MigStrategy, snapshot_pb2.MigStrategy.DESCRIPTOR, "MIG_STRATEGY_"),
-        (NumaPolicy, snapshot_pb2.NumaPolicy.DESCRIPTOR, "NUMA_POLICY_"),
-        (TaintEffect, snapshot_pb2.TaintEffect.DESCRIPTOR, "TAINT_EFFECT_"),
-        (Operator, snapshot_pb2.SelectorOperator.DESCRIPTOR, "SELECTOR_OPERATOR_"),
-        (ReasonCode, decision_pb2.ReasonCode.DESCRIPTOR, "REASON_CODE_"),
-        (OutcomeKind, decision_pb2.OutcomeKind.DESCRIPTOR, "OUTCOME_KIND_"),
-    ],
-)
+PAIRS: list[tuple[type[IntEnum], EnumDescriptor, str]] = [
+    (TaskStatus, snapshot_pb2.PodStatus.DESCRIPTOR, "POD_STATUS_"),
+    (Preemptibility, snapshot_pb2.Preemptibility.DESCRIPTOR, "PREEMPTIBILITY_"),
+    (MigStrategy, snapshot_pb2.MigStrategy.DESCRIPTOR, "MIG_STRATEGY_"),
+    (NumaPolicy, snapshot_pb2.NumaPolicy.DESCRIPTOR, "NUMA_POLICY_"),
+    (TaintEffect, snapshot_pb2.TaintEffect.DESCRIPTOR, "TAINT_EFFECT_"),
+    (Operator, snapshot_pb2.SelectorOperator.DESCRIPTOR, "SELECTOR_OPERATOR_"),
+    (ReasonCode, decision_pb2.ReasonCode.DESCRIPTOR, "REASON_CODE_"),
+    (OutcomeKind, decision_pb2.OutcomeKind.DESCRIPTOR, "OUTCOME_KIND_"),
+    (Scope, decision_pb2.ProtectionScope.DESCRIPTOR, "PROTECTION_SCOPE_"),
+    (NominationResult, decision_pb2.NominationResult.DESCRIPTOR, "NOMINATION_RESULT_"),
+    (SkipReason, decision_pb2.NominationSkipReason.DESCRIPTOR, "NOMINATION_SKIP_REASON_"),
+    (DoubtCode, decision_service_pb2.WarningCode.DESCRIPTOR, "WARNING_CODE_"),
+]
+
+
+@pytest.mark.parametrize(("model", "wire", "prefix"), PAIRS)
 def test_model_and_wire_agree(model: type[IntEnum], wire: EnumDescriptor, prefix: str) -> None:
     named = {OTHER_NAMES.get(prefix + value.name, prefix + value.name): value.value for value in model}
     known = {value.name: value.number for value in wire.values}
     if known.keys() - named.keys() == {f"{prefix}UNSPECIFIED"}:
         del known[f"{prefix}UNSPECIFIED"]
     assert named == known
+
+
+def test_no_enum_of_the_contract_is_left_out() -> None:
+    files = [
+        module.DESCRIPTOR for module in (decision_pb2, decision_service_pb2, resources_pb2, snapshot_pb2)
+    ]
+    declared = {name for file in files for name in file.enum_types_by_name}
+    assert declared == {wire.name for _, wire, _ in PAIRS}

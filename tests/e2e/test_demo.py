@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 from google.protobuf.json_format import Parse
 from tenure.client.snapshot_file import read_snapshot
-from tenure.v1.decision_pb2 import OUTCOME_KIND_BOUND, OUTCOME_KIND_WAITING_FOR_VICTIMS
+from tenure.v1.decision_pb2 import (
+    OUTCOME_KIND_BOUND,
+    OUTCOME_KIND_WAITING_FOR_VICTIMS,
+    PROTECTION_SCOPE_ALL,
+    PROTECTION_SCOPE_UNSPECIFIED,
+)
 from tenure.v1.decision_service_pb2 import DecideResponse
 
 from tests.e2e.command import SAMPLE, tenure
@@ -82,9 +87,29 @@ def test_a_higher_priority_preempts_in_its_own_queue(answer: DecideResponse) -> 
 
 
 def test_who_has_not_run_for_its_minimum_is_left_alone_and_told_until_when(answer: DecideResponse) -> None:
-    (guard,) = (p for p in answer.protections if p.pod_group == "finetune")
-    assert (guard.guard, guard.action, guard.source) == ("minruntime", "reclaim", "queue vision")
+    within, guard = (p for p in answer.protections if p.pod_group == "finetune")
+    assert (guard.guard, guard.against, guard.source) == ("minruntime", "research", "queue vision")
+    assert (list(guard.actions), guard.scope) == (
+        ["reclaim", "consolidation", "requeue"],
+        PROTECTION_SCOPE_ALL,
+    )
     assert guard.until.ToJsonString() == answer.next_wake_time.ToJsonString() == "2025-03-03T10:42:00Z"
+    assert (within.guard, within.against, within.scope) == (
+        "minruntime",
+        "vision",
+        PROTECTION_SCOPE_UNSPECIFIED,
+    )
+
+
+def test_nothing_in_the_demo_is_doubtful_and_nobody_is_expected_to_end(answer: DecideResponse) -> None:
+    assert (list(answer.warnings), list(answer.nominations)) == ([], [])
+
+
+def test_every_eviction_of_the_demo_names_the_guards_that_let_it_pass(answer: DecideResponse) -> None:
+    evicts = [step.evict for group in answer.groups for step in group.decisions if step.HasField("evict")]
+    for evict in evicts:
+        assert {"preemptibility", "minruntime"} <= {check.guard for check in evict.guards}
+        assert {check.scope for check in evict.guards} == {PROTECTION_SCOPE_UNSPECIFIED}
 
 
 def test_without_its_minimum_runtime_the_protected_one_yields(tmp_path: Path) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision
 from tenure.solver.model.resources import GPU
-from tenure.solver.model.workload import Placement, PodGroup, PodSet, SubGroupSet, TaskStatus
+from tenure.solver.model.workload import Placement, TaskStatus
 from tenure.solver.testing import evictions, placements
 
 from tests.properties.cycles import Cycle
-
-STALE = "stalegangeviction"
+from tests.properties.quotachecks import exceeded_quotas
+from tests.properties.victimchecks import STALE, forbidden_victims
+from tests.properties.wholeness import is_whole
 
 
 def violations(cycle: Cycle) -> list[str]:
@@ -22,6 +23,7 @@ def violations(cycle: Cycle) -> list[str]:
         torn_gangs,
         forbidden_victims,
         needless_evictions,
+        exceeded_quotas,
     )
     return [problem for check in checks for problem in check(*cycle)]
 
@@ -100,57 +102,6 @@ def torn_gangs(cluster: Cluster, decision: Decision) -> Iterator[str]:
             and not is_whole(group.root, active)
         ):
             yield f"{group.name} is cut: {len(active)} of {len(before)} pods are left"
-
-
-def is_whole(part: PodSet | SubGroupSet, active: set[int]) -> bool:
-    """Whether these tasks are enough for the part (semantics R1.55)."""
-    if isinstance(part, PodSet):
-        return len(active.intersection(part.tasks)) >= part.min_available
-    return sum(is_whole(member, active) for member in part.members) >= part.required
-
-
-def forbidden_victims(cluster: Cluster, decision: Decision) -> Iterator[str]:
-    """Non-preemptible pods are never evicted; protected ones by reclaim or preempt as surplus only."""
-    gone: set[int] = set()
-    for group in decision.groups:
-        gone |= {evict.task for evict in group.evictions}
-        for index in sorted({cluster.tasks[evict.task].pod_group for evict in group.evictions}):
-            victim, asking = cluster.pod_groups[index], cluster.pod_groups[group.beneficiary]
-            if group.action == STALE:
-                continue
-            if not victim.is_preemptible:
-                yield f"{victim.name} is not preemptible, and evicted by {group.action}"
-            if group.action == "preempt" and victim.priority >= asking.priority:
-                yield f"{victim.name} is evicted for {asking.name}, whose priority is no higher"
-            if _is_protected(cluster, group.action, asking, victim) and _is_below_minimum(
-                cluster, victim, gone
-            ):
-                yield f"{victim.name} is protected, and loses pods it needs to {group.action}"
-
-
-def _is_below_minimum(cluster: Cluster, victim: PodGroup, gone: set[int]) -> bool:
-    """Whether it has lost pods of its minimum; an elastic pod group may lose the others."""
-    for part in victim.pod_sets:
-        here = {t for t in part.tasks if cluster.tasks[t].placement.status.is_active_used}
-        if here & gone and len(here - gone) < part.min_available:
-            return True
-    return False
-
-
-def _is_protected(cluster: Cluster, action: str, asking: PodGroup, victim: PodGroup) -> bool:
-    if action == "consolidation":
-        return False
-    if victim.last_start is None or victim.queue is None or asking.queue is None:
-        return False
-    path = [cluster.queues[q] for q in cluster.queues[victim.queue].path]
-    if action == "preempt":
-        values = [q.preempt_min_runtime for q in path]
-    else:
-        other = cluster.queues[asking.queue].path
-        common = sum(1 for mine, theirs in zip(path, other, strict=False) if mine.index == theirs)
-        values = [q.reclaim_min_runtime for q in path[: common + 1]]
-    minimum = next((value for value in reversed(values) if value is not None), 0)
-    return cluster.now < victim.last_start + minimum
 
 
 def needless_evictions(cluster: Cluster, decision: Decision) -> Iterator[str]:

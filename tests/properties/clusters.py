@@ -1,24 +1,35 @@
 """Random small clusters: a few nodes, queues and pod groups with everything that makes decisions hard.
 
-Running pods fit their nodes, gangs run whole or not at all, and every name, number and time is fixed by the
-choices, so that the same choices give the same cluster whatever the order in which it is built.
+Running pods fit their nodes, nearly all pod groups run with their minimum or not at all, and every name,
+number and time is fixed by the choices, so that the same choices give the same cluster whatever the order in
+which it is built.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.workload import Preemptibility, TaskStatus
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import GroupOptions, PodOptions
 
 from tests.properties.draw import Draw
+from tests.properties.parts import Parts, random_parts
 
 Step = Callable[[ClusterBuilder], object]
 MIN_RUNTIMES: Final = (None, None, "0", "5m", "2h")
 STARTED: Final = ("1h", "10m", "1m", None)
 PRIORITIES: Final = (50, 50, 75, 90, 100, 125)
+KINDS: Final = (
+    Preemptibility.SEMI_PREEMPTIBLE,
+    Preemptibility.SEMI_PREEMPTIBLE,
+    Preemptibility.PREEMPTIBLE,
+    Preemptibility.NON_PREEMPTIBLE,
+)
+OPT_OUTS: Final = (["reclaim"], ["preempt"], ["consolidation"], ["requeue"], ["reclaim", "preempt"])
+Place = tuple[TaskStatus, str, tuple[str, ...]]
+"""Status, node and shared devices of a pod."""
 
 
 @dataclass(slots=True)
@@ -126,36 +137,38 @@ def _job(draw: Draw, name: str, number: int, queue: str, rooms: list[Room]) -> S
     }
     if draw.chance(10):
         group["preemption_delay"] = "9h"
+    if draw.chance(35):
+        group["preemptibility"] = draw.choice(KINDS)
+    if draw.chance(12):
+        group["opt_outs"] = draw.choice(OPT_OUTS)
     pod: PodOptions = {"gpus": draw.choice((1, 1, 2, 0.5, 0.3, 0)), "cpus": draw.choice((1, 1, 2))}
     if draw.chance(10):
         pod["node_selector"] = {"zone": draw.choice("ab")}
-    count = draw.integer(1, 4)
-    parts = 2 if count > 1 and draw.chance(20) else 1
-    minimum = draw.choice((count, count, 1, max(1, count - 1)))
-    if parts == 1:
-        group["min_member"] = minimum
-    elif draw.chance(30):
-        group["min_sub_groups"] = 1
-    running = _running(draw, count, minimum if parts == 1 else count, pod, rooms)
-    return lambda builder: _tell(builder, name, group, pod, count, parts, running)
+    is_semi = group.get("preemptibility") is Preemptibility.SEMI_PREEMPTIBLE
+    parts = random_parts(draw, draw.integer(2 if is_semi else 1, 5), is_elastic=is_semi)
+    running = _running(draw, parts, pod, rooms)
+    return lambda builder: _tell(builder, name, group, pod, parts, running)
 
 
-def _running(
-    draw: Draw, count: int, minimum: int, pod: PodOptions, rooms: list[Room]
-) -> list[tuple[TaskStatus, str, tuple[str, ...]]]:
-    """Where the first pods of a job run: at least its minimum of them, or none."""
+def _running(draw: Draw, parts: Parts, pod: PodOptions, rooms: list[Room]) -> dict[int, Place]:
+    """Where pods of a job run: at least those that its minimum needs, or none; a few have lost one since."""
     if not draw.chance(80):
-        return []
-    start, wanted = draw.integer(0, len(rooms) - 1), draw.integer(minimum, count)
+        return {}
+    start, wanted = draw.integer(0, len(rooms) - 1), draw.integer(parts.needed, len(parts.pods))
     status = TaskStatus.RELEASING if draw.chance(8) else TaskStatus.RUNNING
-    places = []
+    places: list[Place] = []
     for _ in range(wanted):
         for room in rooms[start:] + rooms[:start]:
             groups = room.take(pod["gpus"], int(pod["cpus"]))
             if groups is not None:
                 places.append((status, room.name, groups))
                 break
-    return places if len(places) >= minimum else []
+    if len(places) < parts.needed:
+        return {}
+    found = dict(enumerate(places))
+    if draw.chance(5):
+        del found[draw.integer(0, len(found) - 1)]
+    return found
 
 
 def _tell(
@@ -163,16 +176,14 @@ def _tell(
     name: str,
     group: GroupOptions,
     pod: PodOptions,
-    count: int,
-    parts: int,
-    running: Sequence[tuple[TaskStatus, str, tuple[str, ...]]],
+    parts: Parts,
+    running: Mapping[int, Place],
 ) -> None:
-    builder.pod_group(name, **group)
-    for part in range(parts if parts > 1 else 0):
-        builder.sub_group(name, f"part{part}", min_member=len(range(part, count, parts)))
-    for number in range(count):
-        of_part: PodOptions = {**pod, "sub_group": f"part{number % parts}"} if parts > 1 else pod
-        if number < len(running):
+    builder.pod_group(name, **{**group, **parts.minimum})
+    parts.tell(builder, name)
+    for number, part in enumerate(parts.pods):
+        of_part: PodOptions = {**pod, "sub_group": part} if part else pod
+        if number in running:
             status, node, groups = running[number]
             builder.pods(name, status, node=node, gpu_groups=groups, **of_part)
         else:

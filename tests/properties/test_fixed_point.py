@@ -6,15 +6,14 @@ from tests.properties.draw import SeededDraw
 
 CLUSTERS = 300
 CYCLES = 10
-MOST_RESTLESS = 0.01
-"""Nothing keeps room for its beneficiary from one cycle to the next: where allocate gives freed room to
-another pod group than the one it was freed for, the two take turns (semantics R6.54). That must stay rare.
-"""
 
 
 def test_clusters_come_to_rest() -> None:
-    restless = [seed for seed in range(CLUSTERS) if not _comes_to_rest(seed)]
-    assert len(restless) <= CLUSTERS * MOST_RESTLESS, restless
+    """Nothing keeps room for its beneficiary from one cycle to the next: where allocate gives freed room to
+    another pod group than the one it was freed for, the two would take turns (semantics R6.54). The memory
+    of evictions, which the caller of these cycles keeps, stops that for the time of a backoff.
+    """
+    assert [seed for seed in range(CLUSTERS) if not _comes_to_rest(seed)] == []
 
 
 def _comes_to_rest(seed: int) -> bool:

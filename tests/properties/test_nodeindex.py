@@ -9,7 +9,6 @@ from tenure.solver.framework.profile import PluginSetting
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.registry import default_profile, opened, plugins
-from tenure.solver.search.gang import Gangs
 from tenure.solver.search.place import Placer
 
 from tests.properties.clusters import random_cluster
@@ -35,7 +34,7 @@ def _placer(cluster: Cluster, *, indexed: bool) -> tuple[Session, Placer]:
     if not indexed:
         profile = replace(profile, plugins=(*profile.plugins, PluginSetting("indifferent")))
     session = Session.open(cluster, profile, {**plugins(), "indifferent": Indifferent})
-    return session, Placer(session, Gangs(session))
+    return session, Placer(session)
 
 
 @given(data=st.data())

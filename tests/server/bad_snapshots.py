@@ -5,10 +5,10 @@ from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.resources_pb2 import NumaPlacement
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
+from tests.server.bad_pod_groups import BAD_POD_GROUPS
+
 _NEW = "is not a value of this version of the contract"
 _MOST = "is more than the largest amount, 9007199254740992"
-_INNER = "is for leaves: use min_sub_group on one with sub groups"
-_LEAF = "is for those with sub groups: use min_member on a leaf"
 _NANOS = "nanoseconds are not a part of a second"
 _TERM = "shapes[0].node_affinity[0].requirements[0]"
 
@@ -90,49 +90,12 @@ BAD_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     "s.queues[0].preempt_min_runtime.seconds = 2**40": (
         "queues[0].preempt_min_runtime: is longer than a hundred years",
     ),
-    # Pod groups
-    "s.pod_groups.add(queue='left').creation_time.seconds = 1": ("pod_groups[2].uid: is required",),
-    "s.pod_groups.append(s.pod_groups[0])": ("pod_groups[2].uid: 'runs' is already used by element 0",),
-    "s.pod_groups[0].ClearField('creation_time')": ("pod_groups[0].creation_time: is required",),
-    "s.pod_groups[0].preemptibility = 3": (f"pod_groups[0].preemptibility: 3 {_NEW}",),
-    "s.pod_groups[0].min_member = -1": ("pod_groups[0].min_member: -1 is negative",),
-    "s.pod_groups[0].min_sub_group = 1": (
-        "pod_groups[0].min_sub_group: cannot be set together with min_member",
+    "s.queues[0].expected_runtime.seconds = -1": ("queues[0].expected_runtime: is negative",),
+    "s.queues[0].requeue_delay.seconds = -1": ("queues[0].requeue_delay: is negative",),
+    "s.queues[0].expected_runtime.nanos = -10**9": (
+        "queues[0].expected_runtime: seconds and nanos do not belong together",
     ),
-    "s.pod_groups[0].last_start_time.nanos = -5": (f"pod_groups[0].last_start_time: -5 {_NANOS}",),
-    "s.pod_groups[0].preemption_delay.nanos = -5": ("pod_groups[0].preemption_delay: is negative",),
-    "s.pod_groups[0].preemption_delay.MergeFrom(Duration(seconds=1, nanos=-1))": (
-        "pod_groups[0].preemption_delay: seconds and nanos do not belong together",
-    ),
-    "s.pod_groups[1].sub_groups.add()": ("pod_groups[1].sub_groups[0].name: is required",),
-    "s.pod_groups[1].sub_groups.extend([pb.SubGroup(name='a'), pb.SubGroup(name='A')])": (
-        "pod_groups[1].sub_groups[1].name: 'A' is already used by sub_groups[0]",
-    ),
-    "s.pod_groups[1].sub_groups.add(name='a', parent='no')": (
-        "pod_groups[1].sub_groups[0].parent: 'no' does not exist",
-    ),
-    "s.pod_groups[1].sub_groups.extend([pb.SubGroup(name=n, parent=p) for n, p in ('aB', 'ba')])": (
-        "pod_groups[1].sub_groups[0].parent: is its own ancestor: 'a' -> 'b' -> 'a'",
-        "pod_groups[1].sub_groups[1].parent: is its own ancestor: 'b' -> 'a' -> 'b'",
-    ),
-    "g = s.pod_groups[1].sub_groups; g.add(name='a', min_member=1); g.add(name='b', parent='a')": (
-        f"pod_groups[1].sub_groups[0].min_member: {_INNER}",
-    ),
-    "s.pod_groups[1].sub_groups.add(name='a', min_sub_group=1)": (
-        f"pod_groups[1].sub_groups[0].min_sub_group: {_LEAF}",
-    ),
-    "s.pod_groups[1].topology_constraint.required_level = 'rack'": (
-        "pod_groups[1].topology_constraint.topology: is required",
-    ),
-    "s.pod_groups[1].topology_constraint.topology = 'no'": (
-        "pod_groups[1].topology_constraint.topology: there is no topology 'no'",
-    ),
-    "g = s.pod_groups[1].topology_constraint; g.topology = 'racks'; g.required_level = 'row'": (
-        "pod_groups[1].topology_constraint.required_level: 'row' is no level of that topology",
-    ),
-    "s.pod_groups[1].topology_constraint.topology = 'racks'": (
-        "pod_groups[1].topology_constraint.required_level: is required when preferred_level is empty",
-    ),
+    **BAD_POD_GROUPS,
     # Pods
     "s.pods[0].uid = ''": ("pods[0].uid: is required",),
     "s.pods[3].uid = 'runs-0'": ("pods[3].uid: 'runs-0' is already used by element 0",),
@@ -219,6 +182,27 @@ BAD_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     "for pod in s.pods[:2]: pod.device_claims.append('c')": (
         "device_claims[0].from_template: cannot be set: 2 pods of the snapshot use the claim",
     ),
+    # Eviction memory
+    "s.eviction_memory.add()": (
+        "eviction_memory[0].victim: is required",
+        "eviction_memory[0].preemptor: is required",
+        "eviction_memory[0].last_eviction_time: is required",
+    ),
+    "s.eviction_memory.extend([_REMEMBERED, _REMEMBERED])": (
+        "eviction_memory[1].victim: the pair 'runs' and 'waits' is already used by element 0",
+    ),
+    "s.eviction_memory.add(victim='gone', preemptor='waits').last_eviction_time.nanos = -1": (
+        f"eviction_memory[0].last_eviction_time: -1 {_NANOS}",
+    ),
+    "s.eviction_memory.append(_REMEMBERED); s.eviction_memory[0].failures = -1": (
+        "eviction_memory[0].failures: -1 is negative",
+    ),
+    "s.eviction_memory.append(_REMEMBERED); s.eviction_memory[0].failures = 2**30 + 1": (
+        f"eviction_memory[0].failures: {2**30 + 1} is more than the largest amount, {2**30}",
+    ),
+    "s.eviction_memory.append(_REMEMBERED); s.eviction_memory[0].last_failure_time.seconds = 2**40": (
+        "eviction_memory[0].last_failure_time: is not between the years 1677 and 2262",
+    ),
 }
 
 _NAMES = {
@@ -226,6 +210,9 @@ _NAMES = {
     "Duration": Duration,
     "_REQUEST": pb.DeviceRequest(device_class="gpu.example.com", count=1),
     "_IN_ZONE": NumaPlacement(zone="z"),
+    "_REMEMBERED": pb.EvictionMemory(
+        victim="runs", preemptor="waits", last_eviction_time={"seconds": 1_690_000_000}
+    ),
 }
 
 

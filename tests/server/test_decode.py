@@ -6,6 +6,7 @@ from random import Random
 import pytest
 from tenure.server.codec.decode import decode_snapshot
 from tenure.solver.model.constraints import Constraints, Operator, Requirement, Taint, TaintEffect, Toleration
+from tenure.solver.model.doubt import Doubt, DoubtCode
 from tenure.solver.model.node import MigStrategy
 from tenure.solver.model.resources import GpuRequest
 from tenure.solver.model.workload import NOWHERE, Placement, TaskStatus, TopologyConstraint
@@ -56,6 +57,9 @@ def test_order_of_lists_has_no_meaning(seed: int) -> None:
     snapshot.shapes[0].tolerations.add(key="a", value="v")
     snapshot.pod_groups[1].sub_groups.add(name="workers", min_member=1)
     snapshot.pod_groups[1].sub_groups.add(name="drivers", min_member=1)
+    snapshot.pod_groups[0].opt_outs.extend(["requeue", "preempt", "reclaim"])
+    for victim, preemptor in (("runs", "waits"), ("waits", "runs"), ("runs", "runs")):
+        snapshot.eviction_memory.add(victim=victim, preemptor=preemptor).last_eviction_time.seconds = 1
     assert decode_snapshot(shuffled(snapshot, Random(seed))) == decode_snapshot(snapshot)
 
 
@@ -64,6 +68,7 @@ def shuffled(snapshot: pb.ClusterSnapshot, random: Random) -> pb.ClusterSnapshot
     copy = pb.ClusterSnapshot()
     copy.CopyFrom(snapshot)
     lists = [copy.nodes, copy.queues, copy.pod_groups, copy.pods, copy.shapes, copy.topologies]
+    lists += [copy.eviction_memory, *(group.opt_outs for group in copy.pod_groups)]
     lists += [node.taints for node in copy.nodes] + [node.unready_conditions for node in copy.nodes]
     lists += [shape.tolerations for shape in copy.shapes] + [group.sub_groups for group in copy.pod_groups]
     for elements in lists:
@@ -167,6 +172,7 @@ def test_queue_defaults() -> None:
         (1.0, 1.0, 1.0),
     )
     assert (top.preempt_min_runtime, top.reclaim_min_runtime) == (None, None)
+    assert (top.expected_runtime, top.requeue_delay) == (None, None)
 
 
 def test_queue_values() -> None:
@@ -176,10 +182,13 @@ def test_queue_values() -> None:
     snapshot.queues[0].gpu_milli.over_quota_weight = -1
     snapshot.queues[0].cpu_milli.over_quota_weight = 0
     snapshot.queues[0].reclaim_min_runtime.SetInParent()
+    snapshot.queues[0].expected_runtime.seconds = 90
+    snapshot.queues[0].requeue_delay.SetInParent()
     top = decode_snapshot(snapshot).queues[2]
     assert (top.priority, top.quota, top.limit) == (0, (0, -1, 4000), (-1, -1, 5000))
     assert top.weight == (0.0, 1.0, -1.0)
-    assert top.reclaim_min_runtime == 0
+    assert (top.preempt_min_runtime, top.reclaim_min_runtime) == (None, 0)
+    assert (top.expected_runtime, top.requeue_delay) == (90 * SECOND, 0)
 
 
 @pytest.mark.parametrize("queue", ["", "no such queue", "top"])
@@ -226,10 +235,8 @@ def test_pod_of_unknown_sub_group_is_kept_aside_and_warned_about() -> None:
     cluster = decode_snapshot(snapshot)
     assert cluster.tasks[3].pod_set is None
     assert cluster.pod_groups[1].tasks == (2,)
-    assert cluster.warnings == (
-        "pod group waits: pods that are never scheduled because they name 'no', "
-        "which is not a leaf sub group of it: 1",
-    )
+    message = "pod group waits: pods that are never scheduled because they name 'no', which is not a leaf "
+    assert cluster.doubts == (Doubt(DoubtCode.STRAY_PODS, (1,), f"{message}sub group of it: 1"),)
 
 
 def test_staleness_grace_may_be_negative() -> None:

@@ -22,6 +22,8 @@ def test_violating_field_is_named(how: str) -> None:
 
 def test_all_violations_are_listed_in_message_order() -> None:
     snapshot = small_snapshot()
+    snapshot.eviction_memory.add(victim="runs", preemptor="waits")
+    snapshot.device_claims.add(id="c")
     snapshot.topologies.add()
     snapshot.shapes[0].gpu.devices = -1
     snapshot.pods[2].status = 0
@@ -40,6 +42,8 @@ def test_all_violations_are_listed_in_message_order() -> None:
         "shapes[0].gpu.devices",
         "topologies[1].name",
         "topologies[1].levels",
+        "device_claims[0].requests",
+        "eviction_memory[0].last_eviction_time",
     ]
 
 

@@ -1,45 +1,12 @@
 """A decision becomes an answer: typed, explained, in one order, with ids that depend on the question only."""
 
 import pytest
-from tenure.server.codec.decode import decode_snapshot
-from tenure.server.codec.encode import encode_decision
 from tenure.solver.model import decision as model
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.decision_service_pb2 import BasedOn, DecideResponse, ResourceShare
+from tenure.v1.decision_service_pb2 import DecideResponse, ResourceShare
 
-from tests.server.given import small_snapshot
-
-NOW = 1_700_000_000 * 10**9
-RUNS, WAITS = 0, 1
-LEFT, RIGHT, TOP = 0, 1, 2
-
-
-def decision(**changes: object) -> model.Decision:
-    nothing = model.Decision((), (), (), (), None, (), model.Counters())
-    return model.Decision(**{**{f: getattr(nothing, f) for f in nothing.__slots__}, **changes})
-
-
-def reclaim(**changes: object) -> model.DecisionGroup:
-    steps = {
-        "evictions": (model.Evict(0, 0, False),),
-        "holds": (model.Hold(2, 0, ()),),
-        "bindings": (model.Bind(3, 1, ("g",)),),
-        "patches": (model.Patch(RUNS, model.PatchKind.LAST_EVICTION_TIME),),
-    }
-    return model.DecisionGroup("reclaim", WAITS, ReasonCode.RECLAIMED, **{**steps, **changes})
-
-
-def encoded(what: model.Decision, **based_on: object) -> DecideResponse:
-    basis = {"cluster_id": "test", "version": 7, "profile_digest": "abc", **based_on}
-    message = BasedOn(**basis)
-    message.now.seconds = 1_700_000_000
-    return encode_decision(decode_snapshot(small_snapshot()), what, message)
-
-
-def steps(group: model.DecisionGroup) -> list[pb.Decision]:
-    (message,) = encoded(decision(groups=(group,))).groups
-    return list(message.decisions)
+from tests.server.encoding import LEFT, NOW, RIGHT, RUNS, TOP, WAITS, decision, encoded, reclaim, steps
 
 
 def test_group_lists_evictions_holds_bindings_patches() -> None:
@@ -100,15 +67,15 @@ def test_moved_pod_is_said_to_move() -> None:
     assert evict.reason.message.endswith("; it moves to another node.")
 
 
-@pytest.mark.parametrize("kind", model.PatchKind)
-def test_every_patch_fills_its_field(kind: model.PatchKind) -> None:
-    (patch,) = steps(reclaim(evictions=(), holds=(), bindings=(), patches=(model.Patch(WAITS, kind),)))
-    assert patch.patch.WhichOneof("change") == kind.name.lower()
-    assert pb.Patch.DESCRIPTOR.fields_by_name[kind.name.lower()].number == kind
-
-
 @pytest.mark.parametrize(
-    "code", [ReasonCode.RECLAIMED, ReasonCode.PREEMPTED, ReasonCode.CONSOLIDATED, ReasonCode.STALE_GANG]
+    "code",
+    [
+        ReasonCode.RECLAIMED,
+        ReasonCode.PREEMPTED,
+        ReasonCode.CONSOLIDATED,
+        ReasonCode.REQUEUED,
+        ReasonCode.STALE_GANG,
+    ],
 )
 def test_every_kind_of_eviction_has_its_sentence(code: ReasonCode) -> None:
     group = model.DecisionGroup("x", WAITS, code, (model.Evict(0, 0, False),), (), (), ())
@@ -137,29 +104,29 @@ def test_lists_are_in_one_order() -> None:
                 model.Outcome(g, model.OutcomeKind.BOUND, nothing, 0, 0, 0) for g in (WAITS, RUNS)
             ),
             protections=(
-                model.Protection(WAITS, "g", "reclaim", None, "s"),
-                model.Protection(RUNS, "g", "reclaim", NOW, "s", "b"),
-                model.Protection(RUNS, "g", "reclaim", None, "s", "a"),
-                model.Protection(RUNS, "g", "preempt", None, "s"),
+                model.Protection(WAITS, "g", ("reclaim",), None, "s"),
+                model.Protection(RUNS, "g", ("reclaim",), NOW, "s", "b"),
+                model.Protection(RUNS, "g", ("reclaim",), None, "s", "a"),
+                model.Protection(RUNS, "g", ("preempt", "reclaim"), None, "s"),
+                model.Protection(RUNS, "f", ("reclaim",), None, "s"),
             ),
             queues=tuple(model.QueueStatus(q, share, share, share) for q in (TOP, LEFT, RIGHT)),
         )
     )
     assert [outcome.pod_group for outcome in answer.outcomes] == ["runs", "waits"]
-    assert [(p.pod_group, p.action, p.against) for p in answer.protections] == [
-        ("runs", "preempt", ""),
-        ("runs", "reclaim", "a"),
-        ("runs", "reclaim", "b"),
-        ("waits", "reclaim", ""),
+    assert [(p.pod_group, p.guard, list(p.actions), p.against) for p in answer.protections] == [
+        ("runs", "f", ["reclaim"], ""),
+        ("runs", "g", ["preempt", "reclaim"], ""),
+        ("runs", "g", ["reclaim"], "a"),
+        ("runs", "g", ["reclaim"], "b"),
+        ("waits", "g", ["reclaim"], ""),
     ]
     assert [queue.name for queue in answer.queues] == ["left", "right", "top"]
 
 
-def test_unlimited_protection_and_no_wake_are_unset() -> None:
-    answer = encoded(decision(protections=(model.Protection(RUNS, "g", "reclaim", None, "s"),)))
-    assert not answer.protections[0].HasField("until")
-    assert not answer.HasField("next_wake_time")
-    assert encoded(decision(next_wake=NOW)).next_wake_time.seconds == 1_700_000_000
+def test_without_a_time_at_which_the_answer_may_change_there_is_no_wake() -> None:
+    assert not encoded(decision()).HasField("next_wake_time")
+    assert encoded(decision(next_wake=NOW)).next_wake_time.ToNanoseconds() == NOW
 
 
 def test_counters_and_shares_are_copied() -> None:

@@ -47,9 +47,12 @@ def outcome(name: str, kind: pb.OutcomeKind, message: str = "", until: int = 0) 
     return pb.PodGroupOutcome(pod_group=f"uid-{name}", kind=kind, reason=reason)
 
 
-def protection(name: str, action: str, minutes: int = 0, against: str = "") -> pb.Protection:
-    message = pb.Protection(pod_group=f"uid-{name}", guard="minruntime", action=action, source="queue leaf")
-    message.against = against
+def protection(name: str, minutes: int = 0, against: str = "", **fields: object) -> pb.Protection:
+    """A protection by minruntime; `against` is the pod group's own queue, or the top of other queues."""
+    action = "preempt" if against == "leaf" else "reclaim"
+    said = {"guard": "minruntime", "source": "queue leaf", "actions": [action, "consolidation", "requeue"]}
+    said |= {"against": against, "scope": pb.PROTECTION_SCOPE_ALL}
+    message = pb.Protection(**{"pod_group": f"uid-{name}", **said, **fields})
     if minutes:
         message.until.FromNanoseconds(NOW + minutes * 60 * SECOND)
     return message
@@ -75,7 +78,7 @@ ANSWER = DecideResponse(
         outcome("urgent", pb.OUTCOME_KIND_WAITING_FOR_VICTIMS),
         outcome("stuck", pb.OUTCOME_KIND_DELAYED, "not yet", until=NOW + 90 * SECOND),
     ],
-    protections=[protection("young", "reclaim", minutes=7)],
+    protections=[protection("young", minutes=7)],
     queues=[
         QueueStatus(
             name=name,
@@ -119,27 +122,41 @@ def test_nothing_to_schedule_is_said_and_no_empty_table_is_shown() -> None:
     assert text.strip() == "At 10:35 UTC: no pod group has pods to schedule."
 
 
-def test_a_pod_group_nobody_may_touch_is_protected_from_everyone() -> None:
-    answer = DecideResponse(protections=[protection("young", "preempt"), protection("young", "reclaim")])
-    assert "young everyone as long as it runs" in flat(report(STORY, answer))
+EVERY = ["reclaim", "preempt", "consolidation", "requeue"]
+PROTECTED = {
+    "by one guard from all actions": (
+        [protection("young", actions=EVERY)],
+        "young everyone as long as it runs",
+    ),
+    "by one guard from its own queue and from others": (
+        [protection("young", 7), protection("young", 7, against="leaf")],
+        "young everyone for another 7m",
+    ),
+    "from its own queue only": ([protection("young", 7, against="leaf")], "young its own queue for"),
+    "from a part of the tree": ([protection("young", 7, against="root")], "young other queues of root for"),
+    "from other queues, those of a part of the tree included": (
+        [protection("young", 7), protection("young", 7, against="root")],
+        "young other queues for another 7m",
+    ),
+    "its minimum only": (
+        [protection("young", 7, scope=pb.PROTECTION_SCOPE_CORE)],
+        "until 10:42 UTC, its minimum only",
+    ),
+}
 
 
-def test_a_protection_that_holds_against_a_part_of_the_tree_names_it() -> None:
-    answer = DecideResponse(protections=[protection("young", "reclaim", minutes=7, against="root")])
-    assert "other queues of root" in flat(report(STORY, answer))
+@pytest.mark.parametrize(("protections", "fact"), PROTECTED.values(), ids=PROTECTED)
+def test_who_is_protected_from_whom_and_how_long(protections: list[pb.Protection], fact: str) -> None:
+    assert fact in flat(report(STORY, DecideResponse(protections=protections)))
 
 
-def test_other_queues_include_those_of_a_part_of_the_tree() -> None:
-    guards = [protection("young", "reclaim", minutes=7, against=queue) for queue in ("", "root")]
-    assert "young other queues for another 7m" in flat(report(STORY, DecideResponse(protections=guards)))
+def test_an_exception_from_a_wider_protection_is_no_protection() -> None:
+    nothing = protection("young", against="root", scope=pb.PROTECTION_SCOPE_UNSPECIFIED)
+    assert "young" not in report(STORY, DecideResponse(protections=[nothing]))
 
 
 def test_protections_that_end_come_first_and_the_soonest_before_the_others() -> None:
-    guards = [
-        protection("old", "preempt"),
-        protection("new", "preempt", 9),
-        protection("young", "preempt", 7),
-    ]
+    guards = [protection("old"), protection("new", 9), protection("young", 7)]
     text = report(STORY, DecideResponse(protections=guards))
     assert text.index("young") < text.index("new ") < text.index("old ")
 

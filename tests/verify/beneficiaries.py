@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tenure.v1 import decision_pb2
 
-from tests.verify.victims import STALE_GANG_EVICTION
+from tests.verify.losses import STALE_GANG_EVICTION
 from tests.verify.world import World
 
 

@@ -9,11 +9,13 @@ from tests.verify.capacity import capacity_violations
 from tests.verify.claims import claim_violations
 from tests.verify.constraints import constraint_violations
 from tests.verify.gangs import gang_violations
+from tests.verify.guards import guard_violations
 from tests.verify.identity import identity_violations
 from tests.verify.outcomes import outcome_violations
 from tests.verify.patches import patch_violations
 from tests.verify.podaffinity import affinity_violations
 from tests.verify.queues import queue_violations
+from tests.verify.requeues import requeue_violations
 from tests.verify.runtime import RuntimeGuards, runtime_violations
 from tests.verify.victims import victim_violations
 from tests.verify.world import World
@@ -28,7 +30,9 @@ _CHECKS: tuple[Callable[[World], Iterator[str]], ...] = (
     zone_violations,
     gang_violations,
     victim_violations,
+    guard_violations,
     beneficiary_violations,
+    requeue_violations,
     queue_violations,
     patch_violations,
     outcome_violations,
@@ -42,7 +46,8 @@ def verify(
 ) -> list[str]:
     """Every rule that the answer to this snapshot breaks, in words; empty when it is sound.
 
-    `guards` are the minruntime plugin's arguments of the profile that decided; None: no defaults, method lca.
+    `guards` are the minruntime plugin's arguments of the profile that decided; None: no defaults, method lca,
+    all actions.
     """
     world = World.of(snapshot, response)
     found = [violation for check in _CHECKS for violation in check(world)]

@@ -30,10 +30,10 @@ def gang_violations(world: World) -> Iterator[str]:
     before = _active_by_part(world, world.active_before)
     after = _active_by_part(world, world.active_after)
     for uid in sorted(gained.keys() | lost.keys()):
-        parts = _parts(world.pod_groups[uid])
+        parts = parts_of(world.pod_groups[uid])
         if uid in gained:
             yield from _incomplete(uid, parts, after[uid], gained[uid])
-        elif _satisfied(parts, ROOT, before[uid]) and not _whole_or_absent(parts, after[uid]):
+        elif satisfied(parts, ROOT, before[uid]) and not _whole_or_absent(parts, after[uid]):
             yield f"gang: pod group {uid} is cut below its minimum: {_counts(after[uid])} are left"
 
 
@@ -41,25 +41,26 @@ def _incomplete(uid: str, parts: Parts, active: Counter[str], gained: set[str]) 
     for name in sorted(gained):
         if name not in parts:
             yield f"gang: pod group {uid} has no part {name}, but a pod of it is placed"
-        elif not _satisfied(parts, name, active):
+        elif not satisfied(parts, name, active):
             yield f"gang: part {name} of pod group {uid} has {active[name]} pods of {parts[name].minimum}"
-    if not _satisfied(parts, ROOT, active):
+    if not satisfied(parts, ROOT, active):
         yield f"gang: pod group {uid} is placed without its minimum: {_counts(active)} are active"
 
 
 def _whole_or_absent(parts: Parts, active: Counter[str]) -> bool:
-    return not active.total() or _satisfied(parts, ROOT, active)
+    return not active.total() or satisfied(parts, ROOT, active)
 
 
-def _satisfied(parts: Parts, name: str, active: Counter[str]) -> bool:
+def satisfied(parts: Parts, name: str, active: Counter[str]) -> bool:
+    """Whether a part, or the pod group itself (`ROOT`), has its minimum."""
     part = parts[name]
     if not part.children:
         return active[name] >= (part.minimum or 0)
-    satisfied = sum(_satisfied(parts, child, active) for child in part.children)
-    return satisfied >= (len(part.children) if part.minimum is None else part.minimum)
+    whole = sum(satisfied(parts, child, active) for child in part.children)
+    return whole >= (len(part.children) if part.minimum is None else part.minimum)
 
 
-def _parts(group: snapshot_pb2.PodGroup) -> Parts:
+def parts_of(group: snapshot_pb2.PodGroup) -> Parts:
     """The tree of a pod group by lower-cased name; the root is the pod group itself."""
     top_minimum = group.min_sub_group if group.HasField("min_sub_group") else None
     if not group.sub_groups:
@@ -79,12 +80,6 @@ def _minimum(part: snapshot_pb2.SubGroup, is_leaf: bool) -> int | None:
     if is_leaf:
         return part.min_member
     return part.min_sub_group if part.HasField("min_sub_group") else None
-
-
-def minimum_of(group: snapshot_pb2.PodGroup, part: str) -> int:
-    """Pods that must run of a leaf part; 0 for a part that does not exist."""
-    found = _parts(group).get(part)
-    return (found.minimum or 0) if found else 0
 
 
 def part_of(pod: snapshot_pb2.Pod) -> str:

@@ -1,33 +1,105 @@
-"""Stored times change exactly when something happened: a pod group starts, or loses pods."""
+"""What is stored changes exactly when something happened, and to the value that follows from it."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 
-from tests.verify.victims import STALE_GANG_EVICTION
+from google.protobuf.message import Message
+from tenure.v1 import decision_pb2, snapshot_pb2
+
+from tests.verify.losses import losses
 from tests.verify.world import World
+
+Wanted = Mapping[str, object]
+"""Values by the uid of the pod group that is to be given them."""
 
 
 def patch_violations(world: World) -> Iterator[str]:
-    """Starts and evictions without a patch, and patches without a start or eviction."""
+    """Patches that lack, that are without cause, that say something else, or that contradict each other."""
+    now = world.snapshot.now
+    starts, evicted = _starts(world), {loss.victim.uid for loss in losses(world)}
+    requeued = {step.pod_group: step.not_before for step in world.requeues}
+    yield from _compare(world, "last_start_time", dict.fromkeys(starts, now))
+    yield from _compare(world, "last_eviction_time", dict.fromkeys(evicted, now))
+    yield from _compare(world, "requeue_not_before", requeued)
+    counts = {uid: world.pod_groups[uid].eviction_count + 1 for uid in evicted}
+    yield from _compare(world, "eviction_count", counts)
+    waits = {uid: waited for uid in starts if (waited := _waited(world, world.pod_groups[uid]))}
+    yield from _compare(world, "waited_after_evictions", waits)
+    yield from _memories(world)
+
+
+def _starts(world: World) -> set[str]:
+    """Pod groups of which no pod was active, and some are bound."""
     active = {world.pods[uid].pod_group for uid in world.active_before}
-    bound = {world.pods[stay.pod].pod_group for stay in world.binds}
-    evicted = {
-        world.pods[eviction.evict.pod].pod_group
-        for eviction in world.evictions
-        if eviction.group.action != STALE_GANG_EVICTION
-    }
-    yield from _compare(world, "last_start_time", bound - active)
-    yield from _compare(world, "last_eviction_time", evicted)
+    return {world.pods[stay.pod].pod_group for stay in world.binds} - active
 
 
-def _compare(world: World, change: str, wanted: set[str]) -> Iterator[str]:
-    patches = [
-        step.patch
-        for group in world.response.groups
-        for step in group.decisions
-        if step.WhichOneof("step") == "patch"
-    ]
-    patched = {patch.pod_group for patch in patches if patch.WhichOneof("change") == change}
-    for uid in sorted(wanted - patched):
-        yield f"patch: pod group {uid} should be given a {change}, but is not"
-    for uid in sorted(patched - wanted):
-        yield f"patch: pod group {uid} is given a {change} without cause"
+def _waited(world: World, group: snapshot_pb2.PodGroup) -> int:
+    """Nanoseconds that it has waited after evictions, all in all; 0 if this start adds nothing."""
+    if not group.HasField("last_eviction_time"):
+        return 0
+    evicted = group.last_eviction_time.ToNanoseconds()
+    if group.HasField("last_start_time") and group.last_start_time.ToNanoseconds() > evicted:
+        return 0
+    wait = world.snapshot.now.ToNanoseconds() - evicted
+    return group.waited_after_evictions.ToNanoseconds() + wait if wait > 0 else 0
+
+
+def _compare(world: World, change: str, wanted: Wanted) -> Iterator[str]:
+    patched = _patched(world, change)
+    for uid in sorted(wanted.keys() - patched.keys()):
+        yield f"patch: {change} of pod group {uid} should be written, but is not"
+    for uid in sorted(patched.keys() - wanted.keys()):
+        yield f"patch: {change} of pod group {uid} is written without cause"
+    for uid in sorted(patched.keys() & wanted.keys()):
+        right = _plain(wanted[uid])
+        for value in patched[uid]:
+            if _plain(value) != right:
+                yield f"patch: {change} of pod group {uid} is {_plain(value)}, not {right}"
+
+
+def _plain(value: object) -> object:
+    return value.ToNanoseconds() if isinstance(value, Message) else value
+
+
+def _patches(world: World) -> Iterator[decision_pb2.Patch]:
+    for group in world.response.groups:
+        for step in group.decisions:
+            if step.WhichOneof("step") == "patch":
+                yield step.patch
+
+
+def _patched(world: World, change: str) -> Mapping[str, list[object]]:
+    """The values of one kind of patch by pod group."""
+    found: dict[str, list[object]] = defaultdict(list)
+    for patch in _patches(world):
+        if patch.WhichOneof("change") == change:
+            found[patch.pod_group].append(getattr(patch, change))
+    return found
+
+
+def _memories(world: World) -> Iterator[str]:
+    """Every eviction is remembered as an open one of this moment; of the others only known pairs change."""
+    now = world.snapshot.now
+    evicted = {(loss.victim.uid, loss.group.beneficiary) for loss in losses(world)}
+    known = {(memory.victim, memory.preemptor) for memory in world.snapshot.eviction_memory}
+    fresh, settled = set(), set()
+    for patch in _patches(world):
+        kind = patch.WhichOneof("change")
+        if kind == "remember":
+            memory = patch.remember
+            pair = (memory.victim, memory.preemptor)
+            if memory.victim != patch.pod_group:
+                yield f"memory: a patch of {patch.pod_group} is about {memory.victim}"
+            if memory.unsettled and memory.last_eviction_time == now:
+                fresh.add(pair)
+            else:
+                settled.add(pair)
+        elif kind == "forget_preemptor":
+            settled.add((patch.pod_group, patch.forget_preemptor))
+    for victim, preemptor in sorted(evicted - fresh):
+        yield f"memory: the eviction of {victim} for {preemptor} is not remembered"
+    for victim, preemptor in sorted(fresh - evicted):
+        yield f"memory: an eviction of {victim} for {preemptor} is remembered that did not happen"
+    for victim, preemptor in sorted(settled - known):
+        yield f"memory: of {victim} and {preemptor} nothing was known that could be settled or forgotten"

@@ -1,13 +1,13 @@
-"""What is added stays within limits, and non-preemptible pods within quota, at every level of the tree."""
+"""What is added stays within limits, and what nobody may take back within quota, at every level."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from tenure.v1 import snapshot_pb2
 
 from tests.verify.amounts import queue_use
 from tests.verify.claims import claimed_gpus
-from tests.verify.victims import is_preemptible
+from tests.verify.cores import firm_pods
 from tests.verify.world import HOLDS_ROOM, World
 
 UNLIMITED = -1
@@ -25,10 +25,9 @@ def queue_violations(world: World) -> Iterator[str]:
     }
     total, added = _use(world, {**staying, **placed}.items()), _use(world, placed.items(), staying)
     yield from _over(world, "limit", total, added)
-    firm = [(pod, node) for pod, node in {**staying, **placed}.items() if _is_firm(world, pod)]
-    firm_added = [(pod, node) for pod, node in placed.items() if _is_firm(world, pod)]
-    firm_before = [pod for pod in staying if _is_firm(world, pod)]
-    yield from _over(world, "quota", _use(world, firm), _use(world, firm_added, firm_before))
+    firm, firm_before = _firm_use(world, {**staying, **placed}), _firm_use(world, staying)
+    gained = {name: amounts - firm_before[name] for name, amounts in firm.items()}
+    yield from _over(world, "quota", firm, gained)
 
 
 def _over(world: World, bound: str, total: Use, added: Use) -> Iterator[str]:
@@ -65,5 +64,6 @@ def _charge(world: World, use: Use, queue: str, amounts: Counter[str]) -> None:
         queue = world.queues[queue].parent
 
 
-def _is_firm(world: World, pod: str) -> bool:
-    return not is_preemptible(world.group_of(pod))
+def _firm_use(world: World, places: Mapping[str, str]) -> Use:
+    """What pods use that nobody can take back."""
+    return _use(world, [(pod, places[pod]) for pod in firm_pods(world, places)])

@@ -1,13 +1,15 @@
-"""Nobody is evicted by preempt or reclaim before it has run for its minimum."""
+"""Nobody is evicted before it has run for its minimum, by no action that asks for that."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tenure.v1 import snapshot_pb2
 
-from tests.verify.gangs import minimum_of, part_of
-from tests.verify.world import Eviction, World
+from tests.verify.losses import Loss, losses
+from tests.verify.world import World
+
+EVICTING = ("reclaim", "preempt", "consolidation", "requeue")
+"""Actions that take room from pod groups that run as they should."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,23 +20,16 @@ class RuntimeGuards:
     default_reclaim: int = 0
     reclaim_method: str = "lca"
     """`lca`: from below the deepest common queue upwards; `queue`: from the victim's leaf upwards."""
+    actions: tuple[str, ...] = EVICTING
 
 
 def runtime_violations(world: World, guards: RuntimeGuards) -> Iterator[str]:
-    """A protected gang loses no pod, a protected elastic pod group keeps its minimum of every part."""
-    for eviction in world.evictions:
-        victim = world.group_of(eviction.evict.pod)
-        if eviction.group.action not in ("preempt", "reclaim") or not _is_running_time_left(
-            world, victim, _minimum_runtime(world, guards, eviction, victim)
-        ):
+    """A protected pod group keeps its minimum: a gang all of its pods, others those that it needs."""
+    for loss in losses(world):
+        if loss.group.action not in guards.actions or not loss.breaks_minimum:
             continue
-        part = part_of(world.pods[eviction.evict.pod])
-        left, minimum = _left(world, victim)[part], minimum_of(victim, part)
-        if not _is_elastic(world, victim) or left < minimum:
-            yield (
-                f"runtime: {eviction.group.action} evicts pod {eviction.evict.pod} of protected pod group "
-                f"{victim.uid}: {left} of {minimum} pods are left"
-            )
+        if _is_running_time_left(world, loss.victim, _minimum_runtime(world, guards, loss)):
+            yield f"runtime: {loss}, which has not run for its minimum"
 
 
 def _is_running_time_left(world: World, victim: snapshot_pb2.PodGroup, minimum: int) -> bool:
@@ -43,16 +38,15 @@ def _is_running_time_left(world: World, victim: snapshot_pb2.PodGroup, minimum: 
     return world.snapshot.now.ToNanoseconds() < victim.last_start_time.ToNanoseconds() + minimum
 
 
-def _minimum_runtime(
-    world: World, guards: RuntimeGuards, eviction: Eviction, victim: snapshot_pb2.PodGroup
-) -> int:
-    """Nanoseconds the victim may run undisturbed by this action and beneficiary."""
-    path = _path(world, victim.queue)
-    if eviction.group.action == "preempt":
+def _minimum_runtime(world: World, guards: RuntimeGuards, loss: Loss) -> int:
+    """Nanoseconds the victim may run undisturbed by this beneficiary."""
+    path = _path(world, loss.victim.queue)
+    beneficiary = world.pod_groups[loss.group.beneficiary]
+    within = loss.group.action != "reclaim" and beneficiary.queue == loss.victim.queue
+    if loss.group.action == "preempt" or within:
         return _first_set("preempt_min_runtime", reversed(path), guards.default_preempt)
     if guards.reclaim_method == "lca":
-        reclaimer = _path(world, world.pod_groups[eviction.group.beneficiary].queue)
-        path = _down_to_divergence(path, reclaimer)
+        path = _down_to_divergence(path, _path(world, beneficiary.queue))
     return _first_set("reclaim_min_runtime", reversed(path), guards.default_reclaim)
 
 
@@ -82,15 +76,3 @@ def _first_set(field: str, queues: Iterator[snapshot_pb2.Queue], default: int) -
         if queue.HasField(field):
             return int(getattr(queue, field).ToNanoseconds())
     return default
-
-
-def _is_elastic(world: World, victim: snapshot_pb2.PodGroup) -> bool:
-    """Whether some part has more pods, in any status, than its minimum."""
-    known = Counter(part_of(pod) for pod in world.members[victim.uid])
-    return any(minimum_of(victim, part) < count for part, count in known.items())
-
-
-def _left(world: World, victim: snapshot_pb2.PodGroup) -> Counter[str]:
-    """Pods of the victim that stay where they are, by part; a moved pod starts over and does not count."""
-    staying = world.active_before - world.victims
-    return Counter(part_of(pod) for pod in world.members[victim.uid] if pod.uid in staying)

@@ -52,6 +52,8 @@ def response() -> decision_service_pb2.DecideResponse:
                 hold("new-0", "n1"),
                 hold("new-1", "n1"),
                 patch("old", "last_eviction_time"),
+                count("old", 1),
+                remember("old", "new"),
             ),
         ],
         outcomes=[
@@ -75,9 +77,12 @@ def hold(pod: str, node: str, *gpu_groups: str) -> decision_pb2.Decision:
     )
 
 
-def evict(pod: str, node: str, beneficiary: str, moves: bool = False) -> decision_pb2.Decision:
-    """An evict step."""
-    step = decision_pb2.Evict(pod=pod, node=node, beneficiary=beneficiary, moves=moves)
+def evict(
+    pod: str, node: str, beneficiary: str, moves: bool = False, guards: tuple[str, ...] = ("preemptibility",)
+) -> decision_pb2.Decision:
+    """An evict step that these guards let pass."""
+    checks = [decision_pb2.GuardCheck(guard=guard) for guard in guards]
+    step = decision_pb2.Evict(pod=pod, node=node, beneficiary=beneficiary, moves=moves, guards=checks)
     return decision_pb2.Decision(id=f"evict-{pod}", evict=step)
 
 
@@ -86,6 +91,20 @@ def patch(pod_group: str, field: str) -> decision_pb2.Decision:
     step = decision_pb2.Patch(pod_group=pod_group)
     getattr(step, field).FromSeconds(NOW_S)
     return decision_pb2.Decision(id=f"patch-{pod_group}", patch=step)
+
+
+def count(pod_group: str, evictions: int) -> decision_pb2.Decision:
+    """A patch step that writes how often a pod group was evicted."""
+    step = decision_pb2.Patch(pod_group=pod_group, eviction_count=evictions)
+    return decision_pb2.Decision(id=f"count-{pod_group}", patch=step)
+
+
+def remember(victim: str, preemptor: str, unsettled: bool = True) -> decision_pb2.Decision:
+    """A patch step that remembers an eviction of the snapshot's time."""
+    memory = snapshot_pb2.EvictionMemory(victim=victim, preemptor=preemptor, unsettled=unsettled)
+    memory.last_eviction_time.FromSeconds(NOW_S)
+    step = decision_pb2.Patch(pod_group=victim, remember=memory)
+    return decision_pb2.Decision(id=f"remember-{victim}-{preemptor}", patch=step)
 
 
 def outcome(

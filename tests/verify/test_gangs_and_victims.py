@@ -53,31 +53,62 @@ GANGS: Table = {
     ),
 }
 
+
+def _says(**fields: object) -> Break:
+    """What the victim says of itself."""
+    return lambda s, r: change(find(s, "pod_groups", "old"), **fields)
+
+
+def _notes(text: str, **fields: object) -> Break:
+    """What the victim's annotation says."""
+
+    def breaks(s: Snapshot, r: Response) -> object:
+        group = change(find(s, "pod_groups", "old"), **fields)
+        group.annotations["kai.scheduler/preemptibility"] = text
+        return group
+
+    return breaks
+
+
+FIRM = snapshot_pb2.PREEMPTIBILITY_NON_PREEMPTIBLE
+SEMI = snapshot_pb2.PREEMPTIBILITY_SEMI_PREEMPTIBLE
+LOSS = "victim: reclaim evicts 2 of 2 pods of pod group old"
+
 VICTIMS: Table = {
-    "explicitly non-preemptible": (
-        lambda s, r: change(
-            find(s, "pod_groups", "old"), preemptibility=snapshot_pb2.PREEMPTIBILITY_NON_PREEMPTIBLE
-        ),
-        "victim: reclaim evicts pod old-0 of non-preemptible pod group old",
+    "explicitly non-preemptible": (_says(preemptibility=FIRM), f"{LOSS}, which is not preemptible"),
+    "non-preemptible by priority": (_says(priority=100), f"{LOSS}, which is not preemptible"),
+    "non-preemptible by its annotation": (_notes("NonPreemptible"), f"{LOSS}, which is not preemptible"),
+    "an annotation that nobody knows": (_notes("maybe"), f"{LOSS}, which is not preemptible"),
+    "the minimum of a semi-preemptible one": (
+        _says(preemptibility=SEMI),
+        f"{LOSS}, the minimum of which is not preemptible",
     ),
-    "non-preemptible by priority": (
-        lambda s, r: change(find(s, "pod_groups", "old"), priority=100),
-        "victim: reclaim evicts pod old-0 of non-preemptible pod group old",
+    "the minimum of one that is so by its annotation": (
+        _notes(" SEMI-Preemptible"),
+        f"{LOSS}, the minimum of which is not preemptible",
     ),
-    "reclaim within one queue": (
-        lambda s, r: change(find(s, "pod_groups", "old"), queue="a"),
-        "victim: reclaim evicts pod old-0 of its own queue a",
+    "opted out": (
+        lambda s, r: find(s, "pod_groups", "old").opt_outs.append("reclaim"),
+        f"{LOSS}, which opts out of that",
     ),
+    "reclaim within one queue": (_says(queue="a"), f"{LOSS}, which is of its own queue a"),
     "preempt across queues": (
         lambda s, r: change(r.groups[RECLAIM], action="preempt"),
-        "victim: preempt evicts pod old-0 of another queue, b",
+        "victim: preempt evicts 2 of 2 pods of pod group old, which is of another queue, b",
     ),
     "preempt of equal priority": (
         lambda s, r: (
             change(r.groups[RECLAIM], action="preempt"),
             change(find(s, "pod_groups", "old"), queue="a", priority=70),
         ),
-        "victim: preempt evicts pod old-0 of priority 70 for new of priority 70",
+        "victim: preempt evicts 2 of 2 pods of pod group old, of priority 70, for new of priority 70",
+    ),
+    "requeue of equal priority": (
+        lambda s, r: (
+            change(r.groups[RECLAIM], action="requeue"),
+            change(find(s, "pod_groups", "old"), priority=70),
+        ),
+        "victim: requeue evicts 2 of 2 pods of pod group old, of priority 70, for new of priority 70",
     ),
 }
 
@@ -111,9 +142,18 @@ HARMLESS: dict[str, Break] = {
             id="g3",
             action="stalegangeviction",
             beneficiary="stretch",
-            decisions=[sound.evict("stretch-0", "n2", ""), sound.evict("stretch-1", "n2", "")],
+            decisions=[sound.evict(f"stretch-{number}", "n2", "", guards=()) for number in range(2)],
         ),
         change(find(s, "pod_groups", "stretch"), priority=100),
+    ),
+    "one that is preemptible by its annotation": _notes("Preemptible", priority=125),
+    "one whose field outweighs its annotation": _notes(
+        "NonPreemptible", preemptibility=snapshot_pb2.PREEMPTIBILITY_PREEMPTIBLE
+    ),
+    "an empty annotation says nothing": _notes(" "),
+    "the surplus of a semi-preemptible one": _says(preemptibility=SEMI, min_member=0),
+    "one that opts out of something else": lambda s, r: find(s, "pod_groups", "old").opt_outs.extend(
+        ["preempt", "consolidation", "requeue"]
     ),
 }
 

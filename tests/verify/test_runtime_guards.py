@@ -4,9 +4,10 @@ import pytest
 from tenure.v1 import decision_service_pb2, snapshot_pb2
 
 from tests.verify import RuntimeGuards, sound, verify
+from tests.verify.breaking import drop, find
 
 SECOND_NS = 1_000_000_000
-PROTECTED = "runtime: reclaim evicts pod old-0 of protected pod group old: 0 of 2 pods are left"
+PROTECTED = "runtime: reclaim evicts 2 of 2 pods of pod group old, which has not run for its minimum"
 
 
 def _world(
@@ -68,19 +69,52 @@ def test_across_top_level_queues_lca_looks_at_the_top_only(method: str, is_prote
     assert (PROTECTED in found) is is_protected
 
 
-@pytest.mark.parametrize(("min_member", "is_protected"), [(1, True), (0, False)])
-def test_a_protected_elastic_pod_group_keeps_its_minimum(min_member: int, is_protected: bool) -> None:
+@pytest.mark.parametrize(("min_member", "is_protected"), [(2, True), (1, True), (0, False)])
+def test_a_protected_pod_group_keeps_its_minimum(min_member: int, is_protected: bool) -> None:
     snapshot, response = _world(59, b=60)
-    next(group for group in snapshot.pod_groups if group.uid == "old").min_member = min_member
-    found = verify(snapshot, response)
-    assert any(line.startswith("runtime:") for line in found) is is_protected
+    find(snapshot, "pod_groups", "old").min_member = min_member
+    assert (PROTECTED in verify(snapshot, response)) is is_protected
+
+
+@pytest.mark.parametrize(("required", "is_protected"), [(None, True), (2, True), (1, False)])
+def test_a_protected_pod_group_may_lose_a_part_that_it_does_not_need(
+    required: int | None, is_protected: bool
+) -> None:
+    snapshot, response = _world(59, b=60)
+    old = find(snapshot, "pod_groups", "old")
+    for number in range(2):
+        old.sub_groups.add(name=f"part{number}", min_member=1)
+        find(snapshot, "pods", f"old-{number}").sub_group = f"part{number}"
+    if required is not None:
+        old.min_sub_group = required
+    drop(response, "evict-old-1")
+    found = [line for line in verify(snapshot, response) if line.startswith("runtime: ")]
+    assert bool(found) is is_protected
+
+
+def _within(action: str) -> tuple[snapshot_pb2.ClusterSnapshot, decision_service_pb2.DecideResponse]:
+    """The victim is of the beneficiary's own queue, where the preempt value of the top queue counts."""
+    snapshot, response = _world(59)
+    find(snapshot, "queues", "org").preempt_min_runtime.FromSeconds(60)
+    response.groups[1].action = action
+    find(snapshot, "pod_groups", "old").queue = "a"
+    return snapshot, response
 
 
 def test_preempt_walks_up_from_the_victims_leaf() -> None:
-    snapshot, response = _world(59)
-    next(queue for queue in snapshot.queues if queue.name == "org").preempt_min_runtime.FromSeconds(60)
-    response.groups[1].action = "preempt"
-    next(group for group in snapshot.pod_groups if group.uid == "old").queue = "a"
-    assert verify(snapshot, response) == [
-        line.replace("reclaim", "preempt") for line in (PROTECTED, PROTECTED.replace("old-0", "old-1"))
-    ]
+    assert verify(*_within("preempt")) == [PROTECTED.replace("reclaim", "preempt")]
+
+
+@pytest.mark.parametrize("action", ["consolidation", "requeue"])
+def test_other_actions_take_the_preempt_value_within_a_queue_and_else_the_reclaim_value(action: str) -> None:
+    protected = PROTECTED.replace("reclaim", action)
+    assert protected in verify(*_within(action))
+    snapshot, response = _world(59, b=60)
+    response.groups[1].action = action
+    assert protected in verify(snapshot, response)
+
+
+def test_the_profile_says_which_actions_are_guarded() -> None:
+    snapshot, response = _world(59, b=60)
+    assert verify(snapshot, response, RuntimeGuards(actions=("preempt", "consolidation"))) == []
+    assert PROTECTED in verify(snapshot, response, RuntimeGuards(actions=("reclaim",)))

@@ -47,6 +47,7 @@ class World:
     binds: tuple[Stay, ...]
     holds: tuple[Stay, ...]
     evictions: tuple[Eviction, ...]
+    requeues: tuple[decision_pb2.Requeue, ...]
 
     @classmethod
     def of(
@@ -82,6 +83,7 @@ class World:
                 for group, step in steps
                 if step.WhichOneof("step") == "evict" and step.evict.pod in pods
             ),
+            requeues=tuple(step.requeue for _, step in steps if step.WhichOneof("step") == "requeue"),
         )
 
     def shape_of(self, pod: str) -> snapshot_pb2.TaskShape:

@@ -22,41 +22,53 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from tenure.v1 import resources_pb2 as tenure_dot_v1_dot_resources__pb2
+from tenure.v1 import snapshot_pb2 as tenure_dot_v1_dot_snapshot__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18tenure/v1/decision.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\"h\n\rDecisionGroup\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\t\x12\x13\n\x0b\x62\x65neficiary\x18\x03 \x01(\t\x12&\n\tdecisions\x18\x04 \x03(\x0b\x32\x13.tenure.v1.Decision\"\xa1\x02\n\x08\x44\x65\x63ision\x12\n\n\x02id\x18\x01 \x01(\t\x12\x1f\n\x04\x62ind\x18\x02 \x01(\x0b\x32\x0f.tenure.v1.BindH\x00\x12!\n\x05\x65vict\x18\x03 \x01(\x0b\x32\x10.tenure.v1.EvictH\x00\x12\x1f\n\x04hold\x18\x04 \x01(\x0b\x32\x0f.tenure.v1.HoldH\x00\x12%\n\x07requeue\x18\x05 \x01(\x0b\x32\x12.tenure.v1.RequeueH\x00\x12!\n\x05patch\x18\x06 \x01(\x0b\x32\x10.tenure.v1.PatchH\x00\x12!\n\x06reason\x18\x07 \x01(\x0b\x32\x11.tenure.v1.Reason\x12/\n\rpreconditions\x18\x08 \x01(\x0b\x32\x18.tenure.v1.PreconditionsB\x06\n\x04step\"g\n\x04\x42ind\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x12\n\ngpu_groups\x18\x03 \x03(\t\x12\x30\n\x0enuma_placement\x18\x04 \x03(\x0b\x32\x18.tenure.v1.NumaPlacement\"F\n\x05\x45vict\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x13\n\x0b\x62\x65neficiary\x18\x03 \x01(\t\x12\r\n\x05moves\x18\x04 \x01(\x08\"g\n\x04Hold\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x12\n\ngpu_groups\x18\x03 \x03(\t\x12\x30\n\x0enuma_placement\x18\x04 \x03(\x0b\x32\x18.tenure.v1.NumaPlacement\"L\n\x07Requeue\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12.\n\nnot_before\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xe5\x01\n\x05Patch\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\x35\n\x0flast_start_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x38\n\x12last_eviction_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x31\n\x0bstale_since\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x1b\n\x11\x63lear_stale_since\x18\x05 \x01(\x08H\x00\x42\x08\n\x06\x63hange\"y\n\x06Reason\x12#\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x15.tenure.v1.ReasonCode\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\rPreconditions\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x18\n\x10snapshot_version\x18\x03 \x01(\x03\"\x9b\x01\n\x0fPodGroupOutcome\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.tenure.v1.OutcomeKind\x12!\n\x06reason\x18\x03 \x01(\x0b\x32\x11.tenure.v1.Reason\x12\r\n\x05\x62ound\x18\x04 \x01(\x05\x12\x0c\n\x04held\x18\x05 \x01(\x05\x12\x0f\n\x07pending\x18\x06 \x01(\x05\"\x8a\x01\n\nProtection\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\r\n\x05guard\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x0f\n\x07\x61gainst\x18\x06 \x01(\t*\xfc\x05\n\nReasonCode\x12\x1b\n\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x19\n\x15REASON_CODE_ALLOCATED\x10\x01\x12\x19\n\x15REASON_CODE_PIPELINED\x10\x02\x12\x19\n\x15REASON_CODE_RECLAIMED\x10\x03\x12\x19\n\x15REASON_CODE_PREEMPTED\x10\x04\x12\x1c\n\x18REASON_CODE_CONSOLIDATED\x10\x05\x12\x1a\n\x16REASON_CODE_STALE_GANG\x10\x06\x12\x1f\n\x1bREASON_CODE_VICTIMS_EVICTED\x10\x07\x12\x1d\n\x19REASON_CODE_STATE_CHANGED\x10\x08\x12\x19\n\x15REASON_CODE_NOT_READY\x10\x14\x12\x1d\n\x19REASON_CODE_INVALID_QUEUE\x10\x15\x12\x1a\n\x16REASON_CODE_OVER_LIMIT\x10\x16\x12*\n&REASON_CODE_NON_PREEMPTIBLE_OVER_QUOTA\x10\x17\x12\x1f\n\x1bREASON_CODE_OVER_FAIR_SHARE\x10\x18\x12\x1f\n\x1bREASON_CODE_NO_NODE_MATCHES\x10\x19\x12\x17\n\x13REASON_CODE_NO_ROOM\x10\x1a\x12\x1b\n\x17REASON_CODE_NO_SOLUTION\x10\x1b\x12 \n\x1cREASON_CODE_BUDGET_EXHAUSTED\x10\x1c\x12 \n\x1cREASON_CODE_PREEMPTION_DELAY\x10\x1d\x12\x1e\n\x1aREASON_CODE_SIMILAR_FAILED\x10\x1e\x12\x1b\n\x17REASON_CODE_MIN_RUNTIME\x10\x1f\x12\x1f\n\x1bREASON_CODE_NON_PREEMPTIBLE\x10 \x12\x18\n\x14REASON_CODE_PRIORITY\x10!\x12\x1c\n\x18REASON_CODE_WITHIN_SHARE\x10\"\x12\x17\n\x13REASON_CODE_BLOCKED\x10#*\xae\x02\n\x0bOutcomeKind\x12\x1c\n\x18OUTCOME_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12OUTCOME_KIND_BOUND\x10\x01\x12$\n OUTCOME_KIND_WAITING_FOR_RELEASE\x10\x02\x12$\n OUTCOME_KIND_WAITING_FOR_VICTIMS\x10\x03\x12\"\n\x1eOUTCOME_KIND_WAITING_FOR_QUOTA\x10\x04\x12\x18\n\x14OUTCOME_KIND_DELAYED\x10\x05\x12\x1b\n\x17OUTCOME_KIND_INFEASIBLE\x10\x06\x12!\n\x1dOUTCOME_KIND_BUDGET_EXHAUSTED\x10\x07\x12\x1f\n\x1bOUTCOME_KIND_REJECTED_INPUT\x10\x08\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18tenure/v1/decision.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19tenure/v1/resources.proto\x1a\x18tenure/v1/snapshot.proto\"h\n\rDecisionGroup\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\t\x12\x13\n\x0b\x62\x65neficiary\x18\x03 \x01(\t\x12&\n\tdecisions\x18\x04 \x03(\x0b\x32\x13.tenure.v1.Decision\"\xa1\x02\n\x08\x44\x65\x63ision\x12\n\n\x02id\x18\x01 \x01(\t\x12\x1f\n\x04\x62ind\x18\x02 \x01(\x0b\x32\x0f.tenure.v1.BindH\x00\x12!\n\x05\x65vict\x18\x03 \x01(\x0b\x32\x10.tenure.v1.EvictH\x00\x12\x1f\n\x04hold\x18\x04 \x01(\x0b\x32\x0f.tenure.v1.HoldH\x00\x12%\n\x07requeue\x18\x05 \x01(\x0b\x32\x12.tenure.v1.RequeueH\x00\x12!\n\x05patch\x18\x06 \x01(\x0b\x32\x10.tenure.v1.PatchH\x00\x12!\n\x06reason\x18\x07 \x01(\x0b\x32\x11.tenure.v1.Reason\x12/\n\rpreconditions\x18\x08 \x01(\x0b\x32\x18.tenure.v1.PreconditionsB\x06\n\x04step\"g\n\x04\x42ind\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x12\n\ngpu_groups\x18\x03 \x03(\t\x12\x30\n\x0enuma_placement\x18\x04 \x03(\x0b\x32\x18.tenure.v1.NumaPlacement\"m\n\x05\x45vict\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x13\n\x0b\x62\x65neficiary\x18\x03 \x01(\t\x12\r\n\x05moves\x18\x04 \x01(\x08\x12%\n\x06guards\x18\x05 \x03(\x0b\x32\x15.tenure.v1.GuardCheck\"\x81\x01\n\nGuardCheck\x12\r\n\x05guard\x18\x01 \x01(\t\x12)\n\x05scope\x18\x02 \x01(\x0e\x32\x1a.tenure.v1.ProtectionScope\x12)\n\x05until\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06source\x18\x04 \x01(\t\"g\n\x04Hold\x12\x0b\n\x03pod\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x12\n\ngpu_groups\x18\x03 \x03(\t\x12\x30\n\x0enuma_placement\x18\x04 \x03(\x0b\x32\x18.tenure.v1.NumaPlacement\"u\n\x07Requeue\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12.\n\nnot_before\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tcontender\x18\x03 \x01(\t\x12\x14\n\x0cnominated_by\x18\x04 \x03(\t\"\xc1\x03\n\x05Patch\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\x35\n\x0flast_start_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x38\n\x12last_eviction_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x31\n\x0bstale_since\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x1b\n\x11\x63lear_stale_since\x18\x05 \x01(\x08H\x00\x12\x38\n\x12requeue_not_before\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x18\n\x0e\x65viction_count\x18\x07 \x01(\x05H\x00\x12;\n\x16waited_after_evictions\x18\x08 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x12-\n\x08remember\x18\t \x01(\x0b\x32\x19.tenure.v1.EvictionMemoryH\x00\x12\x1a\n\x10\x66orget_preemptor\x18\n \x01(\tH\x00\x42\x08\n\x06\x63hange\"y\n\x06Reason\x12#\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x15.tenure.v1.ReasonCode\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\rPreconditions\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x18\n\x10snapshot_version\x18\x03 \x01(\x03\"\x9b\x01\n\x0fPodGroupOutcome\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.tenure.v1.OutcomeKind\x12!\n\x06reason\x18\x03 \x01(\x0b\x32\x11.tenure.v1.Reason\x12\r\n\x05\x62ound\x18\x04 \x01(\x05\x12\x0c\n\x04held\x18\x05 \x01(\x05\x12\x0f\n\x07pending\x18\x06 \x01(\x05\"\xd1\x01\n\nProtection\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12\r\n\x05guard\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x63tions\x18\x03 \x03(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06source\x18\x05 \x01(\t\x12\x0f\n\x07\x61gainst\x18\x06 \x01(\t\x12)\n\x05scope\x18\x07 \x01(\x0e\x32\x1a.tenure.v1.ProtectionScope\x12\x19\n\x11\x61gainst_pod_group\x18\x08 \x01(\t\"\xaa\x02\n\nNomination\x12\x11\n\tpod_group\x18\x01 \x01(\t\x12+\n\x06result\x18\x02 \x01(\x0e\x32\x1b.tenure.v1.NominationResult\x12\x34\n\x0bskip_reason\x18\x03 \x01(\x0e\x32\x1f.tenure.v1.NominationSkipReason\x12\x14\n\x0cnominated_by\x18\x04 \x03(\t\x12!\n\x06reason\x18\x05 \x01(\x0b\x32\x11.tenure.v1.Reason\x12*\n\x07overrun\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x11\n\tcontender\x18\x07 \x01(\t\x12.\n\nnot_before\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*h\n\x0fProtectionScope\x12 \n\x1cPROTECTION_SCOPE_UNSPECIFIED\x10\x00\x12\x19\n\x15PROTECTION_SCOPE_CORE\x10\x01\x12\x18\n\x14PROTECTION_SCOPE_ALL\x10\x02*\xcc\x07\n\nReasonCode\x12\x1b\n\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x19\n\x15REASON_CODE_ALLOCATED\x10\x01\x12\x19\n\x15REASON_CODE_PIPELINED\x10\x02\x12\x19\n\x15REASON_CODE_RECLAIMED\x10\x03\x12\x19\n\x15REASON_CODE_PREEMPTED\x10\x04\x12\x1c\n\x18REASON_CODE_CONSOLIDATED\x10\x05\x12\x1a\n\x16REASON_CODE_STALE_GANG\x10\x06\x12\x1f\n\x1bREASON_CODE_VICTIMS_EVICTED\x10\x07\x12\x1d\n\x19REASON_CODE_STATE_CHANGED\x10\x08\x12\x18\n\x14REASON_CODE_REQUEUED\x10\t\x12\x19\n\x15REASON_CODE_NOT_READY\x10\x14\x12\x1d\n\x19REASON_CODE_INVALID_QUEUE\x10\x15\x12\x1a\n\x16REASON_CODE_OVER_LIMIT\x10\x16\x12*\n&REASON_CODE_NON_PREEMPTIBLE_OVER_QUOTA\x10\x17\x12\x1f\n\x1bREASON_CODE_OVER_FAIR_SHARE\x10\x18\x12\x1f\n\x1bREASON_CODE_NO_NODE_MATCHES\x10\x19\x12\x17\n\x13REASON_CODE_NO_ROOM\x10\x1a\x12\x1b\n\x17REASON_CODE_NO_SOLUTION\x10\x1b\x12 \n\x1cREASON_CODE_BUDGET_EXHAUSTED\x10\x1c\x12 \n\x1cREASON_CODE_PREEMPTION_DELAY\x10\x1d\x12\x1e\n\x1aREASON_CODE_SIMILAR_FAILED\x10\x1e\x12\x1b\n\x17REASON_CODE_MIN_RUNTIME\x10\x1f\x12\x1f\n\x1bREASON_CODE_NON_PREEMPTIBLE\x10 \x12\x18\n\x14REASON_CODE_PRIORITY\x10!\x12\x1c\n\x18REASON_CODE_WITHIN_SHARE\x10\"\x12\x17\n\x13REASON_CODE_BLOCKED\x10#\x12\x19\n\x15REASON_CODE_OPTED_OUT\x10$\x12\x1e\n\x1aREASON_CODE_EVICTION_LIMIT\x10%\x12\x18\n\x14REASON_CODE_NEAR_END\x10&\x12\x1a\n\x16REASON_CODE_WAIT_LIMIT\x10\'\x12!\n\x1dREASON_CODE_EVICTION_COOLDOWN\x10(\x12 \n\x1cREASON_CODE_EVICTION_BACKOFF\x10)*\xae\x02\n\x0bOutcomeKind\x12\x1c\n\x18OUTCOME_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12OUTCOME_KIND_BOUND\x10\x01\x12$\n OUTCOME_KIND_WAITING_FOR_RELEASE\x10\x02\x12$\n OUTCOME_KIND_WAITING_FOR_VICTIMS\x10\x03\x12\"\n\x1eOUTCOME_KIND_WAITING_FOR_QUOTA\x10\x04\x12\x18\n\x14OUTCOME_KIND_DELAYED\x10\x05\x12\x1b\n\x17OUTCOME_KIND_INFEASIBLE\x10\x06\x12!\n\x1dOUTCOME_KIND_BUDGET_EXHAUSTED\x10\x07\x12\x1f\n\x1bOUTCOME_KIND_REJECTED_INPUT\x10\x08*\xc7\x02\n\x10NominationResult\x12!\n\x1dNOMINATION_RESULT_UNSPECIFIED\x10\x00\x12\x1d\n\x19NOMINATION_RESULT_NOT_DUE\x10\x01\x12\x1d\n\x19NOMINATION_RESULT_SKIPPED\x10\x02\x12\"\n\x1eNOMINATION_RESULT_NO_CONTENDER\x10\x03\x12 \n\x1cNOMINATION_RESULT_NO_BENEFIT\x10\x04\x12\x1f\n\x1bNOMINATION_RESULT_PROTECTED\x10\x05\x12\x1e\n\x1aNOMINATION_RESULT_REQUEUED\x10\x06\x12&\n\"NOMINATION_RESULT_BUDGET_EXHAUSTED\x10\x07\x12#\n\x1fNOMINATION_RESULT_ALREADY_MOVED\x10\x08*\x95\x03\n\x14NominationSkipReason\x12&\n\"NOMINATION_SKIP_REASON_UNSPECIFIED\x10\x00\x12#\n\x1fNOMINATION_SKIP_REASON_COOLDOWN\x10\x01\x12(\n$NOMINATION_SKIP_REASON_MISSING_START\x10\x02\x12+\n\'NOMINATION_SKIP_REASON_INVALID_DURATION\x10\x03\x12&\n\"NOMINATION_SKIP_REASON_NOT_RUNNING\x10\x04\x12*\n&NOMINATION_SKIP_REASON_NOT_PREEMPTIBLE\x10\x05\x12/\n+NOMINATION_SKIP_REASON_MINRUNTIME_PROTECTED\x10\x06\x12%\n!NOMINATION_SKIP_REASON_CLOCK_SKEW\x10\x07\x12-\n)NOMINATION_SKIP_REASON_INVALID_NOT_BEFORE\x10\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tenure.v1.decision_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REASONCODE']._serialized_start=1586
-  _globals['_REASONCODE']._serialized_end=2350
-  _globals['_OUTCOMEKIND']._serialized_start=2353
-  _globals['_OUTCOMEKIND']._serialized_end=2655
-  _globals['_DECISIONGROUP']._serialized_start=99
-  _globals['_DECISIONGROUP']._serialized_end=203
-  _globals['_DECISION']._serialized_start=206
-  _globals['_DECISION']._serialized_end=495
-  _globals['_BIND']._serialized_start=497
-  _globals['_BIND']._serialized_end=600
-  _globals['_EVICT']._serialized_start=602
-  _globals['_EVICT']._serialized_end=672
-  _globals['_HOLD']._serialized_start=674
-  _globals['_HOLD']._serialized_end=777
-  _globals['_REQUEUE']._serialized_start=779
-  _globals['_REQUEUE']._serialized_end=855
-  _globals['_PATCH']._serialized_start=858
-  _globals['_PATCH']._serialized_end=1087
-  _globals['_REASON']._serialized_start=1089
-  _globals['_REASON']._serialized_end=1210
-  _globals['_PRECONDITIONS']._serialized_start=1212
-  _globals['_PRECONDITIONS']._serialized_end=1284
-  _globals['_PODGROUPOUTCOME']._serialized_start=1287
-  _globals['_PODGROUPOUTCOME']._serialized_end=1442
-  _globals['_PROTECTION']._serialized_start=1445
-  _globals['_PROTECTION']._serialized_end=1583
+  _globals['_PROTECTIONSCOPE']._serialized_start=2447
+  _globals['_PROTECTIONSCOPE']._serialized_end=2551
+  _globals['_REASONCODE']._serialized_start=2554
+  _globals['_REASONCODE']._serialized_end=3526
+  _globals['_OUTCOMEKIND']._serialized_start=3529
+  _globals['_OUTCOMEKIND']._serialized_end=3831
+  _globals['_NOMINATIONRESULT']._serialized_start=3834
+  _globals['_NOMINATIONRESULT']._serialized_end=4161
+  _globals['_NOMINATIONSKIPREASON']._serialized_start=4164
+  _globals['_NOMINATIONSKIPREASON']._serialized_end=4569
+  _globals['_DECISIONGROUP']._serialized_start=157
+  _globals['_DECISIONGROUP']._serialized_end=261
+  _globals['_DECISION']._serialized_start=264
+  _globals['_DECISION']._serialized_end=553
+  _globals['_BIND']._serialized_start=555
+  _globals['_BIND']._serialized_end=658
+  _globals['_EVICT']._serialized_start=660
+  _globals['_EVICT']._serialized_end=769
+  _globals['_GUARDCHECK']._serialized_start=772
+  _globals['_GUARDCHECK']._serialized_end=901
+  _globals['_HOLD']._serialized_start=903
+  _globals['_HOLD']._serialized_end=1006
+  _globals['_REQUEUE']._serialized_start=1008
+  _globals['_REQUEUE']._serialized_end=1125
+  _globals['_PATCH']._serialized_start=1128
+  _globals['_PATCH']._serialized_end=1577
+  _globals['_REASON']._serialized_start=1579
+  _globals['_REASON']._serialized_end=1700
+  _globals['_PRECONDITIONS']._serialized_start=1702
+  _globals['_PRECONDITIONS']._serialized_end=1774
+  _globals['_PODGROUPOUTCOME']._serialized_start=1777
+  _globals['_PODGROUPOUTCOME']._serialized_end=1932
+  _globals['_PROTECTION']._serialized_start=1935
+  _globals['_PROTECTION']._serialized_end=2144
+  _globals['_NOMINATION']._serialized_start=2147
+  _globals['_NOMINATION']._serialized_end=2445
 # @@protoc_insertion_point(module_scope)

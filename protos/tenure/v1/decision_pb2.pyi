@@ -1,7 +1,9 @@
 import datetime
 
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from tenure.v1 import resources_pb2 as _resources_pb2
+from tenure.v1 import snapshot_pb2 as _snapshot_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -10,6 +12,12 @@ from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class ProtectionScope(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PROTECTION_SCOPE_UNSPECIFIED: _ClassVar[ProtectionScope]
+    PROTECTION_SCOPE_CORE: _ClassVar[ProtectionScope]
+    PROTECTION_SCOPE_ALL: _ClassVar[ProtectionScope]
 
 class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -22,6 +30,7 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_STALE_GANG: _ClassVar[ReasonCode]
     REASON_CODE_VICTIMS_EVICTED: _ClassVar[ReasonCode]
     REASON_CODE_STATE_CHANGED: _ClassVar[ReasonCode]
+    REASON_CODE_REQUEUED: _ClassVar[ReasonCode]
     REASON_CODE_NOT_READY: _ClassVar[ReasonCode]
     REASON_CODE_INVALID_QUEUE: _ClassVar[ReasonCode]
     REASON_CODE_OVER_LIMIT: _ClassVar[ReasonCode]
@@ -38,6 +47,12 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_PRIORITY: _ClassVar[ReasonCode]
     REASON_CODE_WITHIN_SHARE: _ClassVar[ReasonCode]
     REASON_CODE_BLOCKED: _ClassVar[ReasonCode]
+    REASON_CODE_OPTED_OUT: _ClassVar[ReasonCode]
+    REASON_CODE_EVICTION_LIMIT: _ClassVar[ReasonCode]
+    REASON_CODE_NEAR_END: _ClassVar[ReasonCode]
+    REASON_CODE_WAIT_LIMIT: _ClassVar[ReasonCode]
+    REASON_CODE_EVICTION_COOLDOWN: _ClassVar[ReasonCode]
+    REASON_CODE_EVICTION_BACKOFF: _ClassVar[ReasonCode]
 
 class OutcomeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -50,6 +65,33 @@ class OutcomeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OUTCOME_KIND_INFEASIBLE: _ClassVar[OutcomeKind]
     OUTCOME_KIND_BUDGET_EXHAUSTED: _ClassVar[OutcomeKind]
     OUTCOME_KIND_REJECTED_INPUT: _ClassVar[OutcomeKind]
+
+class NominationResult(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    NOMINATION_RESULT_UNSPECIFIED: _ClassVar[NominationResult]
+    NOMINATION_RESULT_NOT_DUE: _ClassVar[NominationResult]
+    NOMINATION_RESULT_SKIPPED: _ClassVar[NominationResult]
+    NOMINATION_RESULT_NO_CONTENDER: _ClassVar[NominationResult]
+    NOMINATION_RESULT_NO_BENEFIT: _ClassVar[NominationResult]
+    NOMINATION_RESULT_PROTECTED: _ClassVar[NominationResult]
+    NOMINATION_RESULT_REQUEUED: _ClassVar[NominationResult]
+    NOMINATION_RESULT_BUDGET_EXHAUSTED: _ClassVar[NominationResult]
+    NOMINATION_RESULT_ALREADY_MOVED: _ClassVar[NominationResult]
+
+class NominationSkipReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    NOMINATION_SKIP_REASON_UNSPECIFIED: _ClassVar[NominationSkipReason]
+    NOMINATION_SKIP_REASON_COOLDOWN: _ClassVar[NominationSkipReason]
+    NOMINATION_SKIP_REASON_MISSING_START: _ClassVar[NominationSkipReason]
+    NOMINATION_SKIP_REASON_INVALID_DURATION: _ClassVar[NominationSkipReason]
+    NOMINATION_SKIP_REASON_NOT_RUNNING: _ClassVar[NominationSkipReason]
+    NOMINATION_SKIP_REASON_NOT_PREEMPTIBLE: _ClassVar[NominationSkipReason]
+    NOMINATION_SKIP_REASON_MINRUNTIME_PROTECTED: _ClassVar[NominationSkipReason]
+    NOMINATION_SKIP_REASON_CLOCK_SKEW: _ClassVar[NominationSkipReason]
+    NOMINATION_SKIP_REASON_INVALID_NOT_BEFORE: _ClassVar[NominationSkipReason]
+PROTECTION_SCOPE_UNSPECIFIED: ProtectionScope
+PROTECTION_SCOPE_CORE: ProtectionScope
+PROTECTION_SCOPE_ALL: ProtectionScope
 REASON_CODE_UNSPECIFIED: ReasonCode
 REASON_CODE_ALLOCATED: ReasonCode
 REASON_CODE_PIPELINED: ReasonCode
@@ -59,6 +101,7 @@ REASON_CODE_CONSOLIDATED: ReasonCode
 REASON_CODE_STALE_GANG: ReasonCode
 REASON_CODE_VICTIMS_EVICTED: ReasonCode
 REASON_CODE_STATE_CHANGED: ReasonCode
+REASON_CODE_REQUEUED: ReasonCode
 REASON_CODE_NOT_READY: ReasonCode
 REASON_CODE_INVALID_QUEUE: ReasonCode
 REASON_CODE_OVER_LIMIT: ReasonCode
@@ -75,6 +118,12 @@ REASON_CODE_NON_PREEMPTIBLE: ReasonCode
 REASON_CODE_PRIORITY: ReasonCode
 REASON_CODE_WITHIN_SHARE: ReasonCode
 REASON_CODE_BLOCKED: ReasonCode
+REASON_CODE_OPTED_OUT: ReasonCode
+REASON_CODE_EVICTION_LIMIT: ReasonCode
+REASON_CODE_NEAR_END: ReasonCode
+REASON_CODE_WAIT_LIMIT: ReasonCode
+REASON_CODE_EVICTION_COOLDOWN: ReasonCode
+REASON_CODE_EVICTION_BACKOFF: ReasonCode
 OUTCOME_KIND_UNSPECIFIED: OutcomeKind
 OUTCOME_KIND_BOUND: OutcomeKind
 OUTCOME_KIND_WAITING_FOR_RELEASE: OutcomeKind
@@ -84,6 +133,24 @@ OUTCOME_KIND_DELAYED: OutcomeKind
 OUTCOME_KIND_INFEASIBLE: OutcomeKind
 OUTCOME_KIND_BUDGET_EXHAUSTED: OutcomeKind
 OUTCOME_KIND_REJECTED_INPUT: OutcomeKind
+NOMINATION_RESULT_UNSPECIFIED: NominationResult
+NOMINATION_RESULT_NOT_DUE: NominationResult
+NOMINATION_RESULT_SKIPPED: NominationResult
+NOMINATION_RESULT_NO_CONTENDER: NominationResult
+NOMINATION_RESULT_NO_BENEFIT: NominationResult
+NOMINATION_RESULT_PROTECTED: NominationResult
+NOMINATION_RESULT_REQUEUED: NominationResult
+NOMINATION_RESULT_BUDGET_EXHAUSTED: NominationResult
+NOMINATION_RESULT_ALREADY_MOVED: NominationResult
+NOMINATION_SKIP_REASON_UNSPECIFIED: NominationSkipReason
+NOMINATION_SKIP_REASON_COOLDOWN: NominationSkipReason
+NOMINATION_SKIP_REASON_MISSING_START: NominationSkipReason
+NOMINATION_SKIP_REASON_INVALID_DURATION: NominationSkipReason
+NOMINATION_SKIP_REASON_NOT_RUNNING: NominationSkipReason
+NOMINATION_SKIP_REASON_NOT_PREEMPTIBLE: NominationSkipReason
+NOMINATION_SKIP_REASON_MINRUNTIME_PROTECTED: NominationSkipReason
+NOMINATION_SKIP_REASON_CLOCK_SKEW: NominationSkipReason
+NOMINATION_SKIP_REASON_INVALID_NOT_BEFORE: NominationSkipReason
 
 class DecisionGroup(_message.Message):
     __slots__ = ("id", "action", "beneficiary", "decisions")
@@ -130,16 +197,30 @@ class Bind(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class Evict(_message.Message):
-    __slots__ = ("pod", "node", "beneficiary", "moves")
+    __slots__ = ("pod", "node", "beneficiary", "moves", "guards")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     BENEFICIARY_FIELD_NUMBER: _ClassVar[int]
     MOVES_FIELD_NUMBER: _ClassVar[int]
+    GUARDS_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     beneficiary: str
     moves: bool
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., beneficiary: _Optional[str] = ..., moves: bool = ...) -> None: ...
+    guards: _containers.RepeatedCompositeFieldContainer[GuardCheck]
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., beneficiary: _Optional[str] = ..., moves: bool = ..., guards: _Optional[_Iterable[_Union[GuardCheck, _Mapping]]] = ...) -> None: ...
+
+class GuardCheck(_message.Message):
+    __slots__ = ("guard", "scope", "until", "source")
+    GUARD_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    guard: str
+    scope: ProtectionScope
+    until: _timestamp_pb2.Timestamp
+    source: str
+    def __init__(self, guard: _Optional[str] = ..., scope: _Optional[_Union[ProtectionScope, str]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., source: _Optional[str] = ...) -> None: ...
 
 class Hold(_message.Message):
     __slots__ = ("pod", "node", "gpu_groups", "numa_placement")
@@ -154,26 +235,40 @@ class Hold(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class Requeue(_message.Message):
-    __slots__ = ("pod_group", "not_before")
+    __slots__ = ("pod_group", "not_before", "contender", "nominated_by")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     NOT_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    CONTENDER_FIELD_NUMBER: _ClassVar[int]
+    NOMINATED_BY_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     not_before: _timestamp_pb2.Timestamp
-    def __init__(self, pod_group: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    contender: str
+    nominated_by: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, pod_group: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., contender: _Optional[str] = ..., nominated_by: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Patch(_message.Message):
-    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since")
+    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "waited_after_evictions", "remember", "forget_preemptor")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     LAST_START_TIME_FIELD_NUMBER: _ClassVar[int]
     LAST_EVICTION_TIME_FIELD_NUMBER: _ClassVar[int]
     STALE_SINCE_FIELD_NUMBER: _ClassVar[int]
     CLEAR_STALE_SINCE_FIELD_NUMBER: _ClassVar[int]
+    REQUEUE_NOT_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    EVICTION_COUNT_FIELD_NUMBER: _ClassVar[int]
+    WAITED_AFTER_EVICTIONS_FIELD_NUMBER: _ClassVar[int]
+    REMEMBER_FIELD_NUMBER: _ClassVar[int]
+    FORGET_PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     last_start_time: _timestamp_pb2.Timestamp
     last_eviction_time: _timestamp_pb2.Timestamp
     stale_since: _timestamp_pb2.Timestamp
     clear_stale_since: bool
-    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ...) -> None: ...
+    requeue_not_before: _timestamp_pb2.Timestamp
+    eviction_count: int
+    waited_after_evictions: _duration_pb2.Duration
+    remember: _snapshot_pb2.EvictionMemory
+    forget_preemptor: str
+    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., waited_after_evictions: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., remember: _Optional[_Union[_snapshot_pb2.EvictionMemory, _Mapping]] = ..., forget_preemptor: _Optional[str] = ...) -> None: ...
 
 class Reason(_message.Message):
     __slots__ = ("code", "message", "source", "until")
@@ -214,17 +309,41 @@ class PodGroupOutcome(_message.Message):
     def __init__(self, pod_group: _Optional[str] = ..., kind: _Optional[_Union[OutcomeKind, str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., bound: _Optional[int] = ..., held: _Optional[int] = ..., pending: _Optional[int] = ...) -> None: ...
 
 class Protection(_message.Message):
-    __slots__ = ("pod_group", "guard", "action", "until", "source", "against")
+    __slots__ = ("pod_group", "guard", "actions", "until", "source", "against", "scope", "against_pod_group")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     GUARD_FIELD_NUMBER: _ClassVar[int]
-    ACTION_FIELD_NUMBER: _ClassVar[int]
+    ACTIONS_FIELD_NUMBER: _ClassVar[int]
     UNTIL_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     AGAINST_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    AGAINST_POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     guard: str
-    action: str
+    actions: _containers.RepeatedScalarFieldContainer[str]
     until: _timestamp_pb2.Timestamp
     source: str
     against: str
-    def __init__(self, pod_group: _Optional[str] = ..., guard: _Optional[str] = ..., action: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., source: _Optional[str] = ..., against: _Optional[str] = ...) -> None: ...
+    scope: ProtectionScope
+    against_pod_group: str
+    def __init__(self, pod_group: _Optional[str] = ..., guard: _Optional[str] = ..., actions: _Optional[_Iterable[str]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., source: _Optional[str] = ..., against: _Optional[str] = ..., scope: _Optional[_Union[ProtectionScope, str]] = ..., against_pod_group: _Optional[str] = ...) -> None: ...
+
+class Nomination(_message.Message):
+    __slots__ = ("pod_group", "result", "skip_reason", "nominated_by", "reason", "overrun", "contender", "not_before")
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    SKIP_REASON_FIELD_NUMBER: _ClassVar[int]
+    NOMINATED_BY_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    OVERRUN_FIELD_NUMBER: _ClassVar[int]
+    CONTENDER_FIELD_NUMBER: _ClassVar[int]
+    NOT_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    result: NominationResult
+    skip_reason: NominationSkipReason
+    nominated_by: _containers.RepeatedScalarFieldContainer[str]
+    reason: Reason
+    overrun: _duration_pb2.Duration
+    contender: str
+    not_before: _timestamp_pb2.Timestamp
+    def __init__(self, pod_group: _Optional[str] = ..., result: _Optional[_Union[NominationResult, str]] = ..., skip_reason: _Optional[_Union[NominationSkipReason, str]] = ..., nominated_by: _Optional[_Iterable[str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., overrun: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., contender: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

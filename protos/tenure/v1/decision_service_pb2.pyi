@@ -4,12 +4,34 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from tenure.v1 import decision_pb2 as _decision_pb2
 from tenure.v1 import snapshot_pb2 as _snapshot_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    WARNING_CODE_UNSPECIFIED: _ClassVar[WarningCode]
+    WARNING_CODE_STRAY_PODS: _ClassVar[WarningCode]
+    WARNING_CODE_LEGACY_PREEMPTIBILITY: _ClassVar[WarningCode]
+    WARNING_CODE_UNKNOWN_PREEMPTIBILITY: _ClassVar[WarningCode]
+    WARNING_CODE_INVALID_EXPECTED_RUNTIME: _ClassVar[WarningCode]
+    WARNING_CODE_INVALID_REQUEUE_DELAY: _ClassVar[WarningCode]
+    WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE: _ClassVar[WarningCode]
+    WARNING_CODE_MISSING_START_TIME: _ClassVar[WarningCode]
+    WARNING_CODE_CLOCK_SKEW: _ClassVar[WarningCode]
+WARNING_CODE_UNSPECIFIED: WarningCode
+WARNING_CODE_STRAY_PODS: WarningCode
+WARNING_CODE_LEGACY_PREEMPTIBILITY: WarningCode
+WARNING_CODE_UNKNOWN_PREEMPTIBILITY: WarningCode
+WARNING_CODE_INVALID_EXPECTED_RUNTIME: WarningCode
+WARNING_CODE_INVALID_REQUEUE_DELAY: WarningCode
+WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE: WarningCode
+WARNING_CODE_MISSING_START_TIME: WarningCode
+WARNING_CODE_CLOCK_SKEW: WarningCode
 
 class DecideRequest(_message.Message):
     __slots__ = ("snapshot", "actions")
@@ -20,7 +42,7 @@ class DecideRequest(_message.Message):
     def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class DecideResponse(_message.Message):
-    __slots__ = ("based_on", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters")
+    __slots__ = ("based_on", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations")
     BASED_ON_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
@@ -29,15 +51,29 @@ class DecideResponse(_message.Message):
     QUEUES_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
+    NOMINATIONS_FIELD_NUMBER: _ClassVar[int]
     based_on: BasedOn
     groups: _containers.RepeatedCompositeFieldContainer[_decision_pb2.DecisionGroup]
     outcomes: _containers.RepeatedCompositeFieldContainer[_decision_pb2.PodGroupOutcome]
     protections: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Protection]
     next_wake_time: _timestamp_pb2.Timestamp
     queues: _containers.RepeatedCompositeFieldContainer[QueueStatus]
-    warnings: _containers.RepeatedScalarFieldContainer[str]
+    warnings: _containers.RepeatedCompositeFieldContainer[SnapshotWarning]
     counters: SearchCounters
-    def __init__(self, based_on: _Optional[_Union[BasedOn, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[str]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ...) -> None: ...
+    nominations: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Nomination]
+    def __init__(self, based_on: _Optional[_Union[BasedOn, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ...) -> None: ...
+
+class SnapshotWarning(_message.Message):
+    __slots__ = ("code", "message", "pod_groups", "count")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    code: WarningCode
+    message: str
+    pod_groups: _containers.RepeatedScalarFieldContainer[str]
+    count: int
+    def __init__(self, code: _Optional[_Union[WarningCode, str]] = ..., message: _Optional[str] = ..., pod_groups: _Optional[_Iterable[str]] = ..., count: _Optional[int] = ...) -> None: ...
 
 class BasedOn(_message.Message):
     __slots__ = ("cluster_id", "node_pool", "version", "now", "profile_digest")

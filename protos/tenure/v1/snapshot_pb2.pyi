@@ -37,6 +37,7 @@ class Preemptibility(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PREEMPTIBILITY_UNSPECIFIED: _ClassVar[Preemptibility]
     PREEMPTIBILITY_PREEMPTIBLE: _ClassVar[Preemptibility]
     PREEMPTIBILITY_NON_PREEMPTIBLE: _ClassVar[Preemptibility]
+    PREEMPTIBILITY_SEMI_PREEMPTIBLE: _ClassVar[Preemptibility]
 
 class PodStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -76,6 +77,7 @@ TAINT_EFFECT_NO_EXECUTE: TaintEffect
 PREEMPTIBILITY_UNSPECIFIED: Preemptibility
 PREEMPTIBILITY_PREEMPTIBLE: Preemptibility
 PREEMPTIBILITY_NON_PREEMPTIBLE: Preemptibility
+PREEMPTIBILITY_SEMI_PREEMPTIBLE: Preemptibility
 POD_STATUS_UNSPECIFIED: PodStatus
 POD_STATUS_PENDING: PodStatus
 POD_STATUS_GATED: PodStatus
@@ -97,7 +99,7 @@ SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
 SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
 
 class ClusterSnapshot(_message.Message):
-    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims")
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims", "eviction_memory")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -109,6 +111,7 @@ class ClusterSnapshot(_message.Message):
     SHAPES_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGIES_FIELD_NUMBER: _ClassVar[int]
     DEVICE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
+    EVICTION_MEMORY_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     node_pool: str
     version: int
@@ -120,7 +123,24 @@ class ClusterSnapshot(_message.Message):
     shapes: _containers.RepeatedCompositeFieldContainer[TaskShape]
     topologies: _containers.RepeatedCompositeFieldContainer[Topology]
     device_claims: _containers.RepeatedCompositeFieldContainer[DeviceClaim]
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[TaskShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., device_claims: _Optional[_Iterable[_Union[DeviceClaim, _Mapping]]] = ...) -> None: ...
+    eviction_memory: _containers.RepeatedCompositeFieldContainer[EvictionMemory]
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[TaskShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., device_claims: _Optional[_Iterable[_Union[DeviceClaim, _Mapping]]] = ..., eviction_memory: _Optional[_Iterable[_Union[EvictionMemory, _Mapping]]] = ...) -> None: ...
+
+class EvictionMemory(_message.Message):
+    __slots__ = ("victim", "preemptor", "last_eviction_time", "failures", "last_failure_time", "unsettled")
+    VICTIM_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
+    LAST_EVICTION_TIME_FIELD_NUMBER: _ClassVar[int]
+    FAILURES_FIELD_NUMBER: _ClassVar[int]
+    LAST_FAILURE_TIME_FIELD_NUMBER: _ClassVar[int]
+    UNSETTLED_FIELD_NUMBER: _ClassVar[int]
+    victim: str
+    preemptor: str
+    last_eviction_time: _timestamp_pb2.Timestamp
+    failures: int
+    last_failure_time: _timestamp_pb2.Timestamp
+    unsettled: bool
+    def __init__(self, victim: _Optional[str] = ..., preemptor: _Optional[str] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., failures: _Optional[int] = ..., last_failure_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., unsettled: bool = ...) -> None: ...
 
 class Node(_message.Message):
     __slots__ = ("name", "labels", "allocatable", "gpu_memory_mib", "taints", "unschedulable", "unready_conditions", "mig_strategy", "devices", "numa_policy", "numa_zones")
@@ -183,7 +203,7 @@ class Taint(_message.Message):
     def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ..., effect: _Optional[_Union[TaintEffect, str]] = ...) -> None: ...
 
 class Queue(_message.Message):
-    __slots__ = ("name", "parent", "priority", "creation_time", "cpu_milli", "memory_bytes", "gpu_milli", "preempt_min_runtime", "reclaim_min_runtime")
+    __slots__ = ("name", "parent", "priority", "creation_time", "cpu_milli", "memory_bytes", "gpu_milli", "preempt_min_runtime", "reclaim_min_runtime", "expected_runtime", "requeue_delay")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
@@ -193,6 +213,8 @@ class Queue(_message.Message):
     GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
     PREEMPT_MIN_RUNTIME_FIELD_NUMBER: _ClassVar[int]
     RECLAIM_MIN_RUNTIME_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_RUNTIME_FIELD_NUMBER: _ClassVar[int]
+    REQUEUE_DELAY_FIELD_NUMBER: _ClassVar[int]
     name: str
     parent: str
     priority: int
@@ -202,7 +224,9 @@ class Queue(_message.Message):
     gpu_milli: QueueResource
     preempt_min_runtime: _duration_pb2.Duration
     reclaim_min_runtime: _duration_pb2.Duration
-    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., priority: _Optional[int] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., memory_bytes: _Optional[_Union[QueueResource, _Mapping]] = ..., gpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., preempt_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reclaim_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    expected_runtime: _duration_pb2.Duration
+    requeue_delay: _duration_pb2.Duration
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., priority: _Optional[int] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., memory_bytes: _Optional[_Union[QueueResource, _Mapping]] = ..., gpu_milli: _Optional[_Union[QueueResource, _Mapping]] = ..., preempt_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., reclaim_min_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class QueueResource(_message.Message):
     __slots__ = ("quota", "limit", "over_quota_weight")
@@ -215,7 +239,14 @@ class QueueResource(_message.Message):
     def __init__(self, quota: _Optional[int] = ..., limit: _Optional[int] = ..., over_quota_weight: _Optional[float] = ...) -> None: ...
 
 class PodGroup(_message.Message):
-    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay")
+    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_outs", "eviction_count", "waited_after_evictions")
+    class AnnotationsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     UID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
@@ -232,6 +263,13 @@ class PodGroup(_message.Message):
     STALE_SINCE_FIELD_NUMBER: _ClassVar[int]
     STALENESS_GRACE_PERIOD_FIELD_NUMBER: _ClassVar[int]
     PREEMPTION_DELAY_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_RUNTIME_FIELD_NUMBER: _ClassVar[int]
+    REQUEUE_DELAY_FIELD_NUMBER: _ClassVar[int]
+    REQUEUE_NOT_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
+    OPT_OUTS_FIELD_NUMBER: _ClassVar[int]
+    EVICTION_COUNT_FIELD_NUMBER: _ClassVar[int]
+    WAITED_AFTER_EVICTIONS_FIELD_NUMBER: _ClassVar[int]
     uid: str
     name: str
     namespace: str
@@ -248,7 +286,14 @@ class PodGroup(_message.Message):
     stale_since: _timestamp_pb2.Timestamp
     staleness_grace_period: _duration_pb2.Duration
     preemption_delay: _duration_pb2.Duration
-    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    expected_runtime: _duration_pb2.Duration
+    requeue_delay: _duration_pb2.Duration
+    requeue_not_before: _timestamp_pb2.Timestamp
+    annotations: _containers.ScalarMap[str, str]
+    opt_outs: _containers.RepeatedScalarFieldContainer[str]
+    eviction_count: int
+    waited_after_evictions: _duration_pb2.Duration
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., opt_outs: _Optional[_Iterable[str]] = ..., eviction_count: _Optional[int] = ..., waited_after_evictions: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class SubGroup(_message.Message):
     __slots__ = ("name", "parent", "min_member", "min_sub_group", "topology_constraint")

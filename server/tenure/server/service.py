@@ -6,8 +6,9 @@ from typing import Final
 
 import grpc
 from google.protobuf.message import DecodeError
-from tenure.server import errors
+from tenure.server import cycle_metrics, errors
 from tenure.server.codec.violations import InvalidSnapshot
+from tenure.server.cycle_log import CycleLog
 from tenure.server.engine import Engine
 from tenure.server.telemetry import call_span
 from tenure.v1 import decision_service_pb2 as pb
@@ -29,6 +30,7 @@ class DecisionService:
         self._is_draining = False
         self._changed = threading.Condition()
         self._cycle = threading.Lock()
+        self._cycle_log = CycleLog()
 
     def handler(self) -> "grpc.GenericRpcHandler[bytes, pb.DecideResponse]":
         """What a gRPC server needs to route calls here. Requests are parsed here, to refuse them properly."""
@@ -77,7 +79,10 @@ class DecisionService:
 
     def _answer(self, request: bytes, context: grpc.ServicerContext) -> pb.DecideResponse:
         try:
-            return self._engine.decide(pb.DecideRequest.FromString(request))
+            question = pb.DecideRequest.FromString(request)
+            answer = self._engine.decide(question)
+            self._record(question, answer)
+            return answer
         except InvalidSnapshot as invalid:
             context.abort_with_status(errors.invalid_snapshot(invalid))
         except DecodeError:
@@ -85,3 +90,8 @@ class DecisionService:
         except Exception:
             _LOG.exception("A defect: a cycle ended with an exception. Nothing was decided.")
             context.abort(grpc.StatusCode.INTERNAL, "a defect in the server: nothing was decided; report it")
+
+    def _record(self, question: pb.DecideRequest, answer: pb.DecideResponse) -> None:
+        """For operators: nothing of it changes an answer."""
+        cycle_metrics.count(answer)
+        self._cycle_log.write(question.snapshot, answer)

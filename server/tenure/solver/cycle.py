@@ -6,6 +6,7 @@ and profile give the same decision.
 """
 
 from tenure.solver.actions.context import Context
+from tenure.solver.doubts import doubts
 from tenure.solver.framework.profile import Profile
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
@@ -13,6 +14,7 @@ from tenure.solver.model.decision import Decision
 from tenure.solver.outcome import next_wake, outcomes, protections
 from tenure.solver.recorder import fold
 from tenure.solver.registry import ACTIONS, opened, plugins
+from tenure.solver.remember import remember
 
 
 def decide(cluster: Cluster, profile: Profile) -> Decision:
@@ -25,6 +27,7 @@ def decide(cluster: Cluster, profile: Profile) -> Decision:
     waiting = [group.index for group in cluster.pod_groups if context.gangs.has_pending(group.index)]
     for action in profile.actions:
         ACTIONS[action](context)
+    remember(session)
     guarded = protections(session)
     verdicts = outcomes(session, waiting)
     return Decision(
@@ -33,6 +36,7 @@ def decide(cluster: Cluster, profile: Profile) -> Decision:
         protections=guarded,
         queues=session.queue_status(),
         next_wake=next_wake(session, guarded, verdicts),
-        warnings=cluster.warnings,
+        doubts=doubts(cluster),
         counters=session.counters,
+        nominations=tuple(session.nominations),
     )

@@ -17,6 +17,9 @@ KINDS: Final = {
     ReasonCode.BUDGET_EXHAUSTED: OutcomeKind.BUDGET_EXHAUSTED,
     ReasonCode.PREEMPTION_DELAY: OutcomeKind.DELAYED,
     ReasonCode.MIN_RUNTIME: OutcomeKind.DELAYED,
+    ReasonCode.NEAR_END: OutcomeKind.DELAYED,
+    ReasonCode.EVICTION_COOLDOWN: OutcomeKind.DELAYED,
+    ReasonCode.EVICTION_BACKOFF: OutcomeKind.DELAYED,
 }
 """Kinds of outcome by the reason a pod group got nothing; INFEASIBLE for all others."""
 
@@ -64,11 +67,19 @@ def _count(session: Session, group: PodGroup) -> tuple[int, int, int]:
 
 
 def protections(session: Session) -> tuple[Protection, ...]:
-    """What the guards say about every running pod group, by uid."""
-    ledger = session.ledger
-    running = [group for group in session.cluster.pod_groups if ledger.allocated[group.index]]
+    """What the guards say about every pod group that goes on running, by uid.
+
+    One that starts in this very cycle is protected from its new start on: the next answer tells.
+    """
+    running = [group for group in session.cluster.pod_groups if _goes_on(session, group)]
     running.sort(key=lambda group: group.uid)
     return tuple(p for group in running for guard in session.chains.protections for p in guard(group.index))
+
+
+def _goes_on(session: Session, group: PodGroup) -> bool:
+    if not session.ledger.allocated[group.index]:
+        return False
+    return any(session.cluster.tasks[task].placement.status.is_allocated for task in group.tasks)
 
 
 def next_wake(session: Session, guarded: Sequence[Protection], verdicts: Sequence[Outcome]) -> int | None:

@@ -4,7 +4,7 @@ Every task contributes once: where it was before the cycle and where it is after
 put back, or promised and taken back, vanishes. A step belongs to the last commit that moved its task.
 """
 
-from tenure.solver.framework.session import ALONE, Commit, Session
+from tenure.solver.framework.session import Commit, Session
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Hold, Patch, PatchKind
 from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import TaskStatus
@@ -25,7 +25,7 @@ def fold(session: Session) -> tuple[DecisionGroup, ...]:
         group = _group(session, commit, tasks_of.get(number, []), patches_of.get(number, []))
         if group.evictions or group.holds or group.bindings or group.patches:
             groups.append(group)
-    return tuple(groups) + _unattached(patches_of)
+    return (*groups, *_lone_patches(session))
 
 
 def _has_cause(session: Session, patch: Patch) -> bool:
@@ -33,18 +33,20 @@ def _has_cause(session: Session, patch: Patch) -> bool:
     tasks = session.cluster.pod_groups[patch.pod_group].tasks
     changes = [(session.cluster.tasks[t].placement, session.ledger.placements[t]) for t in tasks]
     match patch.kind:
-        case PatchKind.LAST_START_TIME:
+        case PatchKind.LAST_START_TIME | PatchKind.WAITED_AFTER_EVICTIONS:
             return any(after != before and after.status is TaskStatus.BINDING for before, after in changes)
-        case PatchKind.LAST_EVICTION_TIME:
+        case PatchKind.LAST_EVICTION_TIME | PatchKind.EVICTION_COUNT | PatchKind.REQUEUE_NOT_BEFORE:
+            return any(after != before and before.status.is_allocated for before, after in changes)
+        case PatchKind.REMEMBER if patch.memory is not None and patch.memory.unsettled:
             return any(after != before and before.status.is_allocated for before, after in changes)
     return True
 
 
-def _unattached(patches_of: dict[int, list[Patch]]) -> tuple[DecisionGroup, ...]:
-    """Patches that come with no move: one group per pod group."""
+def _lone_patches(session: Session) -> tuple[DecisionGroup, ...]:
+    """Patches that come with no move: a group for each."""
     return tuple(
-        DecisionGroup("stalegangeviction", patch.pod_group, ReasonCode.STATE_CHANGED, (), (), (), (patch,))
-        for patch in patches_of.get(ALONE, [])
+        DecisionGroup(action, patch.pod_group, ReasonCode.STATE_CHANGED, (), (), (), (patch,))
+        for action, patch in session.lone_patches
     )
 
 
@@ -57,7 +59,8 @@ def _group(session: Session, commit: Commit, tasks: list[int], patches: list[Pat
             continue
         if before.status.is_active_allocated and before.status is not TaskStatus.PIPELINED:
             moves = after.status is TaskStatus.PIPELINED
-            evictions.append(Evict(task, before.node, moves))
+            said = commit.guards.get(session.cluster.tasks[task].pod_group, ())
+            evictions.append(Evict(task, before.node, moves, said))
         if after.status is TaskStatus.PIPELINED:
             holds.append(Hold(task, after.node, after.gpu_groups, after.zones))
         elif after.status is TaskStatus.BINDING:
@@ -70,4 +73,5 @@ def _group(session: Session, commit: Commit, tasks: list[int], patches: list[Pat
         tuple(holds),
         tuple(bindings),
         tuple(patches),
+        commit.requeue if evictions else None,
     )

@@ -10,14 +10,20 @@ from tenure.solver.actions.consolidation import consolidation
 from tenure.solver.actions.context import Action
 from tenure.solver.actions.preempt import preempt
 from tenure.solver.actions.reclaim import reclaim
+from tenure.solver.actions.requeue import requeue
 from tenure.solver.actions.stalegangeviction import stalegangeviction
 from tenure.solver.framework.profile import PluginSetting, Profile
 from tenure.solver.framework.session import PluginFactory
+from tenure.solver.model.duration import format_duration
 from tenure.solver.plugins import nodescores
 from tenure.solver.plugins.dynamicresources import DynamicResources
 from tenure.solver.plugins.elastic import Elastic
+from tenure.solver.plugins.evictionlimit import EvictionLimit
+from tenure.solver.plugins.evictionmemory import EvictionMemoryGuard, longest_protection
+from tenure.solver.plugins.expectedruntime import ExpectedRuntime
 from tenure.solver.plugins.minruntime import MinRuntime
 from tenure.solver.plugins.multinodegang import MultiNodeGang
+from tenure.solver.plugins.nearend import NearEnd
 from tenure.solver.plugins.nodelocalgreedy import NodeLocalGreedy
 from tenure.solver.plugins.numa import Numa
 from tenure.solver.plugins.predicates import Predicates
@@ -27,12 +33,14 @@ from tenure.solver.plugins.proportion import Proportion
 from tenure.solver.plugins.subgrouporder import SubGroupOrder
 from tenure.solver.plugins.taskorder import LeaderFirst, TaskPriority
 from tenure.solver.plugins.topology import Topology
+from tenure.solver.plugins.waitlimit import WaitLimit
 
 ACTIONS: Final[Mapping[str, Action]] = {
     "allocate": allocate,
     "consolidation": consolidation,
     "reclaim": reclaim,
     "preempt": preempt,
+    "requeue": requeue,
     "stalegangeviction": stalegangeviction,
 }
 ACTION_NAMES: Final = tuple(ACTIONS)
@@ -56,6 +64,11 @@ _BUILT_IN: Final[Mapping[str, PluginFactory]] = {
     "dynamicresources": DynamicResources,
     "nodeplacement": nodescores.NodePlacement,
     "minruntime": MinRuntime,
+    "evictionmemory": EvictionMemoryGuard,
+    "evictionlimit": EvictionLimit,
+    "nearend": NearEnd,
+    "waitlimit": WaitLimit,
+    "expectedruntime": ExpectedRuntime,
     "topology": Topology,
     "numa": Numa,
     "sg-nodelocalgreedy": NodeLocalGreedy,
@@ -83,6 +96,8 @@ DEFAULT_PLUGINS: Final = (
     "dynamicresources",
     "nodeplacement",
     "minruntime",
+    "evictionmemory",
+    "expectedruntime",
     "topology",
     "sg-nodelocalgreedy",
     "sg-multinodegang",
@@ -129,8 +144,18 @@ def check_profile(profile: Profile) -> list[tuple[str, str]]:
             names = ", ".join(sorted({*known, *SERVICE_FEATURES}))
             problems.append((f"{path}.name", f"unknown plugin {setting.name!r}; known: {names}"))
             continue
-        problems.extend(_check_arguments(path, known[setting.name], setting))
+        wrong = _check_arguments(path, known[setting.name], setting)
+        problems.extend(wrong or _check_retention(profile, setting))
     return problems
+
+
+def _check_retention(profile: Profile, setting: PluginSetting) -> list[tuple[str, str]]:
+    """Nothing may be forgotten that would still protect somebody."""
+    retention = profile.options.eviction_memory_retention
+    if setting.name != "evictionmemory" or retention >= (longest := longest_protection(setting.arguments)):
+        return []
+    needed = f"evictionmemory protects for up to {format_duration(longest)}: use that or more"
+    return [("options.evictionMemoryRetention", f"{format_duration(retention)} is too short; {needed}")]
 
 
 def _check_arguments(path: str, plugin: PluginFactory, setting: PluginSetting) -> list[tuple[str, str]]:

@@ -1,9 +1,11 @@
 """From lists that refer to each other by name to trees, indices and ranks."""
 
 import pytest
+from tenure.solver.model.doubt import DoubtCode
+from tenure.solver.model.duration import SECOND
 from tenure.solver.model.linking import QueueSpec, link_queues, ranks
 from tenure.solver.model.workload import SubGroupSet
-from tenure.solver.testing import ClusterBuilder
+from tenure.solver.testing import NOW, ClusterBuilder
 
 
 def test_queues_are_indexed_by_name_and_ranked_by_age_then_name() -> None:
@@ -70,5 +72,31 @@ def test_a_pod_of_no_leaf_sub_group_is_warned_about_and_left_out_r1_53(part: str
     cluster = parted().pending("job", sub_group="Z").pending("job", sub_group=part).build()
     assert cluster.pod_groups[0].tasks == (0,)
     assert cluster.tasks[1].pod_set is None
-    assert len(cluster.warnings) == 1
-    assert repr(part) in cluster.warnings[0]
+    (doubt,) = cluster.doubts
+    assert (doubt.code, doubt.pod_groups) == (DoubtCode.STRAY_PODS, (0,))
+    assert repr(part) in doubt.message
+
+
+def test_doubts_name_pod_groups_by_index_and_each_sub_group_once() -> None:
+    builder = ClusterBuilder().queue("q").pod_group("b", queue="q").pod_group("a", queue="q")
+    for name, part in (("b", "y"), ("b", "x"), ("b", "y"), ("a", "z")):
+        builder.pending(name, sub_group=part)
+    found = [(doubt.pod_groups, doubt.message.partition(": ")[2]) for doubt in builder.build().doubts]
+    assert [groups for groups, _ in found] == [(0,), (1,), (1,)]
+    assert [("'x'" in text, "'y'" in text, text[-1]) for _, text in found[1:]] == [
+        (True, False, "1"),
+        (False, True, "2"),
+    ]
+
+
+def test_what_a_pod_group_and_its_queue_say_about_a_requeue_is_kept() -> None:
+    builder = ClusterBuilder().queue("q", expected_runtime="2h", requeue_delay="0").queue("silent")
+    builder.pending("job", queue="q", expected_runtime="1h", requeue_delay="5m", requeue_in="1m")
+    cluster = builder.pending("quiet", queue="silent").build()
+    assert [(queue.expected_runtime, queue.requeue_delay) for queue in cluster.queues] == [
+        (7_200 * SECOND, 0),
+        (None, None),
+    ]
+    job, quiet = cluster.pod_groups
+    assert [setting.value for setting in job.requeue] == [3_600 * SECOND, 300 * SECOND, NOW + 60 * SECOND]
+    assert [setting.is_set for setting in quiet.requeue] == [False, False, False]

@@ -43,7 +43,7 @@ def test_bounds(leaf: Share, parent: Share, used: Share, demand: Share, expected
 def test_quotas_bind_what_is_not_preemptible_r4_61(kind: Preemptibility, expected: ReasonCode | None) -> None:
     builder = ClusterBuilder().node("n", gpus=4).queue("q", quota=1)
     session = open_session(builder.pending("job", queue="q", gpus=2, preemptibility=kind).build())
-    found = session.chains.first_rejection(session.chains.has_capacity, 0, (0, 0, 2000))
+    found = session.chains.first_rejection(session.chains.has_capacity, 0, [0], (0, 0, 2000))
     assert (found.code if found else None) is expected
 
 
@@ -51,7 +51,7 @@ def test_limits_come_before_quotas_r4_62() -> None:
     builder = ClusterBuilder().node("n", gpus=4).queue("dept", limit=1).queue("q", parent="dept", quota=1)
     kind = Preemptibility.NON_PREEMPTIBLE
     session = open_session(builder.pending("job", queue="q", gpus=2, preemptibility=kind).build())
-    found = session.chains.first_rejection(session.chains.has_capacity, 0, (0, 0, 2000))
+    found = session.chains.first_rejection(session.chains.has_capacity, 0, [0], (0, 0, 2000))
     assert found is not None
     assert (found.code, found.source) == (ReasonCode.OVER_LIMIT, "proportion")
 
@@ -64,4 +64,5 @@ def test_a_quota_that_is_met_exactly_is_not_exceeded_by_rounding_r4_62() -> None
     session = open_session(builder.pending("job", queue="q", gpus=0.2, preemptibility=kind).build())
     job = session.cluster.pod_groups[1]
     assert job.name == "job"
-    assert session.chains.first_rejection(session.chains.has_capacity, 1, session.demand(job.tasks)) is None
+    demand = session.demand(job.tasks)
+    assert session.chains.first_rejection(session.chains.has_capacity, 1, job.tasks, demand) is None

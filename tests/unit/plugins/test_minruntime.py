@@ -2,12 +2,9 @@
 
 import pytest
 from tenure.solver.cycle import decide
-from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import TaskStatus
 from tenure.solver.registry import default_profile
-from tenure.solver.testing import NOW, ClusterBuilder, statuses
-
-from tests.sessions import open_session
+from tenure.solver.testing import ClusterBuilder, statuses
 
 
 def preempting(count: int, min_member: int, started_ago: str | None, gpus: int = 1) -> ClusterBuilder:
@@ -71,20 +68,3 @@ def test_two_preemptors_together_do_not_take_the_minimum_r7_40() -> None:
         .pending("two", queue="q", gpus=1, priority=75)
     )
     assert victims(builder) == ["low-1"]
-
-
-def guards(session: Session) -> list[tuple[str, int, str]]:
-    """Action, minutes that are left, and who says so."""
-    found = session.plugins["minruntime"].protections(0)
-    return [(each.action, (each.until - NOW) // (60 * 10**9), each.source) for each in found]
-
-
-def test_protections_are_reported_with_their_end_and_their_source() -> None:
-    builder = (
-        ClusterBuilder()
-        .node("n", gpus=1)
-        .queue("a", preempt_min_runtime="10m", reclaim_min_runtime="1h")
-        .queue("b")
-        .running("job", queue="a", gpus=1, node="n", started_ago="5m")
-    )
-    assert guards(open_session(builder.build())) == [("preempt", 5, "queue a"), ("reclaim", 55, "queue a")]

@@ -3,7 +3,6 @@
 import pytest
 from tenure.solver.framework.session import Session
 from tenure.solver.plugins.subgrouporder import SubGroupOrder
-from tenure.solver.search.gang import Gangs
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import GroupOptions, PodOptions
 
@@ -90,5 +89,5 @@ def test_task_order(pods: list[PodOptions], expected: str) -> None:
 
 
 def _numbers(session: Session) -> list[str]:
-    tasks = Gangs(session).in_task_order(list(session.cluster.pod_groups[0].tasks))
+    tasks = session.order.tasks(list(session.cluster.pod_groups[0].tasks))
     return [session.cluster.tasks[task].uid.removeprefix("j-") for task in tasks]

@@ -55,7 +55,7 @@ CAN_RECLAIM = {
 def test_can_reclaim(used: int, request_: int, firm: int | None, expected: bool) -> None:
     """A leaf with a quota of 3 GPUs and a fair share of 4."""
     (queue,) = link_queues([QueueSpec("q", quota=bound(3))])
-    non_preemptible = None if firm is None else gpus(firm)
+    non_preemptible = None if firm is None else gpus(firm + request_)
     assert can_reclaim(queue, gpus(used), gpus(4), non_preemptible, gpus(request_)) is expected
 
 

@@ -51,9 +51,10 @@ def judge(
     usage = Usage(given, Ledger(given))
     usage.start_search()
     reclaiming = given.queues[index[reclaimer]]
-    verdict = Verdict(given.queues, usage, fair_shares, allocatable, reclaiming, (0, 0, gpus * 1000), 1.0)
+    request = (0, 0, gpus * 1000)
+    verdict = Verdict(given.queues, usage, fair_shares, allocatable, reclaiming, request, 1.0)
     pieces = [(index[name], (0, 0, amount * 1000)) for name, amount in taken]
-    rejection = verdict.judge(preemptible, pieces)
+    rejection = verdict.judge(None if preemptible else request, pieces)
     return None if rejection is None else rejection.code
 
 

@@ -1,6 +1,8 @@
 """Skipping pod groups that ask for no less than one that just failed."""
 
 import pytest
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.workload import Preemptibility
 from tenure.solver.search.similar import SimilarFailures
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import JobOptions
@@ -8,6 +10,8 @@ from tenure.solver.testing.options import JobOptions
 from tests.sessions import open_session
 
 TWO_GPUS: JobOptions = {"gpus": 2}
+FIRM = Preemptibility.NON_PREEMPTIBLE
+SEMI = Preemptibility.SEMI_PREEMPTIBLE
 HOPELESS = {
     "R5.83 the same": (TWO_GPUS, 2, {"gpus": 2}, 2, True),
     "R5.83 more of a resource": (TWO_GPUS, 2, {"gpus": 3}, 2, True),
@@ -19,6 +23,22 @@ HOPELESS = {
     "R5.82 another priority": (TWO_GPUS, 2, {"gpus": 2, "priority": 75}, 2, False),
     "R5.82 other constraints": (TWO_GPUS, 2, {"gpus": 2, "node_selector": {"a": "b"}}, 2, False),
     "R5.81 another queue": (TWO_GPUS, 2, {"gpus": 2, "queue": "other"}, 2, False),
+    "R5.82 one must be within quota": (TWO_GPUS, 2, {**TWO_GPUS, "preemptibility": FIRM}, 2, False),
+    "R5.82 both must be within quota": (
+        {**TWO_GPUS, "preemptibility": FIRM},
+        2,
+        {**TWO_GPUS, "opt_outs": ["reclaim"]},
+        2,
+        True,
+    ),
+    "R8.30 a minimum must be within quota": (TWO_GPUS, 2, {**TWO_GPUS, "preemptibility": SEMI}, 2, False),
+    "R8.30 surplus need not be": (
+        TWO_GPUS,
+        2,
+        {**TWO_GPUS, "preemptibility": SEMI, "min_member": 0},
+        2,
+        True,
+    ),
 }
 
 
@@ -61,3 +81,25 @@ def test_the_easiest_failure_is_remembered_r5_84(
     similar.remember(0, tasks[0])
     similar.remember(1, tasks[1])
     assert similar.is_hopeless(2, tasks[2]) is expected
+
+
+PROTECTED = {
+    "nobody was protected": ([], True, True),
+    "min-runtime is the same for a whole queue, not for others": ([ReasonCode.MIN_RUNTIME], True, False),
+    "what is between two pod groups": ([ReasonCode.EVICTION_COOLDOWN], False, False),
+    "or was in vain between them": (
+        [ReasonCode.MIN_RUNTIME, ReasonCode.EVICTION_BACKOFF],
+        False,
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("codes", "in_queue", "anywhere"), PROTECTED.values(), ids=PROTECTED)
+def test_a_failure_says_something_of_others_unless_it_was_about_one_r5_84(
+    codes: list[ReasonCode], in_queue: bool, anywhere: bool
+) -> None:
+    session = open_session(ClusterBuilder().queue("q").build())
+    protected = [Rejection(code, "") for code in codes]
+    assert SimilarFailures(session, by_queue=True).is_general(protected) is in_queue
+    assert SimilarFailures(session, by_queue=False).is_general(protected) is anywhere

@@ -9,8 +9,11 @@ from tenure.solver.testing import ClusterBuilder
 from tests.sessions import open_session
 
 
-def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q") -> list[str]:
-    """The uids of every batch, in the order in which they are taken from the named queues."""
+def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q", keep_core: str = "") -> list[str]:
+    """The uids of every batch, in the order in which they are taken from the named queues.
+
+    `keep_core` names pod groups that must keep their minimum.
+    """
     session = open_session(builder.build())
     gangs = Gangs(session)
     uids = [task.uid for task in session.cluster.tasks]
@@ -21,6 +24,7 @@ def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q") -> l
         PodGroupLists(session, gangs),
         [index[name] for name in queues.split()],
         lambda victim: True,
+        lambda victim: session.cluster.pod_groups[victim].name in keep_core.split(),
         frozenset(uids.index(uid) for uid in recorded.split()),
         {},
     )
@@ -110,6 +114,33 @@ def test_recorded_pods_are_not_taken_again(
     builder: ClusterBuilder, recorded: str, expected: list[str]
 ) -> None:
     assert batches(builder, recorded) == expected
+
+
+CORES = {
+    "R8.31 surplus one at a time, but not the core": (job(cluster(), "a", 4, 2), "a", ["a-3", "a-2"]),
+    "R8.31 a gang keeps all": (job(cluster(), "a", 3, 3), "a", []),
+    "R8.31 below its minimum it keeps all": (job(cluster(), "a", 2, 3), "a", []),
+    "R8.31 the others are taken whole": (
+        job(job(cluster(), "a", 2, 1), "b", 2, 1),
+        "a",
+        ["b-1", "a-1", "b-0"],
+    ),
+    "R8.31 surplus of every sub group": (parted(None, 2, 3), "j", ["j-4", "j-3", "j-1"]),
+    "R8.31 a sub group that is not required goes entirely": (parted(1, 1, 1), "j", ["j-1"]),
+    "R8.31 none is required": (parted(0, 2, 1), "j", ["j-1", "j-2", "j-0"]),
+}
+
+
+@pytest.mark.parametrize(("builder", "keep_core", "expected"), CORES.values(), ids=CORES)
+def test_who_must_keep_its_minimum_loses_no_more_than_surplus(
+    builder: ClusterBuilder, keep_core: str, expected: list[str]
+) -> None:
+    assert batches(builder, keep_core=keep_core) == expected
+
+
+def test_of_who_must_keep_its_minimum_recorded_surplus_is_left_out_too() -> None:
+    assert batches(job(cluster(), "a", 3, 1), "a-2", keep_core="a") == ["a-1"]
+    assert batches(job(cluster(), "a", 3, 2), "a-2", keep_core="a") == []
 
 
 SHARES = {

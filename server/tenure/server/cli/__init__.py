@@ -8,14 +8,17 @@ from tenure.server.cli.decide import decide
 from tenure.server.cli.demo import demo
 from tenure.server.cli.failures import failures_told
 from tenure.server.cli.importing import import_app
+from tenure.server.cli.migrate import migrate
 from tenure.server.cli.serve import serve
+from tenure.server.cli.workloads import workloads
 
 _OBJECTS_PER_COLLECTION: Final = 50_000
 """A snapshot is millions of small objects without cycles: looking for garbage less often saves a quarter."""
 
 app = typer.Typer(
     help="Tenure: scheduling decisions with runtime guarantees.",
-    epilog="Exit codes: 0 done; 2 the command line or an input must be mended; 3 the server failed.",
+    epilog="Exit codes: 0 done; 1 manifests need work (migrate); "
+    "2 the command line or an input must be mended; 3 the server failed.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -23,7 +26,9 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(decide)
+app.command()(workloads)
 app.command()(serve)
+app.command()(migrate)
 app.add_typer(import_app, name="import")
 
 

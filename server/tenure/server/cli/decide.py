@@ -64,16 +64,27 @@ def decide(
 
     Exit codes: 0 decided; 2 the command line, a file or the snapshot must be mended; 3 the server failed.
     """
+    _print(*read_and_decide(snapshot, form, server, config, action or [], timeout), output)
+
+
+def read_and_decide(
+    file: str,
+    form: SnapshotFormat | None,
+    server: str | None,
+    config: Path | None,
+    actions: list[str],
+    timeout: str,
+) -> "tuple[ClusterSnapshot, DecideResponse]":
+    """The snapshot of a file and the decision on it, by a server or in this process."""
     from tenure.client.formats import Format
     from tenure.client.snapshot_file import read_snapshot
 
     if server and config:
         raise typer.BadParameter("a server decides with its own configuration", param_hint="--config")
-    message = read_snapshot(snapshot, Format(form) if form else None)
+    snapshot = read_snapshot(file, Format(form) if form else None)
     if server:
-        _print(message, _ask(server, message, action or [], timeout), output)
-    else:
-        _print(message, _decide_here(message, action or [], config), output)
+        return snapshot, _ask(server, snapshot, actions, timeout)
+    return snapshot, _decide_here(snapshot, actions, config)
 
 
 def _ask(server: str, snapshot: "ClusterSnapshot", actions: list[str], timeout: str) -> "DecideResponse":

@@ -1,6 +1,7 @@
 """`tenure serve`: the server process."""
 
 import logging
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -22,10 +23,30 @@ BeyondLoopback = Annotated[
 ]
 
 
+class LogLevel(StrEnum):
+    """From which level on the server writes lines to standard error."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+Level = Annotated[
+    LogLevel,
+    typer.Option(
+        "--log-level",
+        help="Lines on standard error: warning tells what somebody should mend, info also what cycles "
+        "nominate for a requeue and what not, debug every check of it.",
+    ),
+]
+
+
 def serve(
     listen: Listen = "127.0.0.1:50051",
     config: Config = None,
     insecure_beyond_loopback: BeyondLoopback = False,
+    log_level: Level = LogLevel.WARNING,
 ) -> None:
     """Answer decisions over gRPC until SIGTERM or Ctrl-C.
 
@@ -36,7 +57,15 @@ def serve(
     from tenure.server.serving import serve as serve_until_told
     from tenure.server.settings import load_settings
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    _write_logs(log_level)
     check_listen_address(listen, beyond_loopback=insecure_beyond_loopback)
     settings = load_settings(config)
     serve_until_told(settings, listen, lambda address: print(f"tenure: serving on {address}", flush=True))
+
+
+def _write_logs(level: LogLevel) -> None:
+    """Tenure's own lines from the level on; those of libraries from warnings on, when asked for these."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    own = logging.getLevelNamesMapping()[level.name]
+    logging.getLogger().setLevel(max(own, logging.WARNING))
+    logging.getLogger("tenure").setLevel(own)

@@ -7,6 +7,7 @@ from typing import Final
 from tenure.server.codec.checks import MISSING, index_names, name_ranks, time_problem
 from tenure.server.codec.claims import check_templates, decode_claims
 from tenure.server.codec.limits import MAX_TOTAL
+from tenure.server.codec.memory import decode_memory
 from tenure.server.codec.nodes import decode_nodes
 from tenure.server.codec.podgroups import decode_pod_groups
 from tenure.server.codec.pods import Known, decode_pods
@@ -23,7 +24,16 @@ from tenure.solver.model.node import Node
 from tenure.solver.model.workload import TaskShape
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
-_LISTS: Final = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims")
+_LISTS: Final = (
+    "nodes",
+    "queues",
+    "pod_groups",
+    "pods",
+    "shapes",
+    "topologies",
+    "device_claims",
+    "eviction_memory",
+)
 """The lists of a snapshot in the order of the message."""
 
 
@@ -53,6 +63,7 @@ def decode_snapshot(message: ClusterSnapshot) -> Cluster:
     known = Known.of(node_ranks, nodes, shapes, uids, claim_ranks, slots)
     tasks = decode_pods(message.pods, known, found["pods"])
     check_templates(message.device_claims, tasks, claim_ranks, found["device_claims"])
+    memory = decode_memory(message.eviction_memory, name_ranks(uids), found["eviction_memory"])
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].in_order())])
     tasks, shapes = link_claims(tasks, shapes, claims)
     _refuse(_excessive_totals(names, nodes, shapes, tasks))
@@ -68,7 +79,8 @@ def decode_snapshot(message: ClusterSnapshot) -> Cluster:
         topologies=topologies,
         claims=claims,
         resource_names=names,
-        warnings=workloads.warnings,
+        eviction_memory=memory,
+        doubts=workloads.doubts,
     )
 
 

@@ -2,9 +2,12 @@
 
 from dataclasses import asdict
 
+from tenure.server.codec.guards import encode_scope
+from tenure.server.codec.nominations import encode_nomination
 from tenure.server.codec.sentences import Sentences
 from tenure.server.codec.steps import StepEncoder
 from tenure.server.codec.times import timestamp
+from tenure.server.codec.warnings import encode_warning
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision, Outcome, Protection, QueueStatus
 from tenure.solver.model.resources import Share
@@ -22,7 +25,7 @@ def encode_decision(
     """
     steps, say = StepEncoder(cluster, based_on), Sentences(cluster)
     outcomes = sorted(decision.outcomes, key=lambda outcome: outcome.pod_group)
-    protections = sorted(decision.protections, key=lambda p: (p.pod_group, p.action, p.guard, p.against))
+    protections = sorted(decision.protections, key=_place_of_protection)
     return service_pb.DecideResponse(
         based_on=based_on,
         groups=[steps.group(ordinal, group) for ordinal, group in enumerate(decision.groups)],
@@ -30,9 +33,15 @@ def encode_decision(
         protections=[_encode_protection(cluster, protection) for protection in protections],
         next_wake_time=None if decision.next_wake is None else timestamp(decision.next_wake),
         queues=[_encode_queue(cluster, status) for status in sorted(decision.queues)],
-        warnings=decision.warnings,
+        warnings=[encode_warning(cluster, doubt) for doubt in decision.doubts],
         counters=service_pb.SearchCounters(**asdict(decision.counters)),
+        nominations=[encode_nomination(cluster, each) for each in decision.nominations],
     )
+
+
+def _place_of_protection(protection: Protection) -> tuple[int, str, tuple[str, ...], str, int]:
+    from_one = -1 if protection.against_pod_group is None else protection.against_pod_group
+    return protection.pod_group, protection.guard, protection.actions, protection.against, from_one
 
 
 def _encode_outcome(cluster: Cluster, outcome: Outcome, say: Sentences) -> pb.PodGroupOutcome:
@@ -53,13 +62,16 @@ def _encode_outcome(cluster: Cluster, outcome: Outcome, say: Sentences) -> pb.Po
 
 
 def _encode_protection(cluster: Cluster, protection: Protection) -> pb.Protection:
+    from_one = protection.against_pod_group
     return pb.Protection(
         pod_group=cluster.pod_groups[protection.pod_group].uid,
         guard=protection.guard,
-        action=protection.action,
+        actions=protection.actions,
         until=None if protection.until is None else timestamp(protection.until),
         source=protection.source,
         against=protection.against,
+        against_pod_group="" if from_one is None else cluster.pod_groups[from_one].uid,
+        scope=encode_scope(protection.scope),
     )
 
 

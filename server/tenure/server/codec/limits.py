@@ -31,3 +31,6 @@ MAX_TIME_SECONDS: Final = 2**63 // 10**9 - 1
 
 MAX_DURATION_SECONDS: Final = 100 * 365 * 86_400
 """Longest duration: a hundred years."""
+
+MAX_COUNT: Final = 2**30
+"""Most evictions or failures of one pod group; counting on must stay within the field's 32 bits."""

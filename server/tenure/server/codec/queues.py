@@ -31,8 +31,10 @@ def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: Find
         quota=(cpu[0], memory[0], gpu[0]),
         limit=(cpu[1], memory[1], gpu[1]),
         weight=(cpu[2], memory[2], gpu[2]),
-        preempt_min_runtime=_min_runtime(i, message, "preempt_min_runtime", findings),
-        reclaim_min_runtime=_min_runtime(i, message, "reclaim_min_runtime", findings),
+        preempt_min_runtime=_inherited(i, message, "preempt_min_runtime", findings),
+        reclaim_min_runtime=_inherited(i, message, "reclaim_min_runtime", findings),
+        expected_runtime=_inherited(i, message, "expected_runtime", findings),
+        requeue_delay=_inherited(i, message, "requeue_delay", findings),
     )
 
 
@@ -50,7 +52,7 @@ def _decode_resource(i: int, queue: pb.Queue, name: str, findings: Findings) -> 
     )
 
 
-def _min_runtime(i: int, queue: pb.Queue, name: str, findings: Findings) -> int | None:
+def _inherited(i: int, queue: pb.Queue, name: str, findings: Findings) -> int | None:
     """Nanoseconds; None when unset, which inherits, unlike an explicit zero."""
     if not queue.HasField(name):
         return None

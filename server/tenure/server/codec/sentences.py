@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Outcome, OutcomeKind, PatchKind
+from tenure.solver.model.decision import Outcome, OutcomeKind, Patch, PatchKind, Requeue
 from tenure.solver.model.reason import ReasonCode
 
 _EVICTIONS: Final[Mapping[ReasonCode, str]] = {
     ReasonCode.RECLAIMED: "yields to {beneficiary}, whose queue is below its fair share",
     ReasonCode.PREEMPTED: "yields to {beneficiary}, which has a higher priority in the same queue",
     ReasonCode.CONSOLIDATED: "makes room for {beneficiary}, so that scattered room becomes usable",
+    ReasonCode.REQUEUED: "ran longer than expected and yields to {beneficiary}, which has a higher priority",
     ReasonCode.STALE_GANG: "is evicted because its gang stayed below the minimum for too long",
 }
 _OUTCOMES: Final[Mapping[OutcomeKind, str]] = {
@@ -28,6 +29,11 @@ _PATCHES: Final[Mapping[PatchKind, str]] = {
     PatchKind.LAST_EVICTION_TIME: "has pods evicted now",
     PatchKind.STALE_SINCE: "runs below its minimum from now on",
     PatchKind.CLEAR_STALE_SINCE: "is no longer below its minimum",
+    PatchKind.REQUEUE_NOT_BEFORE: "is not to be requeued again for now",
+    PatchKind.EVICTION_COUNT: "is evicted once more",
+    PatchKind.WAITED_AFTER_EVICTIONS: "starts again after an eviction",
+    PatchKind.REMEMBER: "has its evictions for {preemptor} remembered",
+    PatchKind.FORGET_PREEMPTOR: "need not remember evictions for {preemptor} any longer",
 }
 
 
@@ -51,9 +57,19 @@ class Sentences:
         """Why a pod can start."""
         return f"{self._pod(task)} starts on node {self._node(node)}, where there is room."
 
-    def patch(self, pod_group: int, kind: PatchKind) -> str:
+    def requeue(self, step: Requeue) -> str:
+        """Why a pod group goes back to its queue."""
+        contender = self._pod_group(step.contender)
+        what = "ran longer than expected and goes back to its queue"
+        return f"{_capital(self._pod_group(step.pod_group))} {what} for {contender}."
+
+    def patch(self, patch: Patch) -> str:
         """Why a stored field of a pod group changes."""
-        return f"{_capital(self._pod_group(pod_group))} {_PATCHES[kind]}."
+        preemptor = patch.value if patch.memory is None else patch.memory.preemptor
+        told = _PATCHES[patch.kind]
+        if "{preemptor}" in told:
+            told = told.format(preemptor=self._pod_group(preemptor))
+        return f"{_capital(self._pod_group(patch.pod_group))} {told}."
 
     def outcome(self, outcome: Outcome) -> str:
         """What happened to a pod group, with the detail of the plugin or action that said so."""

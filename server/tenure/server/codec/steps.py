@@ -1,10 +1,13 @@
 """The steps of a decision group: from the solver's tuples to messages."""
 
+from tenure.server.codec.guards import encode_check
 from tenure.server.codec.identifiers import Identifiers
+from tenure.server.codec.patches import encode_patch
 from tenure.server.codec.sentences import Sentences
+from tenure.server.codec.times import timestamp
 from tenure.server.codec.zones import encode_placement
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Hold, Patch, PatchKind
+from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Hold, Patch, PatchKind, Requeue
 from tenure.solver.model.reason import ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decision_service_pb2 import BasedOn
@@ -20,7 +23,7 @@ class StepEncoder:
         self._say = Sentences(cluster)
 
     def group(self, ordinal: int, group: DecisionGroup) -> pb.DecisionGroup:
-        """One group: evictions first, then holds, then bindings, then patches."""
+        """One group: evictions first, then the requeue, holds, bindings, patches."""
         beneficiary = self._cluster.pod_groups[group.beneficiary].uid
         return pb.DecisionGroup(
             id=self._ids.group(ordinal, group.action, beneficiary),
@@ -28,6 +31,7 @@ class StepEncoder:
             beneficiary=beneficiary,
             decisions=[
                 *(self._evict(ordinal, group, step) for step in group.evictions),
+                *(self._requeue(ordinal, group, step) for step in (group.requeue,) if step is not None),
                 *(self._hold(ordinal, group, step) for step in group.holds),
                 *(self._bind(ordinal, group, step) for step in group.bindings),
                 *(self._patch(ordinal, group, step) for step in group.patches),
@@ -40,9 +44,29 @@ class StepEncoder:
         message = self._say.eviction(group.reason, step.task, group.beneficiary, step.moves)
         return pb.Decision(
             id=self._ids.step(ordinal, "evict", pod, node),
-            evict=pb.Evict(pod=pod, node=node, beneficiary=beneficiary, moves=step.moves),
+            evict=pb.Evict(
+                pod=pod,
+                node=node,
+                beneficiary=beneficiary,
+                moves=step.moves,
+                guards=[encode_check(verdict) for verdict in step.guards],
+            ),
             reason=_reason(group.reason, message, group.action),
             preconditions=self._preconditions(pod, node),
+        )
+
+    def _requeue(self, ordinal: int, group: DecisionGroup, step: Requeue) -> pb.Decision:
+        uid = self._cluster.pod_groups[step.pod_group].uid
+        return pb.Decision(
+            id=self._ids.step(ordinal, "requeue", uid),
+            requeue=pb.Requeue(
+                pod_group=uid,
+                not_before=timestamp(step.not_before),
+                contender=self._cluster.pod_groups[step.contender].uid,
+                nominated_by=step.nominated_by,
+            ),
+            reason=_reason(group.reason, self._say.requeue(step), group.action),
+            preconditions=self._preconditions(),
         )
 
     def _hold(self, ordinal: int, group: DecisionGroup, step: Hold) -> pb.Decision:
@@ -78,18 +102,20 @@ class StepEncoder:
 
     def _patch(self, ordinal: int, group: DecisionGroup, step: Patch) -> pb.Decision:
         pod_group = self._cluster.pod_groups[step.pod_group].uid
-        patch = pb.Patch(pod_group=pod_group)
-        if step.kind is PatchKind.CLEAR_STALE_SINCE:
-            patch.clear_stale_since = True
-        else:
-            getattr(patch, step.kind.name.lower()).CopyFrom(self._based_on.now)
-        message = self._say.patch(step.pod_group, step.kind)
+        message = self._say.patch(step)
         return pb.Decision(
-            id=self._ids.step(ordinal, step.kind.name.lower(), pod_group),
-            patch=patch,
+            id=self._ids.step(ordinal, step.kind.name.lower(), pod_group, self._preemptor(step)),
+            patch=encode_patch(self._cluster, step),
             reason=_reason(ReasonCode.STATE_CHANGED, message, group.action),
             preconditions=self._preconditions(),
         )
+
+    def _preemptor(self, patch: Patch) -> str:
+        """Whose evictions a patch is about: part of its id, for there may be several in a group."""
+        if patch.memory is not None:
+            return self._cluster.pod_groups[patch.memory.preemptor].uid
+        is_forgotten = patch.kind is PatchKind.FORGET_PREEMPTOR
+        return self._cluster.pod_groups[patch.value].uid if is_forgotten else ""
 
     def _preconditions(self, pod: str = "", node: str = "") -> pb.Preconditions:
         """What must still hold: no node means that the pod is still unbound."""

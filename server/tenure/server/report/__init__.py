@@ -1,12 +1,15 @@
-"""A decision as text for people: one sentence, then who starts, waits, yields and is protected."""
+"""A decision as text for people: one sentence, then who starts, waits, yields, is late and is protected."""
 
 from rich.console import Console
 from rich.text import Text
+from tenure.server.report.doubtful import doubtful
 from tenure.server.report.headline import headline
+from tenure.server.report.overdue import overdue
+from tenure.server.report.protected import protected
 from tenure.server.report.queues import queues
-from tenure.server.report.sections import protected, starts, starts_soon, waits, yields
-from tenure.server.report.view import View
-from tenure.server.report.words import clock
+from tenure.server.report.sections import starts, starts_soon, waits, yields
+from tenure.server.report.wake import print_wake
+from tenure.server.view import View
 from tenure.v1.decision_service_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -17,10 +20,6 @@ def print_report(console: Console, snapshot: ClusterSnapshot, response: DecideRe
     """Prints an answer next to the snapshot it is about. Same input and width, same text."""
     view = View(snapshot, response)
     console.print(Text(headline(view), style="bold"), "\n", sep="")
-    for section in (starts, starts_soon, waits, yields, protected, queues):
+    for section in (starts, starts_soon, waits, yields, overdue, protected, queues, doubtful):
         section(view).print(console)
-    for warning in response.warnings:
-        console.print(Text(f"Doubtful: {warning}"))
-    if response.HasField("next_wake_time"):
-        wake = clock(response.next_wake_time.ToNanoseconds(), view.now)
-        console.print(f"Ask again at {wake}: time alone may change the answer then.")
+    print_wake(console, view)

@@ -1,8 +1,8 @@
 """What happened, in one sentence."""
 
 from tenure.server.report.sections import SOON
-from tenure.server.report.view import View
 from tenure.server.report.words import clock, count, listed
+from tenure.server.view import View
 from tenure.v1 import decision_pb2 as pb
 
 
@@ -17,12 +17,19 @@ def headline(view: View) -> str:
         f"{later:,} must wait" if later else "",
     ]
     said = listed([part for part in parts if part]) or "no pod group has pods to schedule"
-    return f"At {clock(view.now, view.now)}: {said}."
+    return f"At {clock(view.now, view.now)}: {said}{_what_returns(view)}."
 
 
 def _what_leaves(view: View) -> str:
     pods = sum(1 for _ in view.steps("evict"))
     return f"{count(pods, 'pod')} of others {_verb(pods, 'leave')}" if pods else "room is released"
+
+
+def _what_returns(view: View) -> str:
+    number = sum(each.result == pb.NOMINATION_RESULT_REQUEUED for each in view.response.nominations)
+    whose = "its queue" if number == 1 else "their queues"
+    what = f"{number:,} that ran longer than expected {_verb(number, 'return')} to {whose}"
+    return f"; {what}" if number else ""
 
 
 def _verb(number: int, verb: str) -> str:

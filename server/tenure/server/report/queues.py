@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from tenure.server.report.section import Column, Line, Section
-from tenure.server.report.view import View
 from tenure.server.report.words import gpus
+from tenure.server.view import View
 from tenure.v1.decision_service_pb2 import QueueStatus
 from tenure.v1.snapshot_pb2 import Queue
 

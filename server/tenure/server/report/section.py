@@ -18,11 +18,12 @@ TOP_SUMMARY: Final = 12
 
 
 class Column(NamedTuple):
-    """A column: its heading, and whether its text may run over several lines."""
+    """A column: its heading, whether its text may run over several lines, and how it is set."""
 
     heading: str
     wraps: bool = False
     right: bool = False
+    bold: bool = False
 
 
 class Line(NamedTuple):
@@ -92,5 +93,6 @@ def _empty_table(columns: tuple[Column, ...]) -> Table:
             no_wrap=not column.wraps,
             overflow="fold" if column.wraps else "ellipsis",
             justify="right" if column.right else "left",
+            style="bold" if column.bold else "",
         )
     return table

@@ -1,22 +1,22 @@
-"""Who starts, who waits, who yields to whom, who is protected."""
+"""Who starts, who waits, who yields to whom."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Final
 
+from tenure.server.labels import label
 from tenure.server.report.section import Column, Line, Section
-from tenure.server.report.view import View
 from tenure.server.report.words import count, listed, remaining
+from tenure.server.view import View
 from tenure.v1 import decision_pb2 as pb
 
 WHY_EVICTED: Final = {
     pb.REASON_CODE_RECLAIMED: "its queue is above its share, the other below",
     pb.REASON_CODE_PREEMPTED: "lower priority in the same queue",
     pb.REASON_CODE_CONSOLIDATED: "moves, so that scattered room becomes usable",
+    pb.REASON_CODE_REQUEUED: "ran longer than expected, the other has a higher priority",
     pb.REASON_CODE_STALE_GANG: "ran too long with fewer pods than its minimum",
 }
-
-PROTECTED_FROM: Final = {"preempt": "its own queue", "reclaim": "other queues"}
 
 SOON: Final = (pb.OUTCOME_KIND_WAITING_FOR_VICTIMS, pb.OUTCOME_KIND_WAITING_FOR_RELEASE)
 """Outcomes of pod groups that have room which is not free yet."""
@@ -98,52 +98,11 @@ def yields(view: View) -> Section:
     return Section("Yields", columns, ("Queue", "To queue", "Reason"), lines)
 
 
-def protected(view: View) -> Section:
-    """Running pod groups that may not be touched, from whom, until when and by whose word."""
-    whom: defaultdict[tuple[str, str, str, str], list[str]] = defaultdict(list)
-    for protection in sorted(view.response.protections, key=_soonest_end_first):
-        key = (protection.pod_group, protection.guard, _until(view, protection), protection.source)
-        whom[key].append(_from_whom(protection))
-    lines = [
-        Line(
-            (view.name(uid), _all_of(others), until, source or guard),
-            (view.queue(uid), guard, _all_of(others)),
-        )
-        for (uid, guard, until, source), others in whom.items()
-    ]
-    columns = (Column("Pod group"), Column("From", wraps=True), Column("How long", wraps=True), Column("By"))
-    return Section("Protected", columns, ("Queue", "Guard", "From"), lines)
-
-
 def _why(view: View, outcome: pb.PodGroupOutcome) -> str:
-    """The reason without the name and queue, which have columns of their own."""
-    uid = outcome.pod_group
-    text = outcome.reason.message.removeprefix(f"Pod group {view.name(uid)} (queue {view.queue(uid)}) ")
+    text = view.told(outcome.pod_group, outcome.reason.message)
     if outcome.reason.HasField("until"):
         text += f" ({remaining(outcome.reason.until.ToNanoseconds(), view.now)})"
     return text
-
-
-def _soonest_end_first(protection: pb.Protection) -> tuple[bool, int]:
-    return not protection.HasField("until"), protection.until.ToNanoseconds()
-
-
-def _from_whom(protection: pb.Protection) -> str:
-    whom = PROTECTED_FROM.get(protection.action, protection.action)
-    return f"{whom} of {protection.against}" if protection.against else whom
-
-
-def _all_of(others: list[str]) -> str:
-    """All of them as one phrase; "other queues" includes those of a part of the tree."""
-    every = PROTECTED_FROM["reclaim"]
-    wide = [other for other in others if every not in others or not other.startswith(f"{every} of ")]
-    return "everyone" if wide == list(PROTECTED_FROM.values()) else listed(wide)
-
-
-def _until(view: View, protection: pb.Protection) -> str:
-    if not protection.HasField("until"):
-        return "as long as it runs"
-    return remaining(protection.until.ToNanoseconds(), view.now)
 
 
 def _who_leaves(pod_groups: Iterable[str]) -> str:
@@ -159,8 +118,5 @@ def _places(nodes: Iterable[str]) -> str:
 
 
 def _reason_name(code: pb.ReasonCode) -> str:
-    """The code as words: `over fair share`; codes of a later version have no name."""
-    known = code in pb.ReasonCode.values()
-    return (
-        pb.ReasonCode.Name(code).removeprefix("REASON_CODE_").replace("_", " ").lower() if known else "other"
-    )
+    """The code as words: `over fair share`."""
+    return label(pb.ReasonCode, code).replace("_", " ")

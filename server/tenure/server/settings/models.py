@@ -14,7 +14,7 @@
       maxWaitingCalls: 16
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -77,6 +77,11 @@ class CycleOptions(_Section):
     revoke_promises: bool = _DEFAULTS.revoke_promises
     staleness_grace: DurationOrNever = _DEFAULTS.staleness_grace
     prune: bool = _DEFAULTS.prune
+    requeue_order: Literal["priority", "overrun"] = "priority"
+    requeue_strict: bool = _DEFAULTS.requeue_strict
+    default_requeue_delay: Duration = _DEFAULTS.default_requeue_delay
+    max_requeue_contenders: AtLeastOne = _DEFAULTS.max_requeue_contenders
+    eviction_memory_retention: Duration = _DEFAULTS.eviction_memory_retention
     max_simulations_per_pod_group: AtLeastOne = _DEFAULTS.max_simulations_per_pod_group
     max_simulations_per_action: AtLeastOne = _DEFAULTS.max_simulations_per_action
 

@@ -6,7 +6,7 @@ while a pod group is left
 """
 
 from tenure.solver.actions.context import Context
-from tenure.solver.model.decision import PatchKind
+from tenure.solver.actions.notes import note_start
 from tenure.solver.model.reason import ReasonCode
 from tenure.solver.search.place import binds_any
 
@@ -35,6 +35,6 @@ def _try(context: Context, pod_group: int) -> bool:
         binds = binds_any(statement, session)
         reason = ReasonCode.ALLOCATED if binds else ReasonCode.PIPELINED
         session.commit(statement, "allocate", pod_group, reason)
-        if binds and is_start:
-            session.patch(pod_group, PatchKind.LAST_START_TIME)
+        if binds:
+            note_start(session, pod_group, is_start)
         return True

@@ -9,7 +9,7 @@ from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.workload import PodGroup, TaskShape, TaskStatus
 
-_NOT_FOR_ALL: Final = Rejection(ReasonCode.NO_ROOM, "others are moved for preemptible pod groups only")
+_NOT_FOR_ALL: Final = Rejection(ReasonCode.NO_ROOM, "others are moved for preemptible pods only")
 
 
 def consolidation(context: Context) -> None:
@@ -33,6 +33,9 @@ def _all_placed(context: Context) -> Callable[[Scenario], Rejection | None]:
     """Nobody may be left without a place (semantics R6.33)."""
 
     def validates(scenario: Scenario) -> Rejection | None:
+        rejection = context.session.guards.allows_scenario("consolidation", scenario)
+        if rejection is not None:
+            return rejection
         placements = context.session.ledger.placements
         for tasks in scenario.victims().values():
             if any(placements[task].status is TaskStatus.RELEASING for task in tasks):
@@ -43,17 +46,20 @@ def _all_placed(context: Context) -> Callable[[Scenario], Rejection | None]:
 
 
 def _enters(context: Context) -> Callable[[PodGroup], Rejection | None]:
-    """Preemptible pod groups, if the cluster has the room in sum (semantics R6.30, R6.31, R6.35)."""
+    """Preemptible pods, if the cluster has the room in sum (semantics R6.30, R6.31, R6.35).
+
+    A semi-preemptible pod group is like a non-preemptible one until it has its minimum.
+    """
     session = context.session
     gpus = context.placer.index.free_gpu_milli()
     free = sum(gpus[node.index] for node in session.cluster.nodes if not node.unready)
 
     def enters(group: PodGroup) -> Rejection | None:
-        if not group.is_preemptible:
+        tasks = context.gangs.tasks_to_allocate(group.index)
+        if session.cores.asks_firmly(group.index, tasks):
             return _NOT_FOR_ALL
         if (rejection := context.after_delay(group)) is not None:
             return rejection
-        tasks = context.gangs.tasks_to_allocate(group.index)
         if sum(_gpu_milli(session.cluster.tasks[task].shape) for task in tasks) <= free:
             return None
         return Rejection(ReasonCode.NO_ROOM, "the cluster has not enough free GPUs, however they are spread")

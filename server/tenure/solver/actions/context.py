@@ -35,7 +35,7 @@ class Context:
     def open(cls, session: Session) -> "Context":
         """Build the search for a session."""
         gangs = Gangs(session)
-        placer = Placer(session, gangs)
+        placer = Placer(session)
         lists = PodGroupLists(session, gangs)
         return cls(session, gangs, placer, lists, Solver(session, gangs, placer, lists))
 

@@ -1,14 +1,14 @@
 """What reclaim, preempt and consolidation have in common: one search per pending pod group."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 
 from tenure.solver.actions.context import Context
+from tenure.solver.actions.notes import note_evictions
 from tenure.solver.framework.scenario import Scenario
-from tenure.solver.model.decision import PatchKind
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import UNLIMITED, Vector
-from tenure.solver.model.workload import PodGroup, TaskStatus
+from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.budget import Budget
 from tenure.solver.search.queuetree import QueueTree
 from tenure.solver.search.similar import SimilarFailures
@@ -53,9 +53,7 @@ class EvictingAction:
                 continue
             rejection = self._before_search(entry.pod_group, tasks)
             if rejection is None:
-                rejection = self._search(entry.pod_group, budget)
-                if rejection is not None:
-                    self._similar.remember(entry.pod_group, tasks)
+                rejection = self._search(entry.pod_group, tasks, budget)
             if rejection is not None:
                 self._session.reject(entry.pod_group, rejection)
             if budget.is_over:
@@ -88,10 +86,9 @@ class EvictingAction:
                 return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._name)
         return None
 
-    def _search(self, pod_group: int, budget: Budget) -> Rejection | None:
+    def _search(self, pod_group: int, tasks: list[int], budget: Budget) -> Rejection | None:
         group = self._session.cluster.pod_groups[pod_group]
-        chains = self._session.chains
-
+        chains, guards = self._session.chains, self._session.guards
         protected: list[Rejection] = []
 
         @cache
@@ -100,44 +97,44 @@ class EvictingAction:
             if not self._allows(group, other):
                 return False
             rejection = chains.first_rejection(chains.allows_victim, self._name, pod_group, victim)
+            if rejection is None:
+                rejection = guards.allows_victim(self._name, pod_group, victim)
             if rejection is not None and rejection.until is not None:
                 protected.append(rejection)
             return rejection is None
 
         queues = self._victim_queues(group)
-        problem = Problem(self._name, pod_group, queues, self._max_victims, allows, self._validates)
+        problem = Problem(
+            self._name,
+            pod_group,
+            queues,
+            self._max_victims,
+            allows,
+            partial(guards.keeps_core, self._name, pod_group),
+            self._validates,
+        )
         with self._session.statement() as statement:
             rejection = self._context.solver.solve(statement, problem, budget)
             if rejection is None:
                 self._session.commit(statement, self._name, pod_group, self._reason)
-                self._note_evictions(pod_group)
+                note_evictions(self._session)
+                self._session.wakes.extend(victim.until for victim in protected if victim.until is not None)
                 return None
         for queue in () if rejection is BUDGET_EXHAUSTED else queues:
             for _, victim in self._context.lists.victims(queue):
                 allows(victim)
+        if self._similar.is_general(protected):
+            self._similar.remember(pod_group, tasks)
         return min(protected, key=lambda victim: victim.until or 0, default=rejection)
-
-    def _note_evictions(self, beneficiary: int) -> None:
-        """Moved tasks count as evicted too (semantics R2.22)."""
-        moves = self._session.journal[-1].moves
-        tasks = self._session.ledger.tasks
-        evicted = {
-            tasks[m.task].pod_group
-            for m in moves
-            if m.after.status is TaskStatus.RELEASING
-            and self._session.ledger.placements[m.task] != m.before
-            and tasks[m.task].pod_group != beneficiary
-        }
-        for pod_group in sorted(evicted):
-            self._session.patch(pod_group, PatchKind.LAST_EVICTION_TIME)
 
 
 def validate_by_plugins(context: Context, name: str) -> Callable[[Scenario], Rejection | None]:
-    """The scenario validators of all plugins, for one action."""
-    chains = context.session.chains
+    """The guards, then the scenario validators of all plugins, for one action."""
+    chains, guards = context.session.chains, context.session.guards
 
     def validates(scenario: Scenario) -> Rejection | None:
-        return chains.first_rejection(chains.allows_scenario, name, scenario)
+        rejection = guards.allows_scenario(name, scenario)
+        return rejection or chains.first_rejection(chains.allows_scenario, name, scenario)
 
     return validates
 

@@ -1,10 +1,14 @@
 """Stale gang eviction: gangs that stay below their minimum give up their room (semantics 6.4)."""
 
+from typing import Final
+
 from tenure.solver.actions.context import Context
 from tenure.solver.framework.session import Session
-from tenure.solver.model.decision import PatchKind
+from tenure.solver.model.decision import Patch, PatchKind
 from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import PodGroup, TaskStatus
+
+NAME: Final = "stalegangeviction"
 
 
 def stalegangeviction(context: Context) -> None:
@@ -13,10 +17,10 @@ def stalegangeviction(context: Context) -> None:
     for group in session.cluster.pod_groups:
         if not is_stale(context, group):
             if group.stale_since is not None:
-                session.patch(group.index, PatchKind.CLEAR_STALE_SINCE, alone=True)
+                session.patch_alone(NAME, Patch(group.index, PatchKind.CLEAR_STALE_SINCE))
             continue
         if group.stale_since is None:
-            session.patch(group.index, PatchKind.STALE_SINCE, alone=True)
+            session.patch_alone(NAME, Patch(group.index, PatchKind.STALE_SINCE, session.cluster.now))
         since = session.cluster.now if group.stale_since is None else group.stale_since
         grace = group.staleness_grace
         if grace is None:
@@ -44,4 +48,4 @@ def _evict(session: Session, group: PodGroup) -> None:
                 if session.ledger.placements[task].status.is_active_allocated:
                     statement.evict(task)
         if statement.moves:
-            session.commit(statement, "stalegangeviction", group.index, ReasonCode.STALE_GANG)
+            session.commit(statement, NAME, group.index, ReasonCode.STALE_GANG)

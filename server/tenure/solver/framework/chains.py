@@ -28,11 +28,13 @@ class Chains:
     gpu_score: Methods = ()
     on_solve: Methods = ()
     allows_victim: Methods = ()
+    guard: Methods = ()
     takeable_gpu: Methods = ()
     scenarios: Methods = ()
     allows_scenario: Methods = ()
     on_move: Methods = ()
     protections: Methods = ()
+    nominate: Methods = ()
     names: dict[Callable[..., Any], str] = field(default_factory=dict)
     """Name of the plugin behind a bound method."""
 

@@ -9,14 +9,15 @@ asked and how the answers fold. A "no" is a `Rejection`, never an exception.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from tenure.solver.framework.move import Counts
 from tenure.solver.framework.scenario import Scenario, ScenarioBuilder
 from tenure.solver.model.decision import Protection
+from tenure.solver.model.guard import GuardVerdict
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import Rejection
+from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Placement, TaskShape, TopologyConstraint
+from tenure.solver.model.workload import Counts, Placement, TaskShape, TopologyConstraint
 
 
 class TaskBlocker(Protocol):
@@ -36,8 +37,8 @@ class Gate(Protocol):
 class CapacityGate(Protocol):
     """Do limits and quotas leave room? First rejection wins."""
 
-    def has_capacity(self, pod_group: int, demand: Share) -> Rejection | None:
-        """Asked before a pod group is placed (with the sum of its tasks), in simulations too."""
+    def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
+        """Asked before tasks of a pod group are placed, with what they ask for in sum, in simulations too."""
 
 
 class QueueOrder(Protocol):
@@ -139,6 +140,24 @@ class VictimFilter(Protocol):
         """Asked lazily, at most once per pair and search."""
 
 
+class Guard(Protocol):
+    """Is this pod group protected from that one? All are asked; `framework.guards` says what follows."""
+
+    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+        """What it says of the victim, protected or not; None when it has no say in the action. Asked
+        several times per pair, with the facts of the snapshot as the only base.
+        """
+
+
+class RequeueNominator(Protocol):
+    """Which pod groups have run long enough to yield to a more important one? Union over plugins."""
+
+    def nominate(self) -> Iterable[Nomination]:
+        """Those it puts forward, and those it looked at and does not, with the reason; each at most once.
+        Asked once, by the action requeue.
+        """
+
+
 class TakeBound(Protocol):
     """How much may be taken at all? Lets the search skip what the validators would reject."""
 
@@ -169,7 +188,7 @@ class MoveListener(Protocol):
         """Called by the ledger for every move and for every reversed one."""
 
 
-class Guard(Protocol):
+class Protector(Protocol):
     """Who may not be touched until when? For the answer, not for the search."""
 
     def protections(self, pod_group: int) -> Iterable[Protection]:

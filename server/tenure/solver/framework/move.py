@@ -1,12 +1,8 @@
 """The one reversible primitive: a task changes its placement."""
 
-from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tenure.solver.model.workload import Placement, TaskStatus
-
-Counts = Sequence[int] | Mapping[int, int]
-"""A number of tasks by pod set."""
 
 
 class Move(NamedTuple):

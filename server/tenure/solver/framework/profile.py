@@ -33,6 +33,20 @@ class Options:
     """Nanoseconds a gang may run below its minimum; negative: for ever (semantics R6.40)."""
     prune: bool = True
     """Whether simulations that a necessary condition rules out are skipped; decisions are the same."""
+    requeue_order: str = "priority"
+    """Which of the nominated goes first: `priority`, the least important, or `overrun`, the most overdue
+    (semantics R12.40).
+    """
+    requeue_strict: bool = False
+    """Whether a requeue must also be fair as a reclaim or preemption must (semantics R12.42)."""
+    default_requeue_delay: int = 0
+    """Nanoseconds a pod group is left alone after a requeue, when nobody says so (semantics R12.44)."""
+    max_requeue_contenders: int = 16
+    """Pod groups that are tried in the place of one nominated (semantics R12.67)."""
+    eviction_memory_retention: int = 24 * 3_600 * SECOND
+    """Nanoseconds after which a pair is forgotten between which nothing happened. No shorter than what
+    the plugin evictionmemory looks back to: `registry.check_profile` refuses that.
+    """
     max_simulations_per_pod_group: int = 10_000
     """Scenarios the search simulates for one pod group before it gives up."""
     max_simulations_per_action: int = 100_000

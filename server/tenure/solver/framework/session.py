@@ -2,21 +2,25 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from tenure.solver.framework.chains import Chains
+from tenure.solver.framework.core import Cores
+from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.framework.move import Counts, Move
+from tenure.solver.framework.move import Move
+from tenure.solver.framework.order import Order
 from tenure.solver.framework.profile import Options, Profile
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Counters, Patch, PatchKind, QueueStatus
+from tenure.solver.model.decision import Counters, Patch, QueueStatus, Requeue
+from tenure.solver.model.guard import GuardVerdict
+from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
+from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import PodSet, TaskStatus, add_shares
-
-ALONE: Final = -1
-"""In place of a commit: a patch that comes with no move."""
+from tenure.solver.model.workload import Counts, PodSet, TaskStatus, add_shares
 
 
 class PluginFactory(Protocol):
@@ -33,6 +37,9 @@ class Commit(NamedTuple):
     beneficiary: int
     reason: ReasonCode
     moves: tuple[Move, ...]
+    requeue: Requeue | None = None
+    guards: Mapping[int, tuple[GuardVerdict, ...]] = MappingProxyType({})
+    """What the guards said of each pod group that loses tasks, when it was decided."""
 
 
 @dataclass(slots=True)
@@ -42,11 +49,18 @@ class Session:
     cluster: Cluster
     options: Options
     ledger: Ledger
-    chains: Chains = field(default_factory=Chains)
+    chains: Chains
+    guards: Guards
+    order: Order
+    cores: Cores
     counters: Counters = field(default_factory=Counters)
     journal: list[Commit] = field(default_factory=list)
     patches: list[tuple[int, Patch]] = field(default_factory=list)
-    """Patches with the index of the commit they belong to, or ALONE."""
+    """Patches with the index of the commit they belong to."""
+    lone_patches: list[tuple[str, Patch]] = field(default_factory=list)
+    """Patches that come with no move, with the name of what wrote them."""
+    nominations: list[Nomination] = field(default_factory=list)
+    """What became of the pod groups that are expected to end, by uid."""
     rejections: dict[int, Rejection] = field(default_factory=dict)
     """The dominant finding about each pod group that got no room."""
     plugins: dict[str, Any] = field(default_factory=dict)
@@ -56,6 +70,10 @@ class Session:
     """Times at which a delay or grace period ends and another decision may follow."""
     blocked: dict[int, Rejection] = field(default_factory=dict)
     """Pending tasks that cannot be placed whatever is evicted, and why (semantics R5.90)."""
+    memory: dict[tuple[int, int], EvictionMemory] = field(default_factory=dict)
+    """What is remembered of evictions, by victim and preemptor, those of this cycle included."""
+    unsettled: Mapping[int, Sequence[EvictionMemory]] = field(default_factory=dict)
+    """Evictions of which it is open what came of them, by preemptor."""
     max_gpu_memory: int = 0
     pod_sets: tuple[PodSet, ...] = ()
     """All pod sets of the cluster, by index."""
@@ -63,7 +81,13 @@ class Session:
     @classmethod
     def open(cls, cluster: Cluster, profile: Profile, factories: Mapping[str, PluginFactory]) -> "Session":
         """Construct the plugins in profile order and let them listen to the ledger."""
-        session = cls(cluster, profile.options, Ledger(cluster))
+        ledger, chains = Ledger(cluster), Chains()
+        guards = Guards(cluster.pod_groups, chains, ledger.placements)
+        order = Order(cluster.tasks, chains)
+        cores = Cores(cluster.pod_groups, ledger, order)
+        session = cls(cluster, profile.options, ledger, chains, guards, order, cores)
+        session.memory = {(memory.victim, memory.preemptor): memory for memory in cluster.eviction_memory}
+        session.unsettled = _by_preemptor(cluster.eviction_memory)
         session.max_gpu_memory = cluster.max_gpu_memory_mib
         session.pod_sets = tuple(pod_set for group in cluster.pod_groups for pod_set in group.pod_sets)
         for setting in profile.plugins:
@@ -78,21 +102,53 @@ class Session:
         """A new, empty statement."""
         return Statement(self.ledger)
 
-    def commit(self, statement: Statement, action: str, beneficiary: int, reason: ReasonCode) -> None:
+    def commit(
+        self,
+        statement: Statement,
+        action: str,
+        beneficiary: int,
+        reason: ReasonCode,
+        requeue: Requeue | None = None,
+    ) -> None:
         """Keep the statement's moves as one group of the decision."""
         statement.commit()
-        self.journal.append(Commit(action, beneficiary, reason, tuple(statement.moves)))
+        losers = {self.ledger.tasks[task].pod_group for task in statement.evicted}
+        said = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in sorted(losers)}
+        self.journal.append(Commit(action, beneficiary, reason, tuple(statement.moves), requeue, said))
         self.changed.update(self.ledger.tasks[move.task].pod_group for move in statement.moves)
 
-    def patch(self, pod_group: int, kind: PatchKind, *, alone: bool = False) -> None:
-        """Write the cycle's time into a field of the pod group, with the latest commit or `alone`."""
-        self.patches.append((ALONE if alone else len(self.journal) - 1, Patch(pod_group, kind)))
+    def patch(self, patch: Patch) -> None:
+        """Write into a field of a pod group, together with the latest commit."""
+        self.patches.append((len(self.journal) - 1, patch))
+
+    def patch_alone(self, action: str, patch: Patch) -> None:
+        """Write into a field of a pod group, without any move."""
+        self.lone_patches.append((action, patch))
 
     def reject(self, pod_group: int, rejection: Rejection) -> None:
         """Note why the pod group got no room; of several findings the one that people can act on stays."""
         known = self.rejections.get(pod_group)
         if known is None or weight(rejection.code) <= weight(known.code):
             self.rejections[pod_group] = rejection
+
+    def collect(self) -> list[Nomination]:
+        """What the nominators say: one entry per pod group, in the order in which they are first named.
+
+        Whoever is put forward by any of them is a candidate, nominated by all who did so, in the order of
+        the profile (semantics R12.6, R12.64, R12.65).
+        """
+        found: dict[int, Nomination] = {}
+        for nominate in self.chains.nominate:
+            name = self.chains.names[nominate]
+            for nomination in nominate():
+                nomination.nominated_by = (name,)
+                earlier = found.get(nomination.pod_group)
+                if earlier is None or nomination.is_candidate > earlier.is_candidate:
+                    found[nomination.pod_group] = nomination
+                elif nomination.is_candidate == earlier.is_candidate:
+                    earlier.nominated_by += (name,)
+                    earlier.overrun = max(earlier.overrun, nomination.overrun)
+        return list(found.values())
 
     def tasks_of(self, pod_set: int | None) -> Sequence[int]:
         """Tasks of a pod set, by its dense index."""
@@ -142,3 +198,11 @@ class Session:
             if report is not None:
                 return tuple(report())
         return ()
+
+
+def _by_preemptor(memories: Sequence[EvictionMemory]) -> dict[int, list[EvictionMemory]]:
+    found: dict[int, list[EvictionMemory]] = {}
+    for memory in memories:
+        if memory.unsettled:
+            found.setdefault(memory.preemptor, []).append(memory)
+    return found

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from tenure.solver.model.claims import DeviceClaim
+from tenure.solver.model.doubt import Doubt
+from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.node import Node
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import FIXED_SLOTS
@@ -31,7 +33,9 @@ class Cluster:
     topologies: tuple[Topology, ...] = ()
     claims: tuple[DeviceClaim, ...] = ()
     resource_names: tuple[str, ...] = FIXED_SLOTS
-    warnings: tuple[str, ...] = ()
+    eviction_memory: tuple[EvictionMemory, ...] = ()
+    """By victim and preemptor, at most one for a pair."""
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def min_gpu_memory_mib(self) -> int:

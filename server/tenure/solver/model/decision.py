@@ -4,8 +4,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from tenure.solver.model.doubt import Doubt
+from tenure.solver.model.guard import GuardVerdict, Scope
+from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
 
 
@@ -33,6 +37,8 @@ class Evict(NamedTuple):
     task: int
     node: int
     moves: bool
+    guards: tuple[GuardVerdict, ...] = ()
+    """What the guards said that let it pass."""
 
 
 class PatchKind(IntEnum):
@@ -42,13 +48,31 @@ class PatchKind(IntEnum):
     LAST_EVICTION_TIME = 3
     STALE_SINCE = 4
     CLEAR_STALE_SINCE = 5
+    REQUEUE_NOT_BEFORE = 6
+    EVICTION_COUNT = 7
+    WAITED_AFTER_EVICTIONS = 8
+    REMEMBER = 9
+    FORGET_PREEMPTOR = 10
 
 
 class Patch(NamedTuple):
-    """Write the cycle's time (or, to clear, nothing) into a field of a pod group."""
+    """Write something into a field of a pod group."""
 
     pod_group: int
     kind: PatchKind
+    value: int = 0
+    """Nanoseconds, a number, or (to forget) the preemptor; of no account where there is nothing to write."""
+    memory: EvictionMemory | None = None
+    """What to remember."""
+
+
+class Requeue(NamedTuple):
+    """A pod group goes back to its queue for a contender."""
+
+    pod_group: int
+    not_before: int
+    contender: int
+    nominated_by: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +86,7 @@ class DecisionGroup:
     holds: tuple[Hold, ...]
     bindings: tuple[Bind, ...]
     patches: tuple[Patch, ...]
+    requeue: Requeue | None = None
 
 
 class OutcomeKind(IntEnum):
@@ -90,14 +115,16 @@ class Outcome:
 
 
 class Protection(NamedTuple):
-    """How long a pod group is protected from an action. `until` None: for as long as it runs."""
+    """How long a pod group is protected from actions. `until` None: for as long as it runs."""
 
     pod_group: int
     guard: str
-    action: str
+    actions: tuple[str, ...]
     until: int | None
     source: str
     against: str = ""
+    scope: Scope = Scope.ALL
+    against_pod_group: int | None = None
 
 
 class QueueStatus(NamedTuple):
@@ -130,5 +157,6 @@ class Decision:
     protections: tuple[Protection, ...]
     queues: tuple[QueueStatus, ...]
     next_wake: int | None
-    warnings: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
     counters: Counters
+    nominations: tuple[Nomination, ...] = ()

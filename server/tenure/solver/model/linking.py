@@ -11,7 +11,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from tenure.solver.model.affinity import Labels
+from tenure.solver.model.doubt import Doubt, DoubtCode
 from tenure.solver.model.queue import Queue
+from tenure.solver.model.requeue import NO_TERMS, RequeueTerms
 from tenure.solver.model.resources import UNLIMITED, Share
 from tenure.solver.model.workload import (
     Placement,
@@ -41,6 +43,8 @@ class QueueSpec:
     weight: tuple[float, float, float] = (1.0, 1.0, 1.0)
     preempt_min_runtime: int | None = None
     reclaim_min_runtime: int | None = None
+    expected_runtime: int | None = None
+    requeue_delay: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,11 @@ class PodGroupSpec:
     stale_since: int | None = None
     staleness_grace: int | None = None
     preemption_delay: int = 0
+    requeue: RequeueTerms = NO_TERMS
+    opt_outs: frozenset[str] = frozenset()
+    eviction_count: int = 0
+    waited_after_evictions: int = 0
+    unknown_preemptibility: str = ""
 
 
 class TaskSpec(NamedTuple):
@@ -101,7 +110,7 @@ class Workloads(NamedTuple):
 
     pod_groups: tuple[PodGroup, ...]
     tasks: tuple[Task, ...]
-    warnings: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
 
 
 def ranks(keys: Sequence[Any]) -> list[int]:
@@ -138,6 +147,8 @@ def link_queues(specs: Iterable[QueueSpec]) -> tuple[Queue, ...]:
             weight=spec.weight,
             preempt_min_runtime=spec.preempt_min_runtime,
             reclaim_min_runtime=spec.reclaim_min_runtime,
+            expected_runtime=spec.expected_runtime,
+            requeue_delay=spec.requeue_delay,
         )
         for i, spec in enumerate(ordered)
     )
@@ -154,7 +165,7 @@ def link_workloads(
     ordered = sorted(groups, key=lambda group: group.uid)
     parts = [_parts(group) for group in ordered]
     numbers = _number_pod_sets(parts)
-    linked, members, warnings = _link_tasks(tasks, [group.uid for group in ordered], numbers)
+    linked, members, doubts = _link_tasks(tasks, [group.uid for group in ordered], numbers)
     leaves = {queue.name: queue.index for queue in queues if queue.is_leaf}
     rank = ranks([(spec.creation, spec.uid) for spec in ordered])
     pod_groups = []
@@ -167,7 +178,7 @@ def link_workloads(
         }
         root = _link_tree(spec, parts[i], pod_sets)
         pod_groups.append(_link_pod_group(i, spec, leaves.get(spec.queue), rank[i], root, pod_sets.values()))
-    return Workloads(tuple(pod_groups), linked, warnings)
+    return Workloads(tuple(pod_groups), linked, doubts)
 
 
 def _path(queue: int, parents: Sequence[int | None]) -> tuple[int, ...]:
@@ -202,21 +213,25 @@ def _number_pod_sets(parts_of_groups: Sequence[Sequence[SubGroupSpec]]) -> list[
 
 def _link_tasks(
     specs: Iterable[TaskSpec], pod_groups: Sequence[str], numbers: Sequence[Mapping[str, int]]
-) -> tuple[tuple[Task, ...], list[list[int]], tuple[str, ...]]:
-    """Tasks, the tasks of each pod set, and warnings about those of unknown sub groups."""
+) -> tuple[tuple[Task, ...], list[list[int]], tuple[Doubt, ...]]:
+    """Tasks, the tasks of each pod set, and doubts about those of unknown sub groups."""
     group_index = {uid: i for i, uid in enumerate(pod_groups)}
     members: list[list[int]] = [[] for names in numbers for _ in names]
-    strays: Counter[tuple[str, str]] = Counter()
+    strays: Counter[tuple[int, str]] = Counter()
     tasks = []
     for i, spec in enumerate(sorted(specs, key=lambda spec: spec.uid)):
         group = group_index[spec.pod_group]
         pod_set = numbers[group].get(spec.sub_group.lower())
         tasks.append(_link_task(i, spec, group, pod_set))
         if pod_set is None:
-            strays[spec.pod_group, spec.sub_group] += 1
+            strays[group, spec.sub_group] += 1
         else:
             members[pod_set].append(i)
-    return tuple(tasks), members, tuple(_stray_warning(*key, count) for key, count in sorted(strays.items()))
+    doubts = tuple(
+        Doubt(DoubtCode.STRAY_PODS, (group,), _stray(pod_groups[group], sub_group, count))
+        for (group, sub_group), count in sorted(strays.items())
+    )
+    return tuple(tasks), members, doubts
 
 
 def _link_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None) -> Task:
@@ -239,7 +254,7 @@ def _link_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None) 
     )
 
 
-def _stray_warning(pod_group: str, sub_group: str, count: int) -> str:
+def _stray(pod_group: str, sub_group: str, count: int) -> str:
     return (
         f"pod group {pod_group}: pods that are never scheduled because they name {sub_group!r}, "
         f"which is not a leaf sub group of it: {count}"
@@ -296,4 +311,9 @@ def _link_pod_group(
         stale_since=spec.stale_since,
         staleness_grace=spec.staleness_grace,
         preemption_delay=spec.preemption_delay,
+        requeue=spec.requeue,
+        opt_outs=spec.opt_outs,
+        eviction_count=spec.eviction_count,
+        waited_after_evictions=spec.waited_after_evictions,
+        unknown_preemptibility=spec.unknown_preemptibility,
     )

@@ -25,6 +25,9 @@ class Queue:
     preempt_min_runtime: int | None = None
     """Nanoseconds; None inherits, 0 is an explicit "no protection" (semantics R7.4)."""
     reclaim_min_runtime: int | None = None
+    expected_runtime: int | None = None
+    """Nanoseconds, for pod groups that say nothing; None inherits, 0 is an explicit "not known"."""
+    requeue_delay: int | None = None
 
     @property
     def is_leaf(self) -> bool:

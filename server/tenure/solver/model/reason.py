@@ -16,6 +16,7 @@ class ReasonCode(IntEnum):
     STALE_GANG = 6
     VICTIMS_EVICTED = 7
     STATE_CHANGED = 8
+    REQUEUED = 9
     NOT_READY = 20
     INVALID_QUEUE = 21
     OVER_LIMIT = 22
@@ -32,6 +33,12 @@ class ReasonCode(IntEnum):
     PRIORITY = 33
     WITHIN_SHARE = 34
     BLOCKED = 35
+    OPTED_OUT = 36
+    EVICTION_LIMIT = 37
+    NEAR_END = 38
+    WAIT_LIMIT = 39
+    EVICTION_COOLDOWN = 40
+    EVICTION_BACKOFF = 41
 
 
 DOMINANCE: Final = (
@@ -44,6 +51,9 @@ DOMINANCE: Final = (
     ReasonCode.PREEMPTION_DELAY,
     ReasonCode.BUDGET_EXHAUSTED,
     ReasonCode.MIN_RUNTIME,
+    ReasonCode.EVICTION_COOLDOWN,
+    ReasonCode.EVICTION_BACKOFF,
+    ReasonCode.NEAR_END,
     ReasonCode.OVER_FAIR_SHARE,
     ReasonCode.WITHIN_SHARE,
     ReasonCode.SIMILAR_FAILED,
@@ -51,6 +61,9 @@ DOMINANCE: Final = (
     ReasonCode.NO_ROOM,
 )
 """Findings about a pod group that got no room, the one that explains most first."""
+
+BETWEEN_TWO: Final = frozenset({ReasonCode.EVICTION_COOLDOWN, ReasonCode.EVICTION_BACKOFF})
+"""Findings about a pod group and one victim, which say nothing of others that ask for the same."""
 
 
 def weight(code: ReasonCode) -> int:

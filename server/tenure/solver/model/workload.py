@@ -1,5 +1,6 @@
 """Workloads: pod groups, their sub groups and their tasks."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -7,10 +8,14 @@ from typing import Final, NamedTuple
 from tenure.solver.model.affinity import Labels
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.numa import Zones
+from tenure.solver.model.requeue import NO_TERMS, RequeueTerms
 from tenure.solver.model.resources import GpuRequest, Share, Vector
 
 NOWHERE: Final = -1
 """Node index of a task that is on no node."""
+
+Counts = Sequence[int] | Mapping[int, int]
+"""A number of tasks by pod set."""
 
 NO_GPU: Final = GpuRequest()
 NO_CONSTRAINTS: Final = Constraints()
@@ -158,6 +163,15 @@ class PodSet:
     tasks: tuple[int, ...]
     topology: TopologyConstraint | None = None
 
+    def is_met(self, active: Counts) -> bool:
+        """Whether the minimum is met by the counts (semantics R1.55)."""
+        return active[self.index] >= self.min_available
+
+    @property
+    def has_surplus(self) -> bool:
+        """Whether it has tasks beyond the minimum, whatever their status (semantics R1.57)."""
+        return self.min_available < len(self.tasks)
+
 
 @dataclass(frozen=True, slots=True)
 class SubGroupSet:
@@ -173,6 +187,18 @@ class SubGroupSet:
         """Members that must be satisfied."""
         return len(self.members) if self.min_sub_groups is None else self.min_sub_groups
 
+    def is_met(self, active: Counts) -> bool:
+        """Whether enough members are met by the counts (semantics R1.55)."""
+        return sum(member.is_met(active) for member in self.members) >= self.required
+
+    @property
+    def has_surplus(self) -> bool:
+        """Whether it has more members than it needs, or a member has surplus."""
+        return self.required < len(self.members) or any(member.has_surplus for member in self.members)
+
+
+Member = PodSet | SubGroupSet
+
 
 class Preemptibility(IntEnum):
     """Whether a pod group may be interrupted. UNSPECIFIED falls back to the legacy priority rule."""
@@ -180,6 +206,7 @@ class Preemptibility(IntEnum):
     UNSPECIFIED = 0
     PREEMPTIBLE = 1
     NON_PREEMPTIBLE = 2
+    SEMI_PREEMPTIBLE = 3
 
 
 LEGACY_NON_PREEMPTIBLE_PRIORITY: Final = 100
@@ -209,13 +236,44 @@ class PodGroup:
     stale_since: int | None = None
     staleness_grace: int | None = None
     preemption_delay: int = 0
+    requeue: RequeueTerms = NO_TERMS
+    opt_outs: frozenset[str] = frozenset()
+    """Actions that take no task of it."""
+    eviction_count: int = 0
+    waited_after_evictions: int = 0
+    """Nanoseconds."""
+    unknown_preemptibility: str = ""
+    """What was said instead of a known preemptibility; such a pod group is read as non-preemptible."""
 
     @property
     def is_preemptible(self) -> bool:
-        """Explicit value first, then the legacy rule (semantics R1.80)."""
+        """As a whole: explicit value first, then the legacy rule (semantics R1.80)."""
         if self.preemptibility is Preemptibility.UNSPECIFIED:
             return self.priority < LEGACY_NON_PREEMPTIBLE_PRIORITY
         return self.preemptibility is Preemptibility.PREEMPTIBLE
+
+    @property
+    def may_yield(self) -> bool:
+        """Whether any of its tasks may be a victim: of semi-preemptible ones the surplus (R8.30)."""
+        return self.is_preemptible or self.preemptibility is Preemptibility.SEMI_PREEMPTIBLE
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether all of it must be within quota, because no other queue can take any of it back.
+
+        That is so for non-preemptible pod groups, and for those that opt out of reclaim (semantics R4.61).
+        """
+        return not self.may_yield or "reclaim" in self.opt_outs
+
+    @property
+    def has_firm_core(self) -> bool:
+        """Whether its minimum must be within quota, and what goes beyond need not (semantics R8.30)."""
+        return self.preemptibility is Preemptibility.SEMI_PREEMPTIBLE and not self.is_firm
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether it can lose tasks and still meet its minimum, once all run (semantics R1.57)."""
+        return self.root.has_surplus
 
 
 def add_shares(a: Share, b: Share) -> Share:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tenure.solver.framework.move import Counts
 from tenure.solver.framework.session import Session
+from tenure.solver.model.workload import Counts
 
 BELOW: Final = 0
 AT: Final = 1

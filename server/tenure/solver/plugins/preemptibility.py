@@ -1,30 +1,57 @@
-"""Non-preemptible pod groups run to completion (semantics R1.80, section 8)."""
+"""Who may be interrupted at all: preemptibility and opt-outs (semantics R1.80, sections 8.1 and 8.3)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.guard import EVICTING_ACTIONS, GuardVerdict, Scope
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.model.workload import Preemptibility as Mode
+
+NAME: Final = "preemptibility"
 
 
 class Preemptibility:
-    """Keeps non-preemptible pod groups from being victims."""
+    """A guard that is always on, whatever the profile says."""
 
     ARGUMENTS: Mapping[str, type] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups
 
-    def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
-        """Preemptible ones only."""
-        if self._groups[victim].is_preemptible:
+    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+        """All of non-preemptible pod groups, the minimum of semi-preemptible ones; opt-outs come first."""
+        if action not in EVICTING_ACTIONS:
             return None
-        return Rejection(ReasonCode.NON_PREEMPTIBLE, "it is not preemptible")
+        group = self._groups[victim]
+        if action in group.opt_outs:
+            detail = f"{group.name} opts out of {action}"
+            return GuardVerdict(NAME, Scope.ALL, "its own opt-out", None, ReasonCode.OPTED_OUT, detail)
+        scope, detail = _scope(group)
+        return GuardVerdict(NAME, scope, source(group), None, ReasonCode.NON_PREEMPTIBLE, detail)
 
-    def protections(self, pod_group: int) -> Iterable[Protection]:
+    def protections(self, pod_group: int) -> Iterator[Protection]:
         """For as long as it runs."""
         group = self._groups[pod_group]
-        if not group.is_preemptible:
-            source = "its own preemptibility" if group.preemptibility else f"its priority {group.priority}"
-            for action in ("reclaim", "preempt"):
-                yield Protection(pod_group, "preemptibility", action, None, source)
+        out = tuple(action for action in EVICTING_ACTIONS if action in group.opt_outs)
+        if out:
+            yield Protection(pod_group, NAME, out, None, "its own opt-out")
+        scope, _ = _scope(group)
+        others = tuple(action for action in EVICTING_ACTIONS if action not in out)
+        if scope and others:
+            yield Protection(pod_group, NAME, others, None, source(group), scope=scope)
+
+
+def source(group: PodGroup) -> str:
+    """Who says how preemptible it is."""
+    return "its own preemptibility" if group.preemptibility else f"its priority {group.priority}"
+
+
+def _scope(group: PodGroup) -> tuple[Scope, str]:
+    if group.is_preemptible:
+        return Scope.NOTHING, ""
+    if group.preemptibility is Mode.SEMI_PREEMPTIBLE:
+        return Scope.CORE, f"the minimum of {group.name} is not preemptible"
+    return Scope.ALL, f"{group.name} is not preemptible"

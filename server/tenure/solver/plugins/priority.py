@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from tenure.solver.framework.move import Counts
 from tenure.solver.framework.session import Session
+from tenure.solver.model.workload import Counts
 
 
 class Priority:

@@ -1,15 +1,11 @@
 """Which tasks of a pod group to place next, and which of them to evict first (semantics R3.20, R5.25)."""
 
-from collections.abc import Container, Iterable
-from typing import Any
+from collections.abc import Container
 
-from tenure.solver.framework.move import Counts
 from tenure.solver.framework.session import Session
 from tenure.solver.model.reason import Rejection
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import PodSet, SubGroupSet, TaskStatus
-
-Member = PodSet | SubGroupSet
+from tenure.solver.model.workload import Counts, Member, PodSet, SubGroupSet, TaskStatus
 
 
 class Gangs:
@@ -18,9 +14,7 @@ class Gangs:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._ledger = session.ledger
-        chain = session.chains.task_key
-        tasks = session.cluster.tasks
-        self._task_keys = [(*(key(task.index) for key in chain), task.creation, task.uid) for task in tasks]
+        self._order = session.order
         self._cache: dict[int, tuple[int, list[int], Share]] = {}
         self._blocked = session.blocked
 
@@ -37,7 +31,7 @@ class Gangs:
 
     def is_satisfied(self, pod_group: int) -> bool:
         """Whether the gang's minimum is used, in the subgroup-aware sense of R1.55."""
-        return self._satisfied(self._session.cluster.pod_groups[pod_group].root, self._ledger.active_used)
+        return self._session.cluster.pod_groups[pod_group].root.is_met(self._ledger.active_used)
 
     def has_pending(self, pod_group: int) -> bool:
         """Whether any task waits to be scheduled."""
@@ -72,7 +66,7 @@ class Gangs:
         """Tasks that hold room or a promise, first in task order."""
         placements = self._ledger.placements
         active = [t for t in pod_set.tasks if placements[t].status.is_active_allocated]
-        return self.in_task_order(active)
+        return self._order.tasks(active)
 
     def evictable_tasks(self, pod_set: PodSet) -> list[int]:
         """Active tasks that may be victims: those that are where they were before the cycle.
@@ -86,49 +80,22 @@ class Gangs:
         tasks, placements = self._session.cluster.tasks, self._ledger.placements
         return [task for task in active if placements[task] == tasks[task].placement]
 
-    def in_task_order(self, tasks: list[int]) -> list[int]:
-        """Tasks of one pod set, first to be placed first (semantics R3.11)."""
-        if len(tasks) > 1:
-            tasks.sort(key=self._task_keys.__getitem__)
-        return tasks
-
-    def in_order(self, members: Iterable[Member], active: Counts | None = None) -> list[Member]:
-        """Members of a sub group, first to be placed first (semantics R3.12)."""
-        ordered = list(members)
-        if len(ordered) > 1:
-            counts = self._ledger.active_allocated if active is None else active
-            ordered.sort(key=lambda member: self._member_key(member, counts))
-        return ordered
-
-    def is_set_satisfied(self, member: Member, active: Counts) -> bool:
-        """Whether the member's minimum is met by the counts (semantics R1.55)."""
-        return self._satisfied(member, active)
-
-    def _member_key(self, member: Member, active: Counts) -> tuple[Any, ...]:
-        if isinstance(member, PodSet):
-            count, threshold = active[member.index], member.min_available
-        else:
-            count = sum(self._satisfied(inner, active) for inner in member.members)
-            threshold = member.required
-        chain = self._session.chains.sub_group_key
-        return (*(key(member.name, count, threshold) for key in chain), member.name)
-
     def _next(self, member: Member, evicted: Container[int]) -> list[int]:
         active = self._ledger.active_allocated
         if isinstance(member, PodSet):
             missing = member.min_available - active[member.index]
             return self._allocatable(member, evicted)[: missing if missing > 0 else 1]
-        if self._satisfied(member, active):
-            for inner in self.in_order(member.members):
+        if member.is_met(active):
+            for inner in self._order.members(member.members, active):
                 if tasks := self._next(inner, evicted):
                     return tasks
             return []
         tasks = []
-        members = self.in_order(member.members)
+        members = self._order.members(member.members, active)
         if member.required < len(members):
             members = [inner for inner in members if self._can_run(inner, active, evicted)]
         for inner in members[: member.required]:
-            if not self._satisfied(inner, active):
+            if not inner.is_met(active):
                 tasks.extend(self._next(inner, evicted))
         return tasks
 
@@ -147,12 +114,7 @@ class Gangs:
             waits = status is TaskStatus.PENDING and task not in self._blocked
             if waits or (status is TaskStatus.RELEASING and task in evicted):
                 tasks.append(task)
-        return self.in_task_order(tasks)
-
-    def _satisfied(self, member: Member, active: Counts) -> bool:
-        if isinstance(member, PodSet):
-            return active[member.index] >= member.min_available
-        return sum(self._satisfied(inner, active) for inner in member.members) >= member.required
+        return self._order.tasks(tasks)
 
     def _ready(self, member: Member) -> bool:
         if isinstance(member, SubGroupSet):

@@ -9,9 +9,8 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.workload import PodSet, SubGroupSet, Task, TaskShape, TaskStatus
+from tenure.solver.model.workload import Member, PodSet, SubGroupSet, Task, TaskShape, TaskStatus
 from tenure.solver.search.devices import DeviceChooser
-from tenure.solver.search.gang import Gangs, Member
 from tenure.solver.search.nodeindex import NodeIndex, bits
 
 INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
@@ -23,10 +22,9 @@ NO_ROOM: Final = Rejection(ReasonCode.NO_ROOM, "no node that meets its constrain
 class Placer:
     """Finds nodes for tasks and moves the tasks there, within a statement."""
 
-    def __init__(self, session: Session, gangs: Gangs) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
         self._ledger = session.ledger
-        self._gangs = gangs
         self._devices = DeviceChooser(session)
         self.index = NodeIndex(session.cluster, session.ledger)
         self._full: dict[tuple[int, int], int] = {}
@@ -75,7 +73,8 @@ class Placer:
 
     def _capacity(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         chains = self._session.chains
-        return chains.first_rejection(chains.has_capacity, pod_group, self._session.least_demand(tasks))
+        demand = self._session.least_demand(tasks)
+        return chains.first_rejection(chains.has_capacity, pod_group, tasks, demand)
 
     def _cannot_start(self, pod_group: int) -> bool:
         """Whether a pod set with promised tasks has fewer others than its minimum (semantics R3.32)."""
@@ -98,7 +97,8 @@ class Placer:
     def _place_within(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
         if isinstance(member, SubGroupSet):
             concerned = [inner for inner in member.members if any(s.index in tasks for s in _leaves(inner))]
-            return all(self._place_member(run, m, tasks, nodes) for m in self._gangs.in_order(concerned))
+            ordered = self._session.order.members(concerned, self._ledger.active_allocated)
+            return all(self._place_member(run, inner, tasks, nodes) for inner in ordered)
         return all(self._place_task(run, task, nodes) for task in tasks.get(member.index, ()))
 
     def _node_sets(self, member: Member, tasks: dict[int, list[int]], nodes: int) -> Iterable[int]:
@@ -174,7 +174,7 @@ class Placer:
         if not task.shape.gpu.memory_mib:
             return True
         chains, share = self._session.chains, self._ledger.share(task, node)
-        return chains.first_rejection(chains.has_capacity, task.pod_group, share) is None
+        return chains.first_rejection(chains.has_capacity, task.pod_group, [task.index], share) is None
 
 
 class _Run:

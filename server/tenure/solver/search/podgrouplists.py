@@ -43,7 +43,7 @@ class PodGroupLists:
         return ((key, by_rank[key[-1]]) for key in self._pending[queue])
 
     def victims(self, queue: int) -> Iterator[tuple[Key, int]]:
-        """Keys (of the reversed order) and preemptible pod groups with active tasks, worst first."""
+        """Keys (of the reversed order) and pod groups that may yield active tasks, worst first."""
         self._refresh()
         by_rank = self._by_rank
         return ((key, by_rank[-key[-1]]) for key in self._victims[queue])
@@ -67,7 +67,7 @@ class PodGroupLists:
         assert group.queue is not None
         key = self._session.pod_group_key(group.index)
         pending = key if self._gangs.has_pending(group.index) else None
-        victim = reverse(key) if group.is_preemptible and self._is_active(group) else None
+        victim = reverse(key) if group.may_yield and self._is_active(group) else None
         if pending is not None:
             insort(self._pending[group.queue], pending)
         if victim is not None:

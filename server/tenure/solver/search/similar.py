@@ -1,8 +1,9 @@
 """Skipping pod groups that ask for no less than one that just failed (semantics R5.80-R5.86)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.reason import BETWEEN_TWO, Rejection
 from tenure.solver.model.resources import Vector
 from tenure.solver.model.workload import PodSet, SubGroupSet, TaskShape, TopologyConstraint
 
@@ -22,6 +23,15 @@ class SimilarFailures:
         failed = self._failed.get(self._signature(pod_group, tasks))
         return failed is not None and not _is_easier(self._requests(tasks), failed)
 
+    def is_general(self, protected: Iterable[Rejection]) -> bool:
+        """Whether these protections of victims say the same of others that ask for as much.
+
+        What is between two pod groups does not; what is between two queues does within a queue only.
+        """
+        if self._by_queue:
+            return all(rejection.code not in BETWEEN_TWO for rejection in protected)
+        return not list(protected)
+
     def remember(self, pod_group: int, tasks: list[int]) -> None:
         """A search for the pod group failed; keep it if it is the easier one (semantics R5.84)."""
         signature, requests = self._signature(pod_group, tasks), self._requests(tasks)
@@ -30,13 +40,14 @@ class SimilarFailures:
             self._failed[signature] = requests
 
     def _signature(self, pod_group: int, tasks: list[int]) -> object:
-        """What makes two pod groups comparable: queue, priority, constraints, topology; not amounts."""
+        """What makes two pod groups comparable: queue, priority, quota, constraints, topology; no amounts."""
         group = self._session.cluster.pod_groups[pod_group]
         shapes = [self._session.cluster.tasks[task].shape for task in tasks]
         constraints = frozenset((s.constraints, s.is_guaranteed, s.shared_claims) for s in shapes)
         topology = tuple(_constraints(group.root))
         queue = group.queue if self._by_queue else None
-        return (queue, group.priority, group.is_preemptible, constraints, topology)
+        is_firm = self._session.cores.asks_firmly(pod_group, tasks)
+        return (queue, group.priority, is_firm, constraints, topology)
 
     def _requests(self, tasks: list[int]) -> Requests:
         return sorted(_amounts(self._session.cluster.tasks[task].shape) for task in tasks)

@@ -48,6 +48,8 @@ class Problem:
     """Most pod groups that may be taken; -1: any number."""
     allows: Callable[[int], bool]
     """Whether a pod group may be a victim."""
+    keeps_core: Callable[[int], bool]
+    """Whether a victim must keep its minimum."""
     validates: Callable[[Scenario], Rejection | None]
     """What speaks against a simulated scenario."""
     tasks: list[int] = field(default_factory=list)
@@ -69,13 +71,13 @@ class Solver:
         self._placer = placer
         self._lists = lists
         self._has_inexact_shapes = any(is_inexact(shape) for shape in session.cluster.shapes)
-        self._simulator = Simulator(session, gangs, placer, lists)
+        self.simulator = Simulator(session, gangs, placer, lists)
 
     def solve(self, statement: Statement, problem: Problem, budget: Budget) -> Rejection | None:
         """Put evictions and promises that give the pod group room into the statement, or say why not."""
         budget.start()
         problem.tasks = self._gangs.tasks_to_allocate(problem.pod_group)
-        problem.feasible = self._feasible(problem.tasks)
+        problem.feasible = self.feasible(problem.tasks)
         if not problem.tasks:
             return NO_SOLUTION
         for on_solve in self._session.chains.on_solve:
@@ -110,7 +112,7 @@ class Solver:
                     for pod_set in self._session.cluster.pod_groups[victim].pod_sets:
                         yield from self._gangs.evictable_tasks(pod_set)
 
-    def _feasible(self, tasks: Iterable[int]) -> int:
+    def feasible(self, tasks: Iterable[int]) -> int:
         """Nodes worth looking at: all, unless every task needs GPU room (semantics R5.60)."""
         if not all(self._session.cluster.tasks[task].shape.needs_gpu_room for task in tasks):
             return self._placer.index.all_nodes
@@ -156,7 +158,7 @@ class Solver:
         """The victims that give the first `size` tasks room, or None; leaves no trace (semantics R5.6)."""
         with self._session.statement() as trial:
             scenario = self._attempt(trial, problem, generator, budget, recorded, size)
-            return None if scenario is None else self._simulator.displaced(scenario)
+            return None if scenario is None else self.simulator.displaced(scenario)
 
     def _attempt(
         self,
@@ -188,7 +190,7 @@ class Solver:
         return None
 
     def _works(self, statement: Statement, problem: Problem, scenario: Scenario) -> bool:
-        if not self._simulator.run(statement, scenario, problem.feasible):
+        if not self.simulator.run(statement, scenario, problem.feasible):
             return False
         rejection = problem.validates(scenario)
         if rejection is None:
@@ -205,6 +207,7 @@ class Solver:
             self._lists,
             problem.victim_queues,
             problem.allows,
+            problem.keeps_core,
             tasks,
             problem.known,
             problem.max_victims,

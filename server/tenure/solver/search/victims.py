@@ -4,14 +4,14 @@ What the candidates hold is the same for all probes of one search; `known` keeps
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tenure.solver.framework.scenario import Batch
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import UNLIMITED, Share
-from tenure.solver.model.workload import PodSet, SubGroupSet, add_shares
-from tenure.solver.search.gang import Gangs, Member
-from tenure.solver.search.podgrouplists import PodGroupLists, reverse
+from tenure.solver.model.workload import Member, PodGroup, PodSet, SubGroupSet, add_shares
+from tenure.solver.search.gang import Gangs
+from tenure.solver.search.podgrouplists import reverse
 from tenure.solver.search.queuetree import ZERO, Entry, QueueTree
 
 Remaining = dict[int, list[int]]
@@ -19,14 +19,40 @@ Remaining = dict[int, list[int]]
 
 
 class Held(NamedTuple):
-    """What may still be taken of a pod group.
+    """What is left of a pod group, and which of it stays; None: nothing has to.
 
-    Not whole: this cycle gave or moved some of its tasks, and they stay. Its core is then not taken, for a
-    gang is taken whole or not at all.
+    Its core stays when a guard says so, and when this cycle gave or moved some of its tasks: those are not
+    taken, and a gang is taken whole or not at all.
     """
 
     remaining: Remaining
-    is_whole: bool
+    core: frozenset[int] | None
+
+
+class VictimLists(Protocol):
+    """Where possible victims come from; `PodGroupLists` knows all of them."""
+
+    def has_victims(self, queue: int) -> bool:
+        """Whether the queue holds any possible victim."""
+
+    def victims(self, queue: int) -> Iterator[tuple[tuple[int, ...], int]]:
+        """Keys (of the reversed order) and pod groups, worst first."""
+
+
+class OneVictim:
+    """A single possible victim."""
+
+    def __init__(self, session: Session, pod_group: int) -> None:
+        self._queue = session.cluster.pod_groups[pod_group].queue
+        self._victim = (reverse(session.pod_group_key(pod_group)), pod_group)
+
+    def has_victims(self, queue: int) -> bool:
+        """Whether it is in this queue."""
+        return queue == self._queue
+
+    def victims(self, queue: int) -> Iterator[tuple[tuple[int, ...], int]]:
+        """The victim, if it is in this queue."""
+        return iter([self._victim] if queue == self._queue else [])
 
 
 class VictimOrder:
@@ -36,9 +62,10 @@ class VictimOrder:
         self,
         session: Session,
         gangs: Gangs,
-        lists: PodGroupLists,
+        lists: VictimLists,
         queues: Iterable[int],
         allows: Callable[[int], bool],
+        keeps_core: Callable[[int], bool],
         recorded: frozenset[int],
         known: dict[int, Entry],
         max_victims: int = UNLIMITED,
@@ -48,6 +75,7 @@ class VictimOrder:
         self._session = session
         self._known = known
         self._recorded = recorded
+        self._keeps_core = keeps_core
         self._gangs = gangs
         self._tree = QueueTree(session, victims=True)
         for queue in queues:
@@ -60,18 +88,13 @@ class VictimOrder:
             self._session.counters.victims_popped += 1
             group = self._session.cluster.pod_groups[entry.pod_group]
             held: Held = entry.item
-            remaining = held.remaining
-            surplus = self._take(group.root, remaining)
-            tasks = surplus or self._all_of(group.root, remaining)
-            if not surplus and not held.is_whole:
-                continue
-            if not self._is_within_cap(group.index):
+            tasks = self._next(group, held)
+            if not tasks or not self._is_within_cap(group.index):
                 continue
             if not self._recorded.isdisjoint(tasks):
                 self._put_back(group.index, held, self._recorded)
                 continue
-            if surplus:
-                self._put_back(group.index, held, frozenset(surplus))
+            self._put_back(group.index, held, frozenset(tasks))
             return Batch(group.index, tuple(tasks))
         return None
 
@@ -90,7 +113,7 @@ class VictimOrder:
         counts = {pod_set: len(tasks) for pod_set, tasks in left.items()}
         key = reverse(self._session.pod_group_key(pod_group, counts))
         assert group.queue is not None
-        self._tree.push(group.queue, Entry(key, pod_group, self._share(left), Held(left, held.is_whole)))
+        self._tree.push(group.queue, Entry(key, pod_group, self._share(left), Held(left, held.core)))
 
     def _candidates(
         self, victims: Iterator[tuple[tuple[int, ...], int]], allows: Callable[[int], bool]
@@ -109,7 +132,9 @@ class VictimOrder:
         remaining = tasks if any(tasks.values()) else {}
         active = self._session.ledger.active_allocated
         is_whole = all(len(tasks[s.index]) == active[s.index] for s in group.pod_sets)
-        return Entry(key, pod_group, self._share(remaining), Held(remaining, is_whole))
+        keeps_core = bool(remaining) and (not is_whole or self._keeps_core(pod_group))
+        core = self._session.cores.among(pod_group, remaining) if keeps_core else None
+        return Entry(key, pod_group, self._share(remaining), Held(remaining, core))
 
     def _share(self, remaining: Remaining) -> Share:
         total = ZERO
@@ -119,16 +144,23 @@ class VictimOrder:
                 total = add_shares(total, self._session.ledger.request_share(shape))
         return total
 
+    def _next(self, group: PodGroup, held: Held) -> list[int]:
+        """Surplus, else everything; of who keeps its core, in the end all that is not in it at once."""
+        tasks = self._take(group.root, held.remaining) or self._all_of(group.root, held.remaining)
+        if held.core is None or held.core.isdisjoint(tasks):
+            return tasks
+        return [task for task in self._all_of(group.root, held.remaining) if task not in held.core]
+
     def _take(self, member: Member, remaining: Remaining) -> list[int]:
         """Surplus below the member: one task, or one optional sub group; empty when there is none."""
         counts = {pod_set: len(tasks) for pod_set, tasks in remaining.items()}
         if isinstance(member, PodSet):
             tasks = remaining[member.index]
             return tasks[-1:] if len(tasks) > member.min_available else []
-        satisfied = sum(self._gangs.is_set_satisfied(inner, counts) for inner in member.members)
+        satisfied = sum(inner.is_met(counts) for inner in member.members)
         if not satisfied:
             return []
-        last_first = list(reversed(self._gangs.in_order(member.members, counts)))
+        last_first = list(reversed(self._session.order.members(member.members, counts)))
         for inner in last_first:
             if taken := self._take(inner, remaining):
                 return taken

@@ -137,7 +137,7 @@ class ClusterBuilder:
         groups = [group_spec(i, name, plan) for i, (name, plan) in enumerate(self._groups.items())]
         specs = [task_spec(pod, shapes.of(pod.options), by_name, claim_index, shapes) for pod in self._pods]
         tasks, all_shapes = link_claims(specs, shapes.all, claims)
-        pod_groups, linked, warnings = link_workloads(groups, tasks, queues)
+        pod_groups, linked, doubts = link_workloads(groups, tasks, queues)
         return Cluster(
             now=NOW,
             nodes=nodes,
@@ -148,7 +148,7 @@ class ClusterBuilder:
             topologies=tuple(self._topologies),
             claims=tuple(claims),
             resource_names=shapes.names,
-            warnings=warnings,
+            doubts=doubts,
         )
 
     def _resources(self) -> list[str]:

@@ -10,6 +10,7 @@ from tenure.solver.model.affinity import PodTerm
 from tenure.solver.model.constraints import Requirement, Taint, Toleration
 from tenure.solver.model.node import MigStrategy
 from tenure.solver.model.numa import NumaPolicy
+from tenure.solver.model.requeue import RequeueTerms
 from tenure.solver.model.workload import Preemptibility, TopologyConstraint
 
 
@@ -71,6 +72,8 @@ class QueueOptions(TypedDict, total=False):
     memory_weight: float
     preempt_min_runtime: str
     reclaim_min_runtime: str
+    expected_runtime: str
+    requeue_delay: str
 
 
 class GroupOptions(TypedDict, total=False):
@@ -93,6 +96,16 @@ class GroupOptions(TypedDict, total=False):
     staleness_grace: int
     """Nanoseconds; negative: for ever."""
     preemption_delay: str
+    expected_runtime: str
+    requeue_delay: str
+    requeue_in: str
+    """Not nominated for a requeue for so long."""
+    requeue: RequeueTerms
+    """In place of the three before, for values that cannot be read."""
+    opt_outs: Sequence[str]
+    eviction_count: int
+    waited: str
+    """How long it has waited after evictions, all in all."""
 
 
 class PodOptions(TypedDict, total=False):

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision, DecisionGroup, Patch, PatchKind
+from tenure.solver.model.memory import EvictionMemory
+from tenure.solver.model.requeue import Setting
 from tenure.solver.model.workload import NOWHERE, Placement, PodGroup, Task, TaskStatus
 
 
@@ -57,10 +59,14 @@ def next_cluster(cluster: Cluster, decision: Decision, elapsed: int) -> Cluster:
     for group in decision.groups:
         for patch in group.patches:
             patches.setdefault(patch.pod_group, []).append(patch)
-    pod_groups = tuple(
-        _patched(group, patches.get(group.index, []), cluster.now) for group in cluster.pod_groups
+    pod_groups = tuple(_patched(group, patches.get(group.index, [])) for group in cluster.pod_groups)
+    return replace(
+        cluster,
+        now=cluster.now + elapsed,
+        tasks=tasks,
+        pod_groups=pod_groups,
+        eviction_memory=_remembered(cluster.eviction_memory, patches.values()),
     )
-    return replace(cluster, now=cluster.now + elapsed, tasks=tasks, pod_groups=pod_groups)
 
 
 def evictions(decision: Decision) -> Iterator[int]:
@@ -79,15 +85,34 @@ def _later(task: Task, placement: Placement) -> Task:
     return replace(task, placement=placement)
 
 
-def _patched(group: PodGroup, patches: Iterable[Patch], now: int) -> PodGroup:
+def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
     for patch in patches:
         match patch.kind:
             case PatchKind.LAST_START_TIME:
-                group = replace(group, last_start=now)
+                group = replace(group, last_start=patch.value)
             case PatchKind.LAST_EVICTION_TIME:
-                group = replace(group, last_eviction=now)
+                group = replace(group, last_eviction=patch.value)
             case PatchKind.STALE_SINCE:
-                group = replace(group, stale_since=now)
+                group = replace(group, stale_since=patch.value)
             case PatchKind.CLEAR_STALE_SINCE:
                 group = replace(group, stale_since=None)
+            case PatchKind.REQUEUE_NOT_BEFORE:
+                group = replace(group, requeue=group.requeue._replace(not_before=Setting(patch.value)))
+            case PatchKind.EVICTION_COUNT:
+                group = replace(group, eviction_count=patch.value)
+            case PatchKind.WAITED_AFTER_EVICTIONS:
+                group = replace(group, waited_after_evictions=patch.value)
     return group
+
+
+def _remembered(
+    before: Iterable[EvictionMemory], patches: Iterable[list[Patch]]
+) -> tuple[EvictionMemory, ...]:
+    """The memory of evictions after the patches, by victim and preemptor."""
+    memories = {(memory.victim, memory.preemptor): memory for memory in before}
+    for patch in (patch for of_group in patches for patch in of_group):
+        if patch.memory is not None:
+            memories[patch.memory.victim, patch.memory.preemptor] = patch.memory
+        elif patch.kind is PatchKind.FORGET_PREEMPTOR:
+            del memories[patch.pod_group, patch.value]
+    return tuple(memories[pair] for pair in sorted(memories))

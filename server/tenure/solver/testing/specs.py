@@ -9,6 +9,7 @@ from tenure.solver.model.duration import SECOND, parse_duration
 from tenure.solver.model.linking import DEFAULT_SUB_GROUP, PodGroupSpec, QueueSpec, SubGroupSpec, TaskSpec
 from tenure.solver.model.node import MigStrategy, Node
 from tenure.solver.model.numa import NumaPolicy, NumaZone, Zones, ZoneShare
+from tenure.solver.model.requeue import RequeueTerms, Setting
 from tenure.solver.model.resources import GPU, MIG_PREFIX, UNLIMITED, WHOLE_GPU, Share, Vector
 from tenure.solver.model.workload import NOWHERE, Placement, Preemptibility, TaskShape, TaskStatus
 from tenure.solver.testing.options import (
@@ -122,6 +123,8 @@ def queue_spec(number: int, name: str, options: QueueOptions) -> QueueSpec:
         weight=(options.get("cpu_weight", 1), options.get("memory_weight", 1), options.get("weight", 1)),
         preempt_min_runtime=_nanoseconds(options.get("preempt_min_runtime")),
         reclaim_min_runtime=_nanoseconds(options.get("reclaim_min_runtime")),
+        expected_runtime=_nanoseconds(options.get("expected_runtime")),
+        requeue_delay=_nanoseconds(options.get("requeue_delay")),
     )
 
 
@@ -145,6 +148,19 @@ def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupSpec:
         stale_since=_ago(options.get("stale_ago")),
         staleness_grace=options.get("staleness_grace"),
         preemption_delay=_nanoseconds(options.get("preemption_delay")) or 0,
+        requeue=options.get("requeue", _requeue_terms(options)),
+        opt_outs=frozenset(options.get("opt_outs", ())),
+        eviction_count=options.get("eviction_count", 0),
+        waited_after_evictions=_nanoseconds(options.get("waited")) or 0,
+    )
+
+
+def _requeue_terms(options: GroupOptions) -> RequeueTerms:
+    wait = _nanoseconds(options.get("requeue_in"))
+    return RequeueTerms(
+        Setting(_nanoseconds(options.get("expected_runtime"))),
+        Setting(_nanoseconds(options.get("requeue_delay"))),
+        Setting(None if wait is None else NOW + wait),
     )
 
 

@@ -1,16 +1,17 @@
 """The minruntime plugin: protects what has not run long enough (semantics section 7)."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
-from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.duration import format_duration, parse_duration
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.guard import EVICTING_ACTIONS, GuardVerdict, Scope, guarded_actions
+from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.plugins.minruntime.resolver import LCA, QUEUE, Resolved, Resolver, protected_until
+from tenure.solver.plugins.minruntime.resolver import LCA, QUEUE, Resolved, Resolver, protection_end
 
-GUARDED = ("preempt", "reclaim")
+NAME: Final = "minruntime"
 
 
 def method(text: str) -> str:
@@ -21,19 +22,24 @@ def method(text: str) -> str:
 
 
 class MinRuntime:
-    """Victim filter for gangs, scenario validator for elastic pod groups."""
+    """A guard. Gangs are protected as a whole, elastic pod groups keep their minimum (R7.30-R7.40).
+
+    Within a leaf queue the preempt value counts, between leaf queues the reclaim value, whatever the action
+    (semantics R12.49 for requeue).
+    """
 
     ARGUMENTS = {
         "defaultPreemptMinRuntime": parse_duration,
         "defaultReclaimMinRuntime": parse_duration,
         "reclaimResolveMethod": method,
+        "actions": guarded_actions,
     }
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._session = session
         self._now = session.cluster.now
         self._groups = session.cluster.pod_groups
         self._queues = session.cluster.queues
+        self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
         self._resolver = Resolver(
             self._queues,
             parse_duration(arguments.get("defaultPreemptMinRuntime", "0s")),
@@ -41,80 +47,69 @@ class MinRuntime:
             arguments.get("reclaimResolveMethod", LCA),
         )
 
-    def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
-        """Protected gangs are no victims; elastic ones may lose surplus (semantics R7.30, R7.31)."""
-        if action not in GUARDED or self._is_elastic(self._groups[victim]):
+    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+        """The minimum of every victim, until it has run long enough (semantics R7.20, R7.30, R7.31)."""
+        if action not in self._actions:
             return None
-        return self._protection(action, preemptor, victim)
-
-    def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
-        """A protected elastic pod group keeps its minimum in every pod set it loses from (R7.40)."""
-        if action not in GUARDED:
-            return None
-        for victim, tasks in scenario.victims().items():
-            if self._is_elastic(self._groups[victim]) and self._breaks_minimum(victim, tasks):
-                rejection = self._protection(action, scenario.preemptor, victim)
-                if rejection is not None:
-                    return rejection
-        return None
-
-    def protections(self, pod_group: int) -> Iterator[Protection]:
-        """Until when it may not be preempted, and by whom not be reclaimed."""
-        group = self._groups[pod_group]
-        if not group.is_preemptible:
-            return
-        yield from self._entry(group, "preempt", self._resolver.preempt(group.queue), "")
-        if group.queue is None:
-            yield from self._entry(group, "reclaim", self._resolver.reclaim(None, None), "")
-            return
-        path = self._queues[group.queue].path
-        reported = set()
-        for reclaimer in self._queues:
-            if reclaimer.is_leaf and reclaimer.index != group.queue:
-                level = self._resolver.level(reclaimer.index, group.queue)
-                against = self._queues[path[level - 1]].name if level else ""
-                if against not in reported:
-                    reported.add(against)
-                    resolved = self._resolver.reclaim(reclaimer.index, group.queue)
-                    yield from self._entry(group, "reclaim", resolved, against)
-
-    def _entry(self, group: PodGroup, action: str, resolved: Resolved, against: str) -> Iterator[Protection]:
-        until = protected_until(group.last_start, resolved.minimum, self._now)
-        if until is not None:
-            yield Protection(group.index, "minruntime", action, until, self._source(resolved), against)
-
-    def _protection(self, action: str, preemptor: int, victim: int) -> Rejection | None:
         mine, theirs = self._groups[preemptor].queue, self._groups[victim].queue
-        if action == "preempt":
+        if action == "preempt" or (action != "reclaim" and mine == theirs):
             resolved = self._resolver.preempt(theirs)
         else:
             resolved = self._resolver.reclaim(mine, theirs)
-        until = protected_until(self._groups[victim].last_start, resolved.minimum, self._now)
-        if until is None:
-            return None
-        left = format_duration(until - self._now)
-        detail = f"{self._groups[victim].name} is protected for another {left} by {self._source(resolved)}"
-        return Rejection(ReasonCode.MIN_RUNTIME, detail, until)
+        return self._verdict(self._groups[victim], resolved)
+
+    def protections(self, pod_group: int) -> Iterator[Protection]:
+        """Until when nobody of its own queue may take it, and who of the others not; widest first."""
+        group = self._groups[pod_group]
+        if not group.may_yield:
+            return
+        beyond = [action for action in self._actions if action != "preempt"]
+        is_guarded = False
+        for against, resolved in self._reclaimers(group):
+            verdict = self._verdict(group, resolved)
+            if beyond and (is_guarded or verdict.scope):
+                yield self._protection(group, beyond, verdict, against)
+            is_guarded = is_guarded or bool(verdict.scope)
+        within = [action for action in self._actions if action != "reclaim"]
+        verdict = self._verdict(group, self._resolver.preempt(group.queue))
+        if within and (verdict.scope or (is_guarded and len(within) > ("preempt" in within))):
+            yield self._protection(group, within, verdict, group.queue_name)
+
+    def _reclaimers(self, group: PodGroup) -> Iterator[tuple[str, Resolved]]:
+        """The subtrees of other queues that meet different values, the widest (empty name) first."""
+        if group.queue is None:
+            yield "", self._resolver.reclaim(None, None)
+            return
+        path = self._queues[group.queue].path
+        by_level: dict[int, Resolved] = {}
+        for other in self._queues:
+            if other.is_leaf and other.index != group.queue:
+                level = self._resolver.level(other.index, group.queue)
+                if level not in by_level:
+                    by_level[level] = self._resolver.reclaim(other.index, group.queue)
+        previous: Resolved | None = None
+        for level in sorted(by_level):
+            if by_level[level] != previous:
+                yield self._queues[path[level - 1]].name if level else "", by_level[level]
+            previous = by_level[level]
+
+    def _verdict(self, group: PodGroup, resolved: Resolved) -> GuardVerdict:
+        source = self._source(resolved)
+        end = protection_end(group.last_start, resolved.minimum)
+        if end is None or self._now >= end:
+            return GuardVerdict(NAME, Scope.NOTHING, source, end)
+        left = format_duration(end - self._now)
+        detail = f"{group.name} is protected for another {left} by {source}"
+        return GuardVerdict(NAME, Scope.CORE, source, end, ReasonCode.MIN_RUNTIME, detail)
+
+    def _protection(
+        self, group: PodGroup, actions: list[str], verdict: GuardVerdict, against: str
+    ) -> Protection:
+        scope = Scope.ALL if verdict.scope and not group.is_elastic else verdict.scope
+        until = verdict.until if scope else None
+        return Protection(group.index, NAME, tuple(actions), until, verdict.source, against, scope)
 
     def _source(self, resolved: Resolved) -> str:
         if resolved.queue is None:
-            return "default of minruntime"
+            return f"default of {NAME}"
         return f"queue {self._queues[resolved.queue].name}"
-
-    def _is_elastic(self, group: PodGroup) -> bool:
-        """More tasks than the minimum in some pod set, whatever their status (semantics R1.57)."""
-        return any(pod_set.min_available < len(pod_set.tasks) for pod_set in group.pod_sets)
-
-    def _breaks_minimum(self, victim: int, tasks: list[int]) -> bool:
-        """Whether a pod set that loses tasks would be left with fewer than its minimum.
-
-        Every task listed counts as lost, even one that is placed again, and a terminating one does not
-        count as left: in doubt the scenario is rejected (stricter than semantics R7.41).
-        """
-        placements, listed = self._session.ledger.placements, set(tasks)
-        for pod_set in self._groups[victim].pod_sets:
-            if not listed.isdisjoint(pod_set.tasks):
-                left = [t for t in pod_set.tasks if t not in listed]
-                if sum(placements[t].status.is_active_allocated for t in left) < pod_set.min_available:
-                    return True
-        return False

@@ -80,9 +80,8 @@ def _reclaim_value(queue: Queue) -> int | None:
     return queue.reclaim_min_runtime
 
 
-def protected_until(last_start: int | None, minimum: int, now: int) -> int | None:
-    """When the protection ends, if it has not ended; no start time, no protection (semantics R7.20)."""
+def protection_end(last_start: int | None, minimum: int) -> int | None:
+    """When the protection ends or ended; no start time or no minimum, no protection (semantics R7.20)."""
     if last_start is None or minimum <= 0:
         return None
-    end = last_start + minimum
-    return end if now < end else None
+    return last_start + minimum

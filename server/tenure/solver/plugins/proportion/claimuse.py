@@ -24,7 +24,7 @@ class ClaimUse:
 
     def __init__(self, cluster: Cluster) -> None:
         self._claims = cluster.claims
-        self._is_firm = [not group.is_preemptible for group in cluster.pod_groups]
+        self._is_firm = [group.is_firm for group in cluster.pod_groups]
         self._users = ([0] * len(cluster.claims), [0] * len(cluster.claims))
         """By claim: all tasks that use it, and those among them that cannot be taken back."""
         self._requested: set[int] = set()
@@ -37,13 +37,21 @@ class ClaimUse:
 
     def change(self, task: Task, sign: int) -> Iterator[Charge]:
         """The task begins to use its claims (sign 1) or ends to (sign -1)."""
+        yield from self._change(task, sign, firm=False)
+        if self._is_firm[task.pod_group]:
+            yield from self._change(task, sign, firm=True)
+
+    def change_firmly(self, task: Task, sign: int) -> Iterator[Charge]:
+        """The task, which uses its claims, enters the core of its pod group (sign -1: leaves it)."""
+        return self._change(task, sign, firm=True)
+
+    def _change(self, task: Task, sign: int, *, firm: bool) -> Iterator[Charge]:
+        users = self._users[firm]
         for claim in task.shape.shared_claims:
-            for firm in (False, True) if self._is_firm[task.pod_group] else (False,):
-                users = self._users[firm]
-                users[claim] += sign
-                is_first_or_last = users[claim] == max(sign, 0)
-                if is_first_or_last:
-                    yield from self._charge(claim, sign, firm)
+            users[claim] += sign
+            is_first_or_last = users[claim] == max(sign, 0)
+            if is_first_or_last:
+                yield from self._charge(claim, sign, firm)
 
     def request(self, task: Task) -> Iterator[Charge]:
         """What the task asks for through claims that no task asked for before."""

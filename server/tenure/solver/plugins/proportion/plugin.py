@@ -12,6 +12,7 @@ from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import GPU, UNLIMITED, WHOLE_GPU, Share
 from tenure.solver.model.workload import PodGroup, Task, TaskShape, add_shares
 from tenure.solver.plugins.proportion import capacity, reclaimable, shares
+from tenure.solver.plugins.proportion.coreuse import CoreUse
 from tenure.solver.plugins.proportion.queueorder import queue_key
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.plugins.proportion.verdict import Verdict
@@ -41,6 +42,7 @@ class Proportion:
         self._queues = session.cluster.queues
         self._groups = session.cluster.pod_groups
         self._usage = Usage(session.cluster, session.ledger)
+        self._cores = CoreUse(session, self._usage)
         self._total = shares.cluster_total(session.cluster)
         k = float(arguments.get("kValue", "1"))
         self._multiplier = max(1.0, float(arguments.get("relcaimerSaturationMultiplier", "1")))
@@ -73,27 +75,23 @@ class Proportion:
         )
         return key
 
-    def has_capacity(self, pod_group: int, demand: Share) -> Rejection | None:
+    def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
         """Limits for everybody, then quotas for what is not preemptible (semantics R4.62)."""
         group = self._groups[pod_group]
-        path = self._path(group)
-        rejection = capacity.over_limit(path, self._usage.allocated, demand)
-        if rejection is None and not group.is_preemptible:
-            rejection = capacity.over_quota(path, self._usage.non_preemptible, demand)
-        return rejection
+        rejection = capacity.over_limit(self._path(group), self._usage.allocated, demand)
+        return rejection or self._over_quota(group, tasks, demand)
 
     def admits(self, action: str, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
         """To reclaim: within the leaf's fair share. To preempt: within quota (semantics R4.40, R6.21)."""
         group = self._groups[pod_group]
         demand = self._session.demand(tasks)
         if action == "reclaim":
-            return self._may_reclaim(group, demand)
-        if action == "preempt" and not group.is_preemptible:
-            return capacity.over_quota(self._path(group), self._usage.non_preemptible, demand)
-        return None
+            return self._may_reclaim(group, tasks, demand)
+        return self._over_quota(group, tasks, demand) if action == "preempt" else None
 
     def on_solve(self, pod_group: int, tasks: Sequence[int]) -> None:
         """Filters and validators refer to what the queues use now."""
+        self._cores.settle()
         self._usage.start_search()
         self._demand = self._session.demand(tasks)
         self._victim_queues.clear()
@@ -134,16 +132,18 @@ class Proportion:
             return None
         group = self._groups[scenario.preemptor]
         assert group.queue is not None
+        request = self._session.demand(scenario.pending)
         verdict = Verdict(
             self._queues,
             self._usage,
             self._fair,
             self._allocatable,
             self._queues[group.queue],
-            self._session.demand(scenario.pending),
+            request,
             self._multiplier,
         )
-        return verdict.judge(group.is_preemptible, self._chunks(scenario))
+        firm = self._cores.asked_firmly(group, scenario.pending, request)
+        return verdict.judge(firm, self._chunks(scenario))
 
     def queue_status(self) -> Iterator[QueueStatus]:
         """Shares and use, for the answer."""
@@ -162,12 +162,21 @@ class Proportion:
                     largest[queue] = max(largest[queue], gpus)
         return largest
 
-    def _may_reclaim(self, group: PodGroup, demand: Share) -> Rejection | None:
+    def _over_quota(self, group: PodGroup, tasks: Sequence[int], demand: Share) -> Rejection | None:
+        firm = self._cores.asked_firmly(group, tasks, demand)
+        if firm is None:
+            return None
+        self._cores.settle()
+        return capacity.over_quota(self._path(group), self._usage.non_preemptible, firm)
+
+    def _may_reclaim(self, group: PodGroup, tasks: Sequence[int], demand: Share) -> Rejection | None:
         assert group.queue is not None
-        queue = group.queue
-        non_preemptible = None if group.is_preemptible else self._usage.non_preemptible[queue]
+        queue, firm = group.queue, self._cores.asked_firmly(group, tasks, demand)
+        if firm is not None:
+            self._cores.settle()
+            firm = add_shares(self._usage.non_preemptible[queue], firm)
         if reclaimable.can_reclaim(
-            self._queues[queue], self._usage.allocated[queue], self._fair[queue], non_preemptible, demand
+            self._queues[queue], self._usage.allocated[queue], self._fair[queue], firm, demand
         ):
             return None
         detail = f"queue {self._queues[queue].name} would exceed its fair share, so it may not reclaim"

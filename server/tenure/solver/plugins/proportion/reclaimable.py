@@ -95,11 +95,11 @@ def can_reclaim(
 ) -> bool:
     """Whether a leaf queue stays within its fair share with the request (semantics R4.40).
 
-    `non_preemptible` is what the leaf uses that cannot be taken back, when the pod group is of that kind.
+    `non_preemptible` is what the leaf then uses that cannot be taken back; None: the request adds nothing.
     """
     if not within(_sum(allocated, request), fair_share):
         return False
-    return non_preemptible is None or within(_sum(non_preemptible, request), queue.quota)
+    return non_preemptible is None or within(non_preemptible, queue.quota)
 
 
 def _sum(a: Share, b: Share) -> Share:

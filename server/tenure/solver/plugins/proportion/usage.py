@@ -1,4 +1,7 @@
-"""What every queue and its ancestors use, kept up to date with every move (semantics R4.2, R2.19)."""
+"""What every queue and its ancestors use, kept up to date with every move (semantics R4.2, R2.19).
+
+Only the cores of semi-preemptible pod groups are counted elsewhere, when somebody asks: see `coreuse`.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,14 +9,20 @@ from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Placement, Task, TaskStatus, add_shares
+from tenure.solver.model.workload import Placement, PodGroup, Task, TaskStatus, add_shares
 from tenure.solver.plugins.proportion.claimuse import Charge, ClaimUse
 
 ZERO: Share = (0, 0, 0)
+PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
+"""What of a pod group counts as non-preemptible: nothing, all, its core."""
 
 
 class Usage:
-    """Amounts by queue index. `before` holds what changed queues used when the current search began."""
+    """Amounts by queue index. `before` holds what changed queues used when the current search began.
+
+    `moved_cores` holds the semi-preemptible pod groups of which any task moved since it was last emptied;
+    all of them to begin with.
+    """
 
     def __init__(self, cluster: Cluster, ledger: Ledger) -> None:
         queues = len(cluster.queues)
@@ -22,12 +31,13 @@ class Usage:
         self.request: list[Share] = [ZERO] * queues
         self.before: dict[int, Share] = {}
         self.non_preemptible_before: dict[int, Share] = {}
+        self.moved_cores = {group.index for group in cluster.pod_groups if group.has_firm_core}
         self._ledger = ledger
         self._paths = [
             () if group.queue is None else tuple(reversed(cluster.queues[group.queue].path))
             for group in cluster.pod_groups
         ]
-        self._is_preemptible = [group.is_preemptible for group in cluster.pod_groups]
+        self._kinds = [_kind(group) for group in cluster.pod_groups]
         self._queues = cluster.queues
         self._claims = ClaimUse(cluster)
         for task in cluster.tasks:
@@ -77,11 +87,21 @@ class Usage:
         self.before.clear()
         self.non_preemptible_before.clear()
 
+    def enter_core(self, task: int, share: Share, sign: int) -> None:
+        """The task, with this share of its queue, enters the core of its pod group (sign -1: leaves it)."""
+        facts = self._ledger.tasks[task]
+        cpu, memory, gpu = share
+        self._allocate_firmly(self._paths[facts.pod_group], (sign * cpu, sign * memory, sign * gpu))
+        self._charge(self._claims.change_firmly(facts, sign))
+
     def _add(self, pod_group: int, share: Share) -> None:
         path = self._paths[pod_group]
         self._allocate(path, share)
-        if not self._is_preemptible[pod_group]:
+        kind = self._kinds[pod_group]
+        if kind == FIRM:
             self._allocate_firmly(path, share)
+        elif kind == FIRM_CORE:
+            self.moved_cores.add(pod_group)
 
     def _charge(self, charges: Iterable[Charge]) -> None:
         for queue, gpu_milli, firm in charges:
@@ -101,3 +121,9 @@ class Usage:
         for queue in path:
             self.non_preemptible_before.setdefault(queue, self.non_preemptible[queue])
             self.non_preemptible[queue] = add_shares(self.non_preemptible[queue], share)
+
+
+def _kind(group: PodGroup) -> int:
+    if group.has_firm_core:
+        return FIRM_CORE
+    return FIRM if group.is_firm else PREEMPTIBLE

@@ -33,8 +33,11 @@ class Verdict:
         self._multiplier = multiplier
         self._remaining: dict[int, Share] = {}
 
-    def judge(self, is_preemptible: bool, pieces: Iterable[tuple[int, Share]]) -> Rejection | None:
-        """The first objection to taking these pieces, or None."""
+    def judge(self, firm: Share | None, pieces: Iterable[tuple[int, Share]]) -> Rejection | None:
+        """The first objection to taking these pieces, or None.
+
+        `firm` is what of the request must be within quota (semantics R4.56); None: nothing.
+        """
         involved = {r for r in range(3) if self._request[r] > 0}
         for leaf, piece in pieces:
             if not self._may_take(self._queues[leaf]):
@@ -42,7 +45,7 @@ class Verdict:
                 return Rejection(ReasonCode.WITHIN_SHARE, detail)
             self._take(self._queues[leaf], piece)
             involved |= {r for r in range(3) if piece[r] > 0}
-        if not is_preemptible and not self._within_quotas():
+        if firm is not None and not self._within_quotas(firm):
             detail = "its non-preemptible pods would exceed a quota"
             return Rejection(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, detail)
         return self._saturation(sorted(involved))
@@ -65,11 +68,11 @@ class Verdict:
     def _left(self, queue: int) -> Share:
         return self._remaining.get(queue, self._usage.at_search_start(queue))
 
-    def _within_quotas(self) -> bool:
+    def _within_quotas(self, firm: Share) -> bool:
         """At every level, what cannot be taken back stays within quota (semantics R4.56)."""
         return all(
             within(
-                add_shares(self._usage.non_preemptible_at_search_start(queue), self._request),
+                add_shares(self._usage.non_preemptible_at_search_start(queue), firm),
                 self._queues[queue].quota,
             )
             for queue in self._reclaimer.path

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from tenure.v1.decision_pb2 import Decision, DecisionGroup
+from tenure.v1.decision_pb2 import Decision, DecisionGroup, Nomination
 from tenure.v1.decision_service_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue
 
@@ -19,7 +19,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """What a report reads. Uids that the snapshot does not know are shown as they are."""
+    """What reports and logs read. Uids that the snapshot does not know are shown as they are."""
 
     snapshot: ClusterSnapshot
     response: DecideResponse
@@ -45,6 +45,15 @@ class View:
         """Queue of a pod group."""
         found = self.pod_groups.get(pod_group)
         return found.queue if found else ""
+
+    def told(self, pod_group: str, message: str) -> str:
+        """A sentence without the name and queue of its pod group, which are shown elsewhere."""
+        return message.removeprefix(f"Pod group {self.name(pod_group)} (queue {self.queue(pod_group)}) ")
+
+    def detail(self, nomination: Nomination) -> str:
+        """Why a pod group was not nominated or not requeued, without the rest of the sentence."""
+        _, _, detail = self.told(nomination.pod_group, nomination.reason.message).partition(": ")
+        return detail.removesuffix(".")
 
     def owner(self, pod: str) -> str:
         """Uid of the pod group of a pod."""

@@ -1,0 +1,93 @@
+"""`tenure workloads`: all pod groups of a snapshot, how preemptible and how protected they are."""
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from tenure.server.cli.decide import (
+    Config,
+    Form,
+    Output,
+    Server,
+    SnapshotFile,
+    Timeout,
+    read_and_decide,
+)
+
+if TYPE_CHECKING:
+    from tenure.solver.model.cluster import Cluster
+
+QueueName = Annotated[
+    str | None,
+    typer.Option("--queue", metavar="NAME", help="Only pod groups of this queue and those below it."),
+]
+_KNOWN_QUEUES: Final = 10
+"""Queues that a message names at most."""
+
+
+def workloads(
+    snapshot: SnapshotFile,
+    server: Server = None,
+    config: Config = None,
+    queue: QueueName = None,
+    output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
+    form: Form = None,
+    timeout: Timeout = "60s",
+) -> None:
+    """List all pod groups: may they be preempted, who may not touch them until when, when they should end.
+
+    It decides once to find out; deciding changes nothing. SNAPSHOT is a file as for `tenure decide`.
+
+    PREEMPTIBILITY comes from the pod group's field (explicit), else from its annotation, else from its
+    priority: such pod groups are marked "! legacy", and are non-preemptible from priority 100 on.
+
+    PROTECTED names the protection that ends first and who says so. "its minimum only": pods beyond it may
+    be evicted. "not protected": it may be evicted at once, if the rules of queues and priorities say so.
+
+    JSON: now, next_wake_time and workloads, a list of objects with these keys; times are RFC 3339.
+
+    \b
+      uid, name, namespace, queue, priority
+      preemptibility            Preemptible, Non-Preemptible, Semi-Preemptible
+      preemptibility_source     explicit, annotation, legacy
+      preemptibility_problem    why the annotation cannot be read; empty: it can
+      pods_running, pods_pending, pods_minimum
+      runs_for_seconds          null: it does not run, or nobody says since when
+      is_protected              whether anything of it is protected from anybody
+      protections               list of guard, actions, against,
+                                against_pod_group, scope (all, core),
+                                until, source; the soonest to end comes first
+      expected_runtime_seconds  null: nobody says how long, or it cannot be read
+      expected_runtime_source   who says so
+      requeue                   null, or what becomes of it once that is over: result,
+                                skip_reason, detail, nominated_by, overrun_seconds,
+                                until, contender, not_before
+
+    Exit codes: 0 listed; 2 the command line, a file or the snapshot must be mended; 3 the server failed.
+    """
+    from tenure.server.codec.decode import decode_snapshot
+    from tenure.server.report.workloads import workloads as rows_of
+    from tenure.server.view import View
+
+    message, response = read_and_decide(snapshot, form, server, config, [], timeout)
+    cluster, view = decode_snapshot(message), View(message, response)
+    if queue is not None:
+        _check_queue(cluster, queue)
+    rows = rows_of(cluster, view, queue)
+    if output is Output.JSON:
+        from tenure.server.report.workload_json import workloads_json
+
+        typer.echo(workloads_json(view, rows))
+        return
+    from rich.console import Console
+    from tenure.server.report.workload_table import print_workloads
+
+    print_workloads(Console(), view, rows)
+
+
+def _check_queue(cluster: "Cluster", name: str) -> None:
+    """Refuse a queue that neither exists nor is named by any pod group."""
+    known = {queue.name for queue in cluster.queues} | {group.queue_name for group in cluster.pod_groups}
+    if name not in known:
+        some = ", ".join(sorted(known)[:_KNOWN_QUEUES])
+        more = ", ..." if len(known) > _KNOWN_QUEUES else ""
+        raise typer.BadParameter(f"no queue {name!r}; known: {some}{more}", param_hint="--queue")

@@ -1,0 +1,234 @@
+"""Requeue: pod groups that ran longer than expected yield to a more important one (semantics section 12).
+
+for each nominated pod group, the least important first, then the most overdue
+    for each pod group of higher priority that waits, in the order of the queues
+        take ever more of the nominated one, its surplus first, until the other finds room
+        place both in normal order; if the waiting one is whole and something really left, keep it
+    nobody found room: nothing happened, it keeps running
+
+The ordinary mechanisms went first. Fairness among queues is not asked about the victim, for overriding it
+is the purpose; guards are, and the contender must be entitled to what it takes (semantics R12.42).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+
+from tenure.solver.actions.context import Context
+from tenure.solver.actions.evicting import validate_by_plugins
+from tenure.solver.actions.notes import note_evictions
+from tenure.solver.framework.scenario import Batch, Scenario
+from tenure.solver.framework.terms import requeue_delay
+from tenure.solver.model.decision import Patch, PatchKind, Requeue
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.requeue import Nomination, NominationResult, SkipReason
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.search.budget import Budget
+from tenure.solver.search.prune import Pruner, SlotCount
+from tenure.solver.search.solve import BUDGET_EXHAUSTED
+from tenure.solver.search.victims import OneVictim, VictimOrder
+
+NAME = "requeue"
+
+
+def requeue(context: Context) -> None:
+    """Decide on everybody who is nominated; all who are expected to end get a result."""
+    nominations = context.session.collect()
+    candidates = [nomination for nomination in nominations if nomination.is_candidate]
+    if candidates:
+        _Requeueing(context).run(sorted(candidates, key=_order(context)))
+    context.session.nominations = sorted(nominations, key=lambda nomination: nomination.pod_group)
+    context.session.wakes.extend(each.until for each in nominations if each.until is not None)
+
+
+def _order(context: Context) -> Callable[[Nomination], tuple[int, ...]]:
+    """Priority, overrun, start and uid (semantics R12.40); the option puts the overrun first."""
+    groups = context.session.cluster.pod_groups
+    is_by_priority = context.session.options.requeue_order == "priority"
+
+    def key(nomination: Nomination) -> tuple[int, ...]:
+        group = groups[nomination.pod_group]
+        first = (group.priority,) if is_by_priority else ()
+        return (*first, -nomination.overrun, group.last_start or 0, group.index)
+
+    return key
+
+
+class _Requeueing:
+    """One run of the action; candidates are tried one after the other (semantics R12.46)."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._session = context.session
+        self._groups = context.session.cluster.pod_groups
+        self._budget = Budget(context.session.options)
+        self._pruners: dict[int, Pruner] = {}
+        self._waiting = list(self._in_order())
+        self._above = cache(self._of_higher_priority)
+
+    def run(self, candidates: Sequence[Nomination]) -> None:
+        """Give every candidate its result."""
+        for nomination in candidates:
+            if self._budget.is_over:
+                _stop(nomination)
+            elif self._is_touched(nomination.pod_group):
+                nomination.result = NominationResult.ALREADY_MOVED
+                nomination.detail = "another action of this cycle already moved or evicted pods of it"
+            else:
+                self._budget.start()
+                self._try(nomination)
+
+    def _in_order(self) -> Iterator[int]:
+        """Pod groups that wait, are ready and past their preemption delay (semantics R12.41)."""
+        tree = self._context.pending(self._context.after_delay)
+        while (entry := tree.pop()) is not None:
+            yield entry.pod_group
+
+    def _of_higher_priority(self, priority: int) -> list[int]:
+        return [index for index in self._waiting if self._groups[index].priority > priority]
+
+    def _is_touched(self, pod_group: int) -> bool:
+        """Whether this cycle gave, took or moved any task of it (semantics R12.70)."""
+        tasks, placements = self._session.cluster.tasks, self._session.ledger.placements
+        return any(placements[t] != tasks[t].placement for t in self._groups[pod_group].tasks)
+
+    def _try(self, nomination: Nomination) -> None:
+        victim = self._groups[nomination.pod_group]
+        contenders = [index for index in self._above(victim.priority) if not self._is_touched(index)]
+        if not contenders:
+            nomination.detail = "no pod group of higher priority waits"
+            return
+        protected: list[Rejection] = []
+        objection: Rejection | None = None
+        for contender in contenders[: self._session.options.max_requeue_contenders]:
+            rejection = self._guarded(contender, victim)
+            if rejection is not None:
+                protected.append(rejection)
+                continue
+            objection = self._refused(contender, victim) or self._take(nomination, contender, victim)
+            if objection is None:
+                self._session.wakes.extend(each.until for each in protected if each.until is not None)
+                return
+            if objection is BUDGET_EXHAUSTED:
+                _stop(nomination)
+                return
+        self._keep(nomination, protected, objection)
+
+    def _keep(
+        self, nomination: Nomination, protected: Sequence[Rejection], objection: Rejection | None
+    ) -> None:
+        """Say why it keeps running: guards only when nothing else stood in the way of anybody."""
+        if objection is not None:
+            nomination.result = NominationResult.NO_BENEFIT
+            nomination.detail, nomination.code = objection.detail, objection.code
+        else:
+            first = min(protected, key=lambda rejection: (rejection.until is None, rejection.until or 0))
+            nomination.result = NominationResult.PROTECTED
+            nomination.detail, nomination.code = first.detail, first.code
+            if first.code is ReasonCode.MIN_RUNTIME:
+                nomination.skip_reason = SkipReason.MINRUNTIME_PROTECTED
+        nomination.until = min((r.until for r in protected if r.until is not None), default=None)
+
+    def _guarded(self, contender: int, victim: PodGroup) -> Rejection | None:
+        chains, guards = self._session.chains, self._session.guards
+        rejection = chains.first_rejection(chains.allows_victim, NAME, contender, victim.index)
+        if rejection is None and self._session.options.requeue_strict:
+            rule = self._rule(contender, victim)
+            rejection = chains.first_rejection(chains.allows_victim, rule, contender, victim.index)
+        return rejection or guards.allows_victim(NAME, contender, victim.index)
+
+    def _rule(self, contender: int, victim: PodGroup) -> str:
+        """The action whose rules apply: preempt within a leaf queue, reclaim between two (R12.42)."""
+        return "preempt" if self._groups[contender].queue == victim.queue else "reclaim"
+
+    def _refused(self, contender: int, victim: PodGroup) -> Rejection | None:
+        """Whether the contender may not ask for that much."""
+        chains = self._session.chains
+        tasks = self._context.gangs.tasks_to_allocate(contender)
+        for on_solve in chains.on_solve:
+            on_solve(contender, tasks)
+        return chains.first_rejection(chains.admits, self._rule(contender, victim), contender, tasks)
+
+    def _take(self, nomination: Nomination, contender: int, victim: PodGroup) -> Rejection | None:
+        """Requeue as little of the victim as gives the contender room, or say why that cannot be."""
+        tasks = self._context.gangs.tasks_to_allocate(contender)
+        slots = SlotCount(self._pruner(contender, tasks), tasks)
+        if slots.suffice() and self._fits_anyway(contender, tasks):
+            return Rejection(ReasonCode.NO_SOLUTION, "those that wait find room without it")
+        batches: list[Batch] = []
+        for batch in self._batches(contender, victim):
+            batches.append(batch)
+            slots.add(batch.tasks)
+            if not slots.suffice():
+                continue
+            if not self._budget.spend():
+                return BUDGET_EXHAUSTED
+            scenario = Scenario(contender, tuple(tasks), (), tuple(batches))
+            if self._commit_if_it_works(nomination, scenario, victim):
+                return None
+        return Rejection(ReasonCode.NO_SOLUTION, "evicting it would make no room for those that wait")
+
+    def _fits_anyway(self, contender: int, tasks: list[int]) -> bool:
+        """Whether it finds room that others leave already, so that nobody need yield for it."""
+        placer = self._context.placer
+        with self._session.statement() as trial:
+            return not placer.place(trial, contender, tasks, placer.index.all_nodes, simulation=True)
+
+    def _batches(self, contender: int, victim: PodGroup) -> Iterator[Batch]:
+        """Surplus one by one, then the core, as victims are taken everywhere (semantics R12.43)."""
+        assert victim.queue is not None
+        order = VictimOrder(
+            self._session,
+            self._context.gangs,
+            OneVictim(self._session, victim.index),
+            [victim.queue],
+            lambda _: True,
+            lambda index: self._session.guards.keeps_core(NAME, contender, index),
+            frozenset(),
+            {},
+        )
+        while (batch := order.pop()) is not None:
+            yield batch
+
+    def _pruner(self, contender: int, tasks: list[int]) -> Pruner:
+        """Free slots as they are; the same for all candidates until something is committed."""
+        if contender not in self._pruners:
+            feasible = self._context.solver.feasible(tasks)
+            self._pruners[contender] = Pruner(
+                self._session, self._context.placer, feasible, tasks, lambda: ()
+            )
+        return self._pruners[contender]
+
+    def _commit_if_it_works(self, nomination: Nomination, scenario: Scenario, victim: PodGroup) -> bool:
+        """Evict, place contender and victim in normal order, keep it if both rules and use agree (R12.45)."""
+        session, solver = self._session, self._context.solver
+        session.counters.simulated += 1
+        with session.statement() as statement:
+            if not solver.simulator.run(statement, scenario, solver.feasible(scenario.pending)):
+                return False
+            if not solver.simulator.displaced(scenario) or self._objects(scenario, victim):
+                return False
+            not_before = session.cluster.now + requeue_delay(
+                victim, session.cluster.queues, session.options.default_requeue_delay
+            )
+            note = Requeue(victim.index, not_before, scenario.preemptor, nomination.nominated_by)
+            session.commit(statement, NAME, scenario.preemptor, ReasonCode.REQUEUED, note)
+        note_evictions(session)
+        session.patch(Patch(victim.index, PatchKind.REQUEUE_NOT_BEFORE, not_before))
+        self._pruners.clear()
+        nomination.result, nomination.code = NominationResult.REQUEUED, ReasonCode.REQUEUED
+        nomination.contender, nomination.not_before = scenario.preemptor, not_before
+        nomination.detail = f"{self._groups[scenario.preemptor].name} gets the room"
+        return True
+
+    def _objects(self, scenario: Scenario, victim: PodGroup) -> Rejection | None:
+        """Guards and validators; in strict mode also those of the action whose rules apply."""
+        rejection = validate_by_plugins(self._context, NAME)(scenario)
+        if rejection is None and self._session.options.requeue_strict:
+            rule = self._rule(scenario.preemptor, victim)
+            rejection = validate_by_plugins(self._context, rule)(scenario)
+        return rejection
+
+
+def _stop(nomination: Nomination) -> None:
+    """The search ended before a verdict."""
+    nomination.result, nomination.code = NominationResult.BUDGET_EXHAUSTED, ReasonCode.BUDGET_EXHAUSTED

@@ -1,0 +1,91 @@
+"""Guards: the one list of what keeps a pod group from being evicted.
+
+Every guard answers one question, `guard(action, preemptor, victim)`. What their answers mean is decided
+here, for all of them and all evicting actions alike:
+
+- ALL: the pod group is no victim.
+- CORE: it loses no more than what goes beyond its minimum, at every level of its sub groups; a pod group
+  that has nothing beyond its minimum is no victim.
+- NOTHING: the guard lets it pass; an eviction names the guard all the same.
+"""
+
+from collections.abc import Sequence
+
+from tenure.solver.framework.chains import Chains
+from tenure.solver.framework.scenario import Scenario
+from tenure.solver.model.guard import GuardVerdict, Scope
+from tenure.solver.model.reason import Rejection
+from tenure.solver.model.workload import Placement, PodGroup
+
+
+class Guards:
+    """Asks the guards of all plugins, in the order of the profile."""
+
+    def __init__(
+        self, pod_groups: Sequence[PodGroup], chains: Chains, placements: Sequence[Placement]
+    ) -> None:
+        self._pod_groups = pod_groups
+        self._chains = chains
+        self._placements = placements
+
+    def verdicts(self, action: str, preemptor: int, victim: int) -> tuple[GuardVerdict, ...]:
+        """What every guard that has a say in the action says about the victim."""
+        answers = (guard(action, preemptor, victim) for guard in self._chains.guard)
+        return tuple(answer for answer in answers if answer is not None)
+
+    def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
+        """Whether the victim may lose anything at all; the first guard that protects it most objects."""
+        strictest = self._strictest(action, preemptor, victim)
+        if strictest is None:
+            return None
+        if strictest.scope is Scope.CORE and self._pod_groups[victim].is_elastic:
+            return None
+        return _rejection(strictest)
+
+    def keeps_core(self, action: str, preemptor: int, victim: int) -> bool:
+        """Whether the victim must keep its minimum."""
+        return self._strictest(action, preemptor, victim) is not None
+
+    def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
+        """No victim loses its minimum that must keep it (semantics R7.40).
+
+        Every task listed counts as lost, even one that is placed again, and a terminating one does not
+        count as left: in doubt the scenario is rejected (stricter than semantics R7.41).
+        """
+        for victim, tasks in scenario.victims().items():
+            strictest = self._strictest(action, scenario.preemptor, victim)
+            if strictest is None:
+                continue
+            if strictest.scope is Scope.ALL or self._breaks_minimum(self._pod_groups[victim], tasks):
+                return _rejection(strictest)
+        return None
+
+    def _strictest(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+        strictest = None
+        for guard in self._chains.guard:
+            verdict: GuardVerdict | None = guard(action, preemptor, victim)
+            if verdict is None or verdict.scope is Scope.NOTHING:
+                continue
+            if verdict.scope is Scope.ALL:
+                return verdict
+            strictest = strictest or verdict
+        return strictest
+
+    def _breaks_minimum(self, group: PodGroup, tasks: Sequence[int]) -> bool:
+        """Whether the pod group meets its minimum with these tasks and not without them.
+
+        One that does not meet it anyway loses from pod sets that stay above their own minimum only.
+        """
+        listed, left, before = set(tasks), {}, {}
+        for pod_set in group.pod_sets:
+            stays = [t for t in pod_set.tasks if t not in listed]
+            left[pod_set.index] = sum(self._placements[t].status.is_active_allocated for t in stays)
+            before[pod_set.index] = left[pod_set.index] + len(pod_set.tasks) - len(stays)
+        if group.root.is_met(before):
+            return not group.root.is_met(left)
+        losing = [s for s in group.pod_sets if left[s.index] < before[s.index]]
+        return any(not pod_set.is_met(left) for pod_set in losing)
+
+
+def _rejection(verdict: GuardVerdict) -> Rejection:
+    return Rejection(verdict.code, verdict.detail, verdict.until, verdict.guard)

@@ -1,0 +1,42 @@
+"""Which task of a pod set, and which member of a sub group, goes first; evictions go the other way."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from tenure.solver.framework.chains import Chains
+from tenure.solver.model.workload import Counts, Member, PodSet, Task
+
+
+class Order:
+    """Sorts by what all plugins say, so it may be asked once they are all there."""
+
+    def __init__(self, tasks: Sequence[Task], chains: Chains) -> None:
+        self._tasks = tasks
+        self._chains = chains
+
+    def tasks(self, tasks: list[int]) -> list[int]:
+        """Tasks of one pod set, first to be placed first (semantics R3.11). Sorts the list itself."""
+        if len(tasks) > 1:
+            tasks.sort(key=self._task_keys.__getitem__)
+        return tasks
+
+    def members(self, members: Iterable[Member], active: Counts) -> list[Member]:
+        """Members of a sub group, first to be placed first, when so many tasks are active (R3.12)."""
+        ordered = list(members)
+        if len(ordered) > 1:
+            ordered.sort(key=lambda member: self._member_key(member, active))
+        return ordered
+
+    @cached_property
+    def _task_keys(self) -> list[tuple[Any, ...]]:
+        chain = self._chains.task_key
+        return [(*(key(task.index) for key in chain), task.creation, task.uid) for task in self._tasks]
+
+    def _member_key(self, member: Member, active: Counts) -> tuple[Any, ...]:
+        if isinstance(member, PodSet):
+            count, threshold = active[member.index], member.min_available
+        else:
+            count = sum(inner.is_met(active) for inner in member.members)
+            threshold = member.required
+        return (*(key(member.name, count, threshold) for key in self._chains.sub_group_key), member.name)

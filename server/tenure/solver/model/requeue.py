@@ -1,0 +1,84 @@
+"""Expected runtime and requeue: what a pod group and its queues say about them (semantics R12.1)."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from tenure.solver.model.reason import ReasonCode
+
+
+class Setting(NamedTuple):
+    """A duration or time in nanoseconds, if it is set. `problem`: it is set, but cannot be used, and why."""
+
+    value: int | None = None
+    problem: str = ""
+
+    @property
+    def is_set(self) -> bool:
+        """Whether anything was said, readable or not."""
+        return self.value is not None or bool(self.problem)
+
+
+class RequeueTerms(NamedTuple):
+    """What a pod group says for itself."""
+
+    expected_runtime: Setting = Setting()
+    delay: Setting = Setting()
+    not_before: Setting = Setting()
+
+
+NO_TERMS: Final = RequeueTerms()
+
+
+class SkipReason(IntEnum):
+    """Why a pod group is not nominated; names in lower case are the metric label (semantics R12.31)."""
+
+    COOLDOWN = 1
+    MISSING_START = 2
+    INVALID_DURATION = 3
+    NOT_RUNNING = 4
+    NOT_PREEMPTIBLE = 5
+    MINRUNTIME_PROTECTED = 6
+    CLOCK_SKEW = 7
+    INVALID_NOT_BEFORE = 8
+
+
+class NominationResult(IntEnum):
+    """What became of a pod group that is expected to end; numbers are those of the wire contract."""
+
+    NOT_DUE = 1
+    SKIPPED = 2
+    NO_CONTENDER = 3
+    NO_BENEFIT = 4
+    PROTECTED = 5
+    REQUEUED = 6
+    BUDGET_EXHAUSTED = 7
+    ALREADY_MOVED = 8
+
+
+@dataclass(slots=True)
+class Nomination:
+    """One pod group on its way through nomination and requeue.
+
+    Made by the nominators, merged by the session, completed by the action requeue.
+    """
+
+    pod_group: int
+    result: NominationResult
+    detail: str = ""
+    skip_reason: SkipReason | None = None
+    until: int | None = None
+    """When time alone may change the result."""
+    overrun: int = 0
+    """Nanoseconds beyond the expected runtime."""
+    nominated_by: tuple[str, ...] = ()
+    """Plugins in the order of the profile, filled in by the session; for a skip, those that looked at it."""
+    contender: int | None = None
+    not_before: int | None = None
+    code: ReasonCode | None = None
+    """What stood in the way of a candidate, or that it was requeued."""
+
+    @property
+    def is_candidate(self) -> bool:
+        """Whether a nominator put it forward."""
+        return self.result not in (NominationResult.NOT_DUE, NominationResult.SKIPPED)

@@ -1,0 +1,58 @@
+"""Immune close to the expected end: what is nearly done is let finish, for evicting it wins little.
+
+It counts from the same times as a requeue: the last start, and the expected runtime (semantics R12.3).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.terms import expected_runtime
+from tenure.solver.model.decision import Protection
+from tenure.solver.model.duration import format_duration, parse_duration
+from tenure.solver.model.guard import EVICTING_ACTIONS, GuardVerdict, Scope, guarded_actions
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.workload import PodGroup
+
+NAME: Final = "nearend"
+DEFAULT_WINDOW: Final = "10m"
+
+
+class NearEnd:
+    """A guard. At its expected end a pod group is no longer protected, however long it still runs.
+
+    It wakes nobody when a protection begins: that makes less possible, and nothing new.
+    """
+
+    ARGUMENTS = {"window": parse_duration, "actions": guarded_actions}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._now = session.cluster.now
+        self._groups = session.cluster.pod_groups
+        self._queues = session.cluster.queues
+        self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
+        self._window = parse_duration(arguments.get("window", DEFAULT_WINDOW))
+        self._source = "argument window" if "window" in arguments else f"default of {NAME}"
+
+    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+        """All of it, while its expected end is near."""
+        return self._verdict(self._groups[victim]) if action in self._actions else None
+
+    def protections(self, pod_group: int) -> Iterator[Protection]:
+        """Until its expected end."""
+        group = self._groups[pod_group]
+        verdict = self._verdict(group)
+        if group.may_yield and verdict.scope:
+            yield Protection(pod_group, NAME, self._actions, verdict.until, verdict.source)
+
+    def _verdict(self, group: PodGroup) -> GuardVerdict:
+        """Its source is whoever says how long the pod group should run; if nobody does, the plugin."""
+        expected, source = expected_runtime(group, self._queues)
+        if expected.value is None or group.last_start is None:
+            return GuardVerdict(NAME, Scope.NOTHING, source or self._source)
+        end = group.last_start + expected.value
+        has_started = group.last_start <= self._now
+        if not (has_started and end - self._window <= self._now < end):
+            return GuardVerdict(NAME, Scope.NOTHING, source, end)
+        detail = f"{group.name} is expected to end in {format_duration(end - self._now)}"
+        return GuardVerdict(NAME, Scope.ALL, source, end, ReasonCode.NEAR_END, detail)

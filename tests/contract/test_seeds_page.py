@@ -1,0 +1,72 @@
+"""docs/seeds.md stays true: its rows are numbered without gaps, and the tests it names exist."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.contract.seeds_page import PAGE, ROOT, Row, rows
+from tests.server.given import environment
+
+TEXT = PAGE.read_text()
+ROWS = rows(TEXT)
+LETTERS = {"M": "0 1 2", "E": "3", "P": "4"}
+"""Which documents each group of rows comes from."""
+ANSWERS = ("Deliberately different: ", "Not ours: ", "TODO: ")
+"""How a proof starts that is not just the name of a test."""
+
+
+def collected(files: set[str]) -> set[str]:
+    """Ids of the tests in these files, as pytest names them; a function's id stands for all its cases."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "--override-ini=addopts="]
+    options = ["-p", "no:cacheprovider", "--continue-on-collection-errors", *sorted(files)]
+    run = subprocess.run(
+        [*command, *options], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
+    )
+    cases = {line for line in run.stdout.splitlines() if "::" in line}
+    return cases | {case.partition("[")[0] for case in cases}
+
+
+def test_rows_are_numbered_without_gaps() -> None:
+    found = {letter: [row.number for row in ROWS if row.letter == letter] for letter in LETTERS}
+    assert found == {letter: list(range(1, len(numbers) + 1)) for letter, numbers in found.items()}
+    assert {row.letter for row in ROWS} == set(LETTERS)
+
+
+def test_every_line_of_a_table_is_a_row() -> None:
+    """A row that is not recognised would not be checked."""
+    lines = [line for line in TEXT.splitlines() if re.match(r"\| *\**[A-Z]+ ?\d", line)]
+    assert len(lines) == len(ROWS) > 150
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+def test_every_row_says_who_asks_and_what_proves_it(row: Row) -> None:
+    assert set(row.documents.split()) <= set(LETTERS[row.letter].split())
+    assert row.asked.endswith(".")
+    assert row.node_ids or row.proof.startswith(ANSWERS)
+
+
+def test_the_tests_that_the_page_names_exist() -> None:
+    named = {node_id for row in ROWS for node_id in row.node_ids}
+    files = {node_id.partition("::")[0] for node_id in named}
+    missing = {file for file in files if not (ROOT / file).is_file()}
+    assert sorted(missing) == []
+    assert sorted(named - collected(files)) == []
+
+
+def test_nothing_is_left_to_prove() -> None:
+    assert [row.id for row in ROWS if "TODO" in row.proof] == []
+
+
+def test_a_row_without_all_its_cells_is_an_error() -> None:
+    with pytest.raises(ValueError, match="M3 has 3 cells"):
+        rows("| M3 | It works. | 0 | `tests/x.py::test_x` |")
+
+
+def test_cases_with_their_parameters_are_found() -> None:
+    assert collected({"tests/contract/test_comments.py"}) >= {
+        "tests/contract/test_comments.py::test_protos_are_found",
+        "tests/contract/test_comments.py::test_everything_is_explained",
+        "tests/contract/test_comments.py::test_everything_is_explained[snapshot.proto]",
+    }

@@ -1,0 +1,111 @@
+"""The page about guards is true: its profile loads, its tables name everything, its own guard works."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from tenure.server.settings import load_settings
+from tenure.solver.registry import ALWAYS_ON, DEFAULT_PLUGINS, plugins
+
+from tests.e2e.command import ROOT, SAMPLE, tenure
+
+PAGE = (ROOT / "docs/guards.md").read_text()
+GUARDS = {name: plugin for name, plugin in plugins().items() if hasattr(plugin, "guard")}
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of a language."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the first table under a heading, without its head."""
+    table = re.search(r"(?:^\|.*\n)+", PAGE.split(heading, 1)[1], re.MULTILINE)
+    assert table, f"no table under {heading}"
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in table[0].splitlines()[2:]]
+
+
+def filled(cells: list[str]) -> list[str]:
+    """A column in which an empty cell means the same as the one above."""
+    found: list[str] = []
+    for cell in cells:
+        found.append(cell.strip("`") or found[-1])
+    return found
+
+
+def test_every_guard_is_in_the_list_with_how_it_gets_into_a_profile() -> None:
+    table = rows("# Guards\n")
+    names, how = filled([row[0] for row in table]), {row[0].strip("`"): row[-1] for row in table if row[0]}
+    assert set(names) == set(GUARDS)
+    assert {name for name in how if how[name].startswith("always")} == set(ALWAYS_ON)
+    assert {name for name in how if how[name] == "by default"} == set(GUARDS) & set(DEFAULT_PLUGINS)
+
+
+def test_every_argument_is_in_the_table_with_a_default_that_the_guard_reads() -> None:
+    table = rows("## Arguments\n")
+    listed = [
+        (guard, row[1].strip("`"), row[2].strip("`"))
+        for guard, row in zip(filled([r[0] for r in table]), table, strict=True)
+    ]
+    known = {(name, each) for name, guard in GUARDS.items() for each in guard.ARGUMENTS if each != "actions"}
+    assert {(guard, argument) for guard, argument, _ in listed} == known
+    for guard, argument, default in listed:
+        GUARDS[guard].ARGUMENTS[argument](default)
+
+
+def test_the_profile_with_all_of_them_is_accepted(tmp_path: Path) -> None:
+    file = tmp_path / "guards.yaml"
+    file.write_text(blocks("yaml")[0])
+    profile = load_settings(file).profile
+    names = [setting.name for setting in profile.plugins]
+    assert set(names) == set(DEFAULT_PLUGINS) - {"kubeflow", "ray"} | set(GUARDS) - set(ALWAYS_ON)
+    assert "requeue" in profile.actions
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The page's profile with its own guard, and that guard as an installed package."""
+    package = tmp_path / "site"
+    (package / "keepqueues-1.0.dist-info").mkdir(parents=True)
+    (package / "keepqueues-1.0.dist-info/METADATA").write_text(
+        "Metadata-Version: 2.1\nName: keepqueues\nVersion: 1.0\n"
+    )
+    points = (
+        blocks("toml")[0].replace('project.entry-points."tenure.plugins"', "tenure.plugins").replace('"', "")
+    )
+    (package / "keepqueues-1.0.dist-info/entry_points.txt").write_text(points)
+    (package / "keepqueues.py").write_text(blocks("python")[0])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package), os.environ["PYTHONPATH"]]))
+    file = tmp_path / "guards.yaml"
+    file.write_text(blocks("yaml")[0] + blocks("yaml")[1])
+    return file
+
+
+def decided(*arguments: str) -> tuple[dict[str, list[str]], set[tuple[str, str]]]:
+    """Guards by evicted pod, and who is protected by which guard, on the sample."""
+    ran = tenure("decide", str(SAMPLE), "--output", "json", *arguments)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    answer = json.loads(ran.stdout)
+    steps = [step["evict"] for group in answer["groups"] for step in group["decisions"] if "evict" in step]
+    evicted = {step["pod"]: [check["guard"] for check in step["guards"]] for step in steps}
+    return evicted, {(each["pod_group"], each["guard"]) for each in answer["protections"]}
+
+
+def test_a_guard_of_somebody_else_decides_with(configuration: Path) -> None:
+    """Without it, `month-end` evicts `backfill-us` of the queue analytics."""
+    without, _ = decided()
+    evicted, protected = decided("--config", str(configuration))
+    assert {pod for pod in without if pod.startswith("backfill-us")} != set()
+    assert {pod for pod in evicted if pod.startswith("backfill-us")} == set()
+    assert ("backfill-us", "keepqueues") in protected
+    order = ["minruntime", "evictionmemory", "evictionlimit", "nearend", "waitlimit", "keepqueues"]
+    assert list(evicted.values()) == [["preemptibility", *order]] * 2
+
+
+def test_its_arguments_are_checked_as_those_of_any_other(configuration: Path) -> None:
+    configuration.write_text(configuration.read_text().replace("queues: ", "queue: "))
+    ran = tenure("decide", str(SAMPLE), "--config", str(configuration))
+    assert ran.returncode == 2
+    assert "arguments.queue: plugin keepqueues has no argument 'queue'; known: queues" in ran.stderr

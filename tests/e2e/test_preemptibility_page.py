@@ -1,0 +1,37 @@
+"""The page about preemptibility is true: its example is listed and decided on as it says."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import ROOT, tenure
+
+PAGE = (ROOT / "docs/preemptibility.md").read_text()
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The example of the page as a file, and a terminal as wide as the page."""
+    monkeypatch.setenv("COLUMNS", "80")
+    file = tmp_path / "jobs.yaml"
+    file.write_text(PAGE.split("```yaml\n")[1].split("```")[0])
+    return str(file)
+
+
+def test_the_list_of_workloads_is_what_the_page_shows(jobs: str) -> None:
+    shown = PAGE.split("```text\n")[1].split("```")[0]
+    ran = tenure("workloads", jobs)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [line.rstrip() for line in ran.stdout.rstrip().splitlines()] == shown.splitlines()
+
+
+def test_those_yield_of_whom_the_page_says_so(jobs: str) -> None:
+    ran = tenure("decide", jobs, "--output", "json")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    (group,) = json.loads(ran.stdout)["groups"]
+    assert {step["evict"]["pod"] for step in group["decisions"] if "evict" in step} == {
+        "important-0",
+        "elastic-2",
+    }
+    assert group["action"] == "preempt"

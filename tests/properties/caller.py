@@ -1,0 +1,235 @@
+"""A cluster, and the caller that carries out decisions there, message by message: all that can go wrong does.
+
+Evicted pods take their time to terminate and come back under a new uid; budgets refuse evictions; bindings
+fail, and the pods are held back before they are tried again; jobs arrive and end. Each fate hangs on the
+seed and on what it befalls, not on what was asked before: two runs of a seed differ where their decisions
+do, and nowhere else.
+"""
+
+import random
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from tenure.server.engine import Engine
+from tenure.solver.registry import default_profile
+from tenure.v1 import decision_pb2, snapshot_pb2
+from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
+
+from tests.properties.scenarios import Plan, Scenario
+
+START: Final = 1_750_000_000
+"""Time of the first cycle, in seconds since the epoch."""
+STEP: Final = 15
+"""Seconds from one cycle to the next."""
+SPELL: Final = 12
+"""Cycles for which all bindings of a job fail, or all its evictions are refused, once one is."""
+ENGINE: Final = Engine(default_profile())
+GATED: Final = snapshot_pb2.POD_STATUS_GATED
+PENDING: Final = snapshot_pb2.POD_STATUS_PENDING
+RUNNING: Final = snapshot_pb2.POD_STATUS_RUNNING
+RELEASING: Final = snapshot_pb2.POD_STATUS_RELEASING
+
+
+Cycle = tuple[snapshot_pb2.ClusterSnapshot, DecideResponse]
+"""What was asked, and what was answered."""
+
+
+class Eviction(NamedTuple):
+    """In one cycle, pods of one job for another."""
+
+    cycle: int
+    victim: str
+    preemptor: str
+    gone: int
+    """The cycle in which the last of them is gone; that of the eviction if all were refused."""
+
+
+@dataclass(slots=True)
+class Job:
+    """A pod group in the cluster, the pods it was made so far, and the cycles it ran with its minimum."""
+
+    plan: Plan
+    message: snapshot_pb2.PodGroup
+    made: int = 0
+    worked: int = 0
+
+
+@dataclass(slots=True)
+class Caller:
+    """Runs a scenario. `remembers`: whether it stores what the answers tell it to remember of evictions."""
+
+    scenario: Scenario
+    seed: str
+    remembers: bool
+    cycle: int = 0
+    jobs: dict[str, Job] = field(default_factory=dict)
+    pods: dict[str, snapshot_pb2.Pod] = field(default_factory=dict)
+    memory: dict[tuple[str, str], snapshot_pb2.EvictionMemory] = field(default_factory=dict)
+    leaves: dict[str, int] = field(default_factory=dict)
+    """The cycle in which a terminating pod is gone."""
+    returns: dict[str, int] = field(default_factory=dict)
+    """The cycle in which a pod whose binding failed may be tried again."""
+    evictions: list[Eviction] = field(default_factory=list)
+    starts: dict[str, list[int]] = field(default_factory=dict)
+    """Cycles in which pods of a job were bound, and stayed so."""
+    worked: int = 0
+    """Cycles in which jobs ran with their minimum, all jobs together."""
+
+    def step(self) -> Cycle:
+        """Ask, carry out, let time pass."""
+        for plan in self.scenario.plans:
+            if plan.arrival == self.cycle:
+                self._arrive(plan)
+        snapshot = self._snapshot()
+        response = ENGINE.decide(DecideRequest(snapshot=snapshot))
+        for group in response.groups:
+            self._carry_out(group)
+        self.cycle += 1
+        self._pass_time()
+        return snapshot, response
+
+    def _snapshot(self) -> snapshot_pb2.ClusterSnapshot:
+        message = snapshot_pb2.ClusterSnapshot(
+            cluster_id="simulated",
+            version=self.cycle,
+            nodes=[_node(number, gpus) for number, gpus in enumerate(self.scenario.nodes)],
+            queues=self.scenario.queues,
+            pod_groups=[job.message for job in self.jobs.values()],
+            pods=self.pods.values(),
+            shapes=[_shape(gpus) for gpus in sorted({plan.gpus for plan in self.scenario.plans})],
+            eviction_memory=self.memory.values(),
+        )
+        message.now.FromSeconds(START + STEP * self.cycle)
+        return message
+
+    def _arrive(self, plan: Plan) -> None:
+        message = snapshot_pb2.PodGroup(
+            uid=plan.name,
+            name=plan.name,
+            queue=plan.queue,
+            priority=plan.priority,
+            preemptibility=snapshot_pb2.PREEMPTIBILITY_PREEMPTIBLE,
+            min_member=plan.minimum,
+        )
+        message.creation_time.FromSeconds(START + STEP * self.cycle)
+        self.jobs[plan.name] = Job(plan, message)
+        for _ in range(plan.pods):
+            self._make_pod(plan.name, nominated="")
+
+    def _make_pod(self, job: str, nominated: str) -> None:
+        plan, number = self.jobs[job].plan, self.jobs[job].made
+        self.jobs[job].made += 1
+        name = f"{job}-{number}"
+        self.pods[name] = snapshot_pb2.Pod(
+            uid=name,
+            name=name,
+            pod_group=job,
+            shape=_shape_id(plan.gpus),
+            status=PENDING,
+            nominated_node=nominated,
+        )
+
+    def _carry_out(self, group: decision_pb2.DecisionGroup) -> None:
+        """Patches are stored whatever becomes of the rest."""
+        gone: dict[str, int] = {}
+        for decision in group.decisions:
+            match decision.WhichOneof("step"):
+                case "evict":
+                    job = self.pods[decision.evict.pod].pod_group
+                    gone[job] = max(gone.get(job, 0), self._evict(decision.evict.pod))
+                case "hold":
+                    self.pods[decision.hold.pod].nominated_node = decision.hold.node
+                case "bind":
+                    self._bind(decision.bind)
+                case "patch":
+                    self._store(decision.patch)
+        for job, cycle in gone.items():
+            if job != group.beneficiary:
+                self.evictions.append(Eviction(self.cycle, job, group.beneficiary, cycle))
+
+    def _evict(self, uid: str) -> int:
+        """The cycle in which the pod is gone; this one when the eviction is refused."""
+        pod = self.pods[uid]
+        if self._happens("refused", pod.pod_group, self.scenario.refusing):
+            return self.cycle
+        pod.status = RELEASING
+        self.leaves[uid] = self._some_time(uid)
+        return self.leaves[uid]
+
+    def _bind(self, bind: decision_pb2.Bind) -> None:
+        pod = self.pods[bind.pod]
+        if self._happens("fails", pod.pod_group, self.scenario.failing):
+            pod.status, self.returns[pod.uid] = GATED, self._some_time(pod.uid)
+            return
+        pod.status, pod.node, pod.nominated_node = RUNNING, bind.node, ""
+        self.starts.setdefault(pod.pod_group, []).append(self.cycle)
+
+    def _happens(self, what: str, job: str, percent: int) -> bool:
+        return random.Random(f"{self.seed} {what} {job} {self.cycle // SPELL}").randrange(100) < percent
+
+    def _some_time(self, uid: str) -> int:
+        return self.cycle + random.Random(f"{self.seed} {uid}").randint(1, self.scenario.patience)
+
+    def _store(self, patch: decision_pb2.Patch) -> None:
+        message = self.jobs[patch.pod_group].message
+        match patch.WhichOneof("change"):
+            case "remember":
+                if self.remembers:
+                    self.memory[patch.remember.victim, patch.remember.preemptor] = patch.remember
+            case "forget_preemptor":
+                del self.memory[patch.pod_group, patch.forget_preemptor]
+            case "clear_stale_since":
+                message.ClearField("stale_since")
+            case "eviction_count":
+                message.eviction_count = patch.eviction_count
+            case field:
+                getattr(message, field).CopyFrom(getattr(patch, field))
+
+    def _pass_time(self) -> None:
+        """Pods come back, and jobs that have run for long enough end."""
+        for uid in self._due(self.leaves):
+            pod = self.pods.pop(uid)
+            self._make_pod(pod.pod_group, pod.nominated_node)
+        for uid in self._due(self.returns):
+            self.pods[uid].status = PENDING
+        for job in list(self.jobs.values()):
+            running = sum(p.status == RUNNING for p in self.pods.values() if p.pod_group == job.plan.name)
+            if running >= job.plan.minimum:
+                job.worked += 1
+                self.worked += 1
+            if job.worked >= job.plan.work:
+                self._end(job.plan.name)
+
+    def _due(self, times: dict[str, int]) -> list[str]:
+        """Pods whose time has come; they are taken out."""
+        due = [uid for uid, cycle in times.items() if cycle <= self.cycle]
+        for uid in due:
+            del times[uid]
+        return due
+
+    def _end(self, name: str) -> None:
+        """It is deleted with its pods; what is remembered of it is of no account any more."""
+        del self.jobs[name]
+        self.pods = {uid: pod for uid, pod in self.pods.items() if pod.pod_group != name}
+        for times in (self.leaves, self.returns):
+            for uid in [uid for uid in times if uid not in self.pods]:
+                del times[uid]
+        self.memory = {pair: memory for pair, memory in self.memory.items() if name not in pair}
+
+
+def _node(number: int, gpus: int) -> snapshot_pb2.Node:
+    node = snapshot_pb2.Node(name=f"n{number}")
+    node.allocatable.cpu_milli, node.allocatable.memory_bytes = 64_000, 1 << 38
+    node.allocatable.gpu_milli, node.allocatable.pods = gpus * 1000, 110
+    return node
+
+
+def _shape(gpus: int) -> snapshot_pb2.TaskShape:
+    shape = snapshot_pb2.TaskShape(id=_shape_id(gpus))
+    shape.requests.cpu_milli, shape.requests.memory_bytes = 1000, 1 << 30
+    shape.gpu.devices = gpus
+    return shape
+
+
+def _shape_id(gpus: int) -> str:
+    return f"gpus-{gpus}"

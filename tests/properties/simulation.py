@@ -1,0 +1,106 @@
+"""How often pod groups evict each other in turn, with and without memory.
+
+Run as `python -m tests.properties.simulation [--cycles N] [--seeds N]`: a table, one row for a family of
+scenarios. The caller without memory ignores what the answers tell it to remember; nothing else differs.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from itertools import product
+from multiprocessing import Pool
+from typing import Final, NamedTuple
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from tenure.solver.model.duration import SECOND, parse_duration
+
+from tests.properties.caller import STEP, Caller, Cycle, Eviction
+from tests.properties.scenarios import FAMILIES
+
+COOLDOWN: Final = parse_duration("5m") // (STEP * SECOND)
+"""The default cooldown of the plugin evictionmemory, in cycles."""
+PROCESSES: Final = 2
+
+
+class Count(NamedTuple):
+    """What happened in a run."""
+
+    evictions: int
+    """How often a job lost pods to another in a cycle."""
+    in_turn: int
+    """Of these, by a job that had lost pods to the victim less than a cooldown ago."""
+    in_vain: int
+    """Of these, repetitions of one that had come to nothing: all were gone or had been refused, and of the
+    preemptor nothing had started."""
+    worked: int
+    """Cycles in which jobs ran with their minimum, all jobs together."""
+
+
+def simulate(family: str, seed: int, cycles: int, remembers: bool) -> tuple[Caller, list[Cycle]]:
+    """A run: its caller when it is over, and what was asked and answered."""
+    caller = Caller(FAMILIES[family](seed, cycles), f"{family} {seed}", remembers)
+    return caller, [caller.step() for _ in range(cycles)]
+
+
+def count(caller: Caller) -> Count:
+    """What happened in it."""
+    latest: dict[tuple[str, str], Eviction] = {}
+    in_turn = in_vain = 0
+    for eviction in caller.evictions:
+        _, victim, preemptor, _ = eviction
+        reverse, same = latest.get((preemptor, victim)), latest.get((victim, preemptor))
+        in_turn += reverse is not None and eviction.cycle - reverse.cycle < COOLDOWN
+        in_vain += same is not None and _came_to_nothing(caller, same, eviction.cycle)
+        latest[victim, preemptor] = eviction
+    return Count(len(caller.evictions), in_turn, in_vain, caller.worked)
+
+
+def _came_to_nothing(caller: Caller, eviction: Eviction, cycle: int) -> bool:
+    starts = caller.starts.get(eviction.preemptor, ())
+    is_over = eviction.cycle < cycle and eviction.gone <= cycle
+    return is_over and not any(eviction.cycle <= start <= cycle for start in starts)
+
+
+Run = tuple[str, bool, int, int]
+"""Family, whether the caller remembers, seed, cycles."""
+
+
+def _run(run: Run) -> tuple[Run, Count]:
+    family, remembers, seed, cycles = run
+    caller, _ = simulate(family, seed, cycles, remembers)
+    return run, count(caller)
+
+
+def table(cycles: int, seeds: int) -> dict[tuple[str, bool], Counter[str]]:
+    """The sums over all seeds, by family and by whether the caller remembers; with a progress bar."""
+    runs = [(*key, cycles) for key in product(FAMILIES, (False, True), range(seeds))]
+    sums: dict[tuple[str, bool], Counter[str]] = {key: Counter() for key in product(FAMILIES, (False, True))}
+    with Pool(PROCESSES) as pool:
+        done = track(pool.imap_unordered(_run, runs), "simulating", len(runs), console=Console(stderr=True))
+        for (family, remembers, _, _), found in done:
+            sums[family, remembers].update(found._asdict())
+    return sums
+
+
+def main() -> int:
+    """Print the table; 1 when any pod group evicted its evictor although the caller remembers."""
+    parser = argparse.ArgumentParser(prog="python -m tests.properties.simulation")
+    parser.add_argument("--cycles", type=int, default=1000, help="cycles of a run (%(default)s)")
+    parser.add_argument("--seeds", type=int, default=20, help="runs of a family (%(default)s)")
+    options = parser.parse_args()
+    sums = table(options.cycles, options.seeds)
+    shown = Table(title=f"{options.seeds} runs of {options.cycles} cycles, without and with memory")
+    shown.add_column("family", no_wrap=True)
+    for name in Count._fields:
+        shown.add_column(name.replace("_", " "), justify="right")
+    for family in FAMILIES:
+        pairs = [(sums[family, False][name], sums[family, True][name]) for name in Count._fields]
+        shown.add_row(family, *(f"{without:,} / {remembered:,}" for without, remembered in pairs))
+    Console(width=100).print(shown)
+    return int(any(sums[family, True]["in_turn"] for family in FAMILIES))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""Cores of random pod groups: found as a newcomer would find them, given up by nobody, counted exactly."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import add_shares
+from tenure.solver.plugins.proportion.coreuse import CoreUse
+from tenure.solver.plugins.proportion.usage import ZERO, Usage
+from tenure.solver.search.gang import Gangs
+from tenure.solver.search.victims import OneVictim, VictimOrder
+
+from tests.properties.clusters import random_cluster
+from tests.properties.draw import SeededDraw, ShrinkingDraw
+from tests.properties.moves import random_move
+from tests.properties.wholeness import core, is_whole
+from tests.sessions import open_session
+
+CLUSTERS = 300
+
+
+def _active(session: Session, pod_group: int) -> set[int]:
+    placements = session.ledger.placements
+    tasks = session.cluster.pod_groups[pod_group].tasks
+    return {task for task in tasks if placements[task].status.is_active_allocated}
+
+
+def test_the_core_meets_the_minimum_and_no_pod_of_it_can_be_spared() -> None:
+    for seed in range(CLUSTERS):
+        session = open_session(random_cluster(SeededDraw(seed)))
+        for group in session.cluster.pod_groups:
+            active, found = _active(session, group.index), session.cores.now(group.index)
+            assert found == core(group, active), (seed, group.name)
+            if is_whole(group.root, active):
+                assert is_whole(group.root, found), (seed, group.name)
+                assert not any(is_whole(group.root, found - {task}) for task in found), (seed, group.name)
+
+
+def test_a_victim_that_keeps_its_core_gives_everything_else_r8_31() -> None:
+    given_up = 0
+    for seed in range(CLUSTERS):
+        session = open_session(random_cluster(SeededDraw(seed)))
+        for group in session.cluster.pod_groups:
+            if group.queue is not None and group.may_yield:
+                active, surplus = _active(session, group.index), _surplus(session, group.index, group.queue)
+                assert surplus == active - session.cores.now(group.index), (seed, group.name)
+                given_up += len(surplus)
+    assert given_up > CLUSTERS // 3, "the pod groups are too small to say anything"
+
+
+def _surplus(session: Session, pod_group: int, queue: int) -> set[int]:
+    """What a search takes of the pod group when a guard says that it keeps its core."""
+    if not _active(session, pod_group):
+        return set()
+    gangs = Gangs(session)
+    lists = OneVictim(session, pod_group)
+    order = VictimOrder(session, gangs, lists, [queue], lambda _: True, lambda _: True, frozenset(), {})
+    found: set[int] = set()
+    while (batch := order.pop()) is not None:
+        assert found.isdisjoint(batch.tasks)
+        found.update(batch.tasks)
+    return found
+
+
+@given(data=st.data())
+def test_non_preemptible_use_follows_every_move_and_every_undone_one(data: st.DataObject) -> None:
+    draw = ShrinkingDraw(data)
+    session = open_session(random_cluster(draw))
+    usage = Usage(session.cluster, session.ledger)
+    cores = CoreUse(session, usage)
+    session.ledger.listeners = (*session.ledger.listeners, usage.on_move)
+    with session.statement() as statement:
+        seen = [_from_scratch(session)]
+        for _ in range(draw.integer(1, 12)):
+            move = random_move(draw, session, statement)
+            if move is not None:
+                move(statement)
+                seen.append(_from_scratch(session))
+                if draw.chance(50):
+                    assert _settled(cores, usage) == seen[-1]
+        mark = draw.integer(0, len(seen) - 1)
+        statement.rollback(mark)
+        assert _settled(cores, usage) == seen[mark]
+    assert _settled(cores, usage) == seen[0]
+
+
+def _settled(cores: CoreUse, usage: Usage) -> list[Share]:
+    cores.settle()
+    return list(usage.non_preemptible)
+
+
+def _from_scratch(session: Session) -> list[Share]:
+    """Non-preemptible use of every queue, added up from where all tasks are now."""
+    total = [ZERO] * len(session.cluster.queues)
+    for group in session.cluster.pod_groups:
+        active = _active(session, group.index)
+        tasks: Sequence[int] = sorted(active) if group.is_firm else []
+        if group.has_firm_core:
+            tasks = sorted(core(group, active))
+        for queue in () if group.queue is None else session.cluster.queues[group.queue].path:
+            for task in tasks:
+                facts, node = session.ledger.tasks[task], session.ledger.placements[task].node
+                total[queue] = add_shares(total[queue], session.ledger.share(facts, node))
+    return total

@@ -1,0 +1,125 @@
+"""`tenure workloads`: the command line around the list."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tenure.client.snapshot_file import write_snapshot
+from tenure.server.cli import main
+
+from tests.server.given import small_snapshot
+from tests.server.running import server_here
+
+
+class Ended(NamedTuple):
+    """What a command returned and said."""
+
+    code: int
+    out: str
+    err: str
+
+
+Workloads = Callable[..., Ended]
+
+
+@pytest.fixture
+def workloads(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Workloads:
+    """Runs the command; FILE stands for a snapshot with a pod group that runs and one that waits."""
+    file = str(tmp_path / "small.txtpb")
+    write_snapshot(small_snapshot(), file)
+
+    def command(*arguments: str) -> Ended:
+        given = [file if argument == "FILE" else argument for argument in arguments]
+        monkeypatch.setattr(sys, "argv", ["tenure", "workloads", *given])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Ended(int(ended.value.code or 0), *capsys.readouterr())
+
+    return command
+
+
+def names(ended: Ended) -> list[str]:
+    assert (ended.code, ended.err) == (0, "")
+    return [workload["name"] for workload in json.loads(ended.out)["workloads"]]
+
+
+def test_the_table_shows_preemptibility_and_marks_the_legacy_rule(workloads: Workloads) -> None:
+    ended = workloads("FILE")
+    assert (ended.code, ended.err) == (0, "")
+    assert re.search(r"runs +0 +Preemptible +2/0/1 ", ended.out)
+    assert re.search(r"left +! legacy", ended.out)
+
+
+def test_json_lists_all_pod_groups(workloads: Workloads) -> None:
+    assert names(workloads("FILE", "--output", "json")) == ["runs", "waits"]
+
+
+@pytest.mark.parametrize(
+    ("queue", "found"), [("left", ["runs"]), ("right", ["waits"]), ("top", ["runs", "waits"])]
+)
+def test_a_queue_narrows_the_list(queue: str, found: list[str], workloads: Workloads) -> None:
+    assert names(workloads("FILE", "--queue", queue, "--output", "json")) == found
+
+
+def test_a_server_gives_the_same_list(workloads: Workloads) -> None:
+    with server_here() as (_, address):
+        there = workloads("FILE", "--server", address, "--output", "json")
+    assert there == workloads("FILE", "--output", "json")
+
+
+def test_the_configuration_decides_who_is_protected(workloads: Workloads, tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(
+        "tiers: [{plugins: [{name: minruntime, arguments: {defaultPreemptMinRuntime: 10000w}}]}]"
+    )
+    ended = workloads("FILE", "--config", str(config), "--output", "json")
+    first, _ = json.loads(ended.out)["workloads"]
+    assert [protection["source"] for protection in first["protections"]] == ["default of minruntime"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere.yaml"], "tenure: nowhere.yaml: cannot be read: No such file or directory"),
+        (["README.md"], "tenure: README.md: the name does not tell the format"),
+        (["FILE", "--queue", "north"], "no queue 'north'; known: left, right, top"),
+        (["FILE", "--config", "no.yaml"], "tenure: no.yaml: cannot be read"),
+        (["FILE", "--config", "no.yaml", "--server", "127.0.0.1:1"], "a server decides with its own"),
+        (["FILE", "--server", "127.0.0.1:1", "--timeout", "5"], "'5' is not a duration"),
+        (["FILE", "--output", "xml"], "'xml' is not one of"),
+        ([], "Missing argument"),
+    ],
+)
+def test_what_the_user_must_mend_is_2(arguments: list[str], says: str, workloads: Workloads) -> None:
+    ended = workloads(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert says in ended.err
+
+
+def test_a_snapshot_with_faults_is_2(workloads: Workloads, tmp_path: Path) -> None:
+    file = tmp_path / "empty.json"
+    file.write_text("{}")
+    ended = workloads(str(file))
+    assert ended.code == 2
+    assert "cluster_id: is required" in ended.err
+
+
+def test_a_server_that_is_not_there_is_3(workloads: Workloads) -> None:
+    ended = workloads("FILE", "--server", "127.0.0.1:1", "--timeout", "300ms")
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.startswith("tenure: no server answers at 127.0.0.1:1")
+
+
+def test_help_names_every_key_of_the_json_form(workloads: Workloads) -> None:
+    document = json.loads(workloads("FILE", "--output", "json").out)
+    told = workloads("--help")
+    assert told.code == 0
+    assert "Exit codes: 0 listed; 2 " in told.out
+    keys = {*document, *document["workloads"][0]}
+    assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", told.out)] == []

@@ -1,0 +1,296 @@
+"""An overdue pod group yields if that helps a more important one, and keeps running if not (R12.82)."""
+
+from typing import Any, Final
+
+import pytest
+from tenure.solver.cycle import decide
+from tenure.solver.model.decision import PatchKind, Requeue
+from tenure.solver.model.duration import SECOND
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.requeue import NominationResult, RequeueTerms, Setting, SkipReason
+from tenure.solver.model.workload import Preemptibility, TaskStatus
+from tenure.solver.registry import default_profile
+from tenure.solver.testing import NOW, ClusterBuilder, next_cluster
+
+from tests.unit.actions.requeue.story import OVERDUE, after, cycle, nomination, only_requeue, two_queues
+
+MINUTE: Final = 60 * SECOND
+
+
+def overdue(**changes: Any) -> ClusterBuilder:
+    return two_queues().running("old", node="n", **{**OVERDUE, **changes})
+
+
+def test_it_yields_to_a_more_important_one_that_then_fits() -> None:
+    story = overdue(requeue_delay="10m").pending("new", queue="b", gpus=1, priority=50)
+    assert after(story) == {"old-0": "RELEASING n", "new-0": "PIPELINED n"}
+    found = nomination(story)
+    assert (found.result, found.contender, found.not_before) == (
+        NominationResult.REQUEUED,
+        0,
+        NOW + 10 * MINUTE,
+    )
+
+
+def test_the_group_of_a_requeue_tells_everything() -> None:
+    _, decision = cycle(overdue(requeue_delay="10m").pending("new", queue="b", gpus=1, priority=50))
+    (group,) = decision.groups
+    assert (group.action, group.reason, group.beneficiary) == ("requeue", ReasonCode.REQUEUED, 0)
+    assert group.requeue == Requeue(1, NOW + 10 * MINUTE, 0, ("expectedruntime",))
+    kinds = {patch.kind: patch.value for patch in group.patches}
+    assert kinds[PatchKind.REQUEUE_NOT_BEFORE] == NOW + 10 * MINUTE
+    assert kinds[PatchKind.LAST_EVICTION_TIME] == NOW
+    assert {verdict.guard for verdict in group.evictions[0].guards} >= {"preemptibility", "minruntime"}
+
+
+KEEPS: Final = {
+    "nobody waits": ([], NominationResult.NO_CONTENDER, "no pod group of higher priority waits"),
+    "R12.42 the same priority is not higher": (
+        [{"gpus": 1, "priority": 40}],
+        NominationResult.NO_CONTENDER,
+        "no pod group of higher priority waits",
+    ),
+    "lower priority": (
+        [{"gpus": 1, "priority": 30}],
+        NominationResult.NO_CONTENDER,
+        "no pod group of higher priority waits",
+    ),
+    "it would not fit in its place": (
+        [{"gpus": 1, "priority": 50, "node_selector": {"zone": "elsewhere"}}],
+        NominationResult.NO_BENEFIT,
+        "evicting it would make no room for those that wait",
+    ),
+    "R9.2 the contender is within its preemption delay": (
+        [{"gpus": 1, "priority": 50, "preemption_delay": "1d", "created_ago": "1h"}],
+        NominationResult.NO_CONTENDER,
+        "no pod group of higher priority waits",
+    ),
+    "R12.41 the contender is not ready": (
+        [{"gpus": 1, "priority": 50, "min_member": 2}],
+        NominationResult.NO_CONTENDER,
+        "no pod group of higher priority waits",
+    ),
+    "R12.42 the contender's queue is beyond its fair share": (
+        [{"gpus": 1, "priority": 50, "queue": "poor"}],
+        NominationResult.NO_BENEFIT,
+        "queue poor would exceed its fair share, so it may not reclaim",
+    ),
+    "R12.42 a limit of the contender's queue": (
+        [{"gpus": 1, "priority": 50, "queue": "limited"}],
+        NominationResult.NO_BENEFIT,
+        "queue limited would exceed its fair share, so it may not reclaim",
+    ),
+}
+
+
+@pytest.mark.parametrize(("waiting", "result", "detail"), KEEPS.values(), ids=KEEPS)
+def test_it_keeps_running_when_nobody_benefits(
+    waiting: list[dict[str, Any]], result: NominationResult, detail: str
+) -> None:
+    story = overdue().queue("poor", quota=0, weight=0).queue("limited", quota=1, limit=0)
+    for i, options in enumerate(waiting):
+        story.pending(f"w{i}", **{"queue": "b", **options})
+    _, decision = cycle(story)
+    assert [group.action for group in decision.groups] == []
+    (found,) = decision.nominations
+    assert (found.result, found.detail, found.not_before) == (result, detail, None)
+    assert (found.code is None) is (result is NominationResult.NO_CONTENDER)
+
+
+def test_within_a_leaf_queue_the_quota_of_the_non_preemptible_holds() -> None:
+    firm = {"queue": "a", "gpus": 1, "priority": 50, "preemptibility": Preemptibility.NON_PREEMPTIBLE}
+    story = ClusterBuilder().node("n", gpus=1).queue("a", quota=0)
+    story.running("old", node="n", **OVERDUE).pending("new", **firm)
+    found = nomination(story)
+    assert found.result is NominationResult.NO_BENEFIT
+    assert "quota" in found.detail
+
+
+DELAYS: Final = {
+    "R12.44 nobody says so: the time of the decision": ({}, {}, {}, 0),
+    "its own": ({"requeue_delay": "10m"}, {"requeue_delay": "5m"}, {"default_requeue_delay": 3}, 10 * MINUTE),
+    "its queue's": ({}, {"requeue_delay": "5m"}, {"default_requeue_delay": 3}, 5 * MINUTE),
+    "R12.44 the profile's": ({}, {}, {"default_requeue_delay": MINUTE}, MINUTE),
+    "an explicit zero of its own": ({"requeue_delay": "0s"}, {"requeue_delay": "5m"}, {}, 0),
+    "R12.44 a bad one counts as unset": (
+        {"requeue": RequeueTerms(Setting(MINUTE), Setting(problem="bad"))},
+        {"requeue_delay": "5m"},
+        {},
+        5 * MINUTE,
+    ),
+}
+
+
+@pytest.mark.parametrize(("job", "queue", "options", "delay"), DELAYS.values(), ids=DELAYS)
+def test_the_cooldown_begins_with_the_decision(job: Any, queue: Any, options: Any, delay: int) -> None:
+    story = ClusterBuilder().node("n", gpus=1).queue("b", quota=1).queue("a", quota=1, **queue)
+    story.running("old", node="n", **{**OVERDUE, **job}).pending("new", queue="b", gpus=1, priority=50)
+    assert nomination(story, **options).not_before == NOW + delay
+
+
+GUARDS: Final = {
+    "reclaim value between queues": ({"reclaim_min_runtime": "2h"}, "b", True),
+    "preempt value within the queue": ({"preempt_min_runtime": "2h"}, "a", True),
+    "the preempt value does not protect from other queues": ({"preempt_min_runtime": "2h"}, "b", False),
+    "the reclaim value does not protect from its own queue": ({"reclaim_min_runtime": "2h"}, "a", False),
+    "R7.20 over at its very end": ({"reclaim_min_runtime": "1h"}, "b", False),
+}
+
+
+@pytest.mark.parametrize(("queue", "asks", "is_protected"), GUARDS.values(), ids=GUARDS)
+def test_minimum_runtime_protects_from_requeue_r12_49(
+    queue: dict[str, Any], asks: str, is_protected: bool
+) -> None:
+    story = ClusterBuilder().node("n", gpus=1).queue("b", quota=1).queue("a", quota=1, **queue)
+    story.running("old", node="n", **OVERDUE).pending("new", queue=asks, gpus=1, priority=50)
+    found = nomination(story)
+    assert found.result is (NominationResult.PROTECTED if is_protected else NominationResult.REQUEUED)
+    if is_protected:
+        assert (found.skip_reason, found.until) == (SkipReason.MINRUNTIME_PROTECTED, NOW + 60 * MINUTE)
+        assert found.code is ReasonCode.MIN_RUNTIME
+
+
+def test_a_protected_elastic_pod_group_keeps_its_minimum_r12_59() -> None:
+    def story(pods: int) -> ClusterBuilder:
+        builder = ClusterBuilder().node("n", gpus=3).queue("a", quota=3, reclaim_min_runtime="2h")
+        builder.queue("b", quota=3, created_ago="30d").running(
+            "old", node="n", count=3, min_member=2, **OVERDUE
+        )
+        return builder.pending("new", queue="b", gpus=1, priority=50, count=pods)
+
+    assert [uid for uid, state in after(story(1)).items() if state == "RELEASING n"] == ["old-2"]
+    assert nomination(story(2)).result is NominationResult.NO_BENEFIT
+
+
+SCOPES: Final = {
+    "R12.43 surplus first, one by one": (1, {}, ["old-3"]),
+    "as many as it takes": (2, {}, ["old-2", "old-3"]),
+    "then the core as one": (3, {}, ["old-0", "old-1", "old-2", "old-3"]),
+}
+
+
+@pytest.mark.parametrize(("pods", "options", "leaving"), SCOPES.values(), ids=SCOPES)
+def test_it_yields_as_little_as_helps(pods: int, options: dict[str, Any], leaving: list[str]) -> None:
+    story = ClusterBuilder().node("n", gpus=4).queue("a", quota=4)
+    story.running("old", node="n", count=4, min_member=2, **OVERDUE)
+    story.pending("new", queue="a", gpus=1, priority=50, count=pods)
+    states = after(story, **options)
+    assert [uid for uid, state in states.items() if state.startswith("RELEASING")] == leaving
+
+
+def test_the_core_of_a_semi_preemptible_one_stays_r12_69() -> None:
+    semi = {**OVERDUE, "preemptibility": Preemptibility.SEMI_PREEMPTIBLE}
+
+    def story(pods: int) -> ClusterBuilder:
+        builder = ClusterBuilder().node("n", gpus=3).queue("a", quota=2).queue("b", quota=3)
+        builder.running("old", node="n", count=3, min_member=2, **semi)
+        return builder.pending("new", queue="b", gpus=1, priority=50, count=pods)
+
+    assert nomination(story(1)).result is NominationResult.REQUEUED
+    assert nomination(story(2)).result is NominationResult.NO_BENEFIT
+
+
+ORDERS: Final = {
+    "R12.40 the least important first": ("priority", {"x": (30, "35m"), "y": (40, "5m")}, "x"),
+    "then the most overdue": ("priority", {"x": (40, "35m"), "y": (40, "5m")}, "y"),
+    "by overrun alone, if so configured": ("overrun", {"x": (30, "35m"), "y": (40, "5m")}, "y"),
+    "equal in everything: by uid": ("priority", {"y": (40, "5m"), "x": (40, "5m")}, "x"),
+}
+
+
+@pytest.mark.parametrize(("order", "jobs", "first"), ORDERS.values(), ids=ORDERS)
+def test_the_nominated_are_tried_in_this_order(
+    order: str, jobs: dict[str, tuple[int, str]], first: str
+) -> None:
+    story = ClusterBuilder().node("n", gpus=2).queue("a", quota=2).queue("b", quota=1)
+    for name, (priority, expected) in jobs.items():
+        options = {**OVERDUE, "priority": priority, "expected_runtime": expected}
+        story.running(name, node="n", **options)
+    story.pending("new", queue="b", gpus=1, priority=50)
+    cluster, decision = cycle(story, requeue_order=order)
+    requeued = [n for n in decision.nominations if n.result is NominationResult.REQUEUED]
+    assert [cluster.pod_groups[n.pod_group].name for n in requeued] == [first]
+    others = [n.result for n in decision.nominations if n not in requeued]
+    assert others == [NominationResult.NO_CONTENDER]
+
+
+def test_who_would_win_its_room_back_is_left_alone_r12_51() -> None:
+    """Without its only job queue a is as poor as queue b, and older: the job would go first again."""
+    story = ClusterBuilder().node("n", gpus=1).queue("a", quota=1).queue("b", quota=1)
+    story.running("old", node="n", **OVERDUE).pending("new", queue="b", gpus=1, priority=50)
+    found = nomination(story)
+    assert found.result is NominationResult.NO_BENEFIT
+
+
+def test_who_finds_room_that_others_leave_anyway_takes_nothing_more() -> None:
+    story = ClusterBuilder().node("n", gpus=2).queue("b", quota=2).queue("a", quota=2)
+    story.running("old", node="n", **OVERDUE)
+    story.pods("gone", TaskStatus.RELEASING, node="n", queue="b", gpus=1)
+    story.pending("new", queue="b", gpus=1, priority=50)
+    assert after(story)["old-0"] == "RUNNING n"
+
+
+def test_contenders_are_tried_up_to_the_cap_r12_67() -> None:
+    def story() -> ClusterBuilder:
+        builder = overdue()
+        for i in range(3):
+            builder.pending(f"elsewhere{i}", queue="b", gpus=1, priority=60, node_selector={"zone": "x"})
+        return builder.pending("small", queue="b", gpus=1, priority=50)
+
+    assert nomination(story(), max_requeue_contenders=3).result is NominationResult.NO_BENEFIT
+    assert nomination(story(), max_requeue_contenders=4).result is NominationResult.REQUEUED
+
+
+def test_strict_mode_asks_for_fairness_as_well_r12_42() -> None:
+    """Queue a uses no more than its quota: a reclaim would leave it alone."""
+    story = overdue().pending("new", queue="b", gpus=1, priority=50)
+    assert nomination(story, requeue_strict=True).result is NominationResult.NO_BENEFIT
+    assert nomination(story).result is NominationResult.REQUEUED
+
+
+def test_a_spent_budget_is_no_verdict() -> None:
+    story = overdue().pending("new", queue="b", gpus=1, priority=50)
+    found = nomination(story, max_simulations_per_action=0)
+    assert (found.result, found.code) == (NominationResult.BUDGET_EXHAUSTED, ReasonCode.BUDGET_EXHAUSTED)
+
+
+def test_ordinary_mechanisms_go_first_r12_48() -> None:
+    actions = default_profile().actions
+    assert actions.index("preempt") < actions.index("requeue") < actions.index("stalegangeviction")
+    story = ClusterBuilder().node("n", gpus=1).queue("a").running("old", node="n", **OVERDUE)
+    cluster = story.pending("new", queue="a", gpus=1, priority=50).build()
+    decision = decide(cluster, default_profile())
+    assert [group.action for group in decision.groups] == ["preempt"]
+    assert [n.result for n in decision.nominations] == [NominationResult.ALREADY_MOVED]
+
+
+def test_it_comes_to_rest_r12_82() -> None:
+    """Five cycles, a minute apart: one requeue, and nobody comes back for the room."""
+    story = overdue(requeue_delay="10m").pending("new", queue="b", gpus=1, priority=50)
+    cluster, actions = story.build(), []
+    for _ in range(5):
+        decision = decide(cluster, default_profile())
+        actions.append([group.action for group in decision.groups if group.evictions])
+        cluster = next_cluster(cluster, decision, MINUTE)
+    assert actions == [["requeue"], [], [], [], []]
+
+
+def test_during_the_cooldown_it_is_not_touched_and_the_answer_says_until_when() -> None:
+    story = overdue(requeue_in="7m").pending("new", queue="b", gpus=1, priority=50)
+    _, decision = cycle(story)
+    (found,) = decision.nominations
+    assert (found.skip_reason, found.until) == (SkipReason.COOLDOWN, NOW + 7 * MINUTE)
+    assert decision.groups == ()
+    assert decision.next_wake == NOW + 7 * MINUTE
+
+
+def test_what_is_not_due_wakes_the_caller_when_it_is() -> None:
+    story = overdue(expected_runtime="61m")
+    _, decision = cycle(story)
+    assert decision.next_wake == NOW + MINUTE
+
+
+def test_the_options_have_the_defaults_that_the_page_states() -> None:
+    options = only_requeue().options
+    assert (options.requeue_order, options.max_requeue_contenders) == ("priority", 16)
+    assert (options.requeue_strict, options.default_requeue_delay) == (False, 0)

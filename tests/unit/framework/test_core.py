@@ -1,0 +1,162 @@
+"""Which pods of a pod group are its core; and that a victim that keeps its core gives all the others."""
+
+from collections.abc import Mapping
+
+import pytest
+from tenure.solver.framework.session import Session
+from tenure.solver.model.workload import TaskStatus
+from tenure.solver.search.gang import Gangs
+from tenure.solver.search.podgrouplists import PodGroupLists
+from tenure.solver.search.victims import VictimOrder
+from tenure.solver.testing import ClusterBuilder
+from tenure.solver.testing.options import PodOptions
+
+from tests.sessions import open_session
+
+Parts = Mapping[str, tuple[int, int]]
+"""Minimum and running pods by sub group."""
+
+
+def cluster() -> ClusterBuilder:
+    return ClusterBuilder().node("n", gpus=64).queue("q")
+
+
+def flat(min_member: int, *pods: PodOptions) -> ClusterBuilder:
+    """A pod group without sub groups, of running pods."""
+    builder = cluster().pod_group("j", queue="q", min_member=min_member)
+    for pod in pods:
+        builder.running("j", node="n", **pod)
+    return builder
+
+
+def parted(parts: Parts, min_sub_groups: int | None = None) -> ClusterBuilder:
+    """Sub groups directly below the pod group; pods are numbered through."""
+    builder = cluster()
+    if min_sub_groups is None:
+        builder.pod_group("j", queue="q")
+    else:
+        builder.pod_group("j", queue="q", min_sub_groups=min_sub_groups)
+    for name, (minimum, running) in parts.items():
+        builder.sub_group("j", name, min_member=minimum).running("j", node="n", count=running, sub_group=name)
+    return builder
+
+
+def nested(required: int | None, lead: int, first: int, second: int) -> ClusterBuilder:
+    """`lead` pods beside a sub group of two teams of two, of which so many are required."""
+    builder = cluster().pod_group("j", queue="q").sub_group("j", "lead", min_member=1)
+    builder.sub_group("j", "teams", min_sub_groups=required)
+    builder.running("j", node="n", count=lead, sub_group="lead")
+    for name, running in (("team1", first), ("team2", second)):
+        builder.sub_group("j", name, parent="teams", min_member=2)
+        builder.running("j", node="n", count=running, sub_group=name)
+    return builder
+
+
+CORES = {
+    "R8.30 the first pods up to the minimum": (flat(2, {}, {}, {}), "0 1"),
+    "R8.30 all, at the minimum": (flat(2, {}, {}), "0 1"),
+    "R8.30 none, with a minimum of 0": (flat(0, {}, {}), ""),
+    "R8.35 in task order: leaders": (flat(1, {}, {"leader": True}), "1"),
+    "R8.35 in task order: higher task priorities": (
+        flat(2, {"task_priority": 1}, {"task_priority": 2}, {"task_priority": 3}),
+        "1 2",
+    ),
+    "R8.35 who waits is not in it, whatever its place": (
+        flat(1, {}, {}).pending("j", leader=True).pods("j", TaskStatus.RELEASING, node="n", leader=True),
+        "0",
+    ),
+    "R8.30 below the minimum: all": (flat(4, {}, {}), "0 1"),
+    "R8.30 of every pod set its own": (parted({"a": (1, 2), "b": (2, 3)}), "0 2 3"),
+    "R8.30 one of two sub groups: the first": (parted({"a": (1, 1), "b": (1, 1)}, 1), "0"),
+    "R8.30 one of two sub groups: not its surplus": (parted({"a": (1, 2), "b": (1, 1)}, 1), "0"),
+    "R8.30 two of three sub groups": (parted({"a": (1, 1), "b": (2, 2), "c": (1, 1)}, 2), "0 1 2"),
+    "R8.30 a sub group below its own minimum is of no use": (parted({"a": (2, 1), "b": (2, 2)}, 1), "1 2"),
+    "R8.30 a sub group that is met by nothing is enough": (parted({"a": (1, 1), "b": (0, 1)}, 1), ""),
+    "R8.30 none of the sub groups required": (parted({"a": (1, 1), "b": (1, 1)}, 0), ""),
+    "R8.30 below the minimum: of every pod set its own, for it may be needed": (
+        parted({"a": (2, 1), "b": (1, 2), "c": (1, 0)}),
+        "0 1",
+    ),
+    "R8.30 nested: all teams": (nested(None, 1, 2, 2), "0 1 2 3 4"),
+    "R8.30 nested: one team of two": (nested(1, 1, 2, 2), "0 1 2"),
+    "R8.30 nested: the team that is whole": (nested(1, 1, 1, 2), "0 2 3"),
+    "R8.30 nested: surplus at every level": (nested(1, 2, 3, 3), "0 2 3"),
+    "R8.30 nested, without its leader: every team may be needed": (nested(1, 0, 2, 2), "0 1 2 3"),
+}
+
+
+@pytest.mark.parametrize(("builder", "expected"), CORES.values(), ids=CORES)
+def test_the_core_is_what_the_minimum_needs(builder: ClusterBuilder, expected: str) -> None:
+    session = open_session(builder.build())
+    assert session.cores.now(0) == _tasks(expected)
+
+
+@pytest.mark.parametrize("builder", [builder for builder, _ in CORES.values()], ids=CORES)
+def test_who_keeps_its_core_gives_all_its_surplus_r8_31(builder: ClusterBuilder) -> None:
+    """What quotas count and what evictions leave alone is the same."""
+    session = open_session(builder.build())
+    active = {t.index for t in session.cluster.tasks if t.placement.status.is_active_allocated}
+    assert _given(session) == active - session.cores.now(0)
+
+
+SHIFTS = {
+    "R8.30 what is missing of the minimum": (flat(2, {}).pending("j", count=2), "1", "1", ""),
+    "R8.30 surplus changes nothing": (flat(1, {}).pending("j", count=2), "1 2", "", ""),
+    "R8.30 the minimum at once": (flat(2).pending("j", count=3), "0 1", "0 1", ""),
+    "R8.35 a leader that starts late takes the place of another": (
+        flat(1, {}, {}).pending("j", leader=True),
+        "2",
+        "2",
+        "0",
+    ),
+    "R3.22 of two sub groups that start at once one is needed": (
+        parted({"a": (1, 1), "b": (1, 0), "c": (1, 0)}, 2)
+        .pending("j", sub_group="b")
+        .pending("j", sub_group="c"),
+        "1 2",
+        "1",
+        "",
+    ),
+    "R8.30 a sub group that is whole again frees the one that stood in": (
+        parted({"a": (1, 0), "b": (2, 2)}, 1).pending("j", sub_group="a"),
+        "2",
+        "2",
+        "0 1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("builder", "asked", "entering", "leaving"), SHIFTS.values(), ids=SHIFTS)
+def test_what_a_core_gains_by_tasks_is_known_before_they_are_placed_and_after(
+    builder: ClusterBuilder, asked: str, entering: str, leaving: str
+) -> None:
+    session = open_session(builder.build())
+    expected = (_tasks(entering), _tasks(leaving))
+    assert session.cores.shift(0, _tasks(asked)) == expected
+    with session.statement() as statement:
+        for task in sorted(_tasks(asked)):
+            statement.allocate(task, 0)
+        assert session.cores.shift(0, _tasks(asked)) == expected
+
+
+def _tasks(numbers: str) -> frozenset[int]:
+    return frozenset(int(number) for number in numbers.split())
+
+
+def _given(session: Session) -> set[int]:
+    """What the victim order takes of the pod group when a guard says that it keeps its core."""
+    gangs = Gangs(session)
+    order = VictimOrder(
+        session,
+        gangs,
+        PodGroupLists(session, gangs),
+        [0],
+        lambda victim: True,
+        lambda victim: True,
+        frozenset(),
+        {},
+    )
+    found: set[int] = set()
+    while (batch := order.pop()) is not None:
+        found.update(batch.tasks)
+    return found

@@ -1,0 +1,187 @@
+"""What the answers of guards mean: all of a pod group, its minimum, or nothing stays."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+from tenure.solver.framework.profile import PluginSetting, Profile
+from tenure.solver.framework.scenario import Batch, Scenario
+from tenure.solver.framework.session import Session
+from tenure.solver.model.guard import GuardVerdict, Scope
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.workload import TaskStatus
+from tenure.solver.testing import NOW, ClusterBuilder
+from tenure.solver.testing.options import GroupOptions
+
+ALL, CORE, NOTHING = Scope.ALL, Scope.CORE, Scope.NOTHING
+JOB, NEW = 0, 1
+
+
+def saying(scope: Scope | None, *protected: int) -> Any:
+    """A guard that says this of the pod groups named (by default of all); None: it has no say."""
+
+    class Saying:
+        def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+            self._name = arguments["name"]
+
+        def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+            if scope is None or (protected and victim not in protected):
+                return None
+            code = ReasonCode.MIN_RUNTIME
+            return GuardVerdict(self._name, scope, f"who says {self._name}", NOW, code, f"by {self._name}")
+
+    return Saying
+
+
+def opened(builder: ClusterBuilder, *guards: Any) -> Session:
+    """A session with these guards, named a, b, c, ... in their order."""
+    factories = dict(zip("abc", guards, strict=False))
+    settings = tuple(PluginSetting(name, {"name": name}) for name in factories)
+    return Session.open(builder.build(), Profile((), settings), factories)
+
+
+def parts(required: int | None, *sizes: tuple[int, int]) -> ClusterBuilder:
+    """`job` with sub groups of (running pods, minimum), of which so many are required, and `new`."""
+    minimum_of_job: GroupOptions = {} if required is None else {"min_sub_groups": required}
+    builder = ClusterBuilder().node("n", gpus=9).queue("q").pod_group("job", queue="q", **minimum_of_job)
+    for number, (count, minimum) in enumerate(sizes):
+        builder.sub_group("job", f"part{number}", min_member=minimum)
+        builder.running("job", count=count, node="n", sub_group=f"part{number}")
+    return builder.pending("new", queue="q")
+
+
+def plain(count: int, min_member: int) -> ClusterBuilder:
+    """`job` with so many running pods, and `new`."""
+    builder = ClusterBuilder().node("n", gpus=9).queue("q")
+    builder.running("job", queue="q", count=count, min_member=min_member, node="n")
+    return builder.pending("new", queue="q")
+
+
+def nested() -> ClusterBuilder:
+    """A required sub group, one of whose two gangs is optional."""
+    builder = ClusterBuilder().node("n", gpus=9).queue("q").pod_group("job", queue="q")
+    builder.sub_group("job", "inner", min_sub_groups=1)
+    for name in ("x", "y"):
+        builder.sub_group("job", name, parent="inner", min_member=1)
+        builder.running("job", node="n", sub_group=name)
+    return builder.pending("new", queue="q")
+
+
+SHAPES: Final = {
+    "a gang": (plain(2, 2), False),
+    "a gang that lacks a pod": (plain(1, 2), False),
+    "an elastic pod group": (plain(3, 2), True),
+    "one without a minimum": (plain(1, 0), True),
+    "sub groups that are gangs": (parts(None, (2, 2), (1, 1)), False),
+    "one elastic sub group": (parts(None, (2, 2), (2, 1)), True),
+    "an optional sub group": (parts(1, (2, 2), (1, 1)), True),
+    "an optional sub group further down": (nested(), True),
+    "as many sub groups as are required": (parts(2, (2, 2), (1, 1)), False),
+}
+"""Whether the pod group has anything beyond its minimum."""
+
+
+@pytest.mark.parametrize(("builder", "has_surplus"), SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("scope", [ALL, CORE, NOTHING, None])
+def test_all_keeps_it_out_core_if_it_has_nothing_beyond_its_minimum(
+    builder: ClusterBuilder, has_surplus: bool, scope: Scope | None
+) -> None:
+    guards = opened(builder, saying(scope)).guards
+    is_victim = {ALL: False, CORE: has_surplus}.get(scope, True)
+    assert (guards.allows_victim("preempt", NEW, JOB) is None) is is_victim
+    assert guards.keeps_core("preempt", NEW, JOB) is bool(scope)
+
+
+OBJECTS: Final = {
+    "nobody": ((), ""),
+    "nobody says no": ((saying(NOTHING), saying(None)), ""),
+    "one of several": ((saying(NOTHING), saying(CORE)), "b"),
+    "the first of equals": ((saying(CORE), saying(CORE)), "a"),
+    "who protects most": ((saying(CORE), saying(NOTHING), saying(ALL)), "c"),
+    "the first who protects most": ((saying(CORE), saying(ALL), saying(ALL)), "b"),
+    "nobody, for it is about others": ((saying(ALL, NEW),), ""),
+}
+
+
+@pytest.mark.parametrize(("said", "objects"), OBJECTS.values(), ids=OBJECTS)
+def test_the_objection_is_of_the_first_guard_that_protects_most(said: tuple[Any, ...], objects: str) -> None:
+    found = opened(plain(2, 2), *said).guards.allows_victim("preempt", NEW, JOB)
+    told = Rejection(ReasonCode.MIN_RUNTIME, f"by {objects}", NOW, objects)
+    assert found == (told if objects else None)
+
+
+def test_verdicts_are_of_all_that_have_a_say_in_the_order_of_the_profile() -> None:
+    guards = opened(plain(2, 2), saying(NOTHING), saying(None), saying(ALL)).guards
+    found = guards.verdicts("preempt", NEW, JOB)
+    assert [(verdict.guard, verdict.scope) for verdict in found] == [("a", NOTHING), ("c", ALL)]
+
+
+def mixed() -> ClusterBuilder:
+    """Of a minimum of 1, one pod runs, one is promised room, one terminates and one waits."""
+    builder = plain(1, 1).node("m", gpus=9)
+    builder.pods("job", TaskStatus.PIPELINED, node="m").pods("job", TaskStatus.RELEASING, node="m")
+    return builder.pending("job")
+
+
+TAKEN: Final = {
+    "surplus": (plain(3, 1), [1, 2], True),
+    "one too many": (plain(3, 1), [0, 1, 2], False),
+    "surplus, whichever pods it is": (plain(3, 1), [0, 1], True),
+    "one of a gang": (plain(2, 2), [0], False),
+    "below its minimum it loses nothing": (plain(2, 3), [0], False),
+    "no minimum, nothing to keep": (plain(2, 0), [0, 1], True),
+    "surplus of a sub group": (parts(None, (3, 1), (1, 1)), [1, 2], True),
+    "the last of a sub group": (parts(None, (3, 1), (1, 1)), [3], False),
+    "an optional sub group": (parts(1, (1, 1), (2, 2)), [1, 2], True),
+    "the other one": (parts(1, (1, 1), (2, 2)), [0], True),
+    "both": (parts(1, (1, 1), (2, 2)), [0, 1, 2], False),
+    "one of three, two are required": (parts(2, (1, 1), (1, 1), (1, 1)), [1], True),
+    "two of three, two are required": (parts(2, (1, 1), (1, 1), (1, 1)), [1, 2], False),
+    "a broken pod group loses from parts that stay whole": (parts(None, (1, 2), (3, 1)), [2, 3], True),
+    "and from no other": (parts(None, (1, 2), (3, 1)), [0], False),
+    "and not down to the last": (parts(None, (1, 2), (3, 1)), [1, 2, 3], False),
+    "an optional one further down": (nested(), [1], True),
+    "both further down": (nested(), [0, 1], False),
+    "a promise counts as left": (mixed(), [0], True),
+    "a terminating pod does not r7_41": (mixed(), [0, 1], False),
+}
+"""Which tasks of `job` are taken, and whether its minimum is kept."""
+
+
+@pytest.mark.parametrize(("builder", "tasks", "keeps"), TAKEN.values(), ids=TAKEN)
+@pytest.mark.parametrize("scope", [CORE, NOTHING, None])
+def test_a_scenario_that_takes_of_the_minimum_is_rejected_if_it_must_stay_r7_40(
+    builder: ClusterBuilder, tasks: list[int], keeps: bool, scope: Scope | None
+) -> None:
+    guards = opened(builder, saying(scope)).guards
+    scenario = Scenario(NEW, (), (), (Batch(JOB, tuple(tasks)),))
+    expected = keeps or not scope
+    assert (guards.allows_scenario("preempt", scenario) is None) is expected
+
+
+def test_recorded_and_potential_tasks_count_together() -> None:
+    guards = opened(plain(3, 1), saying(CORE)).guards
+    taken = Scenario(NEW, (), (Batch(JOB, (2,)),), (Batch(JOB, (1,)),))
+    assert guards.allows_scenario("preempt", taken) is None
+    too_many = Scenario(NEW, (), (Batch(JOB, (2,)),), (Batch(JOB, (1,)), Batch(JOB, (0,))))
+    assert guards.allows_scenario("preempt", too_many) == Rejection(ReasonCode.MIN_RUNTIME, "by a", NOW, "a")
+
+
+def test_a_task_that_is_placed_again_still_counts_as_lost_r7_42() -> None:
+    session = opened(plain(2, 2).node("m", gpus=9), saying(CORE))
+    with session.statement() as statement:
+        statement.evict(0)
+        statement.pipeline(0, 0)
+        assert session.guards.allows_scenario("preempt", Scenario(NEW, (), (), (Batch(JOB, (0,)),)))
+
+
+def test_of_several_victims_each_keeps_its_own_minimum() -> None:
+    builder = ClusterBuilder().node("n", gpus=9).queue("q")
+    for name in ("a", "b"):
+        builder.running(name, queue="q", count=2, min_member=1, node="n")
+    session = opened(builder.pending("new", queue="q"), saying(CORE, 1))
+    a, b, new = session.cluster.pod_groups
+    whole_a = Batch(a.index, a.tasks)
+    for tasks, is_allowed in ((b.tasks[1:], True), (b.tasks, False)):
+        scenario = Scenario(new.index, (), (), (whole_a, Batch(b.index, tasks)))
+        assert (session.guards.allows_scenario("preempt", scenario) is None) is is_allowed

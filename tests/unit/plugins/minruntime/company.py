@@ -1,0 +1,24 @@
+"""A department with two leaf queues, in one of which a job runs, and another department beside it."""
+
+from collections.abc import Mapping
+
+from tenure.solver.framework.profile import PluginSetting, Profile
+from tenure.solver.framework.session import Session
+from tenure.solver.plugins.minruntime import MinRuntime
+from tenure.solver.testing import ClusterBuilder
+from tenure.solver.testing.options import JobOptions
+
+
+def company(job: JobOptions, **minimums: Mapping[str, str]) -> ClusterBuilder:
+    """`job` runs in a1; a2 is of the same department, b is not. `preempt` and `reclaim` by queue."""
+    builder = ClusterBuilder().node("n", gpus=8)
+    for name, parent in {"a": "", "a1": "a", "a2": "a", "b": ""}.items():
+        values = {f"{key}_min_runtime": queues[name] for key, queues in minimums.items() if name in queues}
+        builder.queue(name, parent=parent, **values)
+    return builder.running("job", queue="a1", gpus=1, node="n", **job)
+
+
+def guarding(builder: ClusterBuilder, **arguments: str) -> Session:
+    """A session with minruntime as its only plugin."""
+    settings = (PluginSetting("minruntime", arguments),)
+    return Session.open(builder.build(), Profile((), settings), {"minruntime": MinRuntime})
