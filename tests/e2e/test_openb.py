@@ -54,6 +54,7 @@ def evicting_actions(answer: DecideResponse) -> set[str]:
     return {action for action, step in steps if step.HasField("evict")}
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: f"{load.source}-{load.running}")
 def test_every_decision_is_sound_and_a_full_cluster_sees_evictions(load: Load, tmp_path: Path) -> None:
     snapshot = snapshot_at(load, tmp_path)
