@@ -29,7 +29,7 @@ def _shared(cluster: Cluster) -> Iterator[Doubt]:
         yield Doubt(DoubtCode.MISSING_START_TIME, missing, message)
     skewed = tuple(g.index for g in running if g.last_start is not None and g.last_start > cluster.now)
     if skewed:
-        message = "these pod groups start after the time of the snapshot: they are protected from then on"
+        message = "these pod groups start after the time of the snapshot: their runtime counts from then on"
         yield Doubt(DoubtCode.CLOCK_SKEW, skewed, message)
 
 

@@ -38,7 +38,11 @@ def _note_growth(session: Session, pod_group: int) -> None:
 
 
 def _wait(group: PodGroup, now: int) -> int:
-    """How long it has waited since it lost all its tasks to an eviction; 0 when it did not."""
+    """How long ago it was evicted since it last started; 0 when it was not.
+
+    A pod group that lost only a part, ran on and starts anew is credited with that time too: in doubt a
+    guard protects.
+    """
     evicted, started = group.last_eviction, group.last_start
     if evicted is None or (started is not None and started > evicted):
         return 0

@@ -11,15 +11,17 @@ is the purpose; guards are, and the contender must be entitled to what it takes 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 
 from tenure.solver.actions.context import Context
 from tenure.solver.actions.evicting import validate_by_plugins
 from tenure.solver.actions.notes import note_evictions
 from tenure.solver.framework.scenario import Batch, Scenario
+from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.terms import requeue_delay
 from tenure.solver.model.decision import Patch, PatchKind, Requeue
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.reason import BETWEEN_TWO, ReasonCode, Rejection
 from tenure.solver.model.requeue import Nomination, NominationResult, SkipReason
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.budget import Budget
@@ -28,6 +30,7 @@ from tenure.solver.search.solve import BUDGET_EXHAUSTED
 from tenure.solver.search.victims import OneVictim, VictimOrder
 
 NAME = "requeue"
+NO_ROOM = Rejection(ReasonCode.NO_SOLUTION, "evicting it would make no room for those that wait")
 
 
 def requeue(context: Context) -> None:
@@ -62,8 +65,10 @@ class _Requeueing:
         self._groups = context.session.cluster.pod_groups
         self._budget = Budget(context.session.options)
         self._pruners: dict[int, Pruner] = {}
-        self._waiting = list(self._in_order())
+        self._waiting = [index for index in self._in_order() if not self._is_touched(index)]
+        self._served: set[int] = set()
         self._above = cache(self._of_higher_priority)
+        self._kind = cache(self._kind_of)
 
     def run(self, candidates: Sequence[Nomination]) -> None:
         """Give every candidate its result."""
@@ -93,16 +98,29 @@ class _Requeueing:
 
     def _try(self, nomination: Nomination) -> None:
         victim = self._groups[nomination.pod_group]
-        contenders = [index for index in self._above(victim.priority) if not self._is_touched(index)]
+        if victim.queue is None:
+            nomination.result, nomination.code = NominationResult.NO_BENEFIT, ReasonCode.INVALID_QUEUE
+            nomination.detail = f"no action takes from queue {victim.queue_name}: it is no leaf queue"
+            return
+        contenders = [index for index in self._above(victim.priority) if index not in self._served]
         if not contenders:
             nomination.detail = "no pod group of higher priority waits"
             return
         protected: list[Rejection] = []
         objection: Rejection | None = None
-        for contender in contenders[: self._session.options.max_requeue_contenders]:
+        hopeless: set[object] = set()
+        tries = 0
+        for contender in contenders:
+            if self._kind(contender) in hopeless:
+                continue
+            if tries == self._session.options.max_requeue_contenders:
+                break
+            tries += 1
             rejection = self._guarded(contender, victim)
             if rejection is not None:
                 protected.append(rejection)
+                if rejection.code not in BETWEEN_TWO:
+                    hopeless.add(self._kind(contender))
                 continue
             objection = self._refused(contender, victim) or self._take(nomination, contender, victim)
             if objection is None:
@@ -111,7 +129,24 @@ class _Requeueing:
             if objection is BUDGET_EXHAUSTED:
                 _stop(nomination)
                 return
+            hopeless.add(self._kind(contender))
         self._keep(nomination, protected, objection)
+
+    def _kind_of(self, contender: int) -> object:
+        """Contenders of one kind ask for the same by the same rules: what one cannot have, none can."""
+        tasks = self._context.gangs.tasks_to_allocate(contender)
+        asked = [self._session.cluster.tasks[task] for task in tasks]
+        if any(task.claims for task in asked) or len(self._groups[contender].pod_sets) > 1:
+            return contender
+        group = self._groups[contender]
+        is_firm = self._session.cores.asks_firmly(contender, tasks)
+        return (
+            group.queue,
+            group.namespace,
+            is_firm,
+            group.root.topology,
+            tuple((task.shape.index, task.labels) for task in asked),
+        )
 
     def _keep(
         self, nomination: Nomination, protected: Sequence[Rejection], objection: Rejection | None
@@ -134,6 +169,7 @@ class _Requeueing:
         if rejection is None and self._session.options.requeue_strict:
             rule = self._rule(contender, victim)
             rejection = chains.first_rejection(chains.allows_victim, rule, contender, victim.index)
+            rejection = rejection or guards.allows_victim(rule, contender, victim.index)
         return rejection or guards.allows_victim(NAME, contender, victim.index)
 
     def _rule(self, contender: int, victim: PodGroup) -> str:
@@ -155,6 +191,7 @@ class _Requeueing:
         if slots.suffice() and self._fits_anyway(contender, tasks):
             return Rejection(ReasonCode.NO_SOLUTION, "those that wait find room without it")
         batches: list[Batch] = []
+        objection = NO_ROOM
         for batch in self._batches(contender, victim):
             batches.append(batch)
             slots.add(batch.tasks)
@@ -163,9 +200,31 @@ class _Requeueing:
             if not self._budget.spend():
                 return BUDGET_EXHAUSTED
             scenario = Scenario(contender, tuple(tasks), (), tuple(batches))
-            if self._commit_if_it_works(nomination, scenario, victim):
+            found = self._objects(scenario, victim)
+            if found is None:
+                self._commit(nomination, self._least(scenario, victim), victim)
                 return None
-        return Rejection(ReasonCode.NO_SOLUTION, "evicting it would make no room for those that wait")
+            objection = found
+        return objection
+
+    def _least(self, scenario: Scenario, victim: PodGroup) -> Scenario:
+        """Without the batches that are not needed: surplus goes in its own order, wherever it runs.
+
+        Of a pod group that loses its minimum, nothing can stay.
+        """
+        if not self._keeps_minimum(scenario, victim):
+            return scenario
+        for batch in scenario.potential[:-1]:
+            fewer = replace(scenario, potential=tuple(b for b in scenario.potential if b is not batch))
+            if self._budget.spend() and self._objects(fewer, victim) is None:
+                scenario = fewer
+        return scenario
+
+    def _keeps_minimum(self, scenario: Scenario, victim: PodGroup) -> bool:
+        taken = {task for batch in scenario.potential for task in batch.tasks}
+        active = self._session.ledger.active_allocated
+        left = {s.index: active[s.index] - len(taken.intersection(s.tasks)) for s in victim.pod_sets}
+        return victim.root.is_met(left)
 
     def _fits_anyway(self, contender: int, tasks: list[int]) -> bool:
         """Whether it finds room that others leave already, so that nobody need yield for it."""
@@ -198,15 +257,25 @@ class _Requeueing:
             )
         return self._pruners[contender]
 
-    def _commit_if_it_works(self, nomination: Nomination, scenario: Scenario, victim: PodGroup) -> bool:
-        """Evict, place contender and victim in normal order, keep it if both rules and use agree (R12.45)."""
-        session, solver = self._session, self._context.solver
-        session.counters.simulated += 1
+    def _objects(self, scenario: Scenario, victim: PodGroup) -> Rejection | None:
+        """What speaks against the scenario; leaves no trace (semantics R12.45)."""
+        self._session.counters.simulated += 1
+        with self._session.statement() as trial:
+            return self._simulate(trial, scenario, victim)
+
+    def _simulate(self, statement: Statement, scenario: Scenario, victim: PodGroup) -> Rejection | None:
+        """Evict, place contender and victim in normal order; both rules and use must agree."""
+        solver = self._context.solver
+        if not solver.simulator.run(statement, scenario, solver.feasible(scenario.pending)):
+            return NO_ROOM
+        if not solver.simulator.displaced(scenario):
+            return NO_ROOM
+        return self._forbidden(scenario, victim)
+
+    def _commit(self, nomination: Nomination, scenario: Scenario, victim: PodGroup) -> None:
+        session = self._session
         with session.statement() as statement:
-            if not solver.simulator.run(statement, scenario, solver.feasible(scenario.pending)):
-                return False
-            if not solver.simulator.displaced(scenario) or self._objects(scenario, victim):
-                return False
+            self._simulate(statement, scenario, victim)
             not_before = session.cluster.now + requeue_delay(
                 victim, session.cluster.queues, session.options.default_requeue_delay
             )
@@ -215,12 +284,12 @@ class _Requeueing:
         note_evictions(session)
         session.patch(Patch(victim.index, PatchKind.REQUEUE_NOT_BEFORE, not_before))
         self._pruners.clear()
+        self._served.update((scenario.preemptor, victim.index))
         nomination.result, nomination.code = NominationResult.REQUEUED, ReasonCode.REQUEUED
         nomination.contender, nomination.not_before = scenario.preemptor, not_before
         nomination.detail = f"{self._groups[scenario.preemptor].name} gets the room"
-        return True
 
-    def _objects(self, scenario: Scenario, victim: PodGroup) -> Rejection | None:
+    def _forbidden(self, scenario: Scenario, victim: PodGroup) -> Rejection | None:
         """Guards and validators; in strict mode also those of the action whose rules apply."""
         rejection = validate_by_plugins(self._context, NAME)(scenario)
         if rejection is None and self._session.options.requeue_strict:

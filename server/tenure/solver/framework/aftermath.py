@@ -12,7 +12,6 @@ says now:
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.memory import EvictionMemory
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import TaskStatus
 
 
@@ -57,5 +56,4 @@ def _has(session: Session, pod_group: int, status: TaskStatus) -> bool:
 
 def _got_room(session: Session, pod_group: int) -> bool:
     """Whether it was given free room in this cycle, or room that is about to be free."""
-    free = (ReasonCode.ALLOCATED, ReasonCode.PIPELINED)
-    return any(commit.beneficiary == pod_group and commit.reason in free for commit in session.journal)
+    return pod_group in session.given

@@ -66,6 +66,8 @@ class Session:
     plugins: dict[str, Any] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
     """Pod groups whose moves were committed since the pod group lists looked last."""
+    given: set[int] = field(default_factory=set)
+    """Pod groups that were given free room in this cycle, or room that is about to be free."""
     wakes: list[int] = field(default_factory=list)
     """Times at which a delay or grace period ends and another decision may follow."""
     blocked: dict[int, Rejection] = field(default_factory=dict)
@@ -115,6 +117,8 @@ class Session:
         losers = {self.ledger.tasks[task].pod_group for task in statement.evicted}
         said = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in sorted(losers)}
         self.journal.append(Commit(action, beneficiary, reason, tuple(statement.moves), requeue, said))
+        if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
+            self.given.add(beneficiary)
         self.changed.update(self.ledger.tasks[move.task].pod_group for move in statement.moves)
 
     def patch(self, patch: Patch) -> None:

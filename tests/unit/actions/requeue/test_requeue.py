@@ -234,7 +234,7 @@ def test_contenders_are_tried_up_to_the_cap_r12_67() -> None:
     def story() -> ClusterBuilder:
         builder = overdue()
         for i in range(3):
-            builder.pending(f"elsewhere{i}", queue="b", gpus=1, priority=60, node_selector={"zone": "x"})
+            builder.pending(f"elsewhere{i}", queue="b", gpus=1, priority=60, node_selector={"zone": f"x{i}"})
         return builder.pending("small", queue="b", gpus=1, priority=50)
 
     assert nomination(story(), max_requeue_contenders=3).result is NominationResult.NO_BENEFIT
@@ -294,3 +294,36 @@ def test_the_options_have_the_defaults_that_the_page_states() -> None:
     options = only_requeue().options
     assert (options.requeue_order, options.max_requeue_contenders) == ("priority", 16)
     assert (options.requeue_strict, options.default_requeue_delay) == (False, 0)
+
+
+def test_a_running_pod_group_of_no_leaf_queue_is_told_and_stops_nobody() -> None:
+    story = two_queues().running("old", node="n", **{**OVERDUE, "queue": "gone"})
+    found = nomination(story.pending("new", queue="b", gpus=1, priority=50))
+    assert (found.result, found.code) == (NominationResult.NO_BENEFIT, ReasonCode.INVALID_QUEUE)
+    assert found.detail == "no action takes from queue gone: it is no leaf queue"
+
+
+def test_surplus_on_other_nodes_stays() -> None:
+    """The contender must go to nb; what runs on na, though last in order, is of no use to it."""
+    story = ClusterBuilder().node("na", gpus=4).node("nb", gpus=4, labels={"zone": "b"}).queue("a", quota=8)
+    story.running("old", node="nb", count=4, min_member=1, **OVERDUE).running(
+        "old", node="na", count=4, gpus=1
+    )
+    story.pending("new", queue="a", gpus=1, priority=50, node_selector={"zone": "b"})
+    leaving = [uid for uid, state in after(story).items() if state.startswith("RELEASING")]
+    assert leaving == ["old-3"]
+
+
+def test_many_of_one_kind_do_not_keep_another_from_its_try() -> None:
+    builder = overdue()
+    for i in range(20):
+        builder.pending(f"large{i}", queue="b", gpus=1, priority=60, node_selector={"zone": "x"})
+    found = nomination(builder.pending("small", queue="b", gpus=1, priority=50))
+    assert found.result is NominationResult.REQUEUED
+
+
+def test_strict_mode_asks_the_guards_of_the_rule_as_well() -> None:
+    story = overdue(opt_outs=["reclaim"]).pending("new", queue="b", gpus=1, priority=50)
+    found = nomination(story, requeue_strict=True)
+    assert found.result is NominationResult.PROTECTED
+    assert (found.code, found.detail) == (ReasonCode.OPTED_OUT, "old opts out of reclaim")

@@ -40,6 +40,7 @@ class MinRuntime:
         self._groups = session.cluster.pod_groups
         self._queues = session.cluster.queues
         self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
+        self._found: dict[int | None, list[tuple[str, Resolved]]] = {}
         self._resolver = Resolver(
             self._queues,
             parse_duration(arguments.get("defaultPreemptMinRuntime", "0s")),
@@ -65,7 +66,9 @@ class MinRuntime:
             return
         beyond = [action for action in self._actions if action != "preempt"]
         is_guarded = False
-        for against, resolved in self._reclaimers(group):
+        if group.queue not in self._found:
+            self._found[group.queue] = list(self._reclaimers(group.queue))
+        for against, resolved in self._found[group.queue]:
             verdict = self._verdict(group, resolved)
             if beyond and (is_guarded or verdict.scope):
                 yield self._protection(group, beyond, verdict, against)
@@ -75,18 +78,18 @@ class MinRuntime:
         if within and (verdict.scope or (is_guarded and len(within) > ("preempt" in within))):
             yield self._protection(group, within, verdict, group.queue_name)
 
-    def _reclaimers(self, group: PodGroup) -> Iterator[tuple[str, Resolved]]:
+    def _reclaimers(self, victim: int | None) -> Iterator[tuple[str, Resolved]]:
         """The subtrees of other queues that meet different values, the widest (empty name) first."""
-        if group.queue is None:
+        if victim is None:
             yield "", self._resolver.reclaim(None, None)
             return
-        path = self._queues[group.queue].path
+        path = self._queues[victim].path
         by_level: dict[int, Resolved] = {}
         for other in self._queues:
-            if other.is_leaf and other.index != group.queue:
-                level = self._resolver.level(other.index, group.queue)
+            if other.is_leaf and other.index != victim:
+                level = self._resolver.level(other.index, victim)
                 if level not in by_level:
-                    by_level[level] = self._resolver.reclaim(other.index, group.queue)
+                    by_level[level] = self._resolver.reclaim(other.index, victim)
         previous: Resolved | None = None
         for level in sorted(by_level):
             if by_level[level] != previous:
