@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHARED ?= ../shared
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint proto proto-check proto-lint conformance differential clean
+.PHONY: help demo test lint proto proto-check proto-lint conformance differential full-size delta-sequences kill-points fuzz clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -30,6 +30,18 @@ conformance: .venv/ready ## the reference scheduler's own cases: make conformanc
 
 differential: .venv/ready ## the pruned against the plain search on 10,000 random clusters (a minute)
 	$(BIN)/python -m tests.properties.pruning
+
+full-size: .venv/ready ## 5,000 nodes and 50,000 pods in every form: the same answer (two minutes)
+	$(BIN)/python -m tests.states.full_size
+
+delta-sequences: .venv/ready ## 10,000 random sequences of good and bad deltas (five minutes)
+	$(BIN)/python -m tests.states.sequences
+
+kill-points: .venv/ready ## kill the server 250 times under a client; nothing is lost or doubled (three minutes)
+	$(BIN)/python -m tests.states.killing
+
+fuzz: .venv/ready ## 100,000 mutated requests to a server; those that end badly are kept in .cache/fuzz
+	$(BIN)/python -m tests.fuzz
 
 proto: .venv-proto/ready ## regenerate the message classes
 	.venv-proto/bin/python -m grpc_tools.protoc -Iprotos --python_out=protos --pyi_out=protos protos/tenure/v1/*.proto

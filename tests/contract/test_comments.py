@@ -22,10 +22,14 @@ def declarations(proto: Path) -> list[tuple[str, bool]]:
 
 def test_protos_are_found() -> None:
     assert [proto.name for proto in PROTOS] == [
+        "capabilities.proto",
         "decision.proto",
         "decision_service.proto",
+        "explain.proto",
         "resources.proto",
+        "simulate.proto",
         "snapshot.proto",
+        "state.proto",
     ]
 
 

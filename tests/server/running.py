@@ -3,12 +3,14 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tenure.server.engine import Engine
+from tenure.server.security.guard import OPEN, Guard
 from tenure.server.serving import Server
 from tenure.server.settings import ServerLimits
+from tenure.solver.framework.stop import never
 from tenure.solver.registry import default_profile
 from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
 
@@ -22,23 +24,26 @@ class HeldEngine(Engine):
         super().__init__(default_profile())
         self.entered, self.let_go = threading.Semaphore(0), threading.Event()
 
-    def decide(self, request: DecideRequest) -> DecideResponse:
+    def decide(self, request: DecideRequest, stop: Callable[[], bool] = never) -> DecideResponse:
         self.entered.release()
         assert self.let_go.wait(30)
-        return super().decide(request)
+        return super().decide(request, stop)
 
 
 class DefectiveEngine(Engine):
     """Fails in a way nobody foresaw."""
 
-    def decide(self, request: DecideRequest) -> DecideResponse:
+    def decide(self, request: DecideRequest, stop: Callable[[], bool] = never) -> DecideResponse:
         raise KeyError("secret of the inside")
 
 
 @contextmanager
-def server_here(engine: Engine | None = None, **limits: int) -> Iterator[tuple[Server, str]]:
+def server_here(
+    engine: Engine | None = None, guard: Guard = OPEN, **limits: object
+) -> Iterator[tuple[Server, str]]:
     """A server in this process, drained afterwards, and its address."""
-    server = Server(engine or Engine(default_profile()), ServerLimits().model_copy(update=limits))
+    settings = ServerLimits().model_copy(update=limits)
+    server = Server(engine or Engine(default_profile()), settings, guard)
     address = server.start("127.0.0.1:0")
     try:
         yield server, address

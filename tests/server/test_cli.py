@@ -9,14 +9,18 @@ from typing import NamedTuple
 
 import pytest
 from google.protobuf.json_format import Parse
+from pydantic.alias_generators import to_camel
 from tenure.client.formats import Format
 from tenure.client.snapshot_file import write_snapshot
 from tenure.server.cli import main
 from tenure.server.cli.decide import SnapshotFormat
 from tenure.server.engine import Engine
+from tenure.server.security.guard import Guard
+from tenure.server.settings import Security
 from tenure.solver.registry import default_profile
 from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
 
+from tests.server.authority import TOKEN, Authority, token_file
 from tests.server.given import environment, small_snapshot
 from tests.server.running import DefectiveEngine, server_here
 
@@ -158,3 +162,51 @@ def test_command_line_starts_without_heavy_libraries() -> None:
     code = "import sys, tenure.server.cli; print(*sys.modules)"
     loaded = run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     assert not {"grpc", "google.protobuf", "rich", "pydantic", "yaml"} & set(loaded.stdout.split())
+
+
+def test_server_with_tls_and_tokens_is_asked(tenure: Tenure, file: str, tmp_path: Path) -> None:
+    ours, tokens = Authority(tmp_path), token_file(tmp_path, TOKEN)
+    guard = Guard.of(Security(tlsClientCa=ours.file, tokenFile=tokens, **camel(ours.server())))
+    client = [str(word) for name, path in ours.client().items() for word in (dashed(name), path)]
+    with server_here(guard=guard) as (_, address):
+        to_server = ["--server", address, "--tls-ca", str(ours.file), *client]
+        for command in (["decide", file, "--output", "json"], ["workloads", file]):
+            assert tenure(*command, *to_server, "--token-file", str(tokens)).code == 0
+        ended = tenure("decide", file, *to_server)
+        assert (ended.code, ended.out) == (2, "")
+        assert "does not let us in: the call has no token" in ended.err
+
+
+def test_token_file_may_be_named_by_the_environment(
+    tenure: Tenure, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = token_file(tmp_path, TOKEN)
+    monkeypatch.setenv("TENURE_TOKEN_FILE", str(tokens))
+    with server_here(guard=Guard.of(Security(tokenFile=tokens))) as (_, address):
+        assert tenure("decide", file, "--server", address).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--tls-ca", "no.pem"], "tenure: no.pem: cannot be read: No such file"),
+        (["--tls-cert", "no.pem"], "tenure: a client certificate goes with its key: give tls_key as well"),
+        (["--token-file", "no", "--insecure-beyond-loopback"], "tenure: no: cannot be read: No such file"),
+        (["--token-file", "FILE"], "tenure: a token must not travel in clear text to another machine"),
+    ],
+)
+def test_access_that_cannot_be_had_is_2(tenure: Tenure, file: str, arguments: list[str], says: str) -> None:
+    words = [file if word == "FILE" else word for word in arguments]
+    ended = tenure("decide", file, "--server", "tenure.invalid:1", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(says)
+
+
+def camel(files: dict[str, Path]) -> dict[str, Path]:
+    """Files by the keys of the configuration."""
+    return {to_camel(name): file for name, file in files.items()}
+
+
+def dashed(name: str) -> str:
+    """The option for an argument."""
+    return f"--{name.replace('_', '-')}"

@@ -27,7 +27,7 @@ def test_all_violations_are_listed_in_message_order() -> None:
     snapshot.topologies.add()
     snapshot.shapes[0].gpu.devices = -1
     snapshot.pods[2].status = 0
-    snapshot.pods[0].node = "no"
+    snapshot.pods[0].node = ""
     snapshot.queues[1].parent = "no"
     snapshot.nodes[1].allocatable.pods = -1
     snapshot.nodes[0].gpu_memory_mib = -1
@@ -74,7 +74,7 @@ def test_long_cycle_is_told_shortly() -> None:
 
 def test_hostile_names_are_cut_and_escaped() -> None:
     snapshot = small_snapshot()
-    snapshot.pods[0].node = "\x1b[31m" + "x" * 1000
+    snapshot.pods[0].shape = "\x1b[31m" + "x" * 1000
     (violation,) = violations(snapshot)
     assert len(violation) < 150
     assert "\x1b" not in violation

@@ -9,9 +9,11 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 from tenure.client import Client, Unavailable
+from tenure.v1.decision_service_pb2 import DecideRequest
 
 from tests.server.given import small_snapshot
-from tests.server.running import HeldEngine, server_here
+from tests.server.hard import hard_snapshot
+from tests.server.running import HeldEngine, server_here, serving_process
 
 NAMES = ["", "tenure.v1.DecisionService"]
 
@@ -60,6 +62,31 @@ def test_health_answers_while_calls_fill_the_queue() -> None:
         assert all(call.result(10).outcomes for call in calls)
 
 
+def test_health_answers_while_a_cycle_computes() -> None:
+    with (
+        serving_process() as (_, address),
+        grpc.insecure_channel(address) as channel,
+        ThreadPoolExecutor() as pool,
+    ):
+        request = DecideRequest(snapshot=hard_snapshot(400), actions=["reclaim"])
+        decide = channel.unary_unary("/tenure.v1.DecisionService/Decide")
+        cycle = pool.submit(decide, request.SerializeToString(), timeout=60)
+        checks = 0
+        while not cycle.done():
+            assert health(channel) == HealthCheckResponse.SERVING
+            checks += 1
+        assert cycle.result()
+        assert checks >= 10
+
+
+def test_server_that_cannot_decide_for_a_while_is_not_serving() -> None:
+    with server_here() as (server, address), grpc.insecure_channel(address) as channel:
+        server.set_ready(False)
+        assert [health(channel, name) for name in NAMES] == [HealthCheckResponse.NOT_SERVING] * 2
+        server.set_ready(True)
+        assert [health(channel, name) for name in NAMES] == [HealthCheckResponse.SERVING] * 2
+
+
 def test_draining_server_says_so_refuses_calls_and_finishes_those_in_flight() -> None:
     engine = HeldEngine()
     with (
@@ -97,4 +124,4 @@ def test_call_that_outlasts_the_drain_is_cut_off(caplog: pytest.LogCaptureFixtur
         server.drain()
         assert isinstance(in_flight.exception(15), Unavailable)
         engine.let_go.set()
-    assert "still in flight after 0.1 seconds are cut off" in caplog.text
+    assert "still in flight after 0.1 seconds are cut short" in caplog.text

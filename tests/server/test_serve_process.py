@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tenure.client import Client, TooLarge
+from tenure.client import Client, TooLarge, Unauthenticated
 from tenure.v1 import snapshot_pb2 as pb
 
+from tests.server.authority import TOKEN, Authority, token_file
 from tests.server.given import environment, small_snapshot
 from tests.server.running import serving_process
 
@@ -72,3 +73,59 @@ def test_server_that_cannot_start_says_why(arguments: list[str], says: str) -> N
     assert ended.returncode == 2
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_tls_and_tokens_are_served_as_the_command_line_says(tmp_path: Path) -> None:
+    ours = Authority(tmp_path)
+    files = {"--token-file": token_file(tmp_path, f"adapter {TOKEN}"), "--tls-client-ca": ours.file}
+    for name, file in ours.server().items():
+        files[f"--{name.replace('_', '-')}"] = file
+    arguments = [str(word) for option in files.items() for word in option]
+    with serving_process(*arguments) as (_, address):
+        with Client(address, tls_ca=ours.file, token=TOKEN, **ours.client()) as client:
+            assert client.decide(small_snapshot()).outcomes
+        with pytest.raises(Unauthenticated), Client(address, tls_ca=ours.file, **ours.client()) as client:
+            client.decide(small_snapshot())
+
+
+def test_tls_and_tokens_are_served_as_the_configuration_says(tmp_path: Path) -> None:
+    ours = Authority(tmp_path)
+    pair, tokens = ours.server(), token_file(tmp_path, TOKEN)
+    file = tmp_path / "scheduler.yaml"
+    keys = {"tlsCert": pair["tls_cert"], "tlsKey": pair["tls_key"], "tokenFile": tokens, "maxStates": 3}
+    file.write_text("\n  ".join(["server:", *(f"{key}: {value}" for key, value in keys.items())]))
+    with (
+        serving_process("--config", str(file)) as (_, address),
+        Client(address, tls_ca=ours.file, token=TOKEN) as client,
+    ):
+        assert client.capabilities().limits.max_states == 3
+
+
+def test_tls_may_listen_beyond_loopback(tmp_path: Path) -> None:
+    pair = Authority(tmp_path).server()
+    arguments = ["--tls-cert", str(pair["tls_cert"]), "--tls-key", str(pair["tls_key"])]
+    with serving_process("--listen", "0.0.0.0:0", *arguments) as (_, address):
+        assert address.startswith("0.0.0.0:")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--tls-cert", "no.pem"], "tenure: TLS needs a certificate and its key: add --tls-key"),
+        (["--tls-cert", "no.pem", "--tls-key", "no.key"], "tenure: no.pem: cannot be read: No such file"),
+        (["--tls-client-ca", "no.pem"], "tenure: a CA of clients is of use with TLS only"),
+        (["--token-file", "no"], "tenure: no: cannot be read: No such file"),
+        (
+            ["--token-file", "/dev/null", "--listen", "0.0.0.0:0"],
+            "add --tls-cert and --tls-key, or listen on",
+        ),
+    ],
+)
+def test_security_that_cannot_be_had_stops_the_start(arguments: list[str], says: str) -> None:
+    command = [sys.executable, "-m", "tenure.server", "serve", "--listen", "127.0.0.1:0", *arguments]
+    ended = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert says in ended.stderr
+    assert ended.stderr.count("\n") == 1

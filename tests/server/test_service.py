@@ -70,7 +70,7 @@ def test_only_the_first_of_many_violations_travel(client: Client) -> None:
 def test_long_violations_stay_below_what_trailers_may_hold(client: Client) -> None:
     snapshot = small_snapshot()
     for i in range(100):
-        snapshot.pods.add(uid=f"p{i}", pod_group="x" * 300, shape="y" * 300)
+        snapshot.pods.add(uid=f"p{i}", pod_group="x" * 250, shape="y" * 250)
     with pytest.raises(InvalidSnapshot) as caught:
         client.decide(snapshot)
     assert 0 < len(caught.value.violations) < MAX_VIOLATIONS

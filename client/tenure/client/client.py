@@ -2,18 +2,30 @@
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import grpc
-from grpc_health.v1.health_pb2 import HealthCheckRequest
+from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1.health_pb2_grpc import HealthStub
-from tenure.client.errors import Unavailable
+from tenure.client.access import Access, File
+from tenure.client.pieces import pieces
+from tenure.client.reach import wait_until_reached
 from tenure.client.status import error_of
-from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
+from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesResponse
+from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse, SimulateResponse
 from tenure.v1.decision_service_pb2_grpc import DecisionServiceStub
+from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
+from tenure.v1.simulate_pb2 import SimulateRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.state_pb2 import (
+    ApplyDeltaRequest,
+    ApplyDeltaResponse,
+    PutSnapshotResponse,
+    StateDelta,
+    StateReference,
+)
 
 DEFAULT_TIMEOUT_SECONDS: Final = 60.0
 
@@ -37,8 +49,22 @@ Within the deadline, and over some three seconds: long enough for a server to be
 """
 
 
+_OPTIONS: Final = (
+    ("grpc.service_config", json.dumps(_RETRIES)),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.initial_reconnect_backoff_ms", 100),  # by default a second, and up to two minutes
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+)
+
+
 class Client:
-    """A connection to the Tenure server at an address such as `127.0.0.1:50051`, in clear text.
+    """A connection to the Tenure server at an address such as `127.0.0.1:50051`.
+
+    With `tls_ca`, the CA of the server's certificate, or with a certificate of one's own (`tls_cert` and
+    `tls_key`) calls are encrypted; all are files in PEM. A `token`, or the one in `token_file`, which is read
+    for every call, is shown to the server; over clear text only on this machine, unless
+    `insecure_beyond_loopback` permits it. Raises BadCredentials when something of it cannot be used.
 
     Use it in a `with` statement, or call `close`. Threads may share one client. `timeout` is in seconds and
     bounds a call as a whole: waiting for the server to be there, retries and the decision.
@@ -47,17 +73,22 @@ class Client:
             response = client.decide(snapshot)
     """
 
-    def __init__(self, address: str, *, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        tls_ca: File | None = None,
+        tls_cert: File | None = None,
+        tls_key: File | None = None,
+        token: str | None = None,
+        token_file: File | None = None,
+        insecure_beyond_loopback: bool = False,
+    ) -> None:
         self._address = address
         self._timeout = timeout
-        self._channel = grpc.insecure_channel(
-            address,
-            options=[
-                ("grpc.service_config", json.dumps(_RETRIES)),
-                ("grpc.max_send_message_length", -1),
-                ("grpc.max_receive_message_length", -1),
-            ],
-        )
+        self._access = Access(tls_ca, tls_cert, tls_key, token, token_file, insecure_beyond_loopback)
+        self._channel = self._access.channel(address, _OPTIONS)
         self._service = DecisionServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._health = HealthStub(self._channel)
 
@@ -68,14 +99,73 @@ class Client:
 
         Raises an error of `tenure.client.errors`; nothing was decided then.
         """
+        answer: DecideResponse = self._ask(
+            self._service.Decide, DecideRequest(snapshot=snapshot, actions=actions), timeout
+        )
+        return answer
+
+    def decide_on(
+        self,
+        state: StateReference,
+        actions: Iterable[str] = (),
+        now: Timestamp | None = None,
+        timeout: float | None = None,
+    ) -> DecideResponse:
+        """The decision on a state that was pushed, at its time or at a later one; see `StateSession`.
+
+        Raises an error of `tenure.client.errors`; nothing was decided then.
+        """
+        request = DecideRequest(state=state, actions=actions, now=now)
+        answer: DecideResponse = self._ask(self._service.Decide, request, timeout)
+        return answer
+
+    def put_snapshot(
+        self, epoch: str, snapshot: ClusterSnapshot, timeout: float | None = None
+    ) -> StateReference:
+        """Push a full snapshot, in pieces; the server keeps it in place of what it had of the cluster.
+
+        `epoch` is any text that was not used before. Raises an error of `tenure.client.errors`.
+        """
+        answer: PutSnapshotResponse = self._ask(self._service.PutSnapshot, pieces(epoch, snapshot), timeout)
+        return answer.state
+
+    def apply_delta(self, delta: StateDelta, timeout: float | None = None) -> StateReference:
+        """Change a state that was pushed. The same delta may be sent again when it is not known what became
+        of it. Raises an error of `tenure.client.errors`; the server has the state from before then.
+        """
+        answer: ApplyDeltaResponse = self._ask(
+            self._service.ApplyDelta, ApplyDeltaRequest(delta=delta), timeout
+        )
+        return answer.state
+
+    def simulate(self, request: SimulateRequest, timeout: float | None = None) -> SimulateResponse:
+        """What would be decided on a state that is not the real one; the answer promises nothing.
+
+        Raises an error of `tenure.client.errors`.
+        """
+        answer: SimulateResponse = self._ask(self._service.Simulate, request, timeout)
+        return answer
+
+    def explain(self, request: ExplainRequest, timeout: float | None = None) -> ExplainResponse:
+        """The answer to a person's question about a state. Raises an error of `tenure.client.errors`."""
+        answer: ExplainResponse = self._ask(self._service.Explain, request, timeout)
+        return answer
+
+    def capabilities(self, timeout: float | None = None) -> GetCapabilitiesResponse:
+        """What the server does, knows and accepts. Raises an error of `tenure.client.errors`."""
+        answer: GetCapabilitiesResponse = self._ask(
+            self._service.GetCapabilities, GetCapabilitiesRequest(), timeout
+        )
+        return answer
+
+    def _ask(self, method: Callable[..., Any], question: object, timeout: float | None) -> Any:
+        """What a method answers to a question, a message or several in a stream."""
         deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
-        self._wait_until_reached(deadline)
-        request = DecideRequest(snapshot=snapshot, actions=actions)
+        wait_until_reached(self._health, self._address, self._access.has_tls, deadline)
         try:
-            answer: DecideResponse = self._service.Decide(request, timeout=_remaining(deadline))
+            return method(question, timeout=_remaining(deadline))
         except grpc.RpcError as failure:
             raise error_of(failure, self._address) from None
-        return answer
 
     def close(self) -> None:
         """Hang up. The client cannot be used afterwards."""
@@ -88,15 +178,6 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _wait_until_reached(self, deadline: float) -> None:
-        """Ask for the server's health, to tell a server that is not there from one that is slow."""
-        try:
-            self._health.Check(HealthCheckRequest(), timeout=_remaining(deadline), wait_for_ready=True)
-        except grpc.RpcError as failure:
-            if failure.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                hint = "is the address right, and does `tenure serve` run there?"
-                raise Unavailable(f"no server answers at {self._address}: {hint}") from None
 
 
 def _remaining(deadline: float) -> float:

@@ -1,8 +1,12 @@
 import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from tenure.v1 import capabilities_pb2 as _capabilities_pb2
 from tenure.v1 import decision_pb2 as _decision_pb2
+from tenure.v1 import explain_pb2 as _explain_pb2
+from tenure.v1 import simulate_pb2 as _simulate_pb2
 from tenure.v1 import snapshot_pb2 as _snapshot_pb2
+from tenure.v1 import state_pb2 as _state_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -23,6 +27,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE: _ClassVar[WarningCode]
     WARNING_CODE_MISSING_START_TIME: _ClassVar[WarningCode]
     WARNING_CODE_CLOCK_SKEW: _ClassVar[WarningCode]
+    WARNING_CODE_UNKNOWN_NODE: _ClassVar[WarningCode]
 WARNING_CODE_UNSPECIFIED: WarningCode
 WARNING_CODE_STRAY_PODS: WarningCode
 WARNING_CODE_LEGACY_PREEMPTIBILITY: WarningCode
@@ -32,17 +37,28 @@ WARNING_CODE_INVALID_REQUEUE_DELAY: WarningCode
 WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE: WarningCode
 WARNING_CODE_MISSING_START_TIME: WarningCode
 WARNING_CODE_CLOCK_SKEW: WarningCode
+WARNING_CODE_UNKNOWN_NODE: WarningCode
 
 class DecideRequest(_message.Message):
-    __slots__ = ("snapshot", "actions")
+    __slots__ = ("snapshot", "actions", "state", "now")
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    NOW_FIELD_NUMBER: _ClassVar[int]
     snapshot: _snapshot_pb2.ClusterSnapshot
     actions: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ...) -> None: ...
+    state: _state_pb2.StateReference
+    now: _timestamp_pb2.Timestamp
+    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class SimulateResponse(_message.Message):
+    __slots__ = ("cycles",)
+    CYCLES_FIELD_NUMBER: _ClassVar[int]
+    cycles: _containers.RepeatedCompositeFieldContainer[DecideResponse]
+    def __init__(self, cycles: _Optional[_Iterable[_Union[DecideResponse, _Mapping]]] = ...) -> None: ...
 
 class DecideResponse(_message.Message):
-    __slots__ = ("based_on", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations")
+    __slots__ = ("based_on", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early")
     BASED_ON_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
@@ -52,6 +68,7 @@ class DecideResponse(_message.Message):
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     NOMINATIONS_FIELD_NUMBER: _ClassVar[int]
+    STOPPED_EARLY_FIELD_NUMBER: _ClassVar[int]
     based_on: BasedOn
     groups: _containers.RepeatedCompositeFieldContainer[_decision_pb2.DecisionGroup]
     outcomes: _containers.RepeatedCompositeFieldContainer[_decision_pb2.PodGroupOutcome]
@@ -61,7 +78,8 @@ class DecideResponse(_message.Message):
     warnings: _containers.RepeatedCompositeFieldContainer[SnapshotWarning]
     counters: SearchCounters
     nominations: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Nomination]
-    def __init__(self, based_on: _Optional[_Union[BasedOn, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ...) -> None: ...
+    stopped_early: bool
+    def __init__(self, based_on: _Optional[_Union[BasedOn, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ...) -> None: ...
 
 class SnapshotWarning(_message.Message):
     __slots__ = ("code", "message", "pod_groups", "count")

@@ -3,7 +3,11 @@
 import grpc
 import warnings
 
+from tenure.v1 import capabilities_pb2 as tenure_dot_v1_dot_capabilities__pb2
 from tenure.v1 import decision_service_pb2 as tenure_dot_v1_dot_decision__service__pb2
+from tenure.v1 import explain_pb2 as tenure_dot_v1_dot_explain__pb2
+from tenure.v1 import simulate_pb2 as tenure_dot_v1_dot_simulate__pb2
+from tenure.v1 import state_pb2 as tenure_dot_v1_dot_state__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
 GRPC_VERSION = grpc.__version__
@@ -34,6 +38,13 @@ class DecisionServiceStub(object):
     INVALID_ARGUMENT   the snapshot is malformed. google.rpc.BadRequest in the
     status details names every violating field. Mend the
     fields; nothing was decided.
+    FAILED_PRECONDITION
+    the state that is referred to is not what the server has:
+    unknown, another version, too old, or the clock went back.
+    google.rpc.PreconditionFailure in the status details has the
+    name of the StateFaultCode as its type. Push a full snapshot
+    (PutSnapshot) and ask again.
+    UNAUTHENTICATED    the call carries no valid token. Get one.
     RESOURCE_EXHAUSTED the message is larger than the server accepts, or too
     many calls are waiting. Send less, or retry later.
     DEADLINE_EXCEEDED  the caller's deadline passed. Retry with a later one.
@@ -52,6 +63,36 @@ class DecisionServiceStub(object):
                 request_serializer=tenure_dot_v1_dot_decision__service__pb2.DecideRequest.SerializeToString,
                 response_deserializer=tenure_dot_v1_dot_decision__service__pb2.DecideResponse.FromString,
                 _registered_method=True)
+        self.PutSnapshot = channel.stream_unary(
+                '/tenure.v1.DecisionService/PutSnapshot',
+                request_serializer=tenure_dot_v1_dot_state__pb2.PutSnapshotRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_state__pb2.PutSnapshotResponse.FromString,
+                _registered_method=True)
+        self.ApplyDelta = channel.unary_unary(
+                '/tenure.v1.DecisionService/ApplyDelta',
+                request_serializer=tenure_dot_v1_dot_state__pb2.ApplyDeltaRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_state__pb2.ApplyDeltaResponse.FromString,
+                _registered_method=True)
+        self.SyncState = channel.stream_stream(
+                '/tenure.v1.DecisionService/SyncState',
+                request_serializer=tenure_dot_v1_dot_state__pb2.SyncStateRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_state__pb2.SyncStateResponse.FromString,
+                _registered_method=True)
+        self.Simulate = channel.unary_unary(
+                '/tenure.v1.DecisionService/Simulate',
+                request_serializer=tenure_dot_v1_dot_simulate__pb2.SimulateRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_decision__service__pb2.SimulateResponse.FromString,
+                _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/tenure.v1.DecisionService/Explain',
+                request_serializer=tenure_dot_v1_dot_explain__pb2.ExplainRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_explain__pb2.ExplainResponse.FromString,
+                _registered_method=True)
+        self.GetCapabilities = channel.unary_unary(
+                '/tenure.v1.DecisionService/GetCapabilities',
+                request_serializer=tenure_dot_v1_dot_capabilities__pb2.GetCapabilitiesRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_capabilities__pb2.GetCapabilitiesResponse.FromString,
+                _registered_method=True)
 
 
 class DecisionServiceServicer(object):
@@ -63,6 +104,13 @@ class DecisionServiceServicer(object):
     INVALID_ARGUMENT   the snapshot is malformed. google.rpc.BadRequest in the
     status details names every violating field. Mend the
     fields; nothing was decided.
+    FAILED_PRECONDITION
+    the state that is referred to is not what the server has:
+    unknown, another version, too old, or the clock went back.
+    google.rpc.PreconditionFailure in the status details has the
+    name of the StateFaultCode as its type. Push a full snapshot
+    (PutSnapshot) and ask again.
+    UNAUTHENTICATED    the call carries no valid token. Get one.
     RESOURCE_EXHAUSTED the message is larger than the server accepts, or too
     many calls are waiting. Send less, or retry later.
     DEADLINE_EXCEEDED  the caller's deadline passed. Retry with a later one.
@@ -72,7 +120,53 @@ class DecisionServiceServicer(object):
 
     def Decide(self, request, context):
         """Decides one cycle on the given snapshot. Pure: the same request gives the
-        same bytes, whenever and wherever it is asked; a retry is harmless.
+        same bytes, whenever and wherever it is asked, unless its answer says
+        `stopped_early`; a retry is harmless.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PutSnapshot(self, request_iterator, context):
+        """Takes a full snapshot in pieces and keeps it in place of what was there of the
+        cluster and node pool. A call that breaks off keeps nothing of it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ApplyDelta(self, request, context):
+        """Applies a delta to a kept state, all of it or nothing. A delta that was applied
+        already, with the same content, is answered as it was then.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SyncState(self, request_iterator, context):
+        """Applies deltas one after the other. Each is answered, applied (ACK) or with a
+        fault (NACK: the state from before is kept).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Simulate(self, request, context):
+        """Decides on a state that is not the real one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Explain(self, request, context):
+        """Answers one question of a person about a state.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetCapabilities(self, request, context):
+        """What this server does, knows and accepts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -85,6 +179,36 @@ def add_DecisionServiceServicer_to_server(servicer, server):
                     servicer.Decide,
                     request_deserializer=tenure_dot_v1_dot_decision__service__pb2.DecideRequest.FromString,
                     response_serializer=tenure_dot_v1_dot_decision__service__pb2.DecideResponse.SerializeToString,
+            ),
+            'PutSnapshot': grpc.stream_unary_rpc_method_handler(
+                    servicer.PutSnapshot,
+                    request_deserializer=tenure_dot_v1_dot_state__pb2.PutSnapshotRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_state__pb2.PutSnapshotResponse.SerializeToString,
+            ),
+            'ApplyDelta': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApplyDelta,
+                    request_deserializer=tenure_dot_v1_dot_state__pb2.ApplyDeltaRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_state__pb2.ApplyDeltaResponse.SerializeToString,
+            ),
+            'SyncState': grpc.stream_stream_rpc_method_handler(
+                    servicer.SyncState,
+                    request_deserializer=tenure_dot_v1_dot_state__pb2.SyncStateRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_state__pb2.SyncStateResponse.SerializeToString,
+            ),
+            'Simulate': grpc.unary_unary_rpc_method_handler(
+                    servicer.Simulate,
+                    request_deserializer=tenure_dot_v1_dot_simulate__pb2.SimulateRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_decision__service__pb2.SimulateResponse.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=tenure_dot_v1_dot_explain__pb2.ExplainRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_explain__pb2.ExplainResponse.SerializeToString,
+            ),
+            'GetCapabilities': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCapabilities,
+                    request_deserializer=tenure_dot_v1_dot_capabilities__pb2.GetCapabilitiesRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_capabilities__pb2.GetCapabilitiesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -103,6 +227,13 @@ class DecisionService(object):
     INVALID_ARGUMENT   the snapshot is malformed. google.rpc.BadRequest in the
     status details names every violating field. Mend the
     fields; nothing was decided.
+    FAILED_PRECONDITION
+    the state that is referred to is not what the server has:
+    unknown, another version, too old, or the clock went back.
+    google.rpc.PreconditionFailure in the status details has the
+    name of the StateFaultCode as its type. Push a full snapshot
+    (PutSnapshot) and ask again.
+    UNAUTHENTICATED    the call carries no valid token. Get one.
     RESOURCE_EXHAUSTED the message is larger than the server accepts, or too
     many calls are waiting. Send less, or retry later.
     DEADLINE_EXCEEDED  the caller's deadline passed. Retry with a later one.
@@ -127,6 +258,168 @@ class DecisionService(object):
             '/tenure.v1.DecisionService/Decide',
             tenure_dot_v1_dot_decision__service__pb2.DecideRequest.SerializeToString,
             tenure_dot_v1_dot_decision__service__pb2.DecideResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutSnapshot(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/tenure.v1.DecisionService/PutSnapshot',
+            tenure_dot_v1_dot_state__pb2.PutSnapshotRequest.SerializeToString,
+            tenure_dot_v1_dot_state__pb2.PutSnapshotResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApplyDelta(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tenure.v1.DecisionService/ApplyDelta',
+            tenure_dot_v1_dot_state__pb2.ApplyDeltaRequest.SerializeToString,
+            tenure_dot_v1_dot_state__pb2.ApplyDeltaResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SyncState(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/tenure.v1.DecisionService/SyncState',
+            tenure_dot_v1_dot_state__pb2.SyncStateRequest.SerializeToString,
+            tenure_dot_v1_dot_state__pb2.SyncStateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Simulate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tenure.v1.DecisionService/Simulate',
+            tenure_dot_v1_dot_simulate__pb2.SimulateRequest.SerializeToString,
+            tenure_dot_v1_dot_decision__service__pb2.SimulateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tenure.v1.DecisionService/Explain',
+            tenure_dot_v1_dot_explain__pb2.ExplainRequest.SerializeToString,
+            tenure_dot_v1_dot_explain__pb2.ExplainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCapabilities(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tenure.v1.DecisionService/GetCapabilities',
+            tenure_dot_v1_dot_capabilities__pb2.GetCapabilitiesRequest.SerializeToString,
+            tenure_dot_v1_dot_capabilities__pb2.GetCapabilitiesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -99,7 +99,7 @@ SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
 SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
 
 class ClusterSnapshot(_message.Message):
-    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims", "eviction_memory")
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims", "eviction_memory", "pod_columns")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -112,6 +112,7 @@ class ClusterSnapshot(_message.Message):
     TOPOLOGIES_FIELD_NUMBER: _ClassVar[int]
     DEVICE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
     EVICTION_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    POD_COLUMNS_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     node_pool: str
     version: int
@@ -124,7 +125,32 @@ class ClusterSnapshot(_message.Message):
     topologies: _containers.RepeatedCompositeFieldContainer[Topology]
     device_claims: _containers.RepeatedCompositeFieldContainer[DeviceClaim]
     eviction_memory: _containers.RepeatedCompositeFieldContainer[EvictionMemory]
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[TaskShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., device_claims: _Optional[_Iterable[_Union[DeviceClaim, _Mapping]]] = ..., eviction_memory: _Optional[_Iterable[_Union[EvictionMemory, _Mapping]]] = ...) -> None: ...
+    pod_columns: PodColumns
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[TaskShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., device_claims: _Optional[_Iterable[_Union[DeviceClaim, _Mapping]]] = ..., eviction_memory: _Optional[_Iterable[_Union[EvictionMemory, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ...) -> None: ...
+
+class PodColumns(_message.Message):
+    __slots__ = ("texts", "uid", "name", "pod_group", "sub_group", "shape", "status", "node", "creation_time_delta", "nominated_node")
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    SUB_GROUP_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    CREATION_TIME_DELTA_FIELD_NUMBER: _ClassVar[int]
+    NOMINATED_NODE_FIELD_NUMBER: _ClassVar[int]
+    texts: _containers.RepeatedScalarFieldContainer[str]
+    uid: _containers.RepeatedScalarFieldContainer[str]
+    name: _containers.RepeatedScalarFieldContainer[str]
+    pod_group: _containers.RepeatedScalarFieldContainer[int]
+    sub_group: _containers.RepeatedScalarFieldContainer[int]
+    shape: _containers.RepeatedScalarFieldContainer[int]
+    status: _containers.RepeatedScalarFieldContainer[PodStatus]
+    node: _containers.RepeatedScalarFieldContainer[int]
+    creation_time_delta: _containers.RepeatedScalarFieldContainer[int]
+    nominated_node: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, texts: _Optional[_Iterable[str]] = ..., uid: _Optional[_Iterable[str]] = ..., name: _Optional[_Iterable[str]] = ..., pod_group: _Optional[_Iterable[int]] = ..., sub_group: _Optional[_Iterable[int]] = ..., shape: _Optional[_Iterable[int]] = ..., status: _Optional[_Iterable[_Union[PodStatus, str]]] = ..., node: _Optional[_Iterable[int]] = ..., creation_time_delta: _Optional[_Iterable[int]] = ..., nominated_node: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class EvictionMemory(_message.Message):
     __slots__ = ("victim", "preemptor", "last_eviction_time", "failures", "last_failure_time", "unsettled")

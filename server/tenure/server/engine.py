@@ -1,17 +1,17 @@
 """The engine: a question to an answer, as messages. Pure: no clock, no transport, no state."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
+from tenure.server.basis import based_on, unknown_actions
 from tenure.server.codec.decode import decode_snapshot
 from tenure.server.codec.encode import encode_decision
-from tenure.server.codec.violations import FieldViolation, InvalidSnapshot, shown
-from tenure.server.digest import profile_digest
+from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
 from tenure.solver.cycle import decide
 from tenure.solver.framework.profile import Profile
+from tenure.solver.framework.stop import never
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.registry import ACTION_NAMES
-from tenure.v1.decision_service_pb2 import BasedOn, DecideRequest, DecideResponse
+from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 
@@ -21,21 +21,57 @@ class Engine:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
 
-    def decide(self, request: DecideRequest) -> DecideResponse:
-        """The answer to a request; equal requests give equal bytes.
+    def watch(self, tell: Callable[[bool], None]) -> None:
+        """Call this with False when no question can be answered for a while, and with True when it can again.
+
+        In the threads that ask, that never happens.
+        """
+
+    def close(self) -> None:
+        """No more questions come. Cycles run in the threads that ask, so there is nothing to end."""
+
+    @property
+    def profile(self) -> Profile:
+        """The profile it decides by."""
+        return self._profile
+
+    def decide(self, request: DecideRequest, stop: Callable[[], bool] = never) -> DecideResponse:
+        """The answer to a request; equal requests give equal bytes, unless `stop` ends the search.
 
         Raises InvalidSnapshot with every violating field: paths are those within the snapshot, but for
         "snapshot" itself and "actions[i]".
         """
-        cluster = _checked_cluster(request)
-        actions = tuple(request.actions) or self._profile.actions
-        profile = replace(self._profile, actions=actions)
-        based_on = _based_on(request.snapshot, profile)
-        return encode_decision(cluster, decide(cluster, profile), based_on)
+        return self._answer(_checked_cluster(request), request.snapshot, request, stop)
+
+    def decide_on(
+        self,
+        cluster: Cluster,
+        header: ClusterSnapshot,
+        request: DecideRequest,
+        stop: Callable[[], bool] = never,
+    ) -> DecideResponse:
+        """The answer to a request that refers to a state: the same as if its rows and header came with it.
+
+        `cluster` is the state decoded, and `header` a snapshot whose lists are of no account; both are of the
+        time to decide at. Raises InvalidSnapshot when `actions[i]` are unknown.
+        """
+        if violations := unknown_actions(request.actions):
+            raise InvalidSnapshot(violations)
+        return self._answer(cluster, header, request, stop)
+
+    def _answer(
+        self, cluster: Cluster, header: ClusterSnapshot, request: DecideRequest, stop: Callable[[], bool]
+    ) -> DecideResponse:
+        profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
+        return encode_decision(cluster, decide(cluster, profile, stop), based_on(header, profile))
 
 
 def _checked_cluster(request: DecideRequest) -> Cluster:
-    violations = list(_unknown_actions(request.actions))
+    violations = list(unknown_actions(request.actions))
+    if request.HasField("now"):
+        violations.insert(
+            0, FieldViolation("now", "goes with a reference to a state; set snapshot.now instead")
+        )
     if not request.HasField("snapshot"):
         raise InvalidSnapshot([FieldViolation("snapshot", "is required"), *violations])
     try:
@@ -45,21 +81,3 @@ def _checked_cluster(request: DecideRequest) -> Cluster:
     if violations:
         raise InvalidSnapshot(violations)
     return cluster
-
-
-def _unknown_actions(actions: Sequence[str]) -> list[FieldViolation]:
-    return [
-        FieldViolation(f"actions[{i}]", f"unknown action {shown(name)}; known: {', '.join(ACTION_NAMES)}")
-        for i, name in enumerate(actions)
-        if name not in ACTION_NAMES
-    ]
-
-
-def _based_on(snapshot: ClusterSnapshot, profile: Profile) -> BasedOn:
-    return BasedOn(
-        cluster_id=snapshot.cluster_id,
-        node_pool=snapshot.node_pool,
-        version=snapshot.version,
-        now=snapshot.now,
-        profile_digest=profile_digest(profile),
-    )

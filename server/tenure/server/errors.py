@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import grpc
-from google.protobuf.any_pb2 import Any
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
-from google.rpc.error_details_pb2 import BadRequest, RetryInfo
+from google.rpc.error_details_pb2 import BadRequest, PreconditionFailure, QuotaFailure, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
+from tenure.server.prescan import LimitExceeded
+from tenure.server.state import Fault
+from tenure.v1 import state_pb2 as state_pb
 
 MAX_VIOLATIONS: Final = 50
 """Most field violations one answer names; the message says how many there are."""
@@ -30,10 +32,39 @@ def invalid_snapshot(invalid: InvalidSnapshot) -> grpc.Status:
     return _status(grpc.StatusCode.INVALID_ARGUMENT, message, details)
 
 
-def too_many_calls() -> grpc.Status:
+def fault(found: Fault) -> grpc.Status:
+    """What a fault of a state is when a call ends with it.
+
+    FAILED_PRECONDITION with a google.rpc.PreconditionFailure whose type is the name of the code; rows that
+    violate the contract are INVALID_ARGUMENT, and what is too large is RESOURCE_EXHAUSTED, as ever.
+    """
+    match found.code:
+        case state_pb.STATE_FAULT_CODE_INVALID:
+            details = _bad_request(found.violations)
+            return _status(grpc.StatusCode.INVALID_ARGUMENT, str(found), details)
+        case state_pb.STATE_FAULT_CODE_TOO_LARGE:
+            return _status(grpc.StatusCode.RESOURCE_EXHAUSTED, str(found))
+    failure = PreconditionFailure()
+    failure.violations.add(type=state_pb.StateFaultCode.Name(found.code), description=str(found))
+    return _status(grpc.StatusCode.FAILED_PRECONDITION, str(found), failure)
+
+
+def too_much(what: str) -> grpc.Status:
     """RESOURCE_EXHAUSTED with a google.rpc.RetryInfo, which tells it from a message that is too large."""
     details = RetryInfo(retry_delay=Duration(seconds=RETRY_AFTER_SECONDS))
-    return _status(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls are waiting: retry later", details)
+    return _status(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{what}: retry later", details)
+
+
+def limit_exceeded(exceeded: LimitExceeded) -> grpc.Status:
+    """RESOURCE_EXHAUSTED with a google.rpc.QuotaFailure that names the field and the limit."""
+    details = QuotaFailure()
+    details.violations.add(subject=exceeded.field, description=str(exceeded))
+    return _status(grpc.StatusCode.RESOURCE_EXHAUSTED, str(exceeded), details)
+
+
+def plain(code: grpc.StatusCode, message: str) -> grpc.Status:
+    """A status without details."""
+    return _status(code, message)
 
 
 def _bad_request(violations: Sequence[FieldViolation]) -> BadRequest:
@@ -46,7 +77,8 @@ def _bad_request(violations: Sequence[FieldViolation]) -> BadRequest:
     return details
 
 
-def _status(code: grpc.StatusCode, message: str, details: Message) -> grpc.Status:
-    packed = Any()
-    packed.Pack(details)
-    return rpc_status.to_status(Status(code=code.value[0], message=message, details=[packed]))
+def _status(code: grpc.StatusCode, message: str, *details: Message) -> grpc.Status:
+    status = Status(code=code.value[0], message=message)
+    for detail in details:
+        status.details.add().Pack(detail)
+    return rpc_status.to_status(status)

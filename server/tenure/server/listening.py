@@ -7,10 +7,11 @@ class ListenError(ValueError):
     """The server cannot or may not listen on an address. Says what to do instead."""
 
 
-def check_listen_address(address: str, *, beyond_loopback: bool) -> None:
+def check_listen_address(address: str, *, beyond_loopback: bool, is_encrypted: bool = False) -> None:
     """Refuse with ListenError an address that is malformed, or reachable from other machines in clear text.
 
-    `beyond_loopback` permits the latter: for networks that are private or encrypted by other means.
+    `beyond_loopback` permits the latter, tokens included: for networks that are private or encrypted by
+    other means. With TLS (`is_encrypted`) every address is fine.
     """
     if address.startswith("unix:"):
         return
@@ -18,10 +19,10 @@ def check_listen_address(address: str, *, beyond_loopback: bool) -> None:
     is_bare_ipv6 = ":" in host and not host.startswith("[")
     if not colon or is_bare_ipv6 or not port.isdecimal() or int(port) > 65_535:
         raise ListenError(f"{address!r} is not HOST:PORT: write something like 127.0.0.1:50051")
-    if not beyond_loopback and not is_loopback(host.strip("[]")):
+    if not (is_encrypted or beyond_loopback) and not is_loopback(host.strip("[]")):
         raise ListenError(
-            f"{address!r} can be reached from other machines, and calls are not encrypted: listen on "
-            "127.0.0.1, or add --insecure-beyond-loopback on a network you trust"
+            f"{address!r} can be reached from other machines, and calls are not encrypted: add --tls-cert "
+            "and --tls-key, or listen on 127.0.0.1, or add --insecure-beyond-loopback on a network you trust"
         )
 
 

@@ -1,7 +1,10 @@
 """The server process: DecisionService with health and reflection, until it is told to stop."""
 
+import gc
 import logging
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,36 +14,49 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from tenure.server.engine import Engine
+from tenure.server.host import Pool, ProcessEngine
 from tenure.server.listening import ListenError
+from tenure.server.security.guard import OPEN, Guard
 from tenure.server.service import SERVICE, DecisionService
 from tenure.server.settings import ServerLimits, Settings
+from tenure.server.transport import MAX_CALLS, server_options
 from tenure.solver.model.duration import SECOND
 
 _SPARE_THREADS: Final = 8
 """For health and reflection, so that they answer while calls wait for a cycle."""
 _LAST_BYTES_SECONDS: Final = 2
 """For answers that are decided to reach their callers, and for health watchers to hang up."""
-_MIB: Final = 2**20
+_LAST_CYCLES_SECONDS: Final = 3
+"""For cycles that are cut short to decode or encode to the end; then the process ends without them."""
+_LEFT_BEHIND: Final = 1
+"""Exit code of a server that ended with a call that would not."""
+_SWITCH_SECONDS: Final = 0.0005
+"""How long a thread that computes may keep others waiting: health is answered while cycles run."""
 _LOG: Final = logging.getLogger(__name__)
+
+
+def _threads(limits: ServerLimits) -> int:
+    """One for everybody who may be inside, and some to spare."""
+    return limits.max_cycles + limits.max_waiting_calls + limits.max_streams + _SPARE_THREADS
 
 
 class Server:
     """A gRPC server in this process. Start it once, drain it once."""
 
-    def __init__(self, engine: Engine, limits: ServerLimits) -> None:
+    def __init__(self, engine: Engine, limits: ServerLimits, guard: Guard = OPEN) -> None:
+        self._engine = engine
+        self._guard = guard
         self._drain_seconds = limits.drain_timeout / SECOND
-        self._service = DecisionService(engine, limits.max_waiting_calls)
+        self._service = DecisionService(engine, limits)
         self._health = health.HealthServicer(
             experimental_non_blocking=True,
             experimental_thread_pool=ThreadPoolExecutor(max_workers=_SPARE_THREADS),
         )
         self._grpc = grpc.server(
-            ThreadPoolExecutor(max_workers=1 + limits.max_waiting_calls + _SPARE_THREADS),
-            options=[
-                ("grpc.max_receive_message_length", limits.max_message_mib * _MIB),
-                ("grpc.max_send_message_length", -1),
-                ("grpc.so_reuseport", 0),
-            ],
+            ThreadPoolExecutor(max_workers=_threads(limits)),
+            interceptors=guard.interceptors(),
+            options=server_options(limits),
+            maximum_concurrent_rpcs=MAX_CALLS,
         )
         self._grpc.add_generic_rpc_handlers((self._service.handler(),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
@@ -53,20 +69,51 @@ class Server:
         Raises ListenError when the address is taken or does not exist.
         """
         try:
-            port = self._grpc.add_insecure_port(address)
+            port = self._guard.add_port(self._grpc, address)
         except RuntimeError:
             raise ListenError(f"cannot listen on {address}: it is taken, or not of this machine") from None
         self._grpc.start()
-        for name in ("", SERVICE):
-            self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        self.set_ready(True)
+        self._engine.watch(self.set_ready)
         return address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
 
-    def drain(self) -> None:
-        """Become NOT_SERVING, refuse calls, finish those in flight, and stop."""
+    def set_ready(self, is_ready: bool) -> None:
+        """Say that calls are answered, or that they are not for now."""
+        status = health_pb2.HealthCheckResponse
+        for name in ("", SERVICE):
+            self._health.set(name, status.SERVING if is_ready else status.NOT_SERVING)
+
+    def drain(self) -> bool:
+        """Become NOT_SERVING, refuse calls, finish those in flight, and stop; whether all calls ended.
+
+        Cycles that take longer than the drain timeout answer with what they have decided by then.
+        """
         self._health.enter_graceful_shutdown()
-        if not self._service.drain(self._drain_seconds):
-            _LOG.warning("Calls still in flight after %g seconds are cut off.", self._drain_seconds)
+        has_ended = self._service.drain(self._drain_seconds)
+        if not has_ended:
+            _LOG.warning("Calls still in flight after %g seconds are cut short.", self._drain_seconds)
+            self._service.cut_short()
+            has_ended = self._service.drain(_LAST_CYCLES_SECONDS)
+        self._engine.close()
         self._grpc.stop(_LAST_BYTES_SECONDS).wait()
+        return has_ended
+
+
+def _engine(settings: Settings) -> Engine:
+    """Runs cycles where the configuration says."""
+    if settings.limits.solver == "thread":
+        return Engine(settings.profile)
+    return ProcessEngine(settings.profile, Pool(settings.profile))
+
+
+def _answer_fast() -> None:
+    """Let the threads of one process hold each other up as little as can be.
+
+    What start-up made is there to stay, so the garbage collector, which stops everybody, need not look at it.
+    """
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 def serve(settings: Settings, address: str, announce: Callable[[str], None]) -> None:
@@ -74,7 +121,9 @@ def serve(settings: Settings, address: str, announce: Callable[[str], None]) -> 
 
     `announce` is called with the bound address when calls are answered. Must run in the main thread.
     """
-    server, told_to_stop = Server(Engine(settings.profile), settings.limits), threading.Event()
+    guard = Guard.of(settings.security)
+    server, told_to_stop = Server(_engine(settings), settings.limits, guard), threading.Event()
+    _answer_fast()
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
         signal.signal(number, lambda *_: told_to_stop.set())
@@ -82,4 +131,6 @@ def serve(settings: Settings, address: str, announce: Callable[[str], None]) -> 
     told_to_stop.wait()
     for number in signals:
         signal.signal(number, signal.SIG_DFL)
-    server.drain()
+    if not server.drain():
+        _LOG.error("Calls that do not end are left behind.")
+        os._exit(_LEFT_BEHIND)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from tenure.client.columns import from_columns
 from tenure.v1.decision_pb2 import Decision, DecisionGroup, Nomination
 from tenure.v1.decision_service_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue
@@ -68,7 +69,7 @@ class View:
     @cached_property
     def pods(self) -> dict[str, Pod]:
         """Pods by uid."""
-        return {pod.uid: pod for pod in self.snapshot.pods}
+        return {pod.uid: pod for pod in (*self.snapshot.pods, *from_columns(self.snapshot.pod_columns))}
 
     @cached_property
     def queues(self) -> dict[str, Queue]:

@@ -7,6 +7,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Outcome, OutcomeKind, Protection
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.workload import PodGroup, TaskStatus
+from tenure.solver.search.budget import OUT_OF_TIME
 
 KINDS: Final = {
     ReasonCode.NOT_READY: OutcomeKind.REJECTED_INPUT,
@@ -22,6 +23,15 @@ KINDS: Final = {
     ReasonCode.EVICTION_BACKOFF: OutcomeKind.DELAYED,
 }
 """Kinds of outcome by the reason a pod group got nothing; INFEASIBLE for all others."""
+
+
+def give_up(session: Session, waiting: Iterable[int]) -> None:
+    """The cycle was stopped: what was found out so far about those that wait is no verdict on them.
+
+    Only what no further search could have changed stays (`reason.DOMINANCE`): invalid input, limits.
+    """
+    for pod_group in waiting:
+        session.reject(pod_group, OUT_OF_TIME)
 
 
 def outcomes(session: Session, waiting: Iterable[int]) -> tuple[Outcome, ...]:

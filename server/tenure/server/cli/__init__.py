@@ -6,10 +6,12 @@ from typing import Final
 import typer
 from tenure.server.cli.decide import decide
 from tenure.server.cli.demo import demo
+from tenure.server.cli.explain import explain
 from tenure.server.cli.failures import failures_told
 from tenure.server.cli.importing import import_app
 from tenure.server.cli.migrate import migrate
 from tenure.server.cli.serve import serve
+from tenure.server.cli.simulate import simulate
 from tenure.server.cli.workloads import workloads
 
 _OBJECTS_PER_COLLECTION: Final = 50_000
@@ -27,6 +29,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(decide)
 app.command()(workloads)
+app.command()(simulate)
+app.command()(explain)
 app.command()(serve)
 app.command()(migrate)
 app.add_typer(import_app, name="import")

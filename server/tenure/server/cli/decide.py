@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from tenure.server.cli.connecting import BeyondLoopback, Connection, TlsCa, TlsCert, TlsKey, TokenFile
 
 if TYPE_CHECKING:
     from tenure.v1.decision_service_pb2 import DecideResponse
@@ -57,6 +58,11 @@ def decide(
     output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
     form: Form = None,
     timeout: Timeout = "60s",
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    token_file: TokenFile = None,
+    insecure_beyond_loopback: BeyondLoopback = False,
 ) -> None:
     """Decide once on a snapshot: who runs, who waits, who yields, and who is protected until when.
 
@@ -64,39 +70,28 @@ def decide(
 
     Exit codes: 0 decided; 2 the command line, a file or the snapshot must be mended; 3 the server failed.
     """
-    _print(*read_and_decide(snapshot, form, server, config, action or [], timeout), output)
+    connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, insecure_beyond_loopback)
+    _print(*read_and_decide(snapshot, form, connection, config, action or []), output)
 
 
 def read_and_decide(
     file: str,
     form: SnapshotFormat | None,
-    server: str | None,
+    connection: Connection,
     config: Path | None,
     actions: list[str],
-    timeout: str,
 ) -> "tuple[ClusterSnapshot, DecideResponse]":
     """The snapshot of a file and the decision on it, by a server or in this process."""
     from tenure.client.formats import Format
     from tenure.client.snapshot_file import read_snapshot
 
-    if server and config:
+    if connection.server and config:
         raise typer.BadParameter("a server decides with its own configuration", param_hint="--config")
     snapshot = read_snapshot(file, Format(form) if form else None)
-    if server:
-        return snapshot, _ask(server, snapshot, actions, timeout)
+    if connection.server:
+        with connection.client(connection.server) as client:
+            return snapshot, client.decide(snapshot, actions)
     return snapshot, _decide_here(snapshot, actions, config)
-
-
-def _ask(server: str, snapshot: "ClusterSnapshot", actions: list[str], timeout: str) -> "DecideResponse":
-    from tenure.client import Client
-    from tenure.solver.model.duration import SECOND, parse_duration
-
-    try:
-        seconds = parse_duration(timeout) / SECOND
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--timeout") from None
-    with Client(server, timeout=seconds) as client:
-        return client.decide(snapshot, actions)
 
 
 def _decide_here(snapshot: "ClusterSnapshot", actions: list[str], config: Path | None) -> "DecideResponse":

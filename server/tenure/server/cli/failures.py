@@ -24,8 +24,8 @@ def failures_told() -> Iterator[None]:
 
 def _tell(error: Exception) -> NoReturn:
     # Imported only here: the client alone takes longer to import than `tenure --help` to run.
+    from tenure.client.errors import BadCredentials, TenureError, Unauthenticated, Untrusted
     from tenure.client.errors import InvalidSnapshot as RefusedSnapshot
-    from tenure.client.errors import TenureError
     from tenure.client.snapshot_file import SnapshotFileError
     from tenure.server.codec.violations import InvalidSnapshot
     from tenure.server.listening import ListenError
@@ -34,6 +34,8 @@ def _tell(error: Exception) -> NoReturn:
     match error:
         case InvalidSnapshot():
             _end(f"the snapshot is refused:\n{error}", BAD_INPUT)
+        case BadCredentials() | Unauthenticated() | Untrusted():
+            _end(str(error), BAD_INPUT)
         case SnapshotFileError() | ConfigurationError() | ListenError() | RefusedSnapshot():
             _end(str(error), BAD_INPUT)
         case TenureError():

@@ -23,6 +23,28 @@ BeyondLoopback = Annotated[
 ]
 
 
+TlsCert = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The server's certificate chain in PEM; with --tls-key turns TLS on."),
+]
+TlsKey = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Private key of --tls-cert, in PEM without a passphrase."),
+]
+TlsClientCa = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Who signs certificates of clients; without one nobody can connect."),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Tokens, one per line, with or without a name before it; every call but health checks must "
+        "carry one of them.",
+    ),
+]
+
+
 class LogLevel(StrEnum):
     """From which level on the server writes lines to standard error."""
 
@@ -45,21 +67,31 @@ Level = Annotated[
 def serve(
     listen: Listen = "127.0.0.1:50051",
     config: Config = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    tls_client_ca: TlsClientCa = None,
+    token_file: TokenFile = None,
     insecure_beyond_loopback: BeyondLoopback = False,
     log_level: Level = LogLevel.WARNING,
 ) -> None:
     """Answer decisions over gRPC until SIGTERM or Ctrl-C.
 
     Prints one line when calls are answered; its last word is the address. When told to stop, the server
-    becomes NOT_SERVING, finishes the calls in flight and exits with 0.
+    becomes NOT_SERVING, finishes the calls in flight and exits with 0. Certificates and tokens are read again
+    when their files change.
     """
     from tenure.server.listening import check_listen_address
     from tenure.server.serving import serve as serve_until_told
-    from tenure.server.settings import load_settings
+    from tenure.server.settings import Security, load_settings
 
     _write_logs(log_level)
-    check_listen_address(listen, beyond_loopback=insecure_beyond_loopback)
     settings = load_settings(config)
+    said = Security.model_construct(
+        tls_cert=tls_cert, tls_key=tls_key, tls_client_ca=tls_client_ca, token_file=token_file
+    )
+    settings = settings._replace(security=settings.security.overruled_by(said))
+    is_encrypted = settings.security.tls_cert is not None
+    check_listen_address(listen, beyond_loopback=insecure_beyond_loopback, is_encrypted=is_encrypted)
     serve_until_told(settings, listen, lambda address: print(f"tenure: serving on {address}", flush=True))
 
 

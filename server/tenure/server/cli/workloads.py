@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from tenure.server.cli.connecting import BeyondLoopback, Connection, TlsCa, TlsCert, TlsKey, TokenFile
 from tenure.server.cli.decide import (
     Config,
     Form,
@@ -32,6 +33,11 @@ def workloads(
     output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
     form: Form = None,
     timeout: Timeout = "60s",
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    token_file: TokenFile = None,
+    insecure_beyond_loopback: BeyondLoopback = False,
 ) -> None:
     """List all pod groups: may they be preempted, who may not touch them until when, when they should end.
 
@@ -68,7 +74,8 @@ def workloads(
     from tenure.server.report.workloads import workloads as rows_of
     from tenure.server.view import View
 
-    message, response = read_and_decide(snapshot, form, server, config, [], timeout)
+    connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, insecure_beyond_loopback)
+    message, response = read_and_decide(snapshot, form, connection, config, [])
     cluster, view = decode_snapshot(message), View(message, response)
     if queue is not None:
         _check_queue(cluster, queue)

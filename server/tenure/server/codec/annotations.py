@@ -11,7 +11,7 @@ from typing import Final
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.server.codec.checks import duration, time
-from tenure.server.codec.limits import MAX_DURATION_SECONDS
+from tenure.server.codec.limits import MAX_ANNOTATION, MAX_DURATION_SECONDS
 from tenure.server.codec.violations import Findings, shown
 from tenure.solver.model.duration import SECOND, parse_duration
 from tenure.solver.model.requeue import NO_TERMS, RequeueTerms, Setting
@@ -72,7 +72,7 @@ def _typed(i: int, span: Duration, findings: Findings, field: str) -> Setting:
 def _text(notes: Mapping[str, str], key: str) -> Setting:
     text = notes[key].strip()
     try:
-        value = parse_duration(text)
+        value = parse_duration(_short(text))
     except ValueError:
         problem = f"{shown(text)} is not a duration: write it like 30s, 1h30m or 2d"
         return Setting(problem=f"annotation {key}: {problem}")
@@ -92,7 +92,7 @@ def _moment(text: str) -> Setting:
     """An RFC 3339 time."""
     moment = Timestamp()
     try:
-        if "T" not in text.upper():
+        if "T" not in _short(text).upper():
             raise ValueError(text)
         moment.FromJsonString(text)
         datetime.fromisoformat(text)
@@ -100,3 +100,10 @@ def _moment(text: str) -> Setting:
         problem = f"{shown(text)} is not a time: write it like 2025-01-15T10:30:00Z"
         return Setting(problem=f"annotation {REQUEUE_NOT_BEFORE}: {problem}")
     return Setting(moment.ToNanoseconds())
+
+
+def _short(text: str) -> str:
+    """A value as it is, unless nobody would write one of that length: then ValueError."""
+    if len(text) > MAX_ANNOTATION:
+        raise ValueError(text)
+    return text

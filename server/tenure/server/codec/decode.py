@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Final
 
 from tenure.server.codec.checks import MISSING, index_names, name_ranks, time_problem
 from tenure.server.codec.claims import check_templates, decode_claims
-from tenure.server.codec.limits import MAX_TOTAL
+from tenure.server.codec.columns import check_uids, decode_columns
+from tenure.server.codec.limits import MAX_RESOURCE_NAMES, MAX_TOTAL
+from tenure.server.codec.lost import lost_doubts
 from tenure.server.codec.memory import decode_memory
 from tenure.server.codec.nodes import decode_nodes
 from tenure.server.codec.podgroups import decode_pod_groups
@@ -33,6 +36,7 @@ _LISTS: Final = (
     "topologies",
     "device_claims",
     "eviction_memory",
+    "pod_columns",
 )
 """The lists of a snapshot in the order of the message."""
 
@@ -40,11 +44,13 @@ _LISTS: Final = (
 def decode_snapshot(message: ClusterSnapshot) -> Cluster:
     """The cluster that the snapshot describes, whatever the order of its lists.
 
-    Raises InvalidSnapshot with every violating field. Two things are no violation: a pod group whose queue
-    is missing or has children (it gets no queue), and a pod of an unknown sub group (it is warned about).
+    Raises InvalidSnapshot with every violating field. Three things are no violation: a pod group whose queue
+    is missing or has children (it gets no queue), a pod of an unknown sub group, and a pod on a node that is
+    not in the snapshot (both are warned about).
     """
     found = {name: Findings(name) for name in _LISTS}
     names = resource_names(message)
+    _refuse(_excessive_names(names))
     slots = {name: slot for slot, name in enumerate(names)}
     node_ranks = name_ranks(index_names((node.name for node in message.nodes), found["nodes"]))
     nodes = decode_nodes(message.nodes, node_ranks, slots, found["nodes"])
@@ -57,15 +63,18 @@ def decode_snapshot(message: ClusterSnapshot) -> Cluster:
     pod_groups = decode_pod_groups(message.pod_groups, levels, found["pod_groups"])
     shape_ranks = name_ranks(index_names((shape.id for shape in message.shapes), found["shapes"], "id"))
     shapes = decode_shapes(message.shapes, shape_ranks, slots, found["shapes"])
-    index_names((pod.uid for pod in message.pods), found["pods"], "uid")
+    pod_uids = index_names((pod.uid for pod in message.pods), found["pods"], "uid")
+    check_uids(message.pod_columns, pod_uids, found["pod_columns"])
     claim_ranks = name_ranks(index_names((c.id for c in message.device_claims), found["device_claims"], "id"))
     claims = decode_claims(message.device_claims, claim_ranks, node_ranks, slots, found["device_claims"])
     known = Known.of(node_ranks, nodes, shapes, uids, claim_ranks, slots)
     tasks = decode_pods(message.pods, known, found["pods"])
+    tasks += decode_columns(message.pod_columns, known, found["pod_columns"])
     check_templates(message.device_claims, tasks, claim_ranks, found["device_claims"])
     memory = decode_memory(message.eviction_memory, name_ranks(uids), found["eviction_memory"])
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].in_order())])
-    tasks, shapes = link_claims(tasks, shapes, claims)
+    tasks.sort(key=attrgetter("uid"))  # for link_claims numbers shapes as it meets them
+    sent, (tasks, shapes) = tasks, link_claims(tasks, shapes, claims)
     _refuse(_excessive_totals(names, nodes, shapes, tasks))
     linked_queues = link_queues(queues)
     workloads = link_workloads(pod_groups, tasks, linked_queues)
@@ -80,7 +89,7 @@ def decode_snapshot(message: ClusterSnapshot) -> Cluster:
         claims=claims,
         resource_names=names,
         eviction_memory=memory,
-        doubts=workloads.doubts,
+        doubts=(*workloads.doubts, *lost_doubts(sent, workloads.pod_groups)),
     )
 
 
@@ -97,6 +106,13 @@ def _header_violations(message: ClusterSnapshot) -> Iterator[FieldViolation]:
         yield FieldViolation("now", MISSING)
     elif problem := time_problem(message.now):
         yield FieldViolation("now", problem)
+
+
+def _excessive_names(names: tuple[str, ...]) -> Iterator[FieldViolation]:
+    """Checked before anything else: every node and every shape has an amount of each."""
+    if len(names) > MAX_RESOURCE_NAMES:
+        told = f"with shapes and claims name {len(names)} kinds of resources"
+        yield FieldViolation("nodes", f"{told}, more than {MAX_RESOURCE_NAMES}")
 
 
 def _excessive_totals(

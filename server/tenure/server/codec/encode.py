@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from tenure.server.codec.guards import encode_scope
 from tenure.server.codec.nominations import encode_nomination
+from tenure.server.codec.printable import printable
 from tenure.server.codec.sentences import Sentences
 from tenure.server.codec.steps import StepEncoder
 from tenure.server.codec.times import timestamp
@@ -30,12 +31,13 @@ def encode_decision(
         based_on=based_on,
         groups=[steps.group(ordinal, group) for ordinal, group in enumerate(decision.groups)],
         outcomes=[_encode_outcome(cluster, outcome, say) for outcome in outcomes],
-        protections=[_encode_protection(cluster, protection) for protection in protections],
+        protections=[encode_protection(cluster, protection) for protection in protections],
         next_wake_time=None if decision.next_wake is None else timestamp(decision.next_wake),
         queues=[_encode_queue(cluster, status) for status in sorted(decision.queues)],
         warnings=[encode_warning(cluster, doubt) for doubt in decision.doubts],
         counters=service_pb.SearchCounters(**asdict(decision.counters)),
         nominations=[encode_nomination(cluster, each) for each in decision.nominations],
+        stopped_early=decision.stopped_early,
     )
 
 
@@ -51,7 +53,7 @@ def _encode_outcome(cluster: Cluster, outcome: Outcome, say: Sentences) -> pb.Po
         kind=f"OUTCOME_KIND_{outcome.kind.name}",
         reason=pb.Reason(
             code=f"REASON_CODE_{outcome.reason.code.name}",
-            message=say.outcome(outcome),
+            message=printable(say.outcome(outcome)),
             source=outcome.reason.source,
             until=None if until is None else timestamp(until),
         ),
@@ -61,7 +63,8 @@ def _encode_outcome(cluster: Cluster, outcome: Outcome, say: Sentences) -> pb.Po
     )
 
 
-def _encode_protection(cluster: Cluster, protection: Protection) -> pb.Protection:
+def encode_protection(cluster: Cluster, protection: Protection) -> pb.Protection:
+    """Who may not touch a pod group until when."""
     from_one = protection.against_pod_group
     return pb.Protection(
         pod_group=cluster.pod_groups[protection.pod_group].uid,

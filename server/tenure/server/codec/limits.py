@@ -11,6 +11,9 @@ MAX_TOTAL: Final = 2**62
 MAX_DEVICES: Final = 10_000
 """Most GPUs one pod may ask for, and most devices of one class on a node."""
 
+MAX_RESOURCE_NAMES: Final = 256
+"""Most kinds of resources and device classes of a snapshot."""
+
 MAX_ZONES: Final = 16
 """Most NUMA zones of a node: sets of them are tried one by one."""
 
@@ -23,8 +26,8 @@ MAX_WEIGHT: Final = 1e9
 MAX_DEPTH: Final = 32
 """Most levels of a queue tree, or of a pod group's sub groups."""
 
-MAX_NAME: Final = 253
-"""Longest node name, in characters."""
+MAX_ANNOTATION: Final = 4_096
+"""Longest value of an annotation that is read, in characters."""
 
 MAX_TIME_SECONDS: Final = 2**63 // 10**9 - 1
 """Times lie this many seconds around 1970 (years 1677 to 2262), as nanoseconds in 64 bits."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from tenure.server.codec.checks import MISSING, known_enum
 from tenure.server.codec.claims import decode_devices
-from tenure.server.codec.limits import MAX_GPU_MEMORY_MIB, MAX_NAME
+from tenure.server.codec.limits import MAX_GPU_MEMORY_MIB
 from tenure.server.codec.resources import decode_vector
 from tenure.server.codec.violations import Findings
 from tenure.server.codec.zones import decode_zones
@@ -40,8 +40,6 @@ def decode_nodes(
 
 
 def _decode_node(i: int, message: pb.Node, index: int, slots: Mapping[str, int], findings: Findings) -> Node:
-    if len(message.name) > MAX_NAME:
-        findings.add(i, "name", f"is longer than {MAX_NAME} characters")
     labels = dict(message.labels)
     allocatable = list(decode_vector(message.allocatable, slots, findings, i, "allocatable"))
     devices = decode_devices(i, message, slots, findings)

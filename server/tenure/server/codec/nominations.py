@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tenure.server.codec.printable import printable
 from tenure.server.codec.times import span, timestamp
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.requeue import Nomination, NominationResult
@@ -31,7 +32,7 @@ def encode_nomination(cluster: Cluster, nomination: Nomination) -> pb.Nomination
         nominated_by=nomination.nominated_by if nomination.is_candidate else (),
         reason=pb.Reason(
             code="REASON_CODE_UNSPECIFIED" if code is None else f"REASON_CODE_{code.name}",
-            message=f"{told}: {nomination.detail}." if nomination.detail else f"{told}.",
+            message=printable(f"{told}: {nomination.detail}." if nomination.detail else f"{told}."),
             source="requeue" if nomination.is_candidate else ", ".join(nomination.nominated_by),
             until=None if nomination.until is None else timestamp(nomination.until),
         ),

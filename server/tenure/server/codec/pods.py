@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tenure.server.codec.checks import MISSING, known_enum, time
+from tenure.server.codec.lost import LOST
 from tenure.server.codec.violations import Findings, shown
 from tenure.server.codec.zones import decode_placement
 from tenure.solver.model.linking import DEFAULT_SUB_GROUP, TaskSpec
@@ -13,11 +14,16 @@ from tenure.solver.model.numa import NumaZone, Zones
 from tenure.solver.model.workload import NOWHERE, Placement, TaskShape, TaskStatus
 from tenure.v1 import snapshot_pb2 as pb
 
-_STATUSES: Final = dict(enumerate(TaskStatus, start=1))
-_KNOWN_STATUSES: Final = range(1, len(_STATUSES) + 1)
-_OFF_NODE: Final = {int(status): Placement(status) for status in TaskStatus if not status.is_active_used}
-_NO_SHAPE: Final = TaskShape(0, "", ())
-_NO_PLACEMENT: Final = Placement(TaskStatus.UNKNOWN)
+STATUSES: Final = dict(enumerate(TaskStatus, start=1))
+"""Statuses by their number in the contract."""
+KNOWN_STATUSES: Final = range(1, len(STATUSES) + 1)
+OFF_NODE: Final = {int(status): Placement(status) for status in TaskStatus if not status.is_active_used}
+"""Placements of pods that occupy no node, by status."""
+NO_SHAPE: Final = TaskShape(0, "", ())
+"""In place of one that does not exist."""
+NODE_MISSING: Final = "is required for a pod that occupies a node"
+NO_PLACEMENT: Final = Placement(TaskStatus.UNKNOWN)
+"""Of a pod whose status is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +74,10 @@ def decode_pods(messages: Sequence[pb.Pod], known: Known, findings: Findings) ->
     specs = []
     for i, message in enumerate(messages):
         uid, pod_group = message.uid, message.pod_group
-        shape = shapes.get(message.shape, _NO_SHAPE)
-        if shape is _NO_SHAPE or pod_group not in pod_groups:
+        shape = shapes.get(message.shape, NO_SHAPE)
+        if shape is NO_SHAPE or pod_group not in pod_groups:
             _note_references(i, message, shape, pod_groups, findings)
-        placement = _OFF_NODE.get(message.status) or _placement(i, message, shape, known, findings)
+        placement = OFF_NODE.get(message.status) or _placement(i, message, shape, known, findings)
         created, claims = message.creation_time, message.device_claims
         spec = TaskSpec(
             uid,
@@ -98,7 +104,7 @@ def _note_references(
     if message.pod_group not in pod_groups:
         unknown = f"there is no pod group with uid {shown(message.pod_group)}"
         findings.add(i, "pod_group", unknown if message.pod_group else MISSING)
-    if shape is _NO_SHAPE:
+    if shape is NO_SHAPE:
         unknown = f"there is no shape with id {shown(message.shape)}"
         findings.add(i, "shape", unknown if message.shape else MISSING)
 
@@ -114,12 +120,13 @@ def _claims(i: int, names: Sequence[str], known: Mapping[str, int], findings: Fi
 
 def _placement(i: int, message: pb.Pod, shape: TaskShape, known: Known, findings: Findings) -> Placement:
     """The placement of a pod that occupies a node."""
-    if not known_enum(message.status, _KNOWN_STATUSES, findings, i, "status"):
-        return _NO_PLACEMENT
+    if not known_enum(message.status, KNOWN_STATUSES, findings, i, "status"):
+        return NO_PLACEMENT
     node = known.nodes.get(message.node, NOWHERE)
     if node == NOWHERE:
-        unknown = f"there is no node {shown(message.node)}"
-        findings.add(i, "node", unknown if message.node else "is required for a pod that occupies a node")
+        if not message.node:
+            findings.add(i, "node", NODE_MISSING)
+        return LOST
     groups: tuple[str, ...] = ()
     if shape.gpu.is_shared:
         groups = tuple(message.gpu_groups)
@@ -127,7 +134,7 @@ def _placement(i: int, message: pb.Pod, shape: TaskShape, known: Known, findings
     zones: Zones = ()
     if known.zones and known.zones[node]:
         zones = decode_placement(i, message.numa_placement, known.zones[node], known.slots, findings)
-    return Placement(_STATUSES[message.status], node, groups, zones=zones)
+    return Placement(STATUSES[message.status], node, groups, zones=zones)
 
 
 def _check_groups(i: int, groups: Sequence[str], devices: int, findings: Findings) -> None:

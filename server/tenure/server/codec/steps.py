@@ -3,6 +3,7 @@
 from tenure.server.codec.guards import encode_check
 from tenure.server.codec.identifiers import Identifiers
 from tenure.server.codec.patches import encode_patch
+from tenure.server.codec.printable import printable
 from tenure.server.codec.sentences import Sentences
 from tenure.server.codec.times import timestamp
 from tenure.server.codec.zones import encode_placement
@@ -123,4 +124,4 @@ class StepEncoder:
 
 
 def _reason(code: ReasonCode, message: str, source: str) -> pb.Reason:
-    return pb.Reason(code=f"REASON_CODE_{code.name}", message=message, source=source)
+    return pb.Reason(code=f"REASON_CODE_{code.name}", message=printable(message), source=source)

@@ -33,6 +33,10 @@ class Findings:
         """Note that a field of the element at `index` violates the contract."""
         self._found.append((index, FieldViolation(f"{self._list}[{index}].{field}", problem)))
 
+    def add_to_list(self, field: str, problem: str) -> None:
+        """Note that a field of the list as a whole violates the contract; it comes before its elements."""
+        self._found.append((-1, FieldViolation(f"{self._list}.{field}", problem)))
+
     def in_order(self) -> list[FieldViolation]:
         """All of them by element; within an element as they were added."""
         return [violation for _, violation in sorted(self._found, key=lambda found: found[0])]

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tenure.server.codec.printable import printable
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.doubt import Doubt
 from tenure.v1 import decision_service_pb2 as pb
@@ -14,7 +15,7 @@ def encode_warning(cluster: Cluster, doubt: Doubt) -> pb.SnapshotWarning:
     """One doubt as a warning."""
     return pb.SnapshotWarning(
         code=f"WARNING_CODE_{doubt.code.name}",
-        message=doubt.message,
+        message=printable(doubt.message),
         pod_groups=[cluster.pod_groups[index].uid for index in doubt.pod_groups[:MOST_NAMED]],
         count=len(doubt.pod_groups),
     )

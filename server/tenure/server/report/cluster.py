@@ -6,6 +6,7 @@ from rich.box import ROUNDED
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from tenure.client.columns import from_columns
 from tenure.server.report.words import gpus, listed
 from tenure.v1.resources_pb2 import GpuRequest
 from tenure.v1.snapshot_pb2 import POD_STATUS_PENDING, ClusterSnapshot, Node, Pod, PodGroup, TaskShape
@@ -18,6 +19,7 @@ class Drawing:
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self._snapshot = snapshot
+        self._pods = [*snapshot.pods, *from_columns(snapshot.pod_columns)]
         self._groups: dict[str, PodGroup] = {group.uid: group for group in snapshot.pod_groups}
         self._shapes: dict[str, TaskShape] = {shape.id: shape for shape in snapshot.shapes}
 
@@ -32,7 +34,7 @@ class Drawing:
         console.print(Text(f"Waiting: {listed(self._waiting()) or 'nobody'}.\n"))
 
     def _cells(self, node: Node) -> list[Text]:
-        pods = [pod for pod in self._snapshot.pods if pod.node == node.name]
+        pods = [pod for pod in self._pods if pod.node == node.name]
         cells = [self._cell([pod]) for pod in pods for _ in range(self._whole_gpus(pod))]
         shared: defaultdict[str, list[Pod]] = defaultdict(list)
         for pod in pods:
@@ -49,7 +51,7 @@ class Drawing:
 
     def _waiting(self) -> list[str]:
         demand: defaultdict[str, int] = defaultdict(int)
-        for pod in self._snapshot.pods:
+        for pod in self._pods:
             if pod.status == POD_STATUS_PENDING:
                 demand[pod.pod_group] += _milli(self._request(pod))
         return [f"{self._groups[uid].name} ({_asks_for(milli)})" for uid, milli in demand.items()]

@@ -1,7 +1,7 @@
 """The configuration file: its format, its faults by path, and what the server makes of it."""
 
 from tenure.server.settings.load import Settings, load_settings
-from tenure.server.settings.models import ServerLimits
 from tenure.server.settings.problems import ConfigurationError
+from tenure.server.settings.server import Security, ServerLimits
 
-__all__ = ["ConfigurationError", "ServerLimits", "Settings", "load_settings"]
+__all__ = ["ConfigurationError", "Security", "ServerLimits", "Settings", "load_settings"]

@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from tenure.server.settings.document import read_document
-from tenure.server.settings.models import Configuration, CycleOptions, Plugin, ServerLimits, Tier
+from tenure.server.settings.models import Configuration, CycleOptions, Plugin, Tier
 from tenure.server.settings.problems import ConfigurationError, Problem
+from tenure.server.settings.server import MaxRows, Security, ServerLimits, ServerSection
 from tenure.solver.framework.profile import Options, PluginSetting, Profile
 from tenure.solver.registry import check_profile, default_profile
 
@@ -17,7 +18,8 @@ _SECTIONS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
     ("tiers",): Tier,
     ("tiers", "plugins"): Plugin,
     ("options",): CycleOptions,
-    ("server",): ServerLimits,
+    ("server",): ServerSection,
+    ("server", "maxRows"): MaxRows,
 }
 """The model of each section by the keys that lead to it."""
 
@@ -26,7 +28,8 @@ class Settings(NamedTuple):
     """What a configuration file says."""
 
     profile: Profile
-    limits: ServerLimits
+    limits: ServerLimits = ServerLimits()
+    security: Security = Security()
 
 
 def load_settings(file: Path | None) -> Settings:
@@ -36,13 +39,14 @@ def load_settings(file: Path | None) -> Settings:
     values that do not parse. A profile that is returned can be used.
     """
     if file is None:
-        return Settings(default_profile(), ServerLimits())
+        return Settings(default_profile())
     configuration = _validated(file, read_document(file))
     profile = _profile(configuration)
     problems = _profile_problems(configuration, profile)
     if problems:
         raise ConfigurationError(str(file), problems)
-    return Settings(profile, configuration.server)
+    server = configuration.server
+    return Settings(profile, server.limits(), server.security())
 
 
 def _validated(file: Path, document: object) -> Configuration:

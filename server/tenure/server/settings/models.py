@@ -16,10 +16,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import BeforeValidator, Field
+from tenure.server.settings.server import ServerSection
+from tenure.server.settings.values import AtLeastOne, Duration, DurationOrNever, Section, nothing
 from tenure.solver.framework.profile import Options
-from tenure.solver.model.duration import SECOND, parse_duration
 
 _DEFAULTS = Options()
 
@@ -29,46 +29,20 @@ def _names(value: object) -> object:
     return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
 
 
-def _nothing(value: object) -> object:
-    """An empty section (`arguments:` and nothing more) is one without entries."""
-    return {} if value == "" else value
-
-
-def _duration(value: object) -> int:
-    if not isinstance(value, str):
-        raise ValueError("must be a duration like 30s, 1h30m or 2d")
-    return parse_duration(value)
-
-
-def _duration_or_never(value: object) -> int:
-    return -1 if value == "never" else _duration(value)
-
-
-AtLeastOne = Annotated[int, Field(ge=1)]
-Duration = Annotated[int, BeforeValidator(_duration)]
-DurationOrNever = Annotated[int, BeforeValidator(_duration_or_never)]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, hide_input_in_errors=True
-    )
-
-
-class Plugin(_Section):
+class Plugin(Section):
     """One plugin and its arguments, as text."""
 
     name: str
-    arguments: Annotated[dict[str, str], BeforeValidator(_nothing)] = {}
+    arguments: Annotated[dict[str, str], BeforeValidator(nothing)] = {}
 
 
-class Tier(_Section):
+class Tier(Section):
     """A list of plugins. All tiers make one list; their borders have no meaning."""
 
     plugins: list[Plugin]
 
 
-class CycleOptions(_Section):
+class CycleOptions(Section):
     """Settings of the cycle itself; what they mean is said at `tenure.solver.framework.profile.Options`."""
 
     max_consolidation_victims: Annotated[int, Field(ge=-1)] = _DEFAULTS.max_consolidation_victims
@@ -86,21 +60,10 @@ class CycleOptions(_Section):
     max_simulations_per_action: AtLeastOne = _DEFAULTS.max_simulations_per_action
 
 
-class ServerLimits(_Section):
-    """What the server accepts."""
-
-    max_message_mib: Annotated[int, Field(ge=1, le=1024)] = 64
-    """Largest request, in MiB; larger ones get RESOURCE_EXHAUSTED."""
-    max_waiting_calls: AtLeastOne = 16
-    """Calls that may wait for the cycle in progress; more get RESOURCE_EXHAUSTED and may retry later."""
-    drain_timeout: Duration = 20 * SECOND
-    """How long calls in flight may take to finish after SIGTERM."""
-
-
-class Configuration(_Section):
+class Configuration(Section):
     """The whole file."""
 
     actions: Annotated[list[str], BeforeValidator(_names), Field(min_length=1)] | None = None
     tiers: Annotated[list[Tier], Field(min_length=1)] | None = None
-    options: Annotated[CycleOptions, BeforeValidator(_nothing)] = CycleOptions()
-    server: Annotated[ServerLimits, BeforeValidator(_nothing)] = ServerLimits()
+    options: Annotated[CycleOptions, BeforeValidator(nothing)] = CycleOptions()
+    server: Annotated[ServerSection, BeforeValidator(nothing)] = ServerSection()

@@ -15,6 +15,7 @@ def allocate(context: Context) -> None:
     """Bind what fits idle room; promise room that is being released."""
     tree = context.pending(lambda group: None)
     while (entry := tree.pop()) is not None:
+        context.session.stop.check()
         if _try(context, entry.pod_group) and context.gangs.has_pending(entry.pod_group):
             queue = context.session.cluster.pod_groups[entry.pod_group].queue
             assert queue is not None

@@ -11,22 +11,28 @@ from tenure.solver.model.workload import PodGroup, TaskShape, TaskStatus
 
 _NOT_FOR_ALL: Final = Rejection(ReasonCode.NO_ROOM, "others are moved for preemptible pods only")
 
+_ITSELF: Final = Rejection(ReasonCode.NO_SOLUTION, "it does not make room for itself")
+
 
 def consolidation(context: Context) -> None:
+    """Let every pod group that waits ask anybody to move."""
+    if context.session.options.max_consolidation_victims:
+        consolidating(context).run()
+
+
+def consolidating(context: Context) -> EvictingAction:
     """Victims are preemptible pod groups of any queue; each must find another place."""
-    if context.session.options.max_consolidation_victims == 0:
-        return
-    EvictingAction(
+    return EvictingAction(
         context,
         "consolidation",
         ReasonCode.CONSOLIDATED,
         victim_queues=lambda group: context.lists.leaves(),
-        allows=lambda group, victim: victim.index != group.index,
+        spares=lambda group, victim: _ITSELF if victim.index == group.index else None,
         validates=_all_placed(context),
         enters=_enters(context),
         similar_by_queue=False,
         max_victims=context.session.options.max_consolidation_victims,
-    ).run()
+    )
 
 
 def _all_placed(context: Context) -> Callable[[Scenario], Rejection | None]:

@@ -62,20 +62,21 @@ class Context:
         detail = "it may not cause evictions before its preemption delay is over"
         return Rejection(ReasonCode.PREEMPTION_DELAY, detail, end)
 
-    def _entries(self, queue: int) -> Iterator[Entry]:
-        for key, pod_group in self.lists.pending(queue):
-            yield Entry(key, pod_group, self.gangs.request(pod_group))
-
-    def _is_ready(self, pod_group: int, admits: Callable[[PodGroup], Rejection | None]) -> bool:
-        rejection = self._unready(pod_group) or admits(self.session.cluster.pod_groups[pod_group])
-        if rejection is not None:
-            self.session.reject(pod_group, rejection)
-        return rejection is None
-
-    def _unready(self, pod_group: int) -> Rejection | None:
+    def unready(self, pod_group: int) -> Rejection | None:
         """Too few tasks for the minimum, or none but blocked ones (semantics R1.54, R5.90)."""
         blocked = self.gangs.blocked_by(pod_group)
         if self.gangs.is_ready(pod_group):
             return None if self.gangs.tasks_to_allocate(pod_group) else blocked
         detail = "it has fewer pods that can be scheduled than its minimum"
         return blocked or Rejection(ReasonCode.NOT_READY, detail)
+
+    def _entries(self, queue: int) -> Iterator[Entry]:
+        for key, pod_group in self.lists.pending(queue):
+            self.session.stop.check()
+            yield Entry(key, pod_group, self.gangs.request(pod_group))
+
+    def _is_ready(self, pod_group: int, admits: Callable[[PodGroup], Rejection | None]) -> bool:
+        rejection = self.unready(pod_group) or admits(self.session.cluster.pod_groups[pod_group])
+        if rejection is not None:
+            self.session.reject(pod_group, rejection)
+        return rejection is None

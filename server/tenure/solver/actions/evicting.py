@@ -9,10 +9,10 @@ from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import UNLIMITED, Vector
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.search.budget import Budget
+from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.queuetree import QueueTree
 from tenure.solver.search.similar import SimilarFailures
-from tenure.solver.search.solve import BUDGET_EXHAUSTED, Problem
+from tenure.solver.search.solve import Problem
 
 
 class EvictingAction:
@@ -25,7 +25,7 @@ class EvictingAction:
         reason: ReasonCode,
         *,
         victim_queues: Callable[[PodGroup], Sequence[int]],
-        allows: Callable[[PodGroup, PodGroup], bool],
+        spares: Callable[[PodGroup, PodGroup], Rejection | None],
         validates: Callable[[Scenario], Rejection | None],
         enters: Callable[[PodGroup], Rejection | None],
         max_victims: int = UNLIMITED,
@@ -36,7 +36,7 @@ class EvictingAction:
         self._name = name
         self._reason = reason
         self._victim_queues = victim_queues
-        self._allows = allows
+        self._spares = spares
         self._validates = validates
         self._enters = enters
         self._max_victims = max_victims
@@ -48,10 +48,11 @@ class EvictingAction:
         budget = Budget(self._session.options)
         tree = self._context.pending(self._enters)
         while (entry := tree.pop()) is not None:
+            self._session.stop.check()
             tasks = self._context.gangs.tasks_to_allocate(entry.pod_group)
             if not tasks or not self._context.gangs.is_ready(entry.pod_group):
                 continue
-            rejection = self._before_search(entry.pod_group, tasks)
+            rejection = self.refuses(entry.pod_group, tasks)
             if rejection is None:
                 rejection = self._search(entry.pod_group, tasks, budget)
             if rejection is not None:
@@ -64,7 +65,11 @@ class EvictingAction:
         while (entry := tree.pop()) is not None:
             self._session.reject(entry.pod_group, BUDGET_EXHAUSTED)
 
-    def _before_search(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+    def enters(self, pod_group: int) -> Rejection | None:
+        """Why the pod group does not take part at all: it is not ready, or must not yet evict anybody."""
+        return self._context.unready(pod_group) or self._enters(self._session.cluster.pod_groups[pod_group])
+
+    def refuses(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """Cheap reasons not to search at all (semantics R6.2, R5.83, R5.90)."""
         chains = self._session.chains
         rejection = chains.first_rejection(chains.admits, self._name, pod_group, tasks)
@@ -86,33 +91,41 @@ class EvictingAction:
                 return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._name)
         return None
 
+    def victim_queues(self, pod_group: int) -> Sequence[int]:
+        """Leaf queues whose pod groups may have to yield to it."""
+        return self._victim_queues(self._session.cluster.pod_groups[pod_group])
+
+    def objects(self, pod_group: int, victim: int) -> Rejection | None:
+        """Why a pod group may not be a victim of this one: the action's rule, then plugins, then guards."""
+        groups, chains = self._session.cluster.pod_groups, self._session.chains
+        rejection = self._spares(groups[pod_group], groups[victim])
+        if rejection is None:
+            rejection = chains.first_rejection(chains.allows_victim, self._name, pod_group, victim)
+        return rejection or self._session.guards.allows_victim(self._name, pod_group, victim)
+
+    def problem(self, pod_group: int, allows: Callable[[int], bool]) -> Problem:
+        """What is to be solved for a pod group, with the victims that `allows` lets pass."""
+        return Problem(
+            self._name,
+            pod_group,
+            self.victim_queues(pod_group),
+            self._max_victims,
+            allows,
+            partial(self._session.guards.keeps_core, self._name, pod_group),
+            self._validates,
+        )
+
     def _search(self, pod_group: int, tasks: list[int], budget: Budget) -> Rejection | None:
-        group = self._session.cluster.pod_groups[pod_group]
-        chains, guards = self._session.chains, self._session.guards
         protected: list[Rejection] = []
 
         @cache
         def allows(victim: int) -> bool:
-            other = self._session.cluster.pod_groups[victim]
-            if not self._allows(group, other):
-                return False
-            rejection = chains.first_rejection(chains.allows_victim, self._name, pod_group, victim)
-            if rejection is None:
-                rejection = guards.allows_victim(self._name, pod_group, victim)
+            rejection = self.objects(pod_group, victim)
             if rejection is not None and rejection.until is not None:
                 protected.append(rejection)
             return rejection is None
 
-        queues = self._victim_queues(group)
-        problem = Problem(
-            self._name,
-            pod_group,
-            queues,
-            self._max_victims,
-            allows,
-            partial(guards.keeps_core, self._name, pod_group),
-            self._validates,
-        )
+        queues, problem = self.victim_queues(pod_group), self.problem(pod_group, allows)
         with self._session.statement() as statement:
             rejection = self._context.solver.solve(statement, problem, budget)
             if rejection is None:
@@ -122,6 +135,7 @@ class EvictingAction:
                 return None
         for queue in () if rejection is BUDGET_EXHAUSTED else queues:
             for _, victim in self._context.lists.victims(queue):
+                self._session.stop.check()
                 allows(victim)
         if self._similar.is_general(protected):
             self._similar.remember(pod_group, tasks)

@@ -6,13 +6,18 @@ from tenure.solver.model.reason import ReasonCode
 
 
 def reclaim(context: Context) -> None:
+    """Let every pod group that waits ask those of other queues."""
+    reclaiming(context).run()
+
+
+def reclaiming(context: Context) -> EvictingAction:
     """Victims are preemptible pod groups of other leaf queues; their priority does not matter."""
-    EvictingAction(
+    return EvictingAction(
         context,
         "reclaim",
         ReasonCode.RECLAIMED,
         victim_queues=lambda group: list(other_leaves(context, group)),
-        allows=lambda group, victim: True,
+        spares=lambda group, victim: None,
         validates=validate_by_plugins(context, "reclaim"),
         enters=context.after_delay,
-    ).run()
+    )

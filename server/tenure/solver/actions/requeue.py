@@ -10,6 +10,7 @@ The ordinary mechanisms went first. Fairness among queues is not asked about the
 is the purpose; guards are, and the contender must be entitled to what it takes (semantics R12.42).
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -19,14 +20,14 @@ from tenure.solver.actions.evicting import validate_by_plugins
 from tenure.solver.actions.notes import note_evictions
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.statement import Statement
+from tenure.solver.framework.stop import Stopped
 from tenure.solver.framework.terms import requeue_delay
 from tenure.solver.model.decision import Patch, PatchKind, Requeue
 from tenure.solver.model.reason import BETWEEN_TWO, ReasonCode, Rejection
 from tenure.solver.model.requeue import Nomination, NominationResult, SkipReason
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.search.budget import Budget
+from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.prune import Pruner, SlotCount
-from tenure.solver.search.solve import BUDGET_EXHAUSTED
 from tenure.solver.search.victims import OneVictim, VictimOrder
 
 NAME = "requeue"
@@ -37,8 +38,13 @@ def requeue(context: Context) -> None:
     """Decide on everybody who is nominated; all who are expected to end get a result."""
     nominations = context.session.collect()
     candidates = [nomination for nomination in nominations if nomination.is_candidate]
-    if candidates:
-        _Requeueing(context).run(sorted(candidates, key=_order(context)))
+    undecided = deque(sorted(candidates, key=_order(context)))
+    try:
+        if undecided:
+            _Requeueing(context).run(undecided)
+    except Stopped:
+        for nomination in undecided:
+            _stop(nomination)
     context.session.nominations = sorted(nominations, key=lambda nomination: nomination.pod_group)
     context.session.wakes.extend(each.until for each in nominations if each.until is not None)
 
@@ -70,9 +76,10 @@ class _Requeueing:
         self._above = cache(self._of_higher_priority)
         self._kind = cache(self._kind_of)
 
-    def run(self, candidates: Sequence[Nomination]) -> None:
-        """Give every candidate its result."""
-        for nomination in candidates:
+    def run(self, undecided: deque[Nomination]) -> None:
+        """Give every candidate its result, and take it off the list then."""
+        while undecided:
+            nomination = undecided[0]
             if self._budget.is_over:
                 _stop(nomination)
             elif self._is_touched(nomination.pod_group):
@@ -81,6 +88,7 @@ class _Requeueing:
             else:
                 self._budget.start()
                 self._try(nomination)
+            undecided.popleft()
 
     def _in_order(self) -> Iterator[int]:
         """Pod groups that wait, are ready and past their preemption delay (semantics R12.41)."""

@@ -12,8 +12,13 @@ NAME: Final = "stalegangeviction"
 
 
 def stalegangeviction(context: Context) -> None:
-    """Evict after the grace period; remember since when, and forget when the gang is whole again."""
+    """Evict after the grace period; remember since when, and forget when the gang is whole again.
+
+    Nobody is evicted in a cycle that was stopped: what was not tried might have made the gang whole.
+    """
     session = context.session
+    if session.stop.is_set:
+        return
     for group in session.cluster.pod_groups:
         if not is_stale(context, group):
             if group.stale_since is not None:

@@ -1,6 +1,6 @@
 """A session: one cycle's cluster, ledger, chains and findings."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -13,6 +13,7 @@ from tenure.solver.framework.move import Move
 from tenure.solver.framework.order import Order
 from tenure.solver.framework.profile import Options, Profile
 from tenure.solver.framework.statement import Statement
+from tenure.solver.framework.stop import Stop, never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Counters, Patch, QueueStatus, Requeue
 from tenure.solver.model.guard import GuardVerdict
@@ -76,12 +77,20 @@ class Session:
     """What is remembered of evictions, by victim and preemptor, those of this cycle included."""
     unsettled: Mapping[int, Sequence[EvictionMemory]] = field(default_factory=dict)
     """Evictions of which it is open what came of them, by preemptor."""
+    stop: Stop = field(default_factory=Stop)
+    """Whether the cycle is to end before it is done; the loops of the search check it."""
     max_gpu_memory: int = 0
     pod_sets: tuple[PodSet, ...] = ()
     """All pod sets of the cluster, by index."""
 
     @classmethod
-    def open(cls, cluster: Cluster, profile: Profile, factories: Mapping[str, PluginFactory]) -> "Session":
+    def open(
+        cls,
+        cluster: Cluster,
+        profile: Profile,
+        factories: Mapping[str, PluginFactory],
+        stop: Callable[[], bool] = never,
+    ) -> "Session":
         """Construct the plugins in profile order and let them listen to the ledger."""
         ledger, chains = Ledger(cluster), Chains()
         guards = Guards(cluster.pod_groups, chains, ledger.placements)
@@ -90,6 +99,7 @@ class Session:
         session = cls(cluster, profile.options, ledger, chains, guards, order, cores)
         session.memory = {(memory.victim, memory.preemptor): memory for memory in cluster.eviction_memory}
         session.unsettled = _by_preemptor(cluster.eviction_memory)
+        session.stop = Stop(stop)
         session.max_gpu_memory = cluster.max_gpu_memory_mib
         session.pod_sets = tuple(pod_set for group in cluster.pod_groups for pod_set in group.pod_sets)
         for setting in profile.plugins:

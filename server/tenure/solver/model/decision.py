@@ -160,3 +160,5 @@ class Decision:
     doubts: tuple[Doubt, ...]
     counters: Counters
     nominations: tuple[Nomination, ...] = ()
+    stopped_early: bool = False
+    """Whether the caller's time was up before the cycle was done."""

@@ -15,6 +15,7 @@ class DoubtCode(IntEnum):
     INVALID_REQUEUE_NOT_BEFORE = 6
     MISSING_START_TIME = 7
     CLOCK_SKEW = 8
+    UNKNOWN_NODE = 9
 
 
 class Doubt(NamedTuple):

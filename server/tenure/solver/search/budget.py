@@ -1,6 +1,16 @@
 """How much work a search may do, in simulations: exact, so the same request ends at the same place."""
 
+from typing import Final
+
 from tenure.solver.framework.profile import Options
+from tenure.solver.model.reason import ReasonCode, Rejection
+
+BUDGET_EXHAUSTED: Final = Rejection(
+    ReasonCode.BUDGET_EXHAUSTED, "the search for victims was stopped by its budget", source="search"
+)
+OUT_OF_TIME: Final = Rejection(
+    ReasonCode.BUDGET_EXHAUSTED, "the cycle ran out of time before it got to it", source="deadline"
+)
 
 
 class Budget:

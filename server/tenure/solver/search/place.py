@@ -66,6 +66,7 @@ class Placer:
         if nodes is None:
             chains, nodes = self._session.chains, 0
             for node in self._session.cluster.nodes:
+                self._session.stop.check()
                 if chains.first_rejection(chains.fits, shape, node) is None:
                     nodes |= 1 << node.index
             self._allowed[key] = nodes
@@ -109,6 +110,7 @@ class Placer:
         return node_sets
 
     def _place_task(self, run: "_Run", index: int, nodes: int) -> bool:
+        self._session.stop.check()
         self._session.counters.placements += 1
         task = self._session.cluster.tasks[index]
         allowed = nodes & self.allowed(task.shape)

@@ -33,6 +33,7 @@ class Pruner:
         self._pending = pending
         self._victims = victims
         self._is_possible: bool | None = None
+        self.stop = session.stop
         self.ledger = session.ledger
         self.tasks = session.cluster.tasks
         self._placer = placer
@@ -91,6 +92,7 @@ class SlotCount:
             nodes.add(node)
         for short in self._short:
             for node in nodes:
+                self._pruner.stop.check()
                 short.recount(self._pruner.ledger, node, self._victims_on[node])
 
     def suffice(self) -> bool:

@@ -34,6 +34,7 @@ class Simulator:
             return False
         for tasks in victims.values():
             for task in tasks:
+                self._session.stop.check()
                 nodes |= 1 << self._session.ledger.placements[task].node
                 statement.evict(task)
         turns = [self._entry(statement, scenario, pod_group) for pod_group in (scenario.preemptor, *victims)]

@@ -16,7 +16,7 @@ from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.search.budget import Budget
+from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.place import Placer
 from tenure.solver.search.podgrouplists import PodGroupLists
@@ -32,9 +32,6 @@ NO_SOLUTION = Rejection(
     ReasonCode.NO_SOLUTION, "no evictions that all rules allow would make room", source="search"
 )
 UNFAIR = Rejection(ReasonCode.WITHIN_SHARE, "the other queues are within their share", source="search")
-BUDGET_EXHAUSTED = Rejection(
-    ReasonCode.BUDGET_EXHAUSTED, "the search for victims was stopped by its budget", source="search"
-)
 
 
 @dataclass(slots=True)
@@ -108,6 +105,7 @@ class Solver:
         """Every active task of every pod group that may be a victim."""
         for queue in problem.victim_queues:
             for _, victim in self._lists.victims(queue):
+                self._session.stop.check()
                 if problem.allows(victim):
                     for pod_set in self._session.cluster.pod_groups[victim].pod_sets:
                         yield from self._gangs.evictable_tasks(pod_set)
@@ -173,6 +171,7 @@ class Solver:
         builder = self._accumulator(problem, recorded, size)
         counters = self._session.counters
         for scenario in generator(builder):
+            self._session.stop.check()
             counters.emitted += 1
             if builder.is_hopeless(scenario):
                 counters.pruned += 1

@@ -36,6 +36,7 @@ class Turns:
             return
         tree = self._tree(by_queue, frozenset(waiting))
         while len(waiting) > 1 and (head := tree.pop()) is not None:
+            self._session.stop.check()
             if head.pod_group in waiting:
                 waiting.discard(head.pod_group)
                 yield head.pod_group

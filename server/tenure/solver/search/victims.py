@@ -85,6 +85,7 @@ class VictimOrder:
     def pop(self) -> Batch | None:
         """The next batch that holds no recorded task, or None; what is left competes again."""
         while (entry := self._tree.pop()) is not None:
+            self._session.stop.check()
             self._session.counters.victims_popped += 1
             group = self._session.cluster.pod_groups[entry.pod_group]
             held: Held = entry.item
@@ -119,6 +120,7 @@ class VictimOrder:
         self, victims: Iterator[tuple[tuple[int, ...], int]], allows: Callable[[int], bool]
     ) -> Iterator[Entry]:
         for key, pod_group in victims:
+            self._session.stop.check()
             if allows(pod_group):
                 entry = self._known.get(pod_group)
                 if entry is None:

@@ -13,8 +13,9 @@ decision = decide(cluster, default_profile())
 assert statuses(cluster, decision)["new-0"] == (TaskStatus.PIPELINED, "n1")
 """
 
+from tenure.solver.carryout import next_cluster, placements
 from tenure.solver.testing.builder import ClusterBuilder
-from tenure.solver.testing.outcome import TaskState, evictions, next_cluster, placements, statuses
+from tenure.solver.testing.outcome import TaskState, evictions, statuses
 from tenure.solver.testing.specs import NOW
 
 __all__ = ["NOW", "ClusterBuilder", "TaskState", "evictions", "next_cluster", "placements", "statuses"]

@@ -1,0 +1,76 @@
+"""Deltas between two versions of a snapshot: made of them, and carried out on them."""
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, Final
+
+from tenure.client.columns import to_pods
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.state_pb2 import StateDelta, StateKeys
+
+_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "nodes": ("name",),
+    "queues": ("name",),
+    "pod_groups": ("uid",),
+    "pods": ("uid",),
+    "shapes": ("id",),
+    "topologies": ("name",),
+    "device_claims": ("id",),
+    "eviction_memory": ("victim", "preemptor"),
+}
+KEYS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    name: attrgetter(*fields) for name, fields in _FIELDS.items()
+}
+"""Every list of a snapshot with what makes the key of a row. Columns of pods are apart."""
+
+
+def difference(old: ClusterSnapshot, new: ClusterSnapshot) -> StateDelta:
+    """What changed from one snapshot to a later one of the same cluster and node pool.
+
+    The base has no epoch: that belongs to whoever pushed the state. Raises ValueError when the two are not of
+    one cluster and node pool.
+    """
+    if (old.cluster_id, old.node_pool) != (new.cluster_id, new.node_pool):
+        raise ValueError("the snapshots are not of the same cluster and node pool")
+    delta = StateDelta(version=new.version, now=new.now if new.HasField("now") else None)
+    delta.base.cluster_id, delta.base.node_pool, delta.base.version = (
+        old.cluster_id,
+        old.node_pool,
+        old.version,
+    )
+    before, after = to_pods(old), to_pods(new)
+    for name, key in KEYS.items():
+        rows = {key(row): row for row in getattr(before, name)}
+        changed = [row for row in getattr(after, name) if rows.pop(key(row), None) != row]
+        getattr(delta.upserts, name).extend(changed)
+        _remove(delta.removes, name, rows)
+    return delta
+
+
+def applied(snapshot: ClusterSnapshot, delta: StateDelta) -> ClusterSnapshot:
+    """The snapshot after a delta; the epoch and version of the delta's base are of no account."""
+    before, upserts = to_pods(snapshot), to_pods(delta.upserts)
+    result = ClusterSnapshot(
+        cluster_id=snapshot.cluster_id, node_pool=snapshot.node_pool, version=delta.version
+    )
+    if delta.HasField("now"):
+        result.now.CopyFrom(delta.now)
+    for name, key in KEYS.items():
+        fresh = getattr(upserts, name)
+        gone = {*map(key, fresh), *_removed(delta.removes, name)}
+        getattr(result, name).extend([row for row in getattr(before, name) if key(row) not in gone])
+        getattr(result, name).extend(fresh)
+    return result
+
+
+def _remove(removes: StateKeys, name: str, rows: Mapping[Any, Any]) -> None:
+    if name == "eviction_memory":
+        for victim, preemptor in rows:
+            removes.eviction_memory.add(victim=victim, preemptor=preemptor)
+    else:
+        getattr(removes, name).extend(rows)
+
+
+def _removed(removes: StateKeys, name: str) -> list[Any]:
+    keys = getattr(removes, name)
+    return [KEYS[name](key) for key in keys] if name == "eviction_memory" else list(keys)

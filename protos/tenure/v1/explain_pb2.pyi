@@ -1,0 +1,115 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from tenure.v1 import decision_pb2 as _decision_pb2
+from tenure.v1 import snapshot_pb2 as _snapshot_pb2
+from tenure.v1 import state_pb2 as _state_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class RemedyKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REMEDY_KIND_UNSPECIFIED: _ClassVar[RemedyKind]
+    REMEDY_KIND_WAIT: _ClassVar[RemedyKind]
+    REMEDY_KIND_ASK_FOR_LESS: _ClassVar[RemedyKind]
+    REMEDY_KIND_PRIORITY: _ClassVar[RemedyKind]
+    REMEDY_KIND_PREEMPTIBLE: _ClassVar[RemedyKind]
+    REMEDY_KIND_QUOTA: _ClassVar[RemedyKind]
+    REMEDY_KIND_LIMIT: _ClassVar[RemedyKind]
+    REMEDY_KIND_NODES: _ClassVar[RemedyKind]
+REMEDY_KIND_UNSPECIFIED: RemedyKind
+REMEDY_KIND_WAIT: RemedyKind
+REMEDY_KIND_ASK_FOR_LESS: RemedyKind
+REMEDY_KIND_PRIORITY: RemedyKind
+REMEDY_KIND_PREEMPTIBLE: RemedyKind
+REMEDY_KIND_QUOTA: RemedyKind
+REMEDY_KIND_LIMIT: RemedyKind
+REMEDY_KIND_NODES: RemedyKind
+
+class ExplainRequest(_message.Message):
+    __slots__ = ("snapshot", "state", "now", "why_pending", "why_victim", "why_not_victim", "protected_until")
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    NOW_FIELD_NUMBER: _ClassVar[int]
+    WHY_PENDING_FIELD_NUMBER: _ClassVar[int]
+    WHY_VICTIM_FIELD_NUMBER: _ClassVar[int]
+    WHY_NOT_VICTIM_FIELD_NUMBER: _ClassVar[int]
+    PROTECTED_UNTIL_FIELD_NUMBER: _ClassVar[int]
+    snapshot: _snapshot_pb2.ClusterSnapshot
+    state: _state_pb2.StateReference
+    now: _timestamp_pb2.Timestamp
+    why_pending: WhyPending
+    why_victim: WhyVictim
+    why_not_victim: WhyNotVictim
+    protected_until: ProtectedUntil
+    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., why_pending: _Optional[_Union[WhyPending, _Mapping]] = ..., why_victim: _Optional[_Union[WhyVictim, _Mapping]] = ..., why_not_victim: _Optional[_Union[WhyNotVictim, _Mapping]] = ..., protected_until: _Optional[_Union[ProtectedUntil, _Mapping]] = ...) -> None: ...
+
+class WhyPending(_message.Message):
+    __slots__ = ("pod_group",)
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    def __init__(self, pod_group: _Optional[str] = ...) -> None: ...
+
+class WhyVictim(_message.Message):
+    __slots__ = ("pod_group",)
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    def __init__(self, pod_group: _Optional[str] = ...) -> None: ...
+
+class WhyNotVictim(_message.Message):
+    __slots__ = ("pod_group", "preemptor")
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    preemptor: str
+    def __init__(self, pod_group: _Optional[str] = ..., preemptor: _Optional[str] = ...) -> None: ...
+
+class ProtectedUntil(_message.Message):
+    __slots__ = ("pod_group",)
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    pod_group: str
+    def __init__(self, pod_group: _Optional[str] = ...) -> None: ...
+
+class ExplainResponse(_message.Message):
+    __slots__ = ("explanation", "reasons", "protections", "until", "remedies")
+    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
+    PROTECTIONS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    REMEDIES_FIELD_NUMBER: _ClassVar[int]
+    explanation: Explanation
+    reasons: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Reason]
+    protections: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Protection]
+    until: _timestamp_pb2.Timestamp
+    remedies: _containers.RepeatedCompositeFieldContainer[Remedy]
+    def __init__(self, explanation: _Optional[_Union[Explanation, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[_decision_pb2.Reason, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ...) -> None: ...
+
+class Explanation(_message.Message):
+    __slots__ = ("public", "tenant", "operator")
+    PUBLIC_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    OPERATOR_FIELD_NUMBER: _ClassVar[int]
+    public: str
+    tenant: str
+    operator: str
+    def __init__(self, public: _Optional[str] = ..., tenant: _Optional[str] = ..., operator: _Optional[str] = ...) -> None: ...
+
+class Remedy(_message.Message):
+    __slots__ = ("kind", "explanation", "outcome", "evicted_pods", "until")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    EVICTED_PODS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    kind: RemedyKind
+    explanation: Explanation
+    outcome: _decision_pb2.OutcomeKind
+    evicted_pods: int
+    until: _timestamp_pb2.Timestamp
+    def __init__(self, kind: _Optional[_Union[RemedyKind, str]] = ..., explanation: _Optional[_Union[Explanation, _Mapping]] = ..., outcome: _Optional[_Union[_decision_pb2.OutcomeKind, str]] = ..., evicted_pods: _Optional[int] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,77 @@
+"""From a question to its answer, as messages. Pure: no clock, no transport, no state."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from tenure.server.codec.checks import MISSING, time_problem
+from tenure.server.codec.violations import FieldViolation, InvalidSnapshot, shown
+from tenure.server.explain.answer import Answer
+from tenure.server.explain.notvictim import why_not_victim
+from tenure.server.explain.pending import why_pending
+from tenure.server.explain.protected import protected_until
+from tenure.server.explain.victim import why_victim
+from tenure.server.source import Source, decoded
+from tenure.solver.explain.inquiry import Inquiry
+from tenure.solver.framework.profile import Profile
+from tenure.solver.framework.stop import Stopped, never
+from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
+
+
+class Explainer:
+    """Explains with one profile. May be used by several threads at a time."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+
+    def explain(
+        self, request: ExplainRequest, source: Source | None = None, stop: Callable[[], bool] = never
+    ) -> ExplainResponse:
+        """The answer to a question; equal requests give equal bytes, unless `stop` ends the trials.
+
+        `source` is the state that the request refers to; None when it brings a snapshot. Raises
+        InvalidSnapshot with every violating field by its path in the request; Stopped when `stop` ends the
+        search before there is anything to explain.
+        """
+        base = source or decoded(request.snapshot if request.HasField("snapshot") else None)
+        groups = {group.uid: group.index for group in base.cluster.pod_groups}
+        if violations := [*_bad_time(request), *_unknown_names(request, groups)]:
+            raise InvalidSnapshot(violations)
+        cluster = base.cluster
+        if request.HasField("now"):
+            cluster = replace(cluster, now=request.now.ToNanoseconds())
+        inquiry = Inquiry.of(cluster, self._profile, stop)
+        if inquiry.decision.stopped_early:
+            raise Stopped
+        return _answer(request, groups, inquiry, stop).message(cluster)
+
+
+def _answer(
+    request: ExplainRequest, groups: dict[str, int], inquiry: Inquiry, stop: Callable[[], bool]
+) -> Answer:
+    match request.WhichOneof("question"):
+        case "why_pending":
+            return why_pending(inquiry, groups[request.why_pending.pod_group], stop)
+        case "why_victim":
+            return why_victim(inquiry, groups[request.why_victim.pod_group])
+        case "protected_until":
+            return protected_until(inquiry, groups[request.protected_until.pod_group])
+    asked = request.why_not_victim
+    return why_not_victim(inquiry, groups[asked.pod_group], groups[asked.preemptor])
+
+
+def _bad_time(request: ExplainRequest) -> Iterator[FieldViolation]:
+    if request.HasField("now") and (problem := time_problem(request.now)):
+        yield FieldViolation("now", problem)
+
+
+def _unknown_names(request: ExplainRequest, groups: dict[str, int]) -> Iterator[FieldViolation]:
+    question = request.WhichOneof("question")
+    if question is None:
+        yield FieldViolation("question", MISSING)
+        return
+    asked = getattr(request, question)
+    for field in asked.DESCRIPTOR.fields:
+        uid = getattr(asked, field.name)
+        if uid not in groups:
+            unknown = f"there is no pod group with uid {shown(uid)}" if uid else MISSING
+            yield FieldViolation(f"{question}.{field.name}", unknown)

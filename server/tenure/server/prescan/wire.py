@@ -1,0 +1,54 @@
+"""The wire format of protobuf, as far as it is needed to go from field to field."""
+
+from typing import Final
+
+from google.protobuf.message import DecodeError
+
+VARINT: Final = 0
+FIXED64: Final = 1
+BYTES: Final = 2
+FIXED32: Final = 5
+"""Wire types: the last three bits of a tag. Groups (3 and 4) are no part of proto3."""
+
+_LONGEST_VARINT: Final = 10
+_PIECE: Final = 2**16
+_CONTINUED: Final = bytes(range(0x80, 0x100))
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that begins at a position, and the position after it."""
+    value = 0
+    for shift in range(0, 7 * _LONGEST_VARINT, 7):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise malformed()
+
+
+def skipped(data: bytes, at: int, wire_type: int) -> int:
+    """The position after a value that is no text, message or packed list."""
+    match wire_type:
+        case 0:
+            while data[at] >= 0x80:
+                at += 1
+            return at + 1
+        case 1:
+            return at + 8
+        case 5:
+            return at + 4
+    raise malformed()
+
+
+def packed_length(data: bytes, start: int, stop: int) -> int:
+    """How many numbers a packed list of varints holds: each ends with the only byte below 128 it has."""
+    return sum(
+        len(data[at : min(at + _PIECE, stop)].translate(None, _CONTINUED))
+        for at in range(start, stop, _PIECE)
+    )
+
+
+def malformed() -> DecodeError:
+    """The error of the parser, for what it would not accept either."""
+    return DecodeError("the bytes are no message")

@@ -1,0 +1,94 @@
+"""Tokens that callers show: read from a file, kept as hashes, read again when the file changes.
+
+# one token per line, with or without a name before it that logs may tell
+adapter 5f0c...
+91ab...
+"""
+
+import hmac
+import logging
+import threading
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from tenure.server.listening import ListenError
+from tenure.server.security.changes import stamp
+
+SHORTEST: Final = 16
+"""Characters of a token: shorter ones can be guessed."""
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class TokenFileError(ListenError):
+    """A file of tokens that cannot be used. Names the file and the line, never a token."""
+
+
+class Tokens:
+    """The tokens of a file. May be used by several threads at a time.
+
+    Raises TokenFileError when the file cannot be used or has none. Later a file that cannot be used is
+    logged, once for every change, and the tokens from before stay good; one without any leaves none good.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._seen = stamp([file])
+        self._names = _read(file)
+        self._reading = threading.Lock()
+        if not self._names:
+            raise TokenFileError(f"{file}: holds no token: write one per line")
+
+    def name_of(self, token: str) -> str | None:
+        """Whose token it is; empty when the file does not name its owner, None when it is no good.
+
+        Takes the same time for every token: all hashes are compared, each in constant time.
+        """
+        self._follow()
+        asked, found = _hash(token), None
+        for known, name in self._names.items():
+            if hmac.compare_digest(known, asked):
+                found = name
+        return found
+
+    def _follow(self) -> None:
+        with self._reading:
+            now = stamp([self._file])
+            if now == self._seen:
+                return
+            self._seen = now
+            try:
+                self._names = _read(self._file)
+            except TokenFileError as error:
+                _LOG.error("New tokens cannot be used, the old ones stay: %s", error)
+                return
+        _LOG.info("New tokens are in use: %d of %s", len(self._names), self._file)
+
+
+def _read(file: Path) -> dict[bytes, str]:
+    """Names by the hash of their token."""
+    try:
+        text = file.read_text("ascii")
+    except OSError as error:
+        raise TokenFileError(f"{file}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise TokenFileError(f"{file}: tokens and names must be ASCII") from None
+    return {_hash(token): name for name, token in _entries(file, text)}
+
+
+def _entries(file: Path, text: str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) > 2:
+            raise TokenFileError(f"{file}, line {number}: must be a token, or a name and a token")
+        if len(words[-1]) < SHORTEST:
+            raise TokenFileError(f"{file}, line {number}: the token has less than {SHORTEST} characters")
+        yield words[0] if len(words) == 2 else "", words[-1]
+
+
+def _hash(token: str) -> bytes:
+    return sha256(token.encode("utf-8", "surrogateescape")).digest()

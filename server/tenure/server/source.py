@@ -1,0 +1,27 @@
+"""The state that a simulation or an explanation starts from: a snapshot and the cluster it describes."""
+
+from typing import NamedTuple
+
+from tenure.server.codec.checks import MISSING
+from tenure.server.codec.decode import decode_snapshot
+from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
+from tenure.solver.model.cluster import Cluster
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+
+class Source(NamedTuple):
+    """A valid snapshot, decoded. Read only: it may be a state that others read as well."""
+
+    snapshot: ClusterSnapshot
+    cluster: Cluster
+
+
+def decoded(snapshot: ClusterSnapshot | None) -> Source:
+    """The snapshot of a request. Raises InvalidSnapshot, with paths that begin with `snapshot`."""
+    if snapshot is None:
+        raise InvalidSnapshot([FieldViolation("snapshot", f"{MISSING}, or a state to refer to")])
+    try:
+        return Source(snapshot, decode_snapshot(snapshot))
+    except InvalidSnapshot as invalid:
+        violations = (FieldViolation(f"snapshot.{path}", problem) for path, problem in invalid.violations)
+        raise InvalidSnapshot(violations) from None

@@ -1,0 +1,81 @@
+"""Why a state cannot be used, changed or kept."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tenure.server.codec.violations import FieldViolation
+from tenure.server.prescan import LimitExceeded
+from tenure.solver.model.duration import format_duration
+from tenure.v1 import state_pb2 as pb
+
+_RESYNC: Final = (pb.STATE_FAULT_CODE_UNKNOWN_STATE, pb.STATE_FAULT_CODE_VERSION_GAP)
+"""Only a new full snapshot helps: what the server has is not what the caller thinks."""
+_MAX_FIELDS: Final = 1_000
+"""Most violating fields that one fault names; the message says how many there are."""
+
+
+class Fault(Exception):
+    """A state stays as it was, or was not there. The message says what to do."""
+
+    def __init__(
+        self, code: pb.StateFaultCode, message: str, violations: Sequence[FieldViolation] = ()
+    ) -> None:
+        self.code = code
+        self.violations = tuple(violations)
+        super().__init__(message)
+
+    @property
+    def resync_required(self) -> bool:
+        """Whether only a new full snapshot helps."""
+        return self.code in _RESYNC
+
+    def message(self) -> pb.StateFault:
+        """The fault as the contract has it."""
+        named = self.violations[:_MAX_FIELDS]
+        fields = [pb.FieldFault(field=field, description=description) for field, description in named]
+        return pb.StateFault(
+            code=self.code, message=str(self), fields=fields, resync_required=self.resync_required
+        )
+
+
+def unknown_state(cluster_id: str, node_pool: str, epoch: str) -> Fault:
+    """The server has no state of this cluster, node pool and epoch."""
+    what = f"no state of cluster {cluster_id!r}, node pool {node_pool!r} and epoch {epoch!r} is kept here"
+    return Fault(pb.STATE_FAULT_CODE_UNKNOWN_STATE, f"{what}: push a full snapshot (PutSnapshot)")
+
+
+def version_gap(kept: int, named: int) -> Fault:
+    """The state has another version than the one that is named."""
+    what = f"the state has version {kept}, not {named}"
+    return Fault(pb.STATE_FAULT_CODE_VERSION_GAP, f"{what}: push a full snapshot (PutSnapshot)")
+
+
+def invalid(violations: Sequence[FieldViolation]) -> Fault:
+    """Rows violate the contract."""
+    told = f"{len(violations)} field(s) are invalid: mend them and send the delta again"
+    return Fault(pb.STATE_FAULT_CODE_INVALID, told, violations)
+
+
+def clock_regression(kept: str, named: str) -> Fault:
+    """The clock went back; both times as text."""
+    told = f"the time {named} is before that of the state, {kept}: send a later one"
+    return Fault(pb.STATE_FAULT_CODE_CLOCK_REGRESSION, told)
+
+
+def stale(age: int, most: int) -> Fault:
+    """The state is older than is accepted; both in nanoseconds."""
+    told = f"the state is {format_duration(age)} old, more than {format_duration(most)}"
+    return Fault(pb.STATE_FAULT_CODE_STALE, f"{told}: send what changed since, or set the clocks right")
+
+
+def too_many_rows(exceeded: LimitExceeded) -> Fault:
+    """The state has, or would have, more rows of a list than are accepted."""
+    return Fault(pb.STATE_FAULT_CODE_TOO_LARGE, f"in the state {exceeded}")
+
+
+def too_large(size: int, most: int) -> Fault:
+    """The state has, or would have, more bytes than all states may have together."""
+    told = f"the state would have {size:,} bytes, more than {most:,}"
+    return Fault(
+        pb.STATE_FAULT_CODE_TOO_LARGE, f"{told}: send less, or raise server.maxStateMib in the configuration"
+    )

@@ -1,0 +1,115 @@
+"""One version of a state, and how a delta makes the next."""
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.server.codec.checks import time_problem
+from tenure.server.codec.decode import decode_snapshot
+from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
+from tenure.server.prescan import LimitExceeded, check_rows
+from tenure.server.settings.server import MaxRows
+from tenure.server.shard import Shard
+from tenure.server.state import faults
+from tenure.server.state.overlay import check_upserts, overlay
+from tenure.solver.model.cluster import Cluster
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.state_pb2 import StateDelta, StateReference
+
+
+@dataclass(frozen=True)
+class State:
+    """A valid snapshot of an epoch. Never changed: its readers need no lock."""
+
+    epoch: str
+    snapshot: ClusterSnapshot
+    cluster: Cluster
+    """The snapshot, decoded."""
+    size: int
+    """Bytes of the snapshot as a message."""
+    made_by: bytes = b""
+    """Digest of the delta that made it; empty for a full snapshot."""
+
+    @property
+    def shard(self) -> Shard:
+        """Whose state it is."""
+        return Shard(self.snapshot.cluster_id, self.snapshot.node_pool)
+
+    @property
+    def reference(self) -> StateReference:
+        """What callers refer to."""
+        return StateReference(**self.shard._asdict(), epoch=self.epoch, version=self.snapshot.version)
+
+    def at(self, now: Timestamp) -> tuple[Cluster, ClusterSnapshot]:
+        """The cluster at a time that is not before the state's, and a snapshot without rows to go with it.
+
+        Raises InvalidSnapshot when it is no time, Fault when it is before the state's.
+        """
+        if problem := time_problem(now):
+            raise InvalidSnapshot([FieldViolation("now", problem)])
+        self.check_clock(now)
+        header = ClusterSnapshot(**self.shard._asdict(), version=self.snapshot.version, now=now)
+        return replace(self.cluster, now=now.ToNanoseconds()), header
+
+    def check_clock(self, now: Timestamp) -> None:
+        """Raise Fault when a time is before the state's."""
+        if now.ToNanoseconds() < self.cluster.now:
+            raise faults.clock_regression(self.snapshot.now.ToJsonString(), now.ToJsonString())
+
+    def is_made_by(self, delta: StateDelta) -> bool:
+        """Whether the delta, with this very content, was the last one applied."""
+        return self.made_by == _digest(delta)
+
+
+def full_state(epoch: str, snapshot: ClusterSnapshot, most: MaxRows) -> State:
+    """The state that begins with a full snapshot. Raises InvalidSnapshot, or Fault for too many rows."""
+    _check_rows(snapshot, most)
+    return State(epoch, snapshot, decode_snapshot(snapshot), snapshot.ByteSize())
+
+
+def next_state(state: State, delta: StateDelta, max_bytes: int, most: MaxRows) -> State:
+    """The state after a delta on it. Raises Fault; nothing is changed either way.
+
+    Everything is decoded again, which takes some 20 µs for each pod (100 ms for 500 nodes and 5,000 pods).
+    Faster would be to keep the decoded rows and to decode only the upserts: what a row means depends on few
+    others (pods on the names of nodes, pod groups, shapes and claims), and only linking looks at all of them.
+    """
+    problems = [*_header_problems(state, delta), *check_upserts(delta.upserts)]
+    if problems:
+        raise faults.invalid(problems)
+    state.check_clock(delta.now)
+    after = overlay(state.snapshot, delta.upserts, delta.removes)
+    after.snapshot.version = delta.version
+    after.snapshot.now.CopyFrom(delta.now)
+    _check_rows(after.snapshot, most)
+    size = after.snapshot.ByteSize()
+    if size > max_bytes:
+        raise faults.too_large(size, max_bytes)
+    try:
+        cluster = decode_snapshot(after.snapshot)
+    except InvalidSnapshot as invalid:
+        raise faults.invalid([after.located(violation) for violation in invalid.violations]) from None
+    return State(state.epoch, after.snapshot, cluster, size, _digest(delta))
+
+
+def _check_rows(snapshot: ClusterSnapshot, most: MaxRows) -> None:
+    try:
+        check_rows(snapshot, most)
+    except LimitExceeded as exceeded:
+        raise faults.too_many_rows(exceeded) from None
+
+
+def _header_problems(state: State, delta: StateDelta) -> list[FieldViolation]:
+    problems = []
+    if delta.version <= state.snapshot.version:
+        told = f"{delta.version} is not greater than that of the base, {state.snapshot.version}"
+        problems.append(FieldViolation("version", told))
+    if not delta.HasField("now"):
+        problems.append(FieldViolation("now", "is required"))
+    elif problem := time_problem(delta.now):
+        problems.append(FieldViolation("now", problem))
+    return problems
+
+
+def _digest(delta: StateDelta) -> bytes:
+    return sha256(delta.SerializeToString(deterministic=True)).digest()

@@ -1,0 +1,100 @@
+"""Carrying out a decision: the cluster of the next cycle, if everything is done that was decided.
+
+For whoever plays several cycles: simulations, explanations, tests. A caller that really carries a decision
+out looks at its cluster again instead.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import Decision, DecisionGroup, Patch, PatchKind
+from tenure.solver.model.memory import EvictionMemory
+from tenure.solver.model.requeue import Setting
+from tenure.solver.model.workload import Placement, PodGroup, Task, TaskStatus
+
+
+def next_cluster(cluster: Cluster, decision: Decision, elapsed: int) -> Cluster:
+    """The cluster `elapsed` nanoseconds later: bound pods run, evicted and terminating ones wait again.
+
+    Pods that were promised room wait as well, nominated to the node that was kept for them: a promise
+    itself lasts for one cycle.
+    """
+    after = placements(cluster, decision.groups)
+    tasks = tuple(_later(task, after[task.index]) for task in cluster.tasks)
+    patches: dict[int, list[Patch]] = {}
+    for group in decision.groups:
+        for patch in group.patches:
+            patches.setdefault(patch.pod_group, []).append(patch)
+    pod_groups = tuple(_patched(group, patches.get(group.index, [])) for group in cluster.pod_groups)
+    return replace(
+        cluster,
+        now=cluster.now + elapsed,
+        tasks=tasks,
+        pod_groups=pod_groups,
+        eviction_memory=_remembered(cluster.eviction_memory, patches.values()),
+    )
+
+
+def placements(cluster: Cluster, groups: Iterable[DecisionGroup]) -> list[Placement]:
+    """The placement of every task once these groups of a decision are carried out, by task index.
+
+    Evicted tasks are RELEASING on their node; those that move are PIPELINED on the new one.
+    """
+    after = [task.placement for task in cluster.tasks]
+    for group in groups:
+        for evict in group.evictions:
+            after[evict.task] = after[evict.task]._replace(status=TaskStatus.RELEASING)
+        for hold in group.holds:
+            origin = after[hold.task]
+            leaving = origin if origin.status is TaskStatus.RELEASING else None
+            after[hold.task] = Placement(
+                TaskStatus.PIPELINED, hold.node, hold.gpu_groups, leaving, hold.zones
+            )
+        for bind in group.bindings:
+            after[bind.task] = Placement(TaskStatus.BINDING, bind.node, bind.gpu_groups, zones=bind.zones)
+    return after
+
+
+def _later(task: Task, placement: Placement) -> Task:
+    match placement.status:
+        case TaskStatus.BINDING | TaskStatus.BOUND:
+            return replace(task, placement=placement._replace(status=TaskStatus.RUNNING))
+        case TaskStatus.PIPELINED:
+            return replace(task, placement=Placement(TaskStatus.PENDING), nominated_node=placement.node)
+        case TaskStatus.RELEASING:
+            return replace(task, placement=Placement(TaskStatus.PENDING))
+    return replace(task, placement=placement)
+
+
+def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
+    for patch in patches:
+        match patch.kind:
+            case PatchKind.LAST_START_TIME:
+                group = replace(group, last_start=patch.value)
+            case PatchKind.LAST_EVICTION_TIME:
+                group = replace(group, last_eviction=patch.value)
+            case PatchKind.STALE_SINCE:
+                group = replace(group, stale_since=patch.value)
+            case PatchKind.CLEAR_STALE_SINCE:
+                group = replace(group, stale_since=None)
+            case PatchKind.REQUEUE_NOT_BEFORE:
+                group = replace(group, requeue=group.requeue._replace(not_before=Setting(patch.value)))
+            case PatchKind.EVICTION_COUNT:
+                group = replace(group, eviction_count=patch.value)
+            case PatchKind.WAITED_AFTER_EVICTIONS:
+                group = replace(group, waited_after_evictions=patch.value)
+    return group
+
+
+def _remembered(
+    before: Iterable[EvictionMemory], patches: Iterable[list[Patch]]
+) -> tuple[EvictionMemory, ...]:
+    """The memory of evictions after the patches, by victim and preemptor."""
+    memories = {(memory.victim, memory.preemptor): memory for memory in before}
+    for patch in (patch for of_group in patches for patch in of_group):
+        if patch.memory is not None:
+            memories[patch.memory.victim, patch.memory.preemptor] = patch.memory
+        elif patch.kind is PatchKind.FORGET_PREEMPTOR:
+            del memories[patch.pod_group, patch.value]
+    return tuple(memories[pair] for pair in sorted(memories))

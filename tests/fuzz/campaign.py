@@ -1,0 +1,160 @@
+"""A run of mutated requests against a server process, and what must hold for each of them.
+
+Every call ends in time, with OK or with a status the caller can act on: INVALID_ARGUMENT that names fields,
+FAILED_PRECONDITION, or RESOURCE_EXHAUSTED. The server lives, and its memory does not grow without bound.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple
+
+import grpc
+from google.rpc.error_details_pb2 import BadRequest
+from grpc_status import rpc_status
+
+from tests.fuzz.corpus import Seed, put, seeds
+from tests.fuzz.mutate import of_bytes, of_fields
+from tests.server.hostile import MIB, resident
+from tests.server.running import serving_process
+
+DEADLINE_SECONDS: Final = 20
+MAX_GROWTH: Final = 256 * MIB
+_SERVICE: Final = "/tenure.v1.DecisionService/"
+REFRESH_EVERY: Final = 500
+
+
+class Case(NamedTuple):
+    """The messages of one call, as bytes."""
+
+    method: str
+    messages: tuple[bytes, ...]
+
+
+class Finding(NamedTuple):
+    """A case that did not end as it must."""
+
+    number: int
+    case: Case
+    what: str
+
+
+class Summary(NamedTuple):
+    """What became of a run."""
+
+    cases: int
+    endings: Counter[str]
+    growth: int
+    """Bytes by which the server grew."""
+    seconds: float
+    findings: list[Finding]
+
+
+def case_of(seed: int, number: int) -> Case:
+    """The case with a number of a run: the same whenever it is asked for."""
+    random = Random(f"{seed}/{number}")
+    chosen: Seed = random.choice(seeds())
+    messages = []
+    for original in chosen.messages:
+        message = type(original).FromString(original.SerializeToString())
+        how = random.random()
+        if how < 0.7:
+            of_fields(message, random)
+        content = message.SerializeToString()
+        messages.append(of_bytes(content, random) if how > 0.5 else content)
+    return Case(chosen.method, tuple(messages))
+
+
+def run(seed: int, count: int, first: int = 0, on_case: Callable[[], None] = lambda: None) -> Summary:
+    """So many cases of a run from the first on, one after the other.
+
+    Some ask about the state that is kept, which is as the corpus has it before the first and after every
+    `REFRESH_EVERY`: so what happened can be seen again from there.
+    """
+    endings, findings, began = Counter[str](), list[Finding](), time.monotonic()
+    with serving_process("--log-level", "error") as (process, address), open_channel(address) as channel:
+        _fresh_state(channel)
+        before = resident(process.pid)
+        for number in range(first, first + count):
+            case = case_of(seed, number)
+            ending, problem = tried(channel, case)
+            endings[f"{case.method} {ending}"] += 1
+            if problem:
+                findings.append(Finding(number, case, problem))
+            if process.poll() is not None:
+                findings.append(Finding(number, case, f"the server ended with {process.returncode}"))
+                break
+            if number % REFRESH_EVERY == 0:
+                _fresh_state(channel)
+            on_case()
+        growth = 0 if process.poll() is not None else resident(process.pid) - before
+    if growth > MAX_GROWTH:
+        findings.append(Finding(first + count, Case("", ()), f"the server grew by {growth / MIB:.0f} MiB"))
+    return Summary(count, endings, growth, time.monotonic() - began, findings)
+
+
+def first_of(finding: Finding) -> int:
+    """The case to begin with to see a finding again."""
+    return max(finding.number - 1, 0) // REFRESH_EVERY * REFRESH_EVERY + 1 if finding.number else 0
+
+
+def write_finding(finding: Finding, folder: Path) -> list[Path]:
+    """The messages of a finding as files, to be sent again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for i, message in enumerate(finding.case.messages):
+        file = folder / f"{finding.number}-{finding.case.method}-{i}.bin"
+        file.write_bytes(message)
+        files.append(file)
+    return files
+
+
+def tried(channel: grpc.Channel, case: Case) -> tuple[str, str]:
+    """How a call ended, and what is wrong with that; nothing is wrong: the empty text."""
+    try:
+        _call(channel, case)
+    except grpc.RpcError as failure:
+        return failure.code().name, _problem(failure)
+    return "OK", ""
+
+
+def _call(channel: grpc.Channel, case: Case) -> None:
+    """Calls of all kinds are the same on the wire; the answers are read to the end."""
+    call = channel.stream_stream(f"{_SERVICE}{case.method}")(iter(case.messages), timeout=DEADLINE_SECONDS)
+    for _ in call:
+        pass
+
+
+def _problem(failure: grpc.RpcError) -> str:
+    code, said = failure.code(), failure.details() or ""
+    match code:
+        case grpc.StatusCode.INVALID_ARGUMENT:
+            named = _named_fields(failure)
+            is_clean = all(named) if named else said.startswith("the message is not a ")
+            return "" if is_clean else f"INVALID_ARGUMENT names no field: {said}"
+        case grpc.StatusCode.FAILED_PRECONDITION | grpc.StatusCode.RESOURCE_EXHAUSTED:
+            return "" if said.isprintable() else f"not printable: {said!r}"
+    return f"{code.name}: {said}"
+
+
+def _named_fields(failure: grpc.RpcError) -> list[str]:
+    status, details = rpc_status.from_call(failure), BadRequest()
+    for packed in status.details if status else ():
+        if packed.Unpack(details):
+            return [v.field if v.description.isprintable() else "" for v in details.field_violations]
+    return []
+
+
+def _fresh_state(channel: grpc.Channel) -> None:
+    """The state that deltas are for, as it was."""
+    pushed = put()
+    _call(channel, Case(pushed.method, tuple(message.SerializeToString() for message in pushed.messages)))
+
+
+@contextmanager
+def open_channel(address: str) -> Iterator[grpc.Channel]:
+    with grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)]) as channel:
+        yield channel

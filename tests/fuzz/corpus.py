@@ -1,0 +1,102 @@
+"""Valid requests to begin with, by method: what they hold reaches every part of the decoder."""
+
+from functools import cache
+from typing import Final, NamedTuple
+
+from google.protobuf import text_format
+from google.protobuf.message import Message
+from tenure.v1 import capabilities_pb2, explain_pb2, simulate_pb2, state_pb2
+from tenure.v1 import decision_service_pb2 as service_pb
+from tenure.v1 import snapshot_pb2 as pb
+
+from tests.server.given import SMALL
+
+RICH: Final = """
+device_claims { id: "c" requests { device_class: "gpu.example.com" count: 1 } queue: "left" node: "n2" }
+eviction_memory { victim: "runs" preemptor: "waits" last_eviction_time { seconds: 1699999000 } failures: 2
+                  last_failure_time { seconds: 1699999500 } unsettled: true }
+nodes { name: "n3" allocatable { cpu_milli: 64000 memory_bytes: 640000 pods: 10
+                                 extended { key: "nvidia.com/mig-1g.5gb" value: 2 } }
+        devices { key: "gpu.example.com" value: 4 } mig_strategy: MIG_STRATEGY_MIXED
+        taints { key: "dedicated" value: "x" effect: TAINT_EFFECT_NO_SCHEDULE }
+        labels { key: "rack" value: "r1" } unready_conditions: "DiskPressure"
+        numa_policy: NUMA_POLICY_RESTRICTED
+        numa_zones { id: "0" allocatable { cpu_milli: 32000 } available { cpu_milli: 16000 } }
+        numa_zones { id: "1" allocatable { cpu_milli: 32000 } } }
+pod_groups { uid: "tree" name: "tree" namespace: "ns" queue: "left" priority: 120 min_sub_group: 1
+             creation_time { seconds: 1600000002 } last_start_time { seconds: 1699990000 }
+             preemptibility: PREEMPTIBILITY_SEMI_PREEMPTIBLE
+             staleness_grace_period { seconds: 60 } preemption_delay { seconds: 1 }
+             expected_runtime { seconds: 600 } requeue_delay { seconds: 60 }
+             annotations { key: "kai.scheduler/expected-runtime" value: "1h30m" }
+             annotations { key: "kai.scheduler/requeue-not-before" value: "2023-11-14T10:30:00Z" }
+             annotations { key: "kai.scheduler/preemptibility" value: "Preemptible" }
+             opt_outs: "reclaim" eviction_count: 1 waited_after_evictions { seconds: 5 }
+             sub_groups { name: "all" min_sub_group: 1 }
+             sub_groups { name: "leader" parent: "all" min_member: 1 }
+             sub_groups { name: "workers" parent: "all" min_member: 1
+                          topology_constraint { topology: "racks" preferred_level: "rack" } } }
+pods { uid: "tree-0" name: "leader" pod_group: "tree" sub_group: "leader" shape: "picky"
+       status: POD_STATUS_RUNNING node: "n3" leader: true task_priority: 5 labels { key: "app" value: "x" }
+       numa_placement { zone: "0" amounts { cpu_milli: 1000 } } }
+pods { uid: "tree-1" pod_group: "tree" sub_group: "workers" shape: "claiming" status: POD_STATUS_PENDING
+       device_claims: "c" nominated_node: "n2" }
+shapes { id: "picky" requests { cpu_milli: 1000 memory_bytes: 1000 } guaranteed: true
+         node_selector { key: "rack" value: "r1" }
+         node_affinity { requirements { key: "rack" operator: SELECTOR_OPERATOR_IN values: "r1" } }
+         tolerations { key: "dedicated" exists: true }
+         pod_affinity { match_labels { key: "app" value: "x" } topology_key: "rack" } }
+shapes { id: "claiming" requests { cpu_milli: 500 memory_bytes: 10 } }
+shapes { id: "memory" requests { cpu_milli: 1 } gpu { devices: 1 memory_mib: 1000 } }
+pod_columns { texts: "waits" texts: "gpu" texts: "runs" texts: "n2" texts: "" uid: "x-0" uid: "x-1"
+              name: "x0" name: "x1" pod_group: 0 pod_group: 2 shape: 1 shape: 1 status: POD_STATUS_PENDING
+              status: POD_STATUS_RUNNING node: 4 node: 3 creation_time_delta: 1600000000000000000
+              creation_time_delta: 1000 }
+"""
+
+EPOCH: Final = "e1"
+
+
+class Seed(NamedTuple):
+    """A method and the messages of one call."""
+
+    method: str
+    messages: tuple[Message, ...]
+
+
+@cache
+def snapshot() -> pb.ClusterSnapshot:
+    """A small snapshot with something in almost every field."""
+    return text_format.Parse(SMALL + RICH, pb.ClusterSnapshot())
+
+
+def put(version: int = 7) -> Seed:
+    """Pushes the state that deltas are for."""
+    whole = pb.ClusterSnapshot()
+    whole.CopyFrom(snapshot())
+    whole.version = version
+    return Seed("PutSnapshot", (state_pb2.PutSnapshotRequest(epoch=EPOCH, part=whole, last=True),))
+
+
+@cache
+def seeds() -> tuple[Seed, ...]:
+    """Calls that succeed when they are sent as they are, in this order. Not to be changed."""
+    reference = state_pb2.StateReference(cluster_id="test", epoch=EPOCH, version=7)
+    delta = state_pb2.StateDelta(base=reference, version=8, now={"seconds": 1_700_000_100})
+    delta.upserts.MergeFrom(pb.ClusterSnapshot(nodes=snapshot().nodes[:1], pods=snapshot().pods[2:3]))
+    delta.removes.MergeFrom(state_pb2.StateKeys(pods=["runs-1", "x-0"], device_claims=["gone"]))
+    return (
+        Seed("Decide", (service_pb.DecideRequest(snapshot=snapshot(), actions=["allocate", "reclaim"]),)),
+        Seed("Decide", (service_pb.DecideRequest(snapshot=snapshot()),)),
+        put(),
+        Seed("Decide", (service_pb.DecideRequest(state=reference, now={"seconds": 1_700_000_200}),)),
+        Seed(
+            "Simulate", (simulate_pb2.SimulateRequest(state=reference, cycles=2, interval={"seconds": 600}),)
+        ),
+        Seed("Simulate", (simulate_pb2.SimulateRequest(snapshot=snapshot(), upserts=delta.upserts),)),
+        Seed("Explain", (explain_pb2.ExplainRequest(state=reference, why_pending={"pod_group": "waits"}),)),
+        Seed("Explain", (explain_pb2.ExplainRequest(snapshot=snapshot(), why_victim={"pod_group": "runs"}),)),
+        Seed("GetCapabilities", (capabilities_pb2.GetCapabilitiesRequest(),)),
+        Seed("ApplyDelta", (state_pb2.ApplyDeltaRequest(delta=delta),)),
+        Seed("SyncState", (state_pb2.SyncStateRequest(nonce="n", delta=delta),)),
+    )

@@ -1,0 +1,46 @@
+"""A small part of `make fuzz`, the same cases every time, and that a run would notice something."""
+
+from pathlib import Path
+
+from tenure.solver.registry import default_profile
+
+from tests.fuzz.campaign import Case, Finding, case_of, open_channel, run, tried, write_finding
+from tests.fuzz.corpus import seeds
+from tests.server.running import DefectiveEngine, server_here
+
+
+def test_seeds_succeed_as_they_are() -> None:
+    with server_here() as (_, address), open_channel(address) as channel:
+        for seed in seeds():
+            messages = tuple(message.SerializeToString() for message in seed.messages)
+            assert tried(channel, Case(seed.method, messages)) == ("OK", "")
+
+
+def test_cases_are_the_same_every_time() -> None:
+    assert [case_of(1, i) for i in range(20)] == [case_of(1, i) for i in range(20)]
+    assert len({case_of(1, i) for i in range(200)}) > 150
+
+
+def test_every_mutated_request_ends_well() -> None:
+    summary = run(seed=2026, count=2_000)
+    assert not [finding.what for finding in summary.findings]
+    assert sum(summary.endings.values()) == 2_000
+    assert summary.endings["Decide OK"] > 50
+    assert summary.endings["Decide INVALID_ARGUMENT"] > 50
+
+
+def test_defect_is_a_finding() -> None:
+    with (
+        server_here(DefectiveEngine(default_profile())) as (_, address),
+        open_channel(address) as channel,
+    ):
+        messages = tuple(message.SerializeToString() for message in seeds()[0].messages)
+        ending, problem = tried(channel, Case("Decide", messages))
+    assert ending == "INTERNAL"
+    assert problem.startswith("INTERNAL: a defect")
+
+
+def test_finding_is_written_down(tmp_path: Path) -> None:
+    (file,) = write_finding(Finding(7, Case("Decide", (b"abc",)), "?"), tmp_path / "findings")
+    assert file.name == "7-Decide-0.bin"
+    assert file.read_bytes() == b"abc"

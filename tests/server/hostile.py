@@ -1,0 +1,70 @@
+"""Requests nobody would send in good faith, as bytes, and a server process that gets them."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import grpc
+from google.protobuf.internal.encoder import _VarintBytes as varint
+from tenure.v1 import snapshot_pb2 as pb
+
+DECIDE = "/tenure.v1.DecisionService/Decide"
+MIB = 2**20
+
+
+class Ended(NamedTuple):
+    """How a call ended."""
+
+    code: grpc.StatusCode
+    said: str
+
+
+def ask(
+    address: str, request: bytes, compression: grpc.Compression | None = None, method: str = DECIDE
+) -> Ended:
+    """Send bytes as the only message of a call."""
+    options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
+    with grpc.insecure_channel(address, options, compression) as channel:
+        try:
+            channel.unary_unary(method)(request, timeout=60)
+        except grpc.RpcError as failure:
+            return Ended(failure.code(), failure.details() or "")
+    return Ended(grpc.StatusCode.OK, "")
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A field that holds a text or a message."""
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def snapshot_of(content: bytes) -> bytes:
+    """A DecideRequest with a snapshot of these bytes."""
+    return field(1, content)
+
+
+def number_of(name: str, message: type = pb.ClusterSnapshot) -> int:
+    """The number of a field."""
+    return int(message.DESCRIPTOR.fields_by_name[name].number)
+
+
+def empty_rows(name: str, size: int, message: type = pb.ClusterSnapshot) -> bytes:
+    """So many bytes of a list without anything in its rows."""
+    row = field(number_of(name, message), b"")
+    return row * (size // len(row))
+
+
+def resident(pid: int, what: str = "VmRSS") -> int:
+    """Memory of a process in bytes; `VmHWM` is the most it ever had."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(f"{what}:"):
+            return int(line.split()[1]) * 1024
+    raise LookupError(what)
+
+
+def forget_peak(pid: int) -> None:
+    """Let the peak of a process begin anew."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def bomb(size: int) -> bytes:
+    """A request of so many bytes that packs into a thousandth."""
+    return snapshot_of(field(1, b"x" * size))

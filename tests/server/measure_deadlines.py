@@ -1,0 +1,62 @@
+"""`python -m tests.server.measure_deadlines [YAML]`: how many of 100 calls with 100 ms get an answer in time.
+
+YAML is added to the server's configuration, for example `server: {solver: process}`. The problem takes
+seconds without a deadline. A server in a process of its own, this process as its client.
+"""
+
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import grpc
+from tenure.v1.decision_service_pb2 import DecideRequest
+from tenure.v1.decision_service_pb2_grpc import DecisionServiceStub
+
+from tests.server.hard import SLOW_OPTIONS, hard_snapshot
+from tests.server.running import serving_process
+
+CALLS: Final = 100
+DEADLINE: Final = 0.1
+TOLERANCE: Final = 1.1
+NODES: Final = 60
+
+
+def _call(service: DecisionServiceStub, request: DecideRequest, timeout: float) -> tuple[float, str]:
+    """Seconds, and what came."""
+    begin = time.perf_counter()
+    try:
+        answer = service.Decide(request, timeout=timeout)
+        found = "stopped early" if answer.stopped_early else "complete"
+    except grpc.RpcError as error:
+        found = error.code().name
+    return time.perf_counter() - begin, found
+
+
+def main(options: str) -> None:
+    """Print how long the calls took and how they ended."""
+    request = DecideRequest(snapshot=hard_snapshot(NODES))
+    with TemporaryDirectory() as folder:
+        config = Path(folder, "slow.yaml")
+        config.write_text(SLOW_OPTIONS + options)
+        with (
+            serving_process("--config", str(config)) as (_, address),
+            grpc.insecure_channel(address) as channel,
+        ):
+            service = DecisionServiceStub(channel)
+            seconds, found = _call(service, request, 120)
+            print(f"without a deadline: {seconds:.2f} s, {found}; message {request.ByteSize()} bytes")
+            calls = [_call(service, request, DEADLINE) for _ in range(CALLS)]
+    took = sorted(seconds for seconds, _ in calls)
+    in_time = sum(seconds <= DEADLINE * TOLERANCE and found == "stopped early" for seconds, found in calls)
+    print(f"with {DEADLINE} s: {in_time} of {CALLS} answered in time; how they ended:")
+    for kind in sorted({found for _, found in calls}):
+        print(f"  {kind}: {sum(found == kind for _, found in calls)}")
+    milliseconds = [f"{seconds * 1e3:.1f}" for seconds in (median(took), took[-2], took[-1])]
+    print("median {} ms, second longest {}, longest {}".format(*milliseconds))
+
+
+if __name__ == "__main__":
+    main("\n".join(sys.argv[1:]))

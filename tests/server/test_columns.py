@@ -1,0 +1,106 @@
+"""Pods as columns decode to what the same pods as messages do, and what is wrong with them has a path."""
+
+import pytest
+from tenure.client.columns import from_columns, to_columns, to_pods
+from tenure.server.codec.decode import decode_snapshot
+from tenure.server.codec.violations import InvalidSnapshot
+from tenure.v1 import snapshot_pb2 as pb
+
+from tests.properties.draw import SeededDraw
+from tests.server.given import small_snapshot
+from tests.states.made import made_snapshot
+from tests.states.mixed import mixed
+
+SNAPSHOTS = {"small": small_snapshot(), "made": made_snapshot(SeededDraw(3), 4, 60)}
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_columns_decode_to_the_same_cluster(name: str) -> None:
+    snapshot = SNAPSHOTS[name]
+    columns = to_columns(snapshot)
+    assert columns.pod_columns.uid
+    assert decode_snapshot(columns) == decode_snapshot(snapshot)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_mixture_decodes_to_the_same_cluster(seed: int) -> None:
+    draw = SeededDraw(seed)
+    snapshot = made_snapshot(draw, 3, 30)
+    assert decode_snapshot(mixed(draw, snapshot)) == decode_snapshot(snapshot)
+
+
+def test_pods_with_more_than_columns_hold_stay_messages() -> None:
+    columns = to_columns(small_snapshot())
+    assert [pod.uid for pod in columns.pods] == ["runs-1"]
+    assert columns.pod_columns.uid == ["runs-0", "waits-0", "waits-1"]
+
+
+def test_columns_come_back_as_the_pods_they_were() -> None:
+    made = SNAPSHOTS["made"]
+    pods = {pod.uid: pod for pod in to_pods(to_columns(made)).pods}
+    assert pods == {pod.uid: pod for pod in made.pods}
+
+
+def test_snapshot_with_columns_may_be_made_columns_again() -> None:
+    once = to_columns(SNAPSHOTS["made"])
+    assert to_columns(once) == once
+
+
+def test_columns_that_hold_nothing_but_the_default_are_left_out() -> None:
+    columns = to_columns(pb.ClusterSnapshot(pods=[pb.Pod(uid="a"), pb.Pod(uid="b")])).pod_columns
+    assert columns == pb.PodColumns(uid=["a", "b"])
+    assert [pod.uid for pod in from_columns(columns)] == ["a", "b"]
+
+
+def two_rows(**changes: object) -> pb.PodColumns:
+    sound = {
+        "texts": ["waits", "gpu", "n1"],
+        "uid": ["a", "b"],
+        "pod_group": [0, 0],
+        "shape": [1, 1],
+        "status": [1, 1],
+    }
+    return pb.PodColumns(**{**sound, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"shape": [1]}, ["pod_columns.shape: has 1 values, and uid has 2"]),
+        (
+            {"uid": []},
+            [f"pod_columns.{name}: has 2 values, and uid has 0" for name in ("status", "pod_group", "shape")],
+        ),
+        ({"shape": [1, 3]}, ["pod_columns[1].shape: index 3 is beyond the 3 texts"]),
+        ({"uid": ["a", ""]}, ["pod_columns[1].uid: is required"]),
+        ({"uid": ["a", "a"]}, ["pod_columns[1].uid: 'a' is already used by element 0"]),
+        ({"uid": ["a", "runs-1"]}, ["pod_columns[1].uid: 'runs-1' is already used by pods[1]"]),
+        ({"pod_group": []}, [f"pod_columns[{i}].pod_group: is required" for i in (0, 1)]),
+        ({"shape": [1, 0]}, ["pod_columns[1].shape: there is no shape with id 'waits'"]),
+        ({"status": []}, [f"pod_columns[{i}].status: is required" for i in (0, 1)]),
+        ({"status": [1, 99]}, ["pod_columns[1].status: 99 is not a value of this version of the contract"]),
+        ({"status": [1, 6]}, ["pod_columns[1].node: is required for a pod that occupies a node"]),
+        (
+            {"creation_time_delta": [2**62, 2**62]},
+            ["pod_columns[1].creation_time_delta: leads to a time not between the years 1677 and 2262"],
+        ),
+        (
+            {"texts": ["waits", "half", "n1"], "node": [2, 2], "status": [6, 1]},
+            ["pod_columns[0].gpu_groups: must name the 1 shared devices that the pod uses: send it in pods"],
+        ),
+    ],
+)
+def test_what_is_wrong_with_columns_is_named_by_row_and_field(
+    changes: dict[str, object], says: list[str]
+) -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_columns.CopyFrom(two_rows(**changes))
+    with pytest.raises(InvalidSnapshot) as caught:
+        decode_snapshot(snapshot)
+    assert [str(violation) for violation in caught.value.violations] == says
+
+
+def test_pods_in_columns_on_a_node_that_is_gone_are_warned_about_as_others_are() -> None:
+    snapshot = small_snapshot()
+    snapshot.pods[0].node = "gone"
+    assert decode_snapshot(to_columns(snapshot)).doubts == decode_snapshot(snapshot).doubts != ()

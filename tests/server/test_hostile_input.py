@@ -1,0 +1,423 @@
+"""Hostile or broken input: what it costs, how it ends, and that the server is well afterwards.
+
+Each test is one row of a matrix of such input; those with `_h7` cost memory, those with `_h8` are packed.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.client import Client, InvalidSnapshot, TooLarge
+from tenure.server.engine import Engine
+from tenure.solver.registry import default_profile
+from tenure.v1 import decision_service_pb2 as service_pb
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
+from tenure.v1.explain_pb2 import ExplainRequest
+
+from tests.server.given import small_snapshot
+from tests.server.hostile import (
+    MIB,
+    ask,
+    bomb,
+    empty_rows,
+    field,
+    forget_peak,
+    number_of,
+    resident,
+    snapshot_of,
+)
+from tests.server.running import server_here, serving_process
+
+EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
+INVALID = grpc.StatusCode.INVALID_ARGUMENT
+EXTRA = 64 * MIB
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with server_here() as (_, address), Client(address, timeout=30) as client:
+        yield client
+
+
+def decided(snapshot: pb.ClusterSnapshot) -> DecideResponse:
+    return Engine(default_profile()).decide(DecideRequest(snapshot=snapshot))
+
+
+def refused(client: Client, snapshot: pb.ClusterSnapshot) -> tuple[str, ...]:
+    """Violations, from a server that then still answers."""
+    began = time.monotonic()
+    with pytest.raises(InvalidSnapshot) as caught:
+        client.decide(snapshot)
+    assert time.monotonic() - began < 5
+    assert client.decide(small_snapshot()).outcomes
+    return tuple(map(str, caught.value.violations))
+
+
+def test_h1_queue_tree_with_a_cycle_is_told_by_its_names(client: Client) -> None:
+    snapshot = small_snapshot()
+    snapshot.queues[0].parent = "left"
+    assert refused(client, snapshot)[0] == "queues[0].parent: is its own ancestor: 'top' -> 'left' -> 'top'"
+
+
+def test_h1_queue_that_is_its_own_parent_is_refused(client: Client) -> None:
+    snapshot = small_snapshot()
+    snapshot.queues[0].parent = "top"
+    assert refused(client, snapshot) == ("queues[0].parent: is its own ancestor: 'top' -> 'top'",)
+
+
+def test_h1_missing_parent_is_refused(client: Client) -> None:
+    snapshot = small_snapshot()
+    snapshot.queues[1].parent = "gone"
+    assert refused(client, snapshot) == ("queues[1].parent: 'gone' does not exist",)
+
+
+def test_h1_queue_tree_may_be_32_deep_and_no_more(client: Client) -> None:
+    for depth, is_fine in ((32, True), (33, False), (4_000, False)):
+        snapshot = small_snapshot()
+        snapshot.queues.extend(pb.Queue(name=f"d{i}", parent=f"d{i - 1}" if i else "") for i in range(depth))
+        if is_fine:
+            assert client.decide(snapshot).outcomes
+        else:
+            assert "queues[35].parent: is more than 32 levels deep" in refused(client, snapshot)
+
+
+def test_h1_several_roots_are_fine(client: Client) -> None:
+    snapshot = small_snapshot()
+    snapshot.queues.add(name="another-top")
+    assert client.decide(snapshot).outcomes
+
+
+AMOUNTS = {
+    "s.nodes[0].allocatable.cpu_milli = -1": "nodes[0].allocatable.cpu_milli",
+    "s.nodes[0].allocatable.memory_bytes = 2**63 - 1": "nodes[0].allocatable.memory_bytes",
+    "s.nodes[0].allocatable.extended['x/y'] = -2**63": "nodes[0].allocatable.extended['x/y']",
+    "s.shapes[0].requests.cpu_milli = -5": "shapes[0].requests.cpu_milli",
+    "s.shapes[0].gpu.devices = -1": "shapes[0].gpu.devices",
+    "s.shapes[1].gpu.portion_milli = 0": "shapes[1].gpu.portion_milli",
+    "s.shapes[1].gpu.portion_milli = -2**63": "shapes[1].gpu.portion_milli",
+    "s.queues[0].gpu_milli.quota = -2": "queues[0].gpu_milli.quota",
+    "s.queues[0].gpu_milli.limit = 2**63 - 1": "queues[0].gpu_milli.limit",
+    "s.queues[0].gpu_milli.over_quota_weight = math.nan": "queues[0].gpu_milli.over_quota_weight",
+    "s.queues[0].gpu_milli.over_quota_weight = math.inf": "queues[0].gpu_milli.over_quota_weight",
+    "s.queues[0].gpu_milli.over_quota_weight = -math.inf": "queues[0].gpu_milli.over_quota_weight",
+    "s.queues[0].gpu_milli.over_quota_weight = 1e308": "queues[0].gpu_milli.over_quota_weight",
+    "s.pod_groups[0].eviction_count = -1": "pod_groups[0].eviction_count",
+}
+
+
+@pytest.mark.parametrize("how", AMOUNTS)
+def test_h2_amount_that_is_none_is_refused_by_field(client: Client, how: str) -> None:
+    snapshot = small_snapshot()
+    exec(how, {"s": snapshot, "math": math})
+    (violation,) = refused(client, snapshot)
+    assert violation.startswith(f"{AMOUNTS[how]}: ")
+
+
+def test_h2_sums_beyond_64_bits_are_refused(client: Client) -> None:
+    snapshot = small_snapshot()
+    for i in range(600):
+        snapshot.nodes.add(name=f"big-{i}").allocatable.cpu_milli = 2**53
+    assert refused(client, snapshot) == (f"nodes: amounts of cpu add up to more than {2**62}",)
+
+
+def test_h2_kinds_of_resources_are_limited_before_anything_is_made_of_them(client: Client) -> None:
+    snapshot = small_snapshot()
+    for i in range(5_000):
+        snapshot.nodes.add(name=f"m{i}").allocatable.extended[f"example.com/r{i}"] = 1
+    (violation,) = refused(client, snapshot)
+    assert violation == "nodes: with shapes and claims name 5004 kinds of resources, more than 256"
+
+
+@pytest.mark.parametrize("minimum", [10**9, 2**31 - 1])
+def test_h3_absurd_minimum_costs_nothing_and_waits(client: Client, minimum: int) -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_groups[1].min_member = minimum
+    began = time.monotonic()
+    (outcome,) = (found for found in client.decide(snapshot).outcomes if found.pod_group == "waits")
+    assert time.monotonic() - began < 5
+    assert outcome.HasField("reason")
+
+
+def test_h3_negative_minimum_is_refused(client: Client) -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_groups[1].min_member = -1
+    assert refused(client, snapshot) == ("pod_groups[1].min_member: -1 is negative",)
+
+
+def test_h3_minimum_of_zero_is_fine(client: Client) -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_groups[1].min_member = 0
+    assert client.decide(snapshot).outcomes
+
+
+def test_h3_claim_of_an_absurd_number_of_devices_waits(client: Client) -> None:
+    snapshot = small_snapshot()
+    claim = snapshot.device_claims.add(id="c")
+    claim.requests.add(device_class="gpu.example.com", count=2**63 - 1)
+    snapshot.pods[2].device_claims.append("c")
+    assert client.decide(snapshot).outcomes
+
+
+DUPLICATES = {
+    "nodes": "nodes[2].name: 'n1' is already used by element 0",
+    "queues": "queues[3].name: 'top' is already used by element 0",
+    "pod_groups": "pod_groups[2].uid: 'runs' is already used by element 0",
+    "pods": "pods[4].uid: 'runs-0' is already used by element 0",
+    "shapes": "shapes[2].id: 'gpu' is already used by element 0",
+    "topologies": "topologies[1].name: 'racks' is already used by element 0",
+}
+
+
+@pytest.mark.parametrize("name", DUPLICATES)
+def test_h4_duplicate_names_both_places(client: Client, name: str) -> None:
+    snapshot = small_snapshot()
+    rows = getattr(snapshot, name)
+    rows.append(rows[0])
+    assert refused(client, snapshot) == (DUPLICATES[name],)
+
+
+def test_h4_pod_on_an_unknown_node_is_left_out_with_a_warning() -> None:
+    snapshot, columns = small_snapshot(), small_snapshot()
+    snapshot.pods[0].node = "gone"
+    columns.pods[0].node = "gone"
+    columns.pod_columns.MergeFrom(
+        pb.PodColumns(
+            texts=["runs", "gpu", "gone"], uid=["runs-0"], pod_group=[0], shape=[1], status=[6], node=[2]
+        )
+    )
+    del columns.pods[0]
+    for given in (snapshot, columns):
+        answer = decided(given)
+        (warning,) = (w for w in answer.warnings if w.code == service_pb.WARNING_CODE_UNKNOWN_NODE)
+        assert warning.message == "pods are left out because their nodes are not in the snapshot: 1"
+        assert (list(warning.pod_groups), warning.count) == (["runs"], 1)
+        steps = [step for group in answer.groups for step in group.decisions]
+        assert "runs-0" not in {step.evict.pod for step in steps if step.HasField("evict")}
+        bound = {step.bind.pod: step.bind.node for step in steps if step.HasField("bind")}
+        assert set(bound) == {"waits-0", "waits-1"}
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("s.pods[0].pod_group = 'gone'", "pods[0].pod_group: there is no pod group with uid 'gone'"),
+        ("s.pods[0].shape = 'gone'", "pods[0].shape: there is no shape with id 'gone'"),
+    ],
+)
+def test_h4_pod_of_an_unknown_pod_group_or_shape_is_refused(client: Client, how: str, says: str) -> None:
+    snapshot = small_snapshot()
+    exec(how, {"s": snapshot})
+    assert refused(client, snapshot) == (says,)
+
+
+def test_h4_pod_group_of_an_unknown_queue_is_told_and_the_others_decided(client: Client) -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_groups[1].queue = "gone"
+    (outcome,) = (found for found in client.decide(snapshot).outcomes if found.pod_group == "waits")
+    assert outcome.pending or outcome.HasField("reason")
+
+
+def test_h4_pod_group_of_an_unknown_queue_can_be_asked_about() -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_groups[1].queue = "gone"
+    request = ExplainRequest(snapshot=snapshot, why_pending={"pod_group": "waits"})
+    with server_here() as (_, address):
+        ended = ask(address, request.SerializeToString(), method="/tenure.v1.DecisionService/Explain")
+    assert ended.code is grpc.StatusCode.OK
+
+
+ENUMS = {
+    "s.pods[0].status = 99": "pods[0].status",
+    "s.nodes[0].mig_strategy = 99": "nodes[0].mig_strategy",
+    "s.nodes[0].numa_policy = 99": "nodes[0].numa_policy",
+    "s.nodes[0].taints.add(key='k', effect=99)": "nodes[0].taints[0].effect",
+    "s.pod_groups[0].preemptibility = 99": "pod_groups[0].preemptibility",
+}
+
+
+@pytest.mark.parametrize("how", ENUMS)
+def test_h5_unknown_enum_value_evicts_nobody(client: Client, how: str) -> None:
+    snapshot = small_snapshot()
+    exec(how, {"s": snapshot})
+    (violation,) = refused(client, snapshot)
+    assert violation == f"{ENUMS[how]}: 99 is not a value of this version of the contract"
+
+
+def test_h5_unknown_preemptibility_annotation_protects() -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_groups[0].annotations["kai.scheduler/preemptibility"] = "maybe"
+    answer = decided(snapshot)
+    assert service_pb.WARNING_CODE_UNKNOWN_PREEMPTIBILITY in {warning.code for warning in answer.warnings}
+    steps = [step for group in answer.groups for step in group.decisions]
+    assert not any(step.HasField("evict") for step in steps)
+
+
+def test_h5_unknown_fields_change_nothing(client: Client) -> None:
+    snapshot = small_snapshot()
+    newer = pb.ClusterSnapshot.FromString(
+        snapshot.SerializeToString() + field(500, b"of a newer version") + field(501, b"\xff\xfe")
+    )
+    assert client.decide(newer).SerializeToString() == client.decide(snapshot).SerializeToString()
+
+
+def test_h6_long_name_is_refused_shortly(client: Client) -> None:
+    snapshot = small_snapshot()
+    snapshot.pods[0].name = "x" * MIB
+    (violation,) = refused(client, snapshot)
+    assert violation == f"pods[0].name: has {MIB} characters, more than 253, the limit max_name_length"
+
+
+def test_h6_large_annotation_of_somebody_else_is_of_no_account(client: Client) -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_groups[0].annotations["example.com/notes"] = "x" * 65_536
+    assert client.decide(snapshot).SerializeToString() == client.decide(small_snapshot()).SerializeToString()
+
+
+@pytest.mark.parametrize("key", ["expected-runtime", "requeue-delay", "requeue-not-before", "preemptibility"])
+def test_h6_large_annotation_of_ours_is_warned_about(client: Client, key: str) -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_groups[0].annotations[f"kai.scheduler/{key}"] = "1s" * 32_768
+    messages = [warning.message for warning in client.decide(snapshot).warnings]
+    assert any(f"kai.scheduler/{key}" in message for message in messages)
+    assert all(len(message) < 400 for message in messages)
+
+
+def test_h6_invalid_utf_8_is_refused() -> None:
+    request = snapshot_of(field(1, b"\xff\xfe\xfd"))
+    with server_here() as (_, address):
+        assert ask(address, request) == (INVALID, "the message is not a tenure.v1.DecideRequest")
+
+
+NASTY = "evil\nname\x1b[31m\u202e../../etc\x00"
+
+
+def test_h6_control_characters_are_escaped_in_refusals(client: Client) -> None:
+    snapshot = small_snapshot()
+    snapshot.pods[0].shape = snapshot.queues[1].parent = NASTY
+    for violation in refused(client, snapshot):
+        assert violation.isprintable()
+        assert "evil" in violation
+
+
+def test_h6_control_characters_stay_out_of_logs(caplog: pytest.LogCaptureFixture) -> None:
+    snapshot = small_snapshot()
+    group = snapshot.pod_groups[0]
+    group.name = group.namespace = NASTY
+    group.annotations["kai.scheduler/expected-runtime"] = NASTY
+    group.annotations["kai.scheduler/preemptibility"] = NASTY
+    with server_here() as (_, address), Client(address) as client, caplog.at_level(logging.DEBUG, "tenure"):
+        answer = client.decide(snapshot)
+    assert "evil" in caplog.text
+    for record in caplog.records:
+        assert record.getMessage().isprintable()
+    assert all(warning.message.isprintable() for warning in answer.warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "request_bytes"),
+    [
+        ("nodes", snapshot_of(empty_rows("nodes", 16 * MIB))),
+        ("pods", snapshot_of(empty_rows("pods", 16 * MIB))),
+        ("elements", snapshot_of(field(number_of("nodes"), empty_rows("taints", 16 * MIB, pb.Node)))),
+        ("elements", empty_rows("actions", 16 * MIB, DecideRequest)),
+        ("pods", snapshot_of(field(number_of("pod_columns"), field(4, b"\x01" * (16 * MIB))))),
+        ("pods", snapshot_of(field(number_of("pod_columns"), empty_rows("uid", 16 * MIB, pb.PodColumns)))),
+    ],
+    ids=["nodes", "pods", "taints", "actions", "numbers", "texts"],
+)
+def test_h7_sixteen_megabytes_of_nothing_cost_little_memory(name: str, request_bytes: bytes) -> None:
+    with serving_process() as (process, address):
+        with Client(address) as client:
+            client.decide(small_snapshot())
+        before = resident(process.pid)
+        forget_peak(process.pid)
+        ended = ask(address, request_bytes)
+        extra = resident(process.pid, "VmHWM") - before
+        assert ended.code is EXHAUSTED
+        assert f"the limit {name}: send fewer, or raise server.maxRows.{name}" in ended.said
+        assert extra < EXTRA, f"{extra / MIB:.0f} MiB"
+        with Client(address) as client:
+            assert client.decide(small_snapshot()).outcomes
+
+
+def test_h7_client_tells_which_limit_it_was() -> None:
+    snapshot = small_snapshot()
+    snapshot.nodes.extend(pb.Node() for _ in range(20_001))
+    with (
+        server_here() as (_, address),
+        Client(address) as client,
+        pytest.raises(TooLarge, match=r"^nodes has more than 20,000 rows, the limit nodes: send fewer, or"),
+    ):
+        client.decide(snapshot)
+
+
+def test_h8_packed_bomb_is_refused_without_unpacking_it() -> None:
+    with serving_process() as (process, address):
+        ask(address, b"")
+        before = resident(process.pid)
+        forget_peak(process.pid)
+        ended = ask(address, bomb(256 * MIB), grpc.Compression.Gzip)
+        assert ended.code is grpc.StatusCode.UNIMPLEMENTED
+        assert resident(process.pid, "VmHWM") - before < EXTRA
+        with Client(address) as client:
+            assert client.decide(small_snapshot()).outcomes
+
+
+def test_h8_honest_packing_is_refused_likewise_and_says_so() -> None:
+    request = DecideRequest(snapshot=small_snapshot()).SerializeToString()
+    with server_here() as (_, address):
+        code, said = ask(address, request, grpc.Compression.Gzip)
+        assert code is grpc.StatusCode.UNIMPLEMENTED
+        assert "gzip" in said
+        assert "disabled" in said
+
+
+@pytest.mark.parametrize("text", ["-1h", "1y", "9e99s", "", "1h-30m", "٣h", "9" * 5_000 + "s", "999999999w"])
+def test_h13_bad_duration_is_warned_about_and_the_job_survives(client: Client, text: str) -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_groups[0].annotations["kai.scheduler/expected-runtime"] = text
+    answer = client.decide(snapshot)
+    (warning,) = (w for w in answer.warnings if w.code == service_pb.WARNING_CODE_INVALID_EXPECTED_RUNTIME)
+    assert list(warning.pod_groups) == ["runs"]
+    assert not any(step.HasField("requeue") for group in answer.groups for step in group.decisions)
+
+
+@pytest.mark.parametrize(
+    "text", ["tomorrow", "2025-13-45T99:00:00Z", "2025-01-15", "", "T", "-1-01-01T00:00:00Z"]
+)
+def test_h13_bad_time_is_warned_about_and_nobody_is_requeued(client: Client, text: str) -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_groups[0].annotations["kai.scheduler/expected-runtime"] = "1s"
+    snapshot.pod_groups[0].annotations["kai.scheduler/requeue-not-before"] = text
+    answer = client.decide(snapshot)
+    assert service_pb.WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE in {warning.code for warning in answer.warnings}
+    assert not any(step.HasField("requeue") for group in answer.groups for step in group.decisions)
+
+
+@pytest.mark.parametrize("year", [1678, 1970, 2100, 2261])
+def test_h14_start_in_another_century_is_survived(client: Client, year: int) -> None:
+    snapshot = small_snapshot()
+    moment = Timestamp()
+    moment.FromJsonString(f"{year}-01-01T00:00:00Z")
+    snapshot.pod_groups[0].last_start_time.CopyFrom(moment)
+    snapshot.pod_groups[0].annotations["kai.scheduler/expected-runtime"] = "36500d"
+    codes = {warning.code for warning in client.decide(snapshot).warnings}
+    assert (service_pb.WARNING_CODE_CLOCK_SKEW in codes) == (year > 2026)
+
+
+@pytest.mark.parametrize(
+    "field_name", ["creation_time", "last_start_time", "last_eviction_time", "stale_since"]
+)
+@pytest.mark.parametrize("seconds", [-(2**63), 2**63 - 1, 2**40])
+def test_h14_times_that_nanoseconds_cannot_hold_are_refused(
+    client: Client, field_name: str, seconds: int
+) -> None:
+    snapshot = small_snapshot()
+    getattr(snapshot.pod_groups[0], field_name).seconds = seconds
+    (violation,) = refused(client, snapshot)
+    assert violation == f"pod_groups[0].{field_name}: is not between the years 1677 and 2262"

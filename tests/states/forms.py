@@ -1,0 +1,68 @@
+"""The ways in which a snapshot can come to a server, and the answer to each."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tenure.client import Client, StateSession
+from tenure.client.columns import to_columns
+from tenure.v1.decision_service_pb2 import DecideResponse
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+from tests.properties.draw import SeededDraw
+from tests.states.made import later_snapshot
+from tests.states.mixed import mixed
+
+STEPS: Final = 5
+
+
+def whole(client: Client, snapshot: ClusterSnapshot) -> DecideResponse:
+    return client.decide(snapshot)
+
+
+def as_columns(client: Client, snapshot: ClusterSnapshot) -> DecideResponse:
+    return client.decide(to_columns(snapshot))
+
+
+def as_a_mixture(client: Client, snapshot: ClusterSnapshot) -> DecideResponse:
+    return client.decide(mixed(SeededDraw(1), snapshot))
+
+
+def in_pieces(client: Client, snapshot: ClusterSnapshot) -> DecideResponse:
+    session = StateSession(client)
+    session.push(snapshot)
+    return session.decide()
+
+
+def at_a_later_time(client: Client, snapshot: ClusterSnapshot) -> DecideResponse:
+    """Pushed a minute ago, and decided on at the time of the snapshot."""
+    earlier = ClusterSnapshot()
+    earlier.CopyFrom(snapshot)
+    earlier.now.seconds -= 60
+    session = StateSession(client)
+    session.push(earlier)
+    return session.decide(now=snapshot.now)
+
+
+def by_deltas(client: Client, snapshot: ClusterSnapshot) -> DecideResponse:
+    """From another snapshot to this one."""
+    session = StateSession(client)
+    session.push(_other(snapshot))
+    session.update(snapshot)
+    return session.decide()
+
+
+FORMS: Final[Mapping[str, Callable[[Client, ClusterSnapshot], DecideResponse]]] = {
+    form.__name__: form for form in (as_columns, as_a_mixture, in_pieces, at_a_later_time, by_deltas)
+}
+"""All but the plain one."""
+
+
+def _other(snapshot: ClusterSnapshot) -> ClusterSnapshot:
+    """An earlier snapshot in which rows of every list differ."""
+    draw, other = SeededDraw(2), ClusterSnapshot()
+    other.CopyFrom(snapshot)
+    for _ in range(STEPS):
+        other = later_snapshot(draw, other)
+    other.version = snapshot.version - 1
+    other.now.CopyFrom(snapshot.now)
+    return other

@@ -1,0 +1,110 @@
+"""A scheduler whose server is killed between any two of its messages, and in the middle of them.
+
+`make kill-points` runs it until the server has died 250 times.
+"""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from tenure.client import Client, StateSession
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+from tests.properties.draw import Draw, SeededDraw
+from tests.states.made import later_snapshot, made_snapshot
+from tests.states.mortal import MortalServer
+
+DEATHS: Final = 250
+STEPS: Final = 6
+FILLER: Final = "x" * 150_000
+"""Makes a snapshot of several pieces out of few rows."""
+BEFORE: Final = (0, 0, 0.001, 0.005, 0.02)
+"""Seconds from the time a message is sent until the server dies."""
+AWAY: Final = (0, 0, 0, 0.3)
+"""Seconds until the next one starts."""
+CHANCE: Final = 30
+"""Of a hundred messages, how many the server dies of."""
+
+
+class DoomedClient(Client):
+    """Sends what it is told, and kills the server now and then, before a message or a moment after it."""
+
+    def __init__(self, server: MortalServer, draw: Draw) -> None:
+        super().__init__(server.address)
+        self._server, self._draw = server, draw
+        self._killer: threading.Thread | None = None
+
+    def _ask(self, method: Any, question: Any, timeout: float | None) -> Any:
+        if not isinstance(question, Iterator):
+            self._perhaps_kill()
+            return super()._ask(method, question, timeout)
+        return super()._ask(method, self._between(question), timeout)
+
+    def _between(self, pieces: Iterator[Any]) -> Iterator[Any]:
+        for piece in pieces:
+            self._perhaps_kill()
+            yield piece
+
+    def _perhaps_kill(self) -> None:
+        if self._killer is not None:
+            self._killer.join()
+            self._killer = None
+        if not self._draw.chance(CHANCE):
+            return
+        before, away = self._draw.choice(BEFORE), self._draw.choice(AWAY)
+        self._killer = threading.Timer(before, self._kill, [away])
+        self._killer.start()
+        if not before:
+            self._killer.join()
+
+    def _kill(self, away: float) -> None:
+        self._server.kill()
+        threading.Event().wait(away)
+        self._server.start()
+
+
+def snapshots(seed: int) -> list[ClusterSnapshot]:
+    """What the scheduler sees, from one cycle to the next."""
+    draw = SeededDraw(seed)
+    seen = [made_snapshot(draw, 2, 40)]
+    for group in seen[0].pod_groups:
+        group.annotations["filler"] = FILLER
+    for _ in range(STEPS):
+        seen.append(later_snapshot(draw, seen[-1]))
+    return seen
+
+
+def decisions(client: Client, seen: list[ClusterSnapshot]) -> list[bytes]:
+    """One answer to each snapshot, in order."""
+    session = StateSession(client)
+    session.push(seen[0])
+    answers = [session.decide()]
+    for snapshot in seen[1:]:
+        session.update(snapshot)
+        answers.append(session.decide())
+    return [answer.SerializeToString(deterministic=True) for answer in answers]
+
+
+def main() -> None:
+    with TemporaryDirectory() as folder:
+        survive(Path(folder), DEATHS)
+    print(f"{DEATHS} deaths: every run gave the decisions of an undisturbed one")
+
+
+def survive(folder: Path, deaths: int) -> None:
+    """Run until the server has died so often; each run gives what an undisturbed one does."""
+    runs = 0
+    with MortalServer(folder) as server:
+        while server.deaths < deaths:
+            seen = snapshots(runs)
+            with Client(server.address) as client:
+                undisturbed = decisions(client, seen)
+            with DoomedClient(server, SeededDraw(runs)) as client:
+                assert decisions(client, seen) == undisturbed
+            runs += 1
+
+
+if __name__ == "__main__":
+    main()

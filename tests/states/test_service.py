@@ -1,0 +1,267 @@
+"""Kept states over a real connection: pushed, changed, referred to, and refused with the recovery to take."""
+
+import threading
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from tenure.client.pieces import pieces
+from tenure.v1 import state_pb2 as pb
+from tenure.v1.decision_service_pb2 import DecideRequest
+from tenure.v1.decision_service_pb2_grpc import DecisionServiceStub
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod
+
+from tests.server.given import small_snapshot
+from tests.server.running import server_here
+from tests.states.calls import BASE, apply, delta, fields, precondition, push, stub, sync
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[DecisionServiceStub]:
+    with stub() as service:
+        yield service
+
+
+def decide(service: DecisionServiceStub, reference: pb.StateReference, now_s: int = 0) -> bytes:
+    request = DecideRequest(state=reference)
+    if now_s:
+        request.now.seconds = now_s
+    return service.Decide(request, timeout=10).SerializeToString()
+
+
+def test_push_answers_what_to_refer_to(service: DecisionServiceStub) -> None:
+    assert push(service) == BASE
+
+
+def test_decision_by_reference_is_that_of_the_inline_snapshot(service: DecisionServiceStub) -> None:
+    inline = service.Decide(DecideRequest(snapshot=small_snapshot()), timeout=10)
+    assert decide(service, push(service)) == inline.SerializeToString()
+
+
+def test_decision_at_a_later_time_is_that_of_a_later_snapshot(service: DecisionServiceStub) -> None:
+    later = small_snapshot()
+    later.now.seconds += 60
+    inline = service.Decide(DecideRequest(snapshot=later), timeout=10)
+    assert decide(service, push(service), later.now.seconds) == inline.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [
+        ({"epoch": "other"}, "STATE_FAULT_CODE_UNKNOWN_STATE"),
+        ({"cluster_id": "other"}, "STATE_FAULT_CODE_UNKNOWN_STATE"),
+        ({"node_pool": "other"}, "STATE_FAULT_CODE_UNKNOWN_STATE"),
+        ({"version": 6}, "STATE_FAULT_CODE_VERSION_GAP"),
+        ({"version": 8}, "STATE_FAULT_CODE_VERSION_GAP"),
+    ],
+)
+def test_reference_to_what_is_not_kept_is_a_failed_precondition(
+    service: DecisionServiceStub, reference: dict[str, object], says: str
+) -> None:
+    named = push(service)
+    for field, value in reference.items():
+        setattr(named, field, value)
+    with pytest.raises(grpc.RpcError) as caught:
+        decide(service, named)
+    assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert precondition(caught.value) == says
+
+
+def test_time_before_that_of_the_state_is_a_clock_regression(service: DecisionServiceStub) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        decide(service, push(service), 1_699_999_999)
+    assert precondition(caught.value) == "STATE_FAULT_CODE_CLOCK_REGRESSION"
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        (DecideRequest(state=BASE, snapshot=small_snapshot()), "state"),
+        (DecideRequest(snapshot=small_snapshot(), now={"seconds": 5}), "now"),
+        (DecideRequest(state=BASE, now={"nanos": -1}), "now"),
+        (DecideRequest(state=BASE, actions=["no"]), "actions[0]"),
+    ],
+)
+def test_question_that_is_no_one_question_is_refused(
+    service: DecisionServiceStub, request_: DecideRequest, field: str
+) -> None:
+    push(service)
+    with pytest.raises(grpc.RpcError) as caught:
+        service.Decide(request_, timeout=10)
+    assert fields(caught.value) == [field]
+
+
+def test_later_pieces_only_add_rows(service: DecisionServiceStub) -> None:
+    whole, first, second = small_snapshot(), ClusterSnapshot(), ClusterSnapshot()
+    first.CopyFrom(whole)
+    del first.pods[:]
+    second.pods.extend(whole.pods)
+    second.cluster_id, second.version = "of no account", 99
+    sent = [pb.PutSnapshotRequest(epoch="p", part=first), pb.PutSnapshotRequest(part=second, last=True)]
+    reference = service.PutSnapshot(iter(sent), timeout=10).state
+    assert (reference.cluster_id, reference.version) == ("test", 7)
+    assert decide(service, reference) == decide(service, push(service))
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"epoch": ""}, "epoch"),
+        ({"last": False}, "last"),
+        ({"part": ClusterSnapshot(cluster_id="test")}, "now"),
+    ],
+)
+def test_push_that_is_not_valid_keeps_what_was_there(
+    service: DecisionServiceStub, change: dict[str, object], field: str
+) -> None:
+    reference = push(service)
+    piece = {"epoch": "new", "part": small_snapshot(), "last": True, **change}
+    with pytest.raises(grpc.RpcError) as caught:
+        service.PutSnapshot(iter([pb.PutSnapshotRequest(**piece)]), timeout=10)
+    assert fields(caught.value) == [field]
+    assert decide(service, reference)
+
+
+def test_stream_that_breaks_off_keeps_nothing(service: DecisionServiceStub) -> None:
+    reference, halt = push(service), threading.Event()
+
+    def cut_off() -> Iterator[pb.PutSnapshotRequest]:
+        yield pb.PutSnapshotRequest(epoch="new", part=small_snapshot())
+        halt.wait(10)
+
+    call = service.PutSnapshot.future(cut_off(), timeout=10)
+    call.cancel()
+    halt.set()
+    assert decide(service, reference)
+
+
+def test_piece_and_snapshot_beyond_the_limits_are_refused_by_name() -> None:
+    big = small_snapshot()
+    big.pod_groups[0].annotations["note"] = "x" * (2**20)
+    with stub(max_state_mib=1) as service:
+        for sent, limit in (
+            ([pb.PutSnapshotRequest(epoch="e", part=big, last=True)], "maxPartMib"),
+            ([pb.PutSnapshotRequest(epoch="e", part=half(big))] * 2, "maxStateMib"),
+        ):
+            with pytest.raises(grpc.RpcError, match=limit) as caught:
+                service.PutSnapshot(iter(sent), timeout=10)
+            assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        push(service)
+
+
+def half(snapshot: ClusterSnapshot) -> ClusterSnapshot:
+    part = ClusterSnapshot(pod_groups=snapshot.pod_groups)
+    part.pod_groups[0].annotations["note"] = "x" * (2**19 + 100)
+    return part
+
+
+def test_delta_changes_the_state_and_its_replay_does_not(service: DecisionServiceStub) -> None:
+    push(service)
+    upserts = ClusterSnapshot(
+        pods=[Pod(uid="runs-0", pod_group="runs", shape="gpu", status="POD_STATUS_SUCCEEDED")]
+    )
+    change = delta(upserts=upserts, removes=pb.StateKeys(pods=["waits-1", "never there"]))
+    after = apply(service, change)
+    assert after.version == 8
+    assert apply(service, change) == after
+    inline = small_snapshot()
+    inline.version, inline.now.seconds = 8, 1_700_000_001
+    del inline.pods[3], inline.pods[0]
+    inline.pods.extend(upserts.pods)
+    assert decide(service, after) == service.Decide(DecideRequest(snapshot=inline)).SerializeToString()
+
+
+def test_delta_that_is_not_valid_names_rows_and_keys(service: DecisionServiceStub) -> None:
+    push(service)
+    upserts = ClusterSnapshot(
+        pods=[Pod(uid="new", pod_group="nobody", shape="gpu", status="POD_STATUS_PENDING")]
+    )
+    with pytest.raises(grpc.RpcError) as caught:
+        apply(service, delta(upserts=upserts, removes=pb.StateKeys(shapes=["half"])))
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert fields(caught.value) == ["pods['runs-1'].shape", "upserts.pods[0].pod_group"]
+    assert decide(service, BASE)
+
+
+def test_stream_of_deltas_answers_each(service: DecisionServiceStub) -> None:
+    push(service)
+    first = delta()
+    second = delta(pb.StateReference(cluster_id="test", epoch="e", version=8))
+    bad = delta(second.base, upserts=ClusterSnapshot(pods=[Pod(uid="x")]))
+    gap = delta()
+    gap.version = 20
+    answers = sync(service, [first, bad, second, gap, first])
+    assert [answer.nonce for answer in answers] == ["n0", "n1", "n2", "n3"]
+    assert [answer.state.version for answer in answers] == [8, 8, 9, 9]
+    assert [answer.fault.code for answer in answers] == [
+        pb.STATE_FAULT_CODE_UNSPECIFIED,
+        pb.STATE_FAULT_CODE_INVALID,
+        pb.STATE_FAULT_CODE_UNSPECIFIED,
+        pb.STATE_FAULT_CODE_VERSION_GAP,
+    ]
+    assert [answer.fault.resync_required for answer in answers] == [False, False, False, True]
+    assert answers[1].fault.fields[0].field == "upserts.pods[0].pod_group"
+
+
+def test_delta_without_a_nonce_is_refused(service: DecisionServiceStub) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        list(service.SyncState(iter([pb.SyncStateRequest(delta=delta())]), timeout=10))
+    assert fields(caught.value) == ["nonce"]
+
+
+def test_stream_on_which_nothing_comes_is_ended() -> None:
+    halt = threading.Event()
+    with (
+        stub(stream_idle_timeout=10**8) as service,
+        pytest.raises(grpc.RpcError, match="nothing came") as caught,
+    ):
+        list(service.SyncState(iter(halt.wait, True), timeout=10))
+    halt.set()
+    assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+def test_streams_beyond_the_limit_are_told_to_come_back() -> None:
+    halt = threading.Event()
+
+    def slow() -> Iterator[pb.SyncStateRequest]:
+        yield pb.SyncStateRequest(nonce="a", delta=delta())
+        halt.wait(10)
+
+    with stub(max_streams=1) as service:
+        push(service)
+        first = service.SyncState(slow(), timeout=10)
+        assert next(first).state.version == 8
+        with pytest.raises(grpc.RpcError, match="too many streams are open") as caught:
+            push(service)
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        halt.set()
+        assert not list(first)
+
+
+def test_draining_server_ends_streams_that_are_idle() -> None:
+    halt = threading.Event()
+
+    def slow() -> Iterator[pb.SyncStateRequest]:
+        yield pb.SyncStateRequest(nonce="a", delta=delta())
+        halt.wait(10)
+
+    with server_here() as (server, address), grpc.insecure_channel(address) as channel:
+        service = DecisionServiceStub(channel)
+        push(service)
+        answers = service.SyncState(slow(), timeout=10)
+        next(answers)
+        assert server.drain()
+        with pytest.raises(grpc.RpcError, match="draining"):
+            next(answers)
+        halt.set()
+
+
+def test_pieces_are_no_larger_than_a_server_takes() -> None:
+    large = small_snapshot()
+    for i in range(30):
+        large.pod_groups.add(uid=f"g{i}", queue="left").annotations["note"] = "x" * 100_000
+    sent = list(pieces("e", large))
+    assert len(sent) == 3
+    assert all(piece.ByteSize() <= 2**20 for piece in sent)
+    assert [piece.last for piece in sent] == [False, False, True]
+    assert sum(len(piece.part.pod_groups) for piece in sent) == 32

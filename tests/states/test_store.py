@@ -1,0 +1,154 @@
+"""What is kept: the least recently used and the idle go, and what is too large does not come."""
+
+import pytest
+from tenure.server.settings.server import DEFAULT_ROWS
+from tenure.server.state import (
+    Bounds,
+    Fault,
+    PieceTooLarge,
+    State,
+    StateStore,
+    TooMuchUploading,
+    Uploads,
+    full_state,
+)
+from tenure.v1 import state_pb2 as pb
+
+from tests.server.given import small_snapshot
+
+
+class Clock:
+    """Says what it is told."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def state(cluster: str, version: int = 7, note: str = "") -> State:
+    snapshot = small_snapshot()
+    snapshot.cluster_id, snapshot.version = cluster, version
+    if note:
+        snapshot.pod_groups[0].annotations["note"] = note
+    return full_state("e", snapshot, DEFAULT_ROWS)
+
+
+def is_kept(store: StateStore, cluster: str) -> bool:
+    return store.newest(pb.StateReference(cluster_id=cluster)) is not None
+
+
+def kept(store: StateStore) -> str:
+    return "".join(name[-1] for name in ("shop-a", "shop-b", "shop-c", "shop-d") if is_kept(store, name))
+
+
+def store_of(*clusters: str, clock: Clock | None = None, **bounds: int) -> StateStore:
+    store = StateStore(
+        Bounds(**{"states": 3, "bytes": 10**6, "idle_seconds": 60, **bounds}), clock or Clock()
+    )
+    for cluster in clusters:
+        store.put(state(cluster))
+    return store
+
+
+def test_the_state_that_was_used_longest_ago_makes_room_for_another() -> None:
+    store = store_of("shop-a", "shop-b", "shop-c")
+    store.find(state("shop-a").reference)
+    store.put(state("shop-d"))
+    assert kept(store) == "acd"
+
+
+def test_new_version_takes_no_more_room() -> None:
+    store = store_of("shop-a", "shop-b", "shop-c")
+    store.put(state("shop-b", version=8))
+    assert kept(store) == "abc"
+
+
+def test_bytes_of_all_states_together_are_bounded() -> None:
+    one = state("shop-a").size
+    store = store_of("shop-a", "shop-b", bytes=2 * one + 100)
+    store.put(state("shop-c"))
+    assert kept(store) == "bc"
+    store.put(state("shop-b", note="x" * 50))
+    assert kept(store) == "bc"
+    store.put(state("shop-b", note="x" * 200))
+    assert kept(store) == "b"
+
+
+def test_delta_counts_with_the_room_it_takes() -> None:
+    one = state("shop-a").size
+    store = store_of("shop-a", "shop-b", bytes=2 * one + 100)
+    growth = delta_of(store, "shop-a", note="x" * 200)
+    store.apply(growth)
+    assert kept(store) == "a"
+
+
+def test_state_that_is_too_large_by_itself_is_refused_and_nothing_goes() -> None:
+    store = store_of("shop-a", "shop-b", bytes=2 * state("shop-a").size)
+    for too_large in (
+        lambda: store.put(state("shop-c", note="x" * 2_000)),
+        lambda: store.apply(delta_of(store, "shop-a", "x" * 2_000)),
+    ):
+        with pytest.raises(Fault, match=r"server\.maxStateMib") as caught:
+            too_large()
+        assert caught.value.code == pb.STATE_FAULT_CODE_TOO_LARGE
+    assert kept(store) == "ab"
+    assert store.find(state("shop-a").reference)
+
+
+def delta_of(store: StateStore, cluster: str, note: str) -> pb.StateDelta:
+    """Adds a note to a pod group."""
+    found = store.newest(pb.StateReference(cluster_id=cluster))
+    assert found is not None
+    delta = pb.StateDelta(base=found.reference, version=8, now=found.snapshot.now)
+    delta.upserts.pod_groups.append(found.snapshot.pod_groups[0])
+    delta.upserts.pod_groups[0].annotations["note"] = note
+    return delta
+
+
+def test_state_that_nobody_uses_is_dropped_after_its_time() -> None:
+    clock = Clock()
+    store = store_of("shop-a", "shop-b", clock=clock)
+    clock.now = 60
+    store.find(state("shop-a").reference)
+    assert kept(store) == "ab"
+    clock.now = 60.1
+    assert kept(store) == "a"
+    clock.now = 120
+    assert kept(store) == "a"
+    clock.now = 120.1
+    assert kept(store) == ""
+
+
+def test_reader_of_a_version_is_not_disturbed_by_the_next() -> None:
+    store = store_of("shop-a")
+    before = store.find(state("shop-a").reference)
+    content = before.snapshot.SerializeToString(deterministic=True)
+    store.apply(delta_of(store, "shop-a", "changed"))
+    assert before.snapshot.SerializeToString(deterministic=True) == content
+    with pytest.raises(Fault, match="the state has version 8, not 7"):
+        store.find(before.reference)
+
+
+def piece(size: int, *, last: bool = False) -> pb.PutSnapshotRequest:
+    part = small_snapshot()
+    part.pod_groups[0].annotations["note"] = "x" * (size - part.ByteSize())
+    return pb.PutSnapshotRequest(epoch="e", part=part, last=last)
+
+
+def test_memory_of_unfinished_uploads_is_counted_bounded_and_let_go() -> None:
+    uploads = Uploads(max_bytes=10_000, max_piece_mib=1)
+    with uploads.open() as first, uploads.open() as second:
+        first.add(piece(4_000))
+        second.add(piece(4_000))
+        assert 8_000 < uploads.bytes < 10_000
+        with pytest.raises(TooMuchUploading):
+            first.add(piece(4_000))
+        with pytest.raises(Fault, match=r"server\.maxStateMib"):
+            second.add(piece(9_000))
+    assert uploads.bytes == 0
+
+
+def test_piece_that_is_too_large_is_refused() -> None:
+    with Uploads(2**30, 1).open() as upload, pytest.raises(PieceTooLarge, match=r"server\.maxPartMib"):
+        upload.add(piece(2**20 + 100))
