@@ -5,15 +5,15 @@ import time
 from typing import Final
 
 RESERVE: Final = 0.1
-"""Part of a call's time that is kept for the answer."""
+"""Part of a call's time that is kept for the way back."""
 
 
 class Deadline:
     """Says when to stop searching so that the answer still arrives in time. Asked by one thread.
 
     Folding and encoding an answer takes about as long as decoding the question and opening the session, for
-    both grow with the cluster and not with the search. So what has passed when the solver asks for the first
-    time is kept for the answer, and never less than a tenth of all.
+    both grow with the cluster and not with the search. So as much time as has passed when the solver asks
+    first is kept for the answer, and a tenth of all for its way back.
     """
 
     def __init__(self, seconds: float, is_cut_short: threading.Event) -> None:
@@ -27,7 +27,7 @@ class Deadline:
         """Whether to stop: the time is up, nobody waits for the answer any more, or the server must end."""
         now = time.monotonic()
         if self._end is None:
-            reserve = max(self._seconds * RESERVE, now - self._begin)
+            reserve = self._seconds * RESERVE + now - self._begin
             self._end = self._begin + self._seconds - reserve
         return now >= self._end or self._is_given_up or self._is_cut_short.is_set()
 
