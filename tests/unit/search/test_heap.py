@@ -11,7 +11,7 @@ class Item:
 
 
 def heap(*values: int) -> tuple[LiveHeap[Item], list[Item]]:
-    found: LiveHeap[Item] = LiveHeap(lambda a, b: a.value < b.value)
+    found: LiveHeap[Item] = LiveHeap(lambda item: item.value)
     items = [Item(value) for value in values]
     for item in items:
         found.push(item)

@@ -32,6 +32,9 @@ class Ledger:
         self.allocated = [0] * len(cluster.pod_groups)
         self.versions = [0] * len(cluster.pod_groups)
         """Counts the moves of each pod group, and of those it shares device claims with, for caches."""
+        self.queue_versions = [0] * len(cluster.queues)
+        """Counts the moves of tasks below each queue, and of those that share device claims, for caches."""
+        self._paths = [() if g.queue is None else cluster.queues[g.queue].path for g in cluster.pod_groups]
         self.touched: set[int] = set(range(len(cluster.nodes)))
         """Nodes whose room changed since the node index looked last."""
         self.room_epoch = 0
@@ -55,7 +58,10 @@ class Ledger:
         if ACTIVE_ALLOCATED[move.before.status] or not ACTIVE_ALLOCATED[move.after.status]:
             self.room_epoch += 1
         self.versions[task.pod_group] += 1
+        for queue in self._paths[task.pod_group]:
+            self.queue_versions[queue] += 1
         if task.shape.shared_claims:
+            self.queue_versions[:] = [version + 1 for version in self.queue_versions]
             for pod_group in self.claims.pod_groups(task.shape):
                 self.versions[pod_group] += 1
         for listener in self.listeners:

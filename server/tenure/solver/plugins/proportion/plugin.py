@@ -13,7 +13,7 @@ from tenure.solver.model.resources import GPU, UNLIMITED, WHOLE_GPU, Share
 from tenure.solver.model.workload import PodGroup, Task, TaskShape, add_shares
 from tenure.solver.plugins.proportion import capacity, reclaimable, shares
 from tenure.solver.plugins.proportion.coreuse import CoreUse
-from tenure.solver.plugins.proportion.queueorder import queue_key
+from tenure.solver.plugins.proportion.queueorder import queue_keys
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.plugins.proportion.verdict import Verdict
 
@@ -48,6 +48,7 @@ class Proportion:
         self._multiplier = max(1.0, float(arguments.get("relcaimerSaturationMultiplier", "1")))
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
+        self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)
         self._initial = list(self._usage.allocated)
         self._largest = self._largest_pod_groups()
         self._keys: list[dict[tuple[Share, Share, Share], tuple[Any, ...]]] = [{} for _ in self._queues]
@@ -56,7 +57,7 @@ class Proportion:
         self.on_move = self._usage.on_move
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
-        """See `queueorder.queue_key`; remembered by the amounts it depends on."""
+        """See `queueorder.QueueKeys`; remembered by the amounts it depends on."""
         known = self._keys[queue]
         amounts = (self._usage.allocated[queue], request, popped)
         key = known.get(amounts)
@@ -64,15 +65,7 @@ class Proportion:
             return key
         if len(known) >= REMEMBERED_KEYS:
             known.clear()
-        key = known[amounts] = queue_key(
-            self._queues[queue],
-            self._usage.allocated[queue],
-            self._fair[queue],
-            self._allocatable[queue],
-            self._total,
-            request,
-            popped,
-        )
+        key = known[amounts] = self._queue_keys[queue].key(*amounts)
         return key
 
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
