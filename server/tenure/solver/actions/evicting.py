@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 
 from tenure.solver.actions.context import Context
+from tenure.solver.actions.delays import Delays
 from tenure.solver.actions.notes import note_evictions
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.reason import ReasonCode, Rejection
@@ -40,6 +41,7 @@ class EvictingAction:
         self._validates = validates
         self._enters = enters
         self._max_victims = max_victims
+        self._delays = Delays(context, name)
         self._similar = SimilarFailures(context.session, by_queue=similar_by_queue)
         self._largest = _largest_node(context)
 
@@ -98,10 +100,16 @@ class EvictingAction:
     def objects(self, pod_group: int, victim: int) -> Rejection | None:
         """Why a pod group may not be a victim of this one: the action's rule, then plugins, then guards."""
         groups, chains = self._session.cluster.pod_groups, self._session.chains
-        rejection = self._spares(groups[pod_group], groups[victim])
+        rejection, queue = self._spares(groups[pod_group], groups[victim]), groups[victim].queue
+        if rejection is None and queue is not None:
+            rejection = self._spares_queue(pod_group, queue)
         if rejection is None:
             rejection = chains.first_rejection(chains.allows_victim, self._name, pod_group, victim)
         return rejection or self._session.guards.allows_victim(self._name, pod_group, victim)
+
+    def _spares_queue(self, pod_group: int, queue: int) -> Rejection | None:
+        chains = self._session.chains
+        return chains.first_rejection(chains.allows_victim_queue, self._name, pod_group, queue)
 
     def problem(self, pod_group: int, allows: Callable[[int], bool]) -> Problem:
         """What is to be solved for a pod group, with the victims that `allows` lets pass."""
@@ -110,10 +118,17 @@ class EvictingAction:
             pod_group,
             self.victim_queues(pod_group),
             self._max_victims,
+            lambda queue: self._spares_queue(pod_group, queue) is None,
             allows,
             partial(self._session.guards.keeps_core, self._name, pod_group),
             self._validates,
+            partial(self._victims, pod_group),
         )
+
+    def _victims(self, pod_group: int, queue: int) -> Iterator[tuple[tuple[int, ...], int]]:
+        """Keys and pod groups of a queue, worst first: those that matter to the search or to its reasons."""
+        lists = self._context.lists
+        return lists.victims(queue) if self._delays.among_spent(pod_group, queue) else lists.takeable(queue)
 
     def _search(self, pod_group: int, tasks: list[int], budget: Budget) -> Rejection | None:
         protected: list[Rejection] = []
@@ -134,9 +149,10 @@ class EvictingAction:
                 self._session.wakes.extend(victim.until for victim in protected if victim.until is not None)
                 return None
         for queue in () if rejection is BUDGET_EXHAUSTED else queues:
-            for _, victim in self._context.lists.victims(queue):
-                self._session.stop.check()
-                allows(victim)
+            if problem.allows_queue(queue) and self._delays.among_all(pod_group, queue):
+                for _, victim in self._context.lists.victims(queue):
+                    self._session.stop.check()
+                    allows(victim)
         if self._similar.is_general(protected):
             self._similar.remember(pod_group, tasks)
         return min(protected, key=lambda victim: victim.until or 0, default=rejection)

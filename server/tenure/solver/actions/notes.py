@@ -70,4 +70,5 @@ def note_evictions(session: Session) -> None:
 def _remember(session: Session, memory: EvictionMemory) -> None:
     """From now on, in this cycle too, and by a patch of the latest commit."""
     session.memory[memory.victim, memory.preemptor] = memory
+    session.remembered.update((memory.victim, memory.preemptor))
     session.patch(Patch(memory.victim, PatchKind.REMEMBER, memory=memory))

@@ -75,6 +75,8 @@ class Session:
     """Pending tasks that cannot be placed whatever is evicted, and why (semantics R5.90)."""
     memory: dict[tuple[int, int], EvictionMemory] = field(default_factory=dict)
     """What is remembered of evictions, by victim and preemptor, those of this cycle included."""
+    remembered: set[int] = field(default_factory=set)
+    """Pod groups that have a part in what is remembered, as victims or as preemptors."""
     unsettled: Mapping[int, Sequence[EvictionMemory]] = field(default_factory=dict)
     """Evictions of which it is open what came of them, by preemptor."""
     stop: Stop = field(default_factory=Stop)
@@ -98,6 +100,7 @@ class Session:
         cores = Cores(cluster.pod_groups, ledger, order)
         session = cls(cluster, profile.options, ledger, chains, guards, order, cores)
         session.memory = {(memory.victim, memory.preemptor): memory for memory in cluster.eviction_memory}
+        session.remembered = {group for pair in session.memory for group in pair}
         session.unsettled = _by_preemptor(cluster.eviction_memory)
         session.stop = Stop(stop)
         session.max_gpu_memory = cluster.max_gpu_memory_mib

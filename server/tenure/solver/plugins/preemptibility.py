@@ -1,6 +1,6 @@
 """Who may be interrupted at all: preemptibility and opt-outs (semantics R1.80, sections 8.1 and 8.3)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -31,6 +31,10 @@ class Preemptibility:
             return GuardVerdict(NAME, Scope.ALL, "its own opt-out", None, ReasonCode.OPTED_OUT, detail)
         scope, detail = _scope(group)
         return GuardVerdict(NAME, scope, source(group), None, ReasonCode.NON_PREEMPTIBLE, detail)
+
+    def guard_kind(self, preemptor: int) -> Hashable:
+        """Whoever asks, the answer is the same."""
+        return "anybody"
 
     def protections(self, pod_group: int) -> Iterator[Protection]:
         """For as long as it runs."""

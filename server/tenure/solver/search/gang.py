@@ -5,7 +5,7 @@ from collections.abc import Container
 from tenure.solver.framework.session import Session
 from tenure.solver.model.reason import Rejection
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Counts, Member, PodSet, SubGroupSet, TaskStatus
+from tenure.solver.model.workload import Counts, Member, PodGroup, PodSet, SubGroupSet, TaskStatus
 
 
 class Gangs:
@@ -79,6 +79,11 @@ class Gangs:
             return active
         tasks, placements = self._session.cluster.tasks, self._ledger.placements
         return [task for task in active if placements[task] == tasks[task].placement]
+
+    def has_evictable(self, group: PodGroup) -> bool:
+        """Whether there are any in the pod group."""
+        active = self._ledger.active_allocated
+        return any(active[s.index] and self.evictable_tasks(s) for s in group.pod_sets)
 
     def _next(self, member: Member, evicted: Container[int]) -> list[int]:
         active = self._ledger.active_allocated

@@ -25,7 +25,7 @@ from tenure.solver.search.queuetree import Entry
 from tenure.solver.search.scenarios import Accumulator
 from tenure.solver.search.simulate import Simulator
 from tenure.solver.search.takebound import TakeBound, is_inexact
-from tenure.solver.search.victims import VictimOrder
+from tenure.solver.search.victims import VictimOrder, VictimSource
 
 Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
 NO_SOLUTION = Rejection(
@@ -43,12 +43,16 @@ class Problem:
     victim_queues: Sequence[int]
     max_victims: int
     """Most pod groups that may be taken; -1: any number."""
+    allows_queue: Callable[[int], bool]
+    """Whether any pod group of a leaf queue may be a victim."""
     allows: Callable[[int], bool]
     """Whether a pod group may be a victim."""
     keeps_core: Callable[[int], bool]
     """Whether a victim must keep its minimum."""
     validates: Callable[[Scenario], Rejection | None]
     """What speaks against a simulated scenario."""
+    victims: VictimSource
+    """Possible victims of a leaf queue, worst first, with their keys in that order."""
     tasks: list[int] = field(default_factory=list)
     feasible: int = 0
     pruner: Pruner | None = None
@@ -85,6 +89,7 @@ class Solver:
                 problem.tasks, problem.victim_queues
             ):
                 return UNFAIR
+        problem.victim_queues = [queue for queue in problem.victim_queues if problem.allows_queue(queue)]
         for generator in self._session.chains.scenarios:
             if self._search(statement, problem, generator, budget):
                 return None
@@ -104,7 +109,7 @@ class Solver:
     def _all_victims(self, problem: Problem) -> Iterator[int]:
         """Every active task of every pod group that may be a victim."""
         for queue in problem.victim_queues:
-            for _, victim in self._lists.victims(queue):
+            for _, victim in problem.victims(queue):
                 self._session.stop.check()
                 if problem.allows(victim):
                     for pod_set in self._session.cluster.pod_groups[victim].pod_sets:
@@ -203,7 +208,7 @@ class Solver:
         order = VictimOrder(
             self._session,
             self._gangs,
-            self._lists,
+            problem.victims,
             problem.victim_queues,
             problem.allows,
             problem.keeps_core,

@@ -4,7 +4,7 @@ What the candidates hold is the same for all probes of one search; `known` keeps
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tenure.solver.framework.scenario import Batch
 from tenure.solver.framework.session import Session
@@ -29,30 +29,15 @@ class Held(NamedTuple):
     core: frozenset[int] | None
 
 
-class VictimLists(Protocol):
-    """Where possible victims come from; `PodGroupLists` knows all of them."""
-
-    def has_victims(self, queue: int) -> bool:
-        """Whether the queue holds any possible victim."""
-
-    def victims(self, queue: int) -> Iterator[tuple[tuple[int, ...], int]]:
-        """Keys (of the reversed order) and pod groups, worst first."""
+VictimSource = Callable[[int], Iterator[tuple[tuple[int, ...], int]]]
+"""Keys (of the reversed order) and pod groups of a leaf queue, worst first; nobody when none may yield."""
 
 
-class OneVictim:
+def one_victim(session: Session, pod_group: int) -> VictimSource:
     """A single possible victim."""
-
-    def __init__(self, session: Session, pod_group: int) -> None:
-        self._queue = session.cluster.pod_groups[pod_group].queue
-        self._victim = (reverse(session.pod_group_key(pod_group)), pod_group)
-
-    def has_victims(self, queue: int) -> bool:
-        """Whether it is in this queue."""
-        return queue == self._queue
-
-    def victims(self, queue: int) -> Iterator[tuple[tuple[int, ...], int]]:
-        """The victim, if it is in this queue."""
-        return iter([self._victim] if queue == self._queue else [])
+    queue = session.cluster.pod_groups[pod_group].queue
+    victim = (reverse(session.pod_group_key(pod_group)), pod_group)
+    return lambda asked: iter([victim] if asked == queue else [])
 
 
 class VictimOrder:
@@ -62,7 +47,7 @@ class VictimOrder:
         self,
         session: Session,
         gangs: Gangs,
-        lists: VictimLists,
+        victims: VictimSource,
         queues: Iterable[int],
         allows: Callable[[int], bool],
         keeps_core: Callable[[int], bool],
@@ -79,8 +64,7 @@ class VictimOrder:
         self._gangs = gangs
         self._tree = QueueTree(session, victims=True)
         for queue in queues:
-            if lists.has_victims(queue):
-                self._tree.fill(queue, self._candidates(lists.victims(queue), allows))
+            self._tree.fill(queue, self._candidates(victims(queue), allows))
 
     def pop(self) -> Batch | None:
         """The next batch that holds no recorded task, or None; what is left competes again."""

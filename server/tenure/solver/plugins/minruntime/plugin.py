@@ -1,6 +1,6 @@
 """The minruntime plugin: protects what has not run long enough (semantics section 7)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -58,6 +58,10 @@ class MinRuntime:
         else:
             resolved = self._resolver.reclaim(mine, theirs)
         return self._verdict(self._groups[victim], resolved)
+
+    def guard_kind(self, preemptor: int) -> Hashable:
+        """Its queue decides which value it meets."""
+        return ("queue", self._groups[preemptor].queue)
 
     def protections(self, pod_group: int) -> Iterator[Protection]:
         """Until when nobody of its own queue may take it, and who of the others not; widest first."""

@@ -89,16 +89,15 @@ class Proportion:
         self._demand = self._session.demand(tasks)
         self._victim_queues.clear()
 
-    def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
-        """To reclaim from: only queues that can yield; asked once per pair of queues and search."""
+    def allows_victim_queue(self, action: str, preemptor: int, queue: int) -> Rejection | None:
+        """To reclaim from: only queues that can yield."""
         if action != "reclaim":
             return None
-        mine, theirs = self._groups[preemptor].queue, self._groups[victim].queue
+        mine = self._groups[preemptor].queue
         assert mine is not None
-        assert theirs is not None
-        if theirs not in self._victim_queues:
-            self._victim_queues[theirs] = self._may_yield(self._queues[mine], self._queues[theirs])
-        return self._victim_queues[theirs]
+        if queue not in self._victim_queues:
+            self._victim_queues[queue] = self._may_yield(self._queues[mine], self._queues[queue])
+        return self._victim_queues[queue]
 
     def takeable_gpu(self, action: str, preemptor: int, queue: int) -> tuple[int, int] | None:
         """How far the victim's leveled queue is above what it keeps, and the rest of the last piece.
