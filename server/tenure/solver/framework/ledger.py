@@ -5,6 +5,7 @@ applying its reverse. Nothing else changes state during a cycle.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from tenure.solver.framework.claims import ClaimUses
 from tenure.solver.framework.move import ACTIVE_ALLOCATED, ACTIVE_USED, ALLOCATED, Move
@@ -14,6 +15,9 @@ from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, mi
 from tenure.solver.model.workload import Placement, Task, TaskShape
 
 Listener = Callable[[int, Placement, Placement], None]
+NO: Final = 0
+SOON: Final = 1
+NOW: Final = 2
 Charges = tuple[tuple[int, int], ...]
 
 
@@ -94,6 +98,22 @@ class Ledger:
             return self._shares[shape.index]
         milli = -(-shape.gpu.memory_mib * WHOLE_GPU // device_memory)
         return _share(shape, milli * shape.gpu.devices)
+
+    def fit(self, shape: TaskShape, node: int) -> int:
+        """NOW when the node has idle room for the task and keeps what it promised to others, SOON when it
+        has room once its terminating tasks are gone, NO otherwise (semantics R1.21, R1.26).
+        """
+        if shape.shares_devices:
+            if not self.fits_soon(shape, node):
+                return NO
+            return NOW if self.fits_idle(shape, node) else SOON
+        room, found = self.rooms[node], NOW
+        for amount, idle, releasing in zip(shape.request, room.idle, room.releasing, strict=True):
+            if amount > idle:
+                found = SOON
+            if amount > idle + releasing:
+                return NO
+        return found
 
     def fits_idle(self, shape: TaskShape, node: int) -> bool:
         """Whether the node has idle room (semantics R1.21, R1.26)."""

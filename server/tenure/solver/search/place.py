@@ -3,19 +3,29 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from tenure.solver.framework.ledger import NO, NOW
 from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.workload import Member, PodSet, SubGroupSet, Task, TaskShape, TaskStatus
+from tenure.solver.model.workload import (
+    Member,
+    PodSet,
+    SubGroupSet,
+    Task,
+    TaskShape,
+    TaskStatus,
+    TopologyConstraint,
+)
 from tenure.solver.search.devices import DeviceChooser
-from tenure.solver.search.nodeindex import NodeIndex, bits
+from tenure.solver.search.nodeindex import Found, NodeIndex, bits
 
 INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
 """Scores whose order the node index knows; it stands in for them when all four have their defaults."""
 
+NO_NODE: Final = Rejection(ReasonCode.NO_NODE_MATCHES, "no node meets its constraints")
 NO_ROOM: Final = Rejection(ReasonCode.NO_ROOM, "no node that meets its constraints has enough free room")
 
 
@@ -30,6 +40,7 @@ class Placer:
         self._full: dict[tuple[int, int], int] = {}
         """Shapes that found no room on a set of nodes, with the ledger's epoch at that time."""
         self._allowed: dict[tuple[Constraints, tuple[int, ...]], int] = {}
+        self._allowed_by_shape: list[int | None] = [None] * len(session.cluster.shapes)
         scores = {session.chains.names[method] for method in session.chains.scores}
         packs = getattr(session.plugins.get("nodeplacement"), "is_binpack", False)
         self._is_indexed = packs and scores >= INDEXED_SCORES
@@ -60,6 +71,13 @@ class Placer:
 
     def allowed(self, shape: TaskShape) -> int:
         """Nodes on which a task of this shape could ever run, amounts apart; computed once per shape."""
+        nodes = self._allowed_by_shape[shape.index]
+        if nodes is None:
+            nodes = self._allowed_by_shape[shape.index] = self._allowed_of(shape)
+        return nodes
+
+    def _allowed_of(self, shape: TaskShape) -> int:
+        """Computed once for shapes that differ in amounts only."""
         gpu_kind = (shape.is_cpu_only, shape.mig_gpu_milli > 0, shape.gpu.is_shared, shape.gpu.memory_mib)
         key = (shape.constraints, gpu_kind)
         nodes = self._allowed.get(key)
@@ -87,8 +105,13 @@ class Placer:
         return False
 
     def _place_member(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
-        """Place one sub group within the first set of nodes that takes all of it (semantics R3.34)."""
-        for node_set in self._node_sets(member, tasks, nodes):
+        """Place one sub group within the first set of nodes that takes all of it (semantics R3.34).
+
+        When it fails where there is no choice of sets, what it moved stays for the caller to roll back.
+        """
+        if member.topology is None or not self._session.chains.node_sets:
+            return self._place_within(run, member, tasks, nodes)
+        for node_set in self._node_sets(member.topology, member, tasks, nodes):
             mark = run.statement.checkpoint()
             if self._place_within(run, member, tasks, node_set):
                 return True
@@ -97,16 +120,18 @@ class Placer:
 
     def _place_within(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
         if isinstance(member, SubGroupSet):
+            if len(member.members) == 1:
+                return self._place_member(run, member.members[0], tasks, nodes)
             concerned = [inner for inner in member.members if any(s.index in tasks for s in _leaves(inner))]
             ordered = self._session.order.members(concerned, self._ledger.active_allocated)
             return all(self._place_member(run, inner, tasks, nodes) for inner in ordered)
         return all(self._place_task(run, task, nodes) for task in tasks.get(member.index, ()))
 
-    def _node_sets(self, member: Member, tasks: dict[int, list[int]], nodes: int) -> Iterable[int]:
-        if member.topology is None or not self._session.chains.node_sets:
-            return (nodes,)
+    def _node_sets(
+        self, topology: TopologyConstraint, member: Member, tasks: dict[int, list[int]], nodes: int
+    ) -> Iterable[int]:
         concerned = [task for leaf in _leaves(member) for task in tasks.get(leaf.index, ())]
-        node_sets: Iterable[int] = self._session.chains.node_sets[0](member.topology, concerned, nodes)
+        node_sets: Iterable[int] = self._session.chains.node_sets[0](topology, concerned, nodes)
         return node_sets
 
     def _place_task(self, run: "_Run", index: int, nodes: int) -> bool:
@@ -115,18 +140,19 @@ class Placer:
         task = self._session.cluster.tasks[index]
         allowed = nodes & self.allowed(task.shape)
         if not allowed:
-            run.failure = Rejection(ReasonCode.NO_NODE_MATCHES, "no node meets its constraints")
+            run.failure = NO_NODE
+            return False
+        if self._full and self._full.get((task.shape.index, allowed)) == self._ledger.room_epoch:
+            run.failure = NO_ROOM
             return False
         checks = self._checks(index) if self._node_checks else []
-        attempt = (task.shape.index, allowed)
-        if self._full.get(attempt) != self._ledger.room_epoch:
-            for node in self._in_order(task, allowed):
-                if checks and any(check(node) for check in checks):
-                    continue
-                if self._put(run, task, node):
-                    return True
-            if not (checks or task.shape.gpu.memory_mib or task.shape.shared_claims):
-                self._full[attempt] = self._ledger.room_epoch
+        for node, is_now in self._in_order(task, allowed):
+            if checks and any(check(node) for check in checks):
+                continue
+            if self._put(run, task, node, is_now):
+                return True
+        if not (checks or task.shape.gpu.memory_mib or task.shape.shared_claims):
+            self._full[task.shape.index, allowed] = self._ledger.room_epoch
         run.failure = NO_ROOM
         return False
 
@@ -135,21 +161,25 @@ class Placer:
         checks = (node_check(task) for node_check in self._node_checks)
         return [check for check in checks if check is not None]
 
-    def _in_order(self, task: Task, nodes: int) -> Iterator[int]:
+    def _in_order(self, task: Task, nodes: int) -> Iterator[Found]:
+        """Nodes on which the task fits, now or soon, the most wanted first."""
         shape = task.shape
-        is_plain = not (shape.mig_gpu_milli or shape.shared_claims)
-        if self._is_indexed and is_plain and not any(f(task.index) for f in self._others):
-            return self.index.in_order(shape, nodes)
+        if self._is_indexed and not (shape.mig_gpu_milli or shape.shared_claims):
+            for concerns in self._others:
+                if concerns(task.index):
+                    break
+            else:
+                return self.index.in_order(shape, nodes)
         candidates = list(bits(nodes))
         totals = [0.0] * len(candidates)
         for scores in self._session.chains.scores:
             totals = [a + b for a, b in zip(totals, scores(task.index, candidates), strict=True)]
         ranked = sorted(zip(candidates, totals, strict=True), key=lambda pair: (-pair[1], pair[0]))
-        return (node for node, _ in ranked if self._ledger.fits_soon(shape, node))
+        found = ((node, self._ledger.fit(shape, node)) for node, _ in ranked)
+        return ((node, fit == NOW) for node, fit in found if fit != NO)
 
-    def _put(self, run: "_Run", task: Task, node: int) -> bool:
+    def _put(self, run: "_Run", task: Task, node: int, fits_now: bool) -> bool:
         """Move the task to the node; False when its shared devices or NUMA zones do not suffice."""
-        fits_now = self._ledger.fits_idle(task.shape, node)
         groups: tuple[str, ...] = ()
         if task.shape.gpu.is_shared:
             chosen = self._devices.choose(task.shape, node)
