@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Final
 
 from tenure.solver.framework.claims import ClaimUses
-from tenure.solver.framework.move import ACTIVE_ALLOCATED, ACTIVE_USED, ALLOCATED, Move
+from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED, Move
 from tenure.solver.framework.room import HELD, RELEASING, USE, NodeRoom
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, mig_gpu_milli
-from tenure.solver.model.workload import Placement, Task, TaskShape
+from tenure.solver.model.workload import Placement, Task, TaskShape, TaskStatus
 
 Listener = Callable[[int, Placement, Placement], None]
 NO: Final = 0
@@ -34,6 +34,8 @@ class Ledger:
         self.active_allocated = [0] * pod_sets
         self.active_used = [0] * pod_sets
         self.allocated = [0] * len(cluster.pod_groups)
+        self.pending = [0] * len(cluster.pod_groups)
+        """Tasks that wait to be scheduled; those whose sub group does not exist wait for nothing."""
         self.versions = [0] * len(cluster.pod_groups)
         """Counts the moves of each pod group, and of those it shares device claims with, for caches."""
         self.queue_versions = [0] * len(cluster.queues)
@@ -45,13 +47,14 @@ class Ledger:
         """Changes whenever room may have become larger anywhere: a placement that failed fails until then."""
         self.listeners: tuple[Listener, ...] = ()
         self.claims = ClaimUses(cluster, self.rooms)
-        self._min_gpu_memory = cluster.min_gpu_memory_mib
         self._charges: dict[tuple[int, tuple[bool, ...]], Charges] = {}
         self._offers = [tuple(amount > 0 for amount in node.allocatable) for node in cluster.nodes]
         self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
+        smallest, largest = cluster.min_gpu_memory_mib, cluster.max_gpu_memory_mib
+        self._unplaced_shares = [self.share_on(shape, smallest) for shape in cluster.shapes]
+        self._least_shares = [self.share_on(shape, largest) for shape in cluster.shapes]
         for task in cluster.tasks:
-            if ACTIVE_USED[task.placement.status]:
-                self._enter(task, task.placement)
+            self._enter(task, task.placement)
 
     def apply(self, move: Move) -> None:
         """Carry out a move. Its `before` must be the task's placement."""
@@ -90,7 +93,11 @@ class Ledger:
 
     def unplaced_share(self, shape: TaskShape) -> Share:
         """The same before a node is known: GPU memory by the smallest device (semantics R1.18 a)."""
-        return self.share_on(shape, self._min_gpu_memory)
+        return self._unplaced_shares[shape.index]
+
+    def least_share(self, shape: TaskShape) -> Share:
+        """The same by the largest device (semantics R1.18 b)."""
+        return self._least_shares[shape.index]
 
     def share_on(self, shape: TaskShape, device_memory: int) -> Share:
         """The same on devices of a given memory, not rounded to hundredths (semantics R1.18)."""
@@ -155,6 +162,8 @@ class Ledger:
                 self.active_used[task.pod_set] += 1
                 self.active_allocated[task.pod_set] += ACTIVE_ALLOCATED[status]
             self.allocated[task.pod_group] += ALLOCATED[status]
+        elif status is TaskStatus.PENDING and task.pod_set is not None:
+            self.pending[task.pod_group] += 1
 
     def _leave(self, task: Task, placement: Placement) -> None:
         status = placement.status
@@ -164,6 +173,8 @@ class Ledger:
                 self.active_used[task.pod_set] -= 1
                 self.active_allocated[task.pod_set] -= ACTIVE_ALLOCATED[status]
             self.allocated[task.pod_group] -= ALLOCATED[status]
+        elif status is TaskStatus.PENDING and task.pod_set is not None:
+            self.pending[task.pod_group] -= 1
 
     def _charge(self, task: Task, placement: Placement, sign: int) -> None:
         use, node = USE[placement.status], placement.node

@@ -21,7 +21,7 @@ from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Counts, PodSet, TaskStatus, add_shares
+from tenure.solver.model.workload import Counts, PodSet, TaskShape, TaskStatus, add_shares
 
 
 class PluginFactory(Protocol):
@@ -81,7 +81,6 @@ class Session:
     """Evictions of which it is open what came of them, by preemptor."""
     stop: Stop = field(default_factory=Stop)
     """Whether the cycle is to end before it is done; the loops of the search check it."""
-    max_gpu_memory: int = 0
     pod_sets: tuple[PodSet, ...] = ()
     """All pod sets of the cluster, by index."""
 
@@ -103,7 +102,6 @@ class Session:
         session.remembered = {group for pair in session.memory for group in pair}
         session.unsettled = _by_preemptor(cluster.eviction_memory)
         session.stop = Stop(stop)
-        session.max_gpu_memory = cluster.max_gpu_memory_mib
         session.pod_sets = tuple(pod_set for group in cluster.pod_groups for pod_set in group.pod_sets)
         for setting in profile.plugins:
             plugin = factories[setting.name](session, setting.arguments)
@@ -127,12 +125,14 @@ class Session:
     ) -> None:
         """Keep the statement's moves as one group of the decision."""
         statement.commit()
-        losers = {self.ledger.tasks[task].pod_group for task in statement.evicted}
-        said = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in sorted(losers)}
+        tasks = self.ledger.tasks
+        losers = sorted({tasks[task].pod_group for task in statement.evicted})
+        said = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in losers}
         self.journal.append(Commit(action, beneficiary, reason, tuple(statement.moves), requeue, said))
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.given.add(beneficiary)
-        self.changed.update(self.ledger.tasks[move.task].pod_group for move in statement.moves)
+        for move in statement.moves:
+            self.changed.add(tasks[move.task].pod_group)
 
     def patch(self, patch: Patch) -> None:
         """Write into a field of a pod group, together with the latest commit."""
@@ -173,17 +173,18 @@ class Session:
 
     def demand(self, tasks: Collection[int]) -> Share:
         """What tasks ask of their queue before they are placed."""
-        total: Share = (0, 0, 0)
-        for task in tasks:
-            total = add_shares(total, self.ledger.unplaced_share(self.cluster.tasks[task].shape))
-        return add_shares(total, self._claimed(tasks)) if self.cluster.claims else total
+        return self._sum(tasks, self.ledger.unplaced_share)
 
     def least_demand(self, tasks: Collection[int]) -> Share:
         """The same on the largest GPUs, which limits and quotas are held against (semantics R1.18 b)."""
-        total: Share = (0, 0, 0)
+        return self._sum(tasks, self.ledger.least_share)
+
+    def _sum(self, tasks: Collection[int], share: Callable[[TaskShape], Share]) -> Share:
+        cpu = memory = gpu = 0
         for task in tasks:
-            share = self.ledger.share_on(self.cluster.tasks[task].shape, self.max_gpu_memory)
-            total = add_shares(total, share)
+            more = share(self.cluster.tasks[task].shape)
+            cpu, memory, gpu = cpu + more[0], memory + more[1], gpu + more[2]
+        total = (cpu, memory, gpu)
         return add_shares(total, self._claimed(tasks)) if self.cluster.claims else total
 
     def _claimed(self, tasks: Collection[int]) -> Share:

@@ -75,8 +75,7 @@ class Requeue(NamedTuple):
     nominated_by: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionGroup:
+class DecisionGroup(NamedTuple):
     """Steps that are taken together: one pod group gets room."""
 
     action: str
@@ -102,8 +101,7 @@ class OutcomeKind(IntEnum):
     REJECTED_INPUT = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The verdict on one pod group that had tasks to schedule."""
 
     pod_group: int

@@ -1,11 +1,15 @@
 """Which tasks of a pod group to place next, and which of them to evict first (semantics R3.20, R5.25)."""
 
 from collections.abc import Container
+from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.reason import Rejection
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import Counts, Member, PodGroup, PodSet, SubGroupSet, TaskStatus
+
+SCHEDULABLE: Final = (False, *(status.is_alive and status is not TaskStatus.GATED for status in TaskStatus))
+"""By status: whether a task lives and is not held back."""
 
 
 class Gangs:
@@ -35,9 +39,7 @@ class Gangs:
 
     def has_pending(self, pod_group: int) -> bool:
         """Whether any task waits to be scheduled."""
-        placements = self._ledger.placements
-        group = self._session.cluster.pod_groups[pod_group]
-        return any(placements[t].status is TaskStatus.PENDING for s in group.pod_sets for t in s.tasks)
+        return self._ledger.pending[pod_group] > 0
 
     def tasks_to_allocate(self, pod_group: int) -> list[int]:
         """Tasks of the next attempt to place the pod group, in order (semantics R3.20).
@@ -90,6 +92,8 @@ class Gangs:
         if isinstance(member, PodSet):
             missing = member.min_available - active[member.index]
             return self._allocatable(member, evicted)[: missing if missing > 0 else 1]
+        if member.required == len(member.members) == 1:
+            return self._next(member.members[0], evicted)
         if member.is_met(active):
             for inner in self._order.members(member.members, active):
                 if tasks := self._next(inner, evicted):
@@ -123,10 +127,9 @@ class Gangs:
 
     def _ready(self, member: Member) -> bool:
         if isinstance(member, SubGroupSet):
-            return sum(self._ready(inner) for inner in member.members) >= member.required
-        placements = self._ledger.placements
+            return sum(map(self._ready, member.members)) >= member.required
+        placements, blocked = self._ledger.placements, self._blocked
         usable = 0
         for task in member.tasks:
-            status = placements[task].status
-            usable += status.is_alive and status is not TaskStatus.GATED and task not in self._blocked
+            usable += SCHEDULABLE[placements[task].status] and task not in blocked
         return usable >= member.min_available

@@ -25,6 +25,7 @@ from tenure.solver.search.nodeindex import Found, NodeIndex, bits
 INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
 """Scores whose order the node index knows; it stands in for them when all four have their defaults."""
 
+NO_DOMAIN: Final = Rejection(ReasonCode.NO_ROOM, "it does not fit within its topology constraint")
 NO_NODE: Final = Rejection(ReasonCode.NO_NODE_MATCHES, "no node meets its constraints")
 NO_ROOM: Final = Rejection(ReasonCode.NO_ROOM, "no node that meets its constraints has enough free room")
 
@@ -99,7 +100,9 @@ class Placer:
         """Whether a pod set with promised tasks has fewer others than its minimum (semantics R3.32)."""
         placements, active = self._ledger.placements, self._ledger.active_allocated
         for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets:
-            promised = sum(placements[t].status is TaskStatus.PIPELINED for t in pod_set.tasks)
+            promised = 0
+            for task in pod_set.tasks:
+                promised += placements[task].status is TaskStatus.PIPELINED
             if promised and active[pod_set.index] - promised < pod_set.min_available:
                 return True
         return False
@@ -217,7 +220,7 @@ class _Run:
     def __init__(self, statement: Statement, simulation: bool) -> None:
         self.statement = statement
         self.simulation = simulation
-        self.failure = Rejection(ReasonCode.NO_ROOM, "it does not fit within its topology constraint")
+        self.failure = NO_DOMAIN
 
 
 def binds_any(statement: Statement, session: Session) -> bool:

@@ -52,6 +52,7 @@ class Proportion:
         self._initial = list(self._usage.allocated)
         self._largest = self._largest_pod_groups()
         self._keys: list[dict[tuple[Share, Share, Share], tuple[Any, ...]]] = [{} for _ in self._queues]
+        self._limits: dict[int, list[Queue]] = {}
         self._victim_queues: dict[int, Rejection | None] = {}
         self._demand: Share = (0, 0, 0)
         self.on_move = self._usage.on_move
@@ -71,7 +72,7 @@ class Proportion:
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
         """Limits for everybody, then quotas for what is not preemptible (semantics R4.62)."""
         group = self._groups[pod_group]
-        rejection = capacity.over_limit(self._path(group), self._usage.allocated, demand)
+        rejection = capacity.over_limit(self._limited(group), self._usage.allocated, demand)
         return rejection or self._over_quota(group, tasks, demand)
 
     def admits(self, action: str, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
@@ -226,6 +227,16 @@ class Proportion:
     def _path(self, group: PodGroup) -> list[Queue]:
         assert group.queue is not None
         return [self._queues[queue] for queue in reversed(self._queues[group.queue].path)]
+
+    def _limited(self, group: PodGroup) -> list[Queue]:
+        """Of its queue and the ancestors, those that limit anything."""
+        assert group.queue is not None
+        limited = self._limits.get(group.queue)
+        if limited is None:
+            limited = self._limits[group.queue] = [
+                q for q in self._path(group) if set(q.limit) != {UNLIMITED}
+            ]
+        return limited
 
     def _allocatable_of(self, queue: Queue) -> Share:
         i = queue.index

@@ -37,7 +37,7 @@ class Usage:
             () if group.queue is None else tuple(reversed(cluster.queues[group.queue].path))
             for group in cluster.pod_groups
         ]
-        self._kinds = [_kind(group) for group in cluster.pod_groups]
+        self.kinds = [_kind(group) for group in cluster.pod_groups]
         self._queues = cluster.queues
         self._claims = ClaimUse(cluster)
         for task in cluster.tasks:
@@ -97,7 +97,7 @@ class Usage:
     def _add(self, pod_group: int, share: Share) -> None:
         path = self._paths[pod_group]
         self._allocate(path, share)
-        kind = self._kinds[pod_group]
+        kind = self.kinds[pod_group]
         if kind == FIRM:
             self._allocate_firmly(path, share)
         elif kind == FIRM_CORE:
