@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHARED ?= ../shared
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint proto proto-check proto-lint conformance differential full-size delta-sequences kill-points fuzz clean
+.PHONY: help demo test lint proto proto-check proto-lint bench bench-counters conformance differential full-size delta-sequences kill-points fuzz clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -24,6 +24,12 @@ lint: .venv/ready ## style, types, architecture
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+bench: .venv/ready ## how long decisions take: make bench [BENCH="--only W9@500 --compare EARLIER.json"]
+	$(BIN)/python -m tests.bench $(BENCH)
+
+bench-counters: .venv/ready ## the work of every benchmark, exact, against the golden file
+	$(BIN)/python -m tests.bench --counters $(BENCH)
 
 conformance: .venv/ready ## the reference scheduler's own cases: make conformance SHARED=DIR
 	$(BIN)/python -m tests.conformance --cases $(SHARED)/conformance
