@@ -9,7 +9,7 @@ for each generator (node-local first, then across nodes)
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tenure.solver.framework.scenario import Batch, Scenario
@@ -18,11 +18,13 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.gang import Gangs
+from tenure.solver.search.needs import Prospects
 from tenure.solver.search.place import Placer
 from tenure.solver.search.podgrouplists import PodGroupLists
-from tenure.solver.search.prune import Pruner
+from tenure.solver.search.prune import Pruner, asks_for_whole_gpus
 from tenure.solver.search.queuetree import Entry
-from tenure.solver.search.scenarios import Accumulator
+from tenure.solver.search.scenarios import Accumulator, Pruning
+from tenure.solver.search.sequence import VictimSequence
 from tenure.solver.search.simulate import Simulator
 from tenure.solver.search.takebound import TakeBound, is_inexact
 from tenure.solver.search.victims import VictimOrder, VictimSource
@@ -55,8 +57,9 @@ class Problem:
     """Possible victims of a leaf queue, worst first, with their keys in that order."""
     tasks: list[int] = field(default_factory=list)
     feasible: int = 0
-    pruner: Pruner | None = None
-    bound: TakeBound | None = None
+    pruning: Pruning | None = None
+    sequence: VictimSequence | None = None
+    """Victims in the order of all probes that recorded none, or none but whole batches."""
     known: dict[int, Entry] = field(default_factory=dict)
     """Victims as they enter the victim order, by pod group."""
     failed: set[Fingerprint] = field(default_factory=set)
@@ -71,6 +74,7 @@ class Solver:
         self._gangs = gangs
         self._placer = placer
         self._lists = lists
+        self._counts_whole_gpus = all(asks_for_whole_gpus(shape) for shape in session.cluster.shapes)
         self._has_inexact_shapes = any(is_inexact(shape) for shape in session.cluster.shapes)
         self.simulator = Simulator(session, gangs, placer, lists)
 
@@ -83,12 +87,8 @@ class Solver:
             return NO_SOLUTION
         for on_solve in self._session.chains.on_solve:
             on_solve(problem.pod_group, problem.tasks)
-        if self._session.options.prune:
-            self._prune(problem)
-            if problem.bound is not None and not problem.bound.is_possible(
-                problem.tasks, problem.victim_queues
-            ):
-                return UNFAIR
+        if self._session.options.prune and not self._prune(problem):
+            return UNFAIR
         problem.victim_queues = [queue for queue in problem.victim_queues if problem.allows_queue(queue)]
         for generator in self._session.chains.scenarios:
             if self._search(statement, problem, generator, budget):
@@ -97,14 +97,18 @@ class Solver:
                 return BUDGET_EXHAUSTED
         return problem.rejection
 
-    def _prune(self, problem: Problem) -> None:
+    def _prune(self, problem: Problem) -> bool:
+        """Work out the necessary conditions of the search; False: they cannot be met."""
         victims = partial(self._all_victims, problem)
-        problem.pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
+        pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
         queues = [queue for queue in problem.victim_queues if self._lists.has_victims(queue)]
         problem.victim_queues = queues
+        bound = None
         if not self._has_inexact_shapes:
             free = self._placer.index.free_gpu_bound()
-            problem.bound = TakeBound(self._session, problem.action, problem.pod_group, queues, free)
+            bound = TakeBound(self._session, problem.action, problem.pod_group, queues, free)
+        problem.pruning = Pruning(pruner, bound, self._counts_whole_gpus)
+        return bound is None or bound.is_possible(problem.tasks, queues)
 
     def _all_victims(self, problem: Problem) -> Iterator[int]:
         """Every active task of every pod group that may be a victim."""
@@ -204,7 +208,29 @@ class Solver:
         return False
 
     def _accumulator(self, problem: Problem, recorded: tuple[Batch, ...], size: int) -> Accumulator:
-        tasks = frozenset(task for batch in recorded for task in batch.tasks)
+        sequence, pruning = problem.sequence, problem.pruning
+        if sequence is None:
+            sequence = problem.sequence = self._victims(problem, ())
+            if pruning is not None:
+                pruning.prospects = Prospects(sequence, pruning.pruner, pruning.bound, problem.tasks)
+        skips = sequence.numbers(recorded)
+        if skips is None:
+            sequence, skips = self._victims(problem, recorded), []
+            pruning = None if pruning is None else replace(pruning, prospects=None)
+        return Accumulator(
+            self._session,
+            self._placer,
+            problem.pod_group,
+            problem.tasks[:size],
+            recorded,
+            sequence,
+            frozenset(skips),
+            problem.feasible,
+            pruning,
+        )
+
+    def _victims(self, problem: Problem, recorded: Iterable[Batch]) -> VictimSequence:
+        """Victims in their order, without those that are recorded."""
         order = VictimOrder(
             self._session,
             self._gangs,
@@ -212,18 +238,8 @@ class Solver:
             problem.victim_queues,
             problem.allows,
             problem.keeps_core,
-            tasks,
+            frozenset(task for batch in recorded for task in batch.tasks),
             problem.known,
             problem.max_victims,
         )
-        return Accumulator(
-            self._session,
-            self._placer,
-            problem.pod_group,
-            problem.tasks[:size],
-            recorded,
-            order,
-            problem.feasible,
-            problem.pruner,
-            problem.bound,
-        )
+        return VictimSequence(self._session.ledger, order)
