@@ -77,6 +77,19 @@ class Placer:
             nodes = self._allowed_by_shape[shape.index] = self._allowed_of(shape)
         return nodes
 
+    def has_room(self, shape: TaskShape, nodes: int) -> bool:
+        """Whether any node of the set may have room for a task of this shape now."""
+        if shape.mig_gpu_milli or shape.shared_claims:
+            return True
+        allowed = nodes & self.allowed(shape)
+        attempt = (shape.index, allowed)
+        if self._full.get(attempt) == self._ledger.room_epoch:
+            return False
+        if any(True for _ in self.index.in_order(shape, allowed)):
+            return True
+        self._full[attempt] = self._ledger.room_epoch
+        return False
+
     def _allowed_of(self, shape: TaskShape) -> int:
         """Computed once for shapes that differ in amounts only."""
         gpu_kind = (shape.is_cpu_only, shape.mig_gpu_milli > 0, shape.gpu.is_shared, shape.gpu.memory_mib)

@@ -136,36 +136,24 @@ class Solver:
         recorded: tuple[Batch, ...] = ()
         total, low, high, size = len(problem.tasks), 0, len(problem.tasks) + 1, 1
         while high - low > 1:
-            victims = self._probe(problem, generator, budget, recorded, size)
-            if victims is not None:
-                recorded, low = victims, size
+            scenario = self._attempt(statement, problem, generator, budget, recorded, size)
+            if scenario is not None:
+                recorded, low = self.simulator.displaced(scenario), size
+                if size == total and len(recorded) == len(scenario.recorded) + len(scenario.potential):
+                    break
+                statement.rollback(0)
             else:
                 high = size
             if budget.is_exhausted:
                 return False
             size = min(2 * low, total) if high > total else (low + high) // 2
-        if low == 0:
-            return False
-        scenario = self._attempt(statement, problem, generator, budget, recorded, total)
-        if scenario is None:
-            return False
+        else:
+            if low == 0 or not self._attempt(statement, problem, generator, budget, recorded, total):
+                return False
         if self._gangs.is_satisfied(problem.pod_group):
             return True
         statement.rollback(0)
         return False
-
-    def _probe(
-        self,
-        problem: Problem,
-        generator: Callable[[Accumulator], Iterable[Scenario]],
-        budget: Budget,
-        recorded: tuple[Batch, ...],
-        size: int,
-    ) -> tuple[Batch, ...] | None:
-        """The victims that give the first `size` tasks room, or None; leaves no trace (semantics R5.6)."""
-        with self._session.statement() as trial:
-            scenario = self._attempt(trial, problem, generator, budget, recorded, size)
-            return None if scenario is None else self.simulator.displaced(scenario)
 
     def _attempt(
         self,

@@ -6,12 +6,16 @@ can change the order of the others are looked at, runs of pod groups that ask fo
 the last one to take a turn is not searched for.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import Share
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.podgrouplists import PodGroupLists
 from tenure.solver.search.queuetree import Entry, QueueTree
+
+Turn = tuple[tuple[int, ...], int]
+"""A pod group with its key."""
 
 
 class Turns:
@@ -23,18 +27,22 @@ class Turns:
         self._lists = lists
         self._bystanders: dict[frozenset[int], list[int]] = {}
 
-    def in_order(self, entries: Iterable[Entry]) -> Iterator[int]:
-        """Pod groups of the entries; the ledger may change between two turns."""
-        by_queue: dict[int, list[Entry]] = {}
-        for entry in sorted(entries):
-            queue = self._session.cluster.pod_groups[entry.pod_group].queue
+    def in_order(self, pod_groups: Iterable[int], share: Callable[[int], Share]) -> Iterator[int]:
+        """These pod groups, which ask for that; the ledger may change between two turns."""
+        keys = sorted((self._session.pod_group_key(pod_group), pod_group) for pod_group in pod_groups)
+        if self._session.cluster.claims:
+            # What a claim adds depends on who uses it, so it is asked before anybody takes a turn.
+            share = {pod_group: share(pod_group) for _, pod_group in keys}.__getitem__
+        by_queue: dict[int, list[Turn]] = {}
+        for key, pod_group in keys:
+            queue = self._session.cluster.pod_groups[pod_group].queue
             assert queue is not None
-            by_queue.setdefault(queue, []).append(entry)
-        waiting = {entry.pod_group for group in by_queue.values() for entry in group}
+            by_queue.setdefault(queue, []).append((key, pod_group))
+        waiting = {pod_group for _, pod_group in keys}
         if len(by_queue) == 1:
-            yield from (entry.pod_group for group in by_queue.values() for entry in group)
+            yield from (pod_group for _, pod_group in keys)
             return
-        tree = self._tree(by_queue, frozenset(waiting))
+        tree = self._tree(by_queue, frozenset(waiting), share)
         while len(waiting) > 1 and (head := tree.pop()) is not None:
             self._session.stop.check()
             if head.pod_group in waiting:
@@ -42,14 +50,16 @@ class Turns:
                 yield head.pod_group
         yield from waiting
 
-    def _tree(self, by_queue: dict[int, list[Entry]], concerned: frozenset[int]) -> QueueTree:
+    def _tree(
+        self, by_queue: dict[int, list[Turn]], concerned: frozenset[int], share: Callable[[int], Share]
+    ) -> QueueTree:
         tree = QueueTree(self._session)
         leaves = frozenset(by_queue)
         if leaves not in self._bystanders:
             self._bystanders[leaves] = self._bystanders_of(leaves)
         for queue in (*self._bystanders[leaves], *sorted(leaves)):
-            entries = by_queue.get(queue, [])
-            tree.fill(queue, self._merged(queue, entries, concerned))
+            turns = by_queue.get(queue, [])
+            tree.fill(queue, self._merged(queue, turns, concerned, share))
         return tree
 
     def _bystanders_of(self, leaves: frozenset[int]) -> list[int]:
@@ -67,21 +77,27 @@ class Turns:
             if leaf not in leaves and not compete.isdisjoint(queues[leaf].path)
         ]
 
-    def _merged(self, queue: int, entries: Sequence[Entry], concerned: frozenset[int]) -> Iterator[Entry]:
+    def _merged(
+        self,
+        queue: int,
+        turns: Sequence[Turn],
+        concerned: frozenset[int],
+        share: Callable[[int], Share],
+    ) -> Iterator[Entry]:
         """The queue's pending pod groups and the concerned ones, in order; runs of equal others as one."""
-        following = iter(entries)
+        following = iter(turns)
         turn = next(following, None)
         last_share = None
         for key, pod_group in self._lists.pending(queue):
-            while turn is not None and turn.key < key:
-                yield turn
+            while turn is not None and turn[0] < key:
+                yield Entry(*turn, share(turn[1]))
                 turn, last_share = next(following, None), None
             if pod_group in concerned:
                 continue
-            share = self._gangs.request(pod_group)
-            if share != last_share:
-                last_share = share
-                yield Entry(key, pod_group, share)
+            theirs = self._gangs.request(pod_group)
+            if theirs != last_share:
+                last_share = theirs
+                yield Entry(key, pod_group, theirs)
         while turn is not None:
-            yield turn
+            yield Entry(*turn, share(turn[1]))
             turn = next(following, None)
