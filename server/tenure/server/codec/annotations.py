@@ -61,8 +61,8 @@ def requeue_terms(i: int, message: pb.PodGroup, findings: Findings) -> RequeueTe
 
 
 def _has_terms(message: pb.PodGroup) -> bool:
-    fields = ("expected_runtime", "requeue_delay", "requeue_not_before")
-    return any(message.HasField(field) for field in fields)
+    is_set = message.HasField
+    return is_set("expected_runtime") or is_set("requeue_delay") or is_set("requeue_not_before")
 
 
 def _typed(i: int, span: Duration, findings: Findings, field: str) -> Setting:

@@ -56,6 +56,8 @@ def check_templates(
 
 def decode_devices(i: int, message: pb.Node, slots: Mapping[str, int], findings: Findings) -> Amounts:
     """Devices of a node by the slot of their class, in thousandths for the GPUs among them in their slot."""
+    if not message.devices:
+        return ()
     counts: Counter[str] = Counter()
     for name, count in sorted(message.devices.items()):
         path = f"devices[{shown(name)}]"

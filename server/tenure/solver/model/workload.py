@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from tenure.solver.model.affinity import Labels
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.numa import Zones
+from tenure.solver.model.record import record
 from tenure.solver.model.requeue import NO_TERMS, RequeueTerms
 from tenure.solver.model.resources import GpuRequest, Share, Vector
 
@@ -122,7 +123,7 @@ class TaskShape:
         return self.mig_gpu_milli + self.claimed_gpu_milli
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Task:
     """One pod. `index` is dense; `rank` orders tasks by uid as text."""
 
@@ -153,7 +154,7 @@ class TopologyConstraint(NamedTuple):
     preferred_level: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PodSet:
     """A leaf of the sub group tree: tasks with a minimum (semantics R1.51)."""
 
@@ -173,7 +174,7 @@ class PodSet:
         return self.min_available < len(self.tasks)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SubGroupSet:
     """An inner node of the sub group tree. `min_sub_groups` None: every member is required."""
 
@@ -213,7 +214,7 @@ LEGACY_NON_PREEMPTIBLE_PRIORITY: Final = 100
 """From this priority on a pod group that says nothing is non-preemptible (semantics R1.80)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PodGroup:
     """A workload. `index` is dense; `rank` orders pod groups by creation time, then uid."""
 
