@@ -42,6 +42,7 @@ class Sentences:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._named: dict[int, str] = {}
 
     def eviction(self, code: ReasonCode, task: int, beneficiary: int, moves: bool) -> str:
         """Why a pod is evicted; `moves` when it gets room elsewhere."""
@@ -78,8 +79,12 @@ class Sentences:
         return f"{said}: {detail}." if detail else f"{said}."
 
     def _pod_group(self, index: int) -> str:
-        group = self._cluster.pod_groups[index]
-        return f"pod group {group.name} (queue {group.queue_name})"
+        """What sentences call a pod group; most are named several times."""
+        named = self._named.get(index)
+        if named is None:
+            group = self._cluster.pod_groups[index]
+            named = self._named[index] = f"pod group {group.name} (queue {group.queue_name})"
+        return named
 
     def _pod(self, index: int) -> str:
         task = self._cluster.tasks[index]
