@@ -180,15 +180,17 @@ class Ledger:
         use, node = USE[placement.status], placement.node
         room = self.rooms[node]
         idle, releasing = room.idle, room.releasing
-        for slot, unsigned in self._charges_on(task.shape, node):
-            amount = unsigned * sign
-            if use == HELD:
-                idle[slot] -= amount
-            elif use == RELEASING:
-                idle[slot] -= amount
-                releasing[slot] += amount
-            else:
-                releasing[slot] -= amount
+        charges = self._charges_on(task.shape, node)
+        if use == HELD:
+            for slot, amount in charges:
+                idle[slot] -= amount * sign
+        elif use == RELEASING:
+            for slot, amount in charges:
+                idle[slot] -= amount * sign
+                releasing[slot] += amount * sign
+        else:
+            for slot, amount in charges:
+                releasing[slot] -= amount * sign
         if task.shape.gpu.is_shared:
             memory = room.share_memory(task.shape) * sign
             for group in placement.gpu_groups:

@@ -19,19 +19,15 @@ class LiveHeap(Generic[T]):
     def __init__(self, key: Callable[[T], Any], *, largest_first: bool = False) -> None:
         self._key = key
         self._before = gt if largest_first else lt
-        self._items: list[T] = []
+        self.items: list[T] = []
+        """The first item, as far as is known, is the first."""
 
     def __len__(self) -> int:
-        return len(self._items)
-
-    @property
-    def top(self) -> T:
-        """The first item, as far as is known."""
-        return self._items[0]
+        return len(self.items)
 
     def push(self, item: T) -> None:
         """Add an item."""
-        items, before, at, key = self._items, self._before, len(self._items), self._key(item)
+        items, before, at, key = self.items, self._before, len(self.items), self._key(item)
         items.append(item)
         while at and before(key, self._key(items[parent := (at - 1) // 2])):
             items[at], items[parent] = items[parent], items[at]
@@ -39,7 +35,7 @@ class LiveHeap(Generic[T]):
 
     def fix_top(self) -> None:
         """Let the top sink to where it belongs now."""
-        items, before, at, count = self._items, self._before, 0, len(self._items)
+        items, before, at, count = self.items, self._before, 0, len(self.items)
         if count < 2:
             return
         item, key = items[0], self._key(items[0])
@@ -55,7 +51,7 @@ class LiveHeap(Generic[T]):
 
     def pop_top(self) -> None:
         """Remove the top."""
-        last = self._items.pop()
-        if self._items:
-            self._items[0] = last
+        last = self.items.pop()
+        if self.items:
+            self.items[0] = last
             self.fix_top()

@@ -63,11 +63,6 @@ class Buckets:
             nodes |= self.sets[key]
         return nodes
 
-    def from_least(self, value: int) -> Iterator[int]:
-        """Nodes with this value or more: one bit set for each value, the smallest first."""
-        for key in self.values[bisect_left(self.values, value) :]:
-            yield self.sets[key]
-
 
 class NodeIndex:
     """Follows the ledger lazily: only nodes touched since the last question are looked at again."""
@@ -83,6 +78,7 @@ class NodeIndex:
         self._cpu: dict[int, int] = {}
         self._cpu_touched: set[int] = set()
         """Nodes whose place in `_by_cpu` may be wrong: only tasks without GPUs ask for it."""
+        self._mixed: set[int] = set()
         self._uneven = 0
         """Nodes with another number of whole GPUs now than once terminating tasks are gone."""
         self._with_room = 0
@@ -119,14 +115,16 @@ class NodeIndex:
         return self._for_whole(shape, nodes, shape.request[GPU] // WHOLE_GPU)
 
     def _for_whole(self, shape: TaskShape, nodes: int, devices: int) -> Iterator[Found]:
-        fit = self._ledger.fit
+        """Where it fits now first (semantics R3.54), then where the fewest GPUs are left (R3.51)."""
+        fit, soon = self._ledger.fit, self._soon
+        values = soon.values[bisect_left(soon.values, devices) :]
         now = nodes & self._idle.at_least(devices) if self._uneven else nodes
-        for bucket in self._soon.from_least(devices):
-            for node in bits(bucket & now):
+        for value in values:
+            for node in bits(soon.sets[value] & now):
                 if fit(shape, node) == NOW:
                     yield node, True
-        for bucket in self._soon.from_least(devices):
-            for node in bits(bucket & nodes):
+        for value in values:
+            for node in bits(soon.sets[value] & nodes):
                 if fit(shape, node) == SOON:
                     yield node, False
 
@@ -194,23 +192,24 @@ class NodeIndex:
 
     def _follow(self, node: int, room: NodeRoom) -> None:
         bit = 1 << node
-        idle, soon = room.idle[GPU], room.idle[GPU] + room.releasing[GPU]
-        whole_idle, whole_soon = idle // WHOLE_GPU, soon // WHOLE_GPU
+        idle, releasing = room.idle[GPU], room.releasing[GPU]
+        whole_idle, whole_soon = idle // WHOLE_GPU, (idle + releasing) // WHOLE_GPU
         self._idle.put(node, bit, whole_idle)
         self._soon.put(node, bit, whole_soon)
-        self._uneven = _with(self._uneven, bit, whole_idle != whole_soon)
-        if room.gpus or room.mig:
-            free, has_room = self._follow_shared(node, bit, room)
+        if releasing or self._uneven:
+            self._uneven = _with(self._uneven, bit, whole_idle != whole_soon)
+        if room.gpus or room.mig or node in self._mixed:
+            idle, releasing = self._follow_mixed(node, bit, room)
         else:
-            free, has_room = soon, idle > 0 or soon > idle
-            self._shareable.put(node, bit, -1)
-            self._shared = _with(self._shared, bit, is_in=False)
-            self._set_bound(node, max(0, soon))
-        self._free_gpu[node] = free
-        self._with_room = _with(self._with_room, bit, has_room)
+            self._set_bound(node, max(0, idle + releasing))
+        self._free_gpu[node] = idle + releasing
+        self._with_room = _with(self._with_room, bit, idle > 0 or releasing > 0)
 
-    def _follow_shared(self, node: int, bit: int, room: NodeRoom) -> tuple[int, bool]:
-        """Of a node with devices in shared use or MIG slices: its free GPUs, and whether there are any."""
+    def _follow_mixed(self, node: int, bit: int, room: NodeRoom) -> tuple[int, int]:
+        """Of a node with MIG slices, or with devices that are or were in shared use: idle and releasing GPUs,
+        parts of devices included.
+        """
+        self._mixed.add(node)
         free, shared = -1, False
         for gpu in room.gpus.values():
             if gpu.allocated != gpu.releasing:
@@ -222,7 +221,7 @@ class NodeIndex:
         idle, releasing = room.idle_gpu_milli(), room.releasing_gpu_milli()
         loose = sum(ROUNDING if gpu.allocated else WHOLE_GPU for gpu in room.gpus.values())
         self._set_bound(node, max(0, idle + releasing) + loose)
-        return idle + releasing, idle > 0 or releasing > 0
+        return idle, releasing
 
     def _set_bound(self, node: int, bound: int) -> None:
         self._bound += bound - self._bounds[node]

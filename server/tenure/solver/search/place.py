@@ -12,6 +12,7 @@ from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.workload import (
     Member,
+    PodGroup,
     PodSet,
     SubGroupSet,
     Task,
@@ -61,9 +62,8 @@ class Placer:
         if rejection is not None:
             return rejection
         mark = statement.checkpoint()
-        group = self._session.cluster.pod_groups[pod_group]
         run = _Run(statement, simulation)
-        if not self._place_member(run, group.root, _by_pod_set(self._session, tasks), nodes):
+        if not self._place_all(run, self._session.cluster.pod_groups[pod_group], tasks, nodes):
             statement.rollback(mark)
             return run.failure
         if not simulation and self._cannot_start(pod_group):
@@ -120,6 +120,11 @@ class Placer:
                 return True
         return False
 
+    def _place_all(self, run: "_Run", group: PodGroup, tasks: list[int], nodes: int) -> bool:
+        if _is_plain(group):
+            return all(self._place_task(run, task, nodes) for task in tasks)
+        return self._place_member(run, group.root, _by_pod_set(self._session, tasks), nodes)
+
     def _place_member(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
         """Place one sub group within the first set of nodes that takes all of it (semantics R3.34).
 
@@ -136,8 +141,6 @@ class Placer:
 
     def _place_within(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
         if isinstance(member, SubGroupSet):
-            if len(member.members) == 1:
-                return self._place_member(run, member.members[0], tasks, nodes)
             concerned = [inner for inner in member.members if any(s.index in tasks for s in _leaves(inner))]
             ordered = self._session.order.members(concerned, self._ledger.active_allocated)
             return all(self._place_member(run, inner, tasks, nodes) for inner in ordered)
@@ -249,6 +252,14 @@ def _by_pod_set(session: Session, tasks: list[int]) -> dict[int, list[int]]:
         assert pod_set is not None
         by_pod_set.setdefault(pod_set, []).append(task)
     return by_pod_set
+
+
+def _is_plain(group: PodGroup) -> bool:
+    """Whether it has no sub groups and may spread over all nodes."""
+    if len(group.pod_sets) > 1:
+        return False
+    (pod_set,) = group.pod_sets
+    return group.root.members[0] is pod_set and group.root.topology is None and pod_set.topology is None
 
 
 def _leaves(member: Member) -> Iterator[PodSet]:

@@ -46,7 +46,7 @@ class _Branch:
     @property
     def is_empty(self) -> bool:
         """Whether nothing is left below it."""
-        return not self.entries if self.children is None else len(self.children) == 0
+        return not (self.entries if self.children is None else self.children.items)
 
     def draw(self) -> None:
         """Take the next entry of the source: the heap always holds the source's best."""
@@ -92,15 +92,15 @@ class QueueTree:
 
     def pop(self) -> Entry | None:
         """The next entry, or None."""
-        self._build()
+        if self._loose:
+            self._build()
         branch = self._root
         if branch.is_empty:
             return None
-        while branch.children is not None:
-            while branch.children.top.stale:
-                branch.children.top.stale = False
-                branch.children.fix_top()
-            branch = branch.children.top
+        while (children := branch.children) is not None:
+            while (branch := children.items[0]).stale:
+                branch.stale = False
+                children.fix_top()
         entry = heappop(branch.entries)
         if entry.key == branch.source_key:
             branch.draw()
@@ -172,7 +172,7 @@ class QueueTree:
         """Of a queue with what it and its best pod group ask for; asked anew when either changed."""
         leaf = branch
         while leaf.children is not None:
-            leaf = leaf.children.top
+            leaf = leaf.children.items[0]
         queue, head, popped = branch.queue, leaf.entries[0], self._popped.get(leaf.queue, ZERO)
         basis = branch.basis
         version = self._versions[queue]

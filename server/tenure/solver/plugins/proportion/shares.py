@@ -79,12 +79,14 @@ def bounding_share(allocatable: Share, total: Share) -> Share:
 
 def dominant_share(allocated: Share, bounds: Share) -> float:
     """The largest part of its share that a queue uses of any resource (semantics R4.26)."""
-    largest = 0.0
-    for used, bound, unit in zip(allocated, bounds, UNITS, strict=True):
-        part = used / bound if bound else used / unit * 1000
-        if part > largest:
-            largest = part
-    return largest
+    cpu, memory, gpu = allocated
+    cpus, memories, gpus = bounds
+    return max(
+        0.0,
+        cpu / cpus if cpus else cpu / UNITS[CPU] * 1000,
+        memory / memories if memories else memory / UNITS[MEMORY] * 1000,
+        gpu / gpus if gpus else gpu / UNITS[GPU] * 1000,
+    )
 
 
 def within(amount: Sequence[int], bound: Sequence[int]) -> bool:
