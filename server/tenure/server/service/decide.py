@@ -33,4 +33,13 @@ def _question(
         raise InvalidSnapshot([FieldViolation("state", "cannot be set together with snapshot")])
     state = shared.states.find(request.state)
     cluster, header = state.at(request.now if request.HasField("now") else state.snapshot.now)
-    return state.snapshot, lambda stop: shared.engine.decide_on(cluster, header, request, stop)
+    actions = tuple(request.actions)
+
+    def answer_by(stop: Callable[[], bool]) -> DecideResponse:
+        answer = state.last_answer.find(actions, header.now)
+        if answer is None:
+            answer = shared.engine.decide_on(cluster, header, request, stop)
+            state.last_answer.keep(actions, answer, state.snapshot)
+        return answer
+
+    return state.snapshot, answer_by

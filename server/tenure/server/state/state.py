@@ -1,6 +1,6 @@
 """One version of a state, and how a delta makes the next."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -11,6 +11,7 @@ from tenure.server.prescan import LimitExceeded, check_rows
 from tenure.server.settings.server import MaxRows
 from tenure.server.shard import Shard
 from tenure.server.state import faults
+from tenure.server.state.answers import LastAnswer
 from tenure.server.state.overlay import check_upserts, overlay
 from tenure.solver.model.cluster import Cluster
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -19,7 +20,7 @@ from tenure.v1.state_pb2 import StateDelta, StateReference
 
 @dataclass(frozen=True)
 class State:
-    """A valid snapshot of an epoch. Never changed: its readers need no lock."""
+    """A valid snapshot of an epoch. Its facts are never changed: readers need no lock."""
 
     epoch: str
     snapshot: ClusterSnapshot
@@ -29,6 +30,8 @@ class State:
     """Bytes of the snapshot as a message."""
     made_by: bytes = b""
     """Digest of the delta that made it; empty for a full snapshot."""
+    last_answer: LastAnswer = field(default_factory=LastAnswer, compare=False)
+    """What was answered about it last."""
 
     @property
     def shard(self) -> Shard:
