@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from tenure.server.basis import based_on, unknown_actions
+from tenure.server.codec.change import decode_change
 from tenure.server.codec.checks import time_problem
 from tenure.server.codec.decode import decode_snapshot
 from tenure.server.codec.encode import encode_decision
@@ -82,6 +83,10 @@ def _changed(base: Source, request: SimulateRequest) -> Cluster:
         raise InvalidSnapshot(violations)
     if not request.upserts.ListFields() and not request.removes.ListFields():
         return base.cluster
+    now = base.cluster.now
+    changed = decode_change(base.decoded, base.snapshot, request.upserts, request.removes, now)
+    if changed is not None:
+        return changed.cluster
     laid = overlay(base.snapshot, request.upserts, request.removes)
     try:
         return decode_snapshot(laid.snapshot)

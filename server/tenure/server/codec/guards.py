@@ -7,8 +7,7 @@ from tenure.solver.model.guard import GuardVerdict, Scope
 from tenure.v1 import decision_pb2 as pb
 
 SCOPES: Final = {
-    scope: getattr(pb, f"PROTECTION_SCOPE_{scope.name if scope else 'UNSPECIFIED'}")
-    for scope in Scope
+    scope: getattr(pb, f"PROTECTION_SCOPE_{scope.name if scope else 'UNSPECIFIED'}") for scope in Scope
 }
 """What is protected of a pod group, as the contract numbers it."""
 
