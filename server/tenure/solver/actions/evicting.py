@@ -6,6 +6,7 @@ from functools import cache, partial
 from tenure.solver.actions.context import Context
 from tenure.solver.actions.delays import Delays
 from tenure.solver.actions.notes import note_evictions
+from tenure.solver.actions.repeats import Repeats
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import UNLIMITED, Vector
@@ -42,6 +43,7 @@ class EvictingAction:
         self._enters = enters
         self._max_victims = max_victims
         self._delays = Delays(context, name)
+        self._repeats = Repeats(context.session)
         self._similar = SimilarFailures(context.session, by_queue=similar_by_queue)
         self._largest = _largest_node(context)
 
@@ -131,6 +133,8 @@ class EvictingAction:
         return lists.victims(queue) if self._delays.among_spent(pod_group, queue) else lists.takeable(queue)
 
     def _search(self, pod_group: int, tasks: list[int], budget: Budget) -> Rejection | None:
+        if (known := self._repeats.known(pod_group, tasks)) is not None:
+            return known
         protected: list[Rejection] = []
 
         @cache
@@ -155,6 +159,9 @@ class EvictingAction:
                     allows(victim)
         if self._similar.is_general(protected):
             self._similar.remember(pod_group, tasks)
+        is_general = not (protected or problem.was_judged or rejection is BUDGET_EXHAUSTED)
+        if is_general and not any(self._delays.among_all(pod_group, queue) for queue in queues):
+            self._repeats.remember(pod_group, tasks, rejection)
         return min(protected, key=lambda victim: victim.until or 0, default=rejection)
 
 

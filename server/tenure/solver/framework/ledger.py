@@ -9,7 +9,7 @@ from typing import Final
 
 from tenure.solver.framework.claims import ClaimUses
 from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED, Move
-from tenure.solver.framework.room import HELD, RELEASING, USE, NodeRoom
+from tenure.solver.framework.room import TO_IDLE, TO_RELEASING, USE, NodeRoom
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, mig_gpu_milli
 from tenure.solver.model.workload import Placement, Task, TaskShape, TaskStatus
@@ -47,22 +47,32 @@ class Ledger:
         """Changes whenever room may have become larger anywhere: a placement that failed fails until then."""
         self.listeners: tuple[Listener, ...] = ()
         self.claims = ClaimUses(cluster, self.rooms)
-        self._charges: dict[tuple[int, tuple[bool, ...]], Charges] = {}
-        self._offers = [tuple(amount > 0 for amount in node.allocatable) for node in cluster.nodes]
+        kinds: dict[tuple[bool, ...], dict[int, Charges]] = {}
+        offers = [tuple([amount > 0 for amount in node.allocatable]) for node in cluster.nodes]
+        self._charges = [kinds.setdefault(kind, {}) for kind in offers]
+        """By node and shape; nodes that offer the same resources have theirs in common."""
         self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
         smallest, largest = cluster.min_gpu_memory_mib, cluster.max_gpu_memory_mib
         self._unplaced_shares = [self.share_on(shape, smallest) for shape in cluster.shapes]
         self._least_shares = [self.share_on(shape, largest) for shape in cluster.shapes]
         for task in cluster.tasks:
-            self._enter(task, task.placement)
+            self._charge(task, task.placement, 1)
+            self._count(task, task.placement.status, 1)
 
     def apply(self, move: Move) -> None:
         """Carry out a move. Its `before` must be the task's placement."""
-        task = self.tasks[move.task]
-        self._leave(task, move.before)
-        self._enter(task, move.after)
-        self.placements[move.task] = move.after
-        if ACTIVE_ALLOCATED[move.before.status] or not ACTIVE_ALLOCATED[move.after.status]:
+        index, before, after = move
+        task = self.tasks[index]
+        is_simple = before.leaving is None and after.leaving is None and not task.shape.shares_devices
+        if is_simple and before.node == after.node:
+            self._change_use(task, before.node, USE[before.status], USE[after.status])
+        else:
+            self._charge(task, before, -1)
+            self._charge(task, after, 1)
+        self._count(task, before.status, -1)
+        self._count(task, after.status, 1)
+        self.placements[index] = after
+        if ACTIVE_ALLOCATED[before.status] or not ACTIVE_ALLOCATED[after.status]:
             self.room_epoch += 1
         self.versions[task.pod_group] += 1
         for queue in self._paths[task.pod_group]:
@@ -72,7 +82,7 @@ class Ledger:
             for pod_group in self.claims.pod_groups(task.shape):
                 self.versions[pod_group] += 1
         for listener in self.listeners:
-            listener(move.task, move.before, move.after)
+            listener(index, before, after)
 
     def share(self, task: Task, node: int) -> Share:
         """What the task counts for in its queue when it is on the node (semantics R1.17, R2.19)."""
@@ -154,43 +164,43 @@ class Ledger:
         whole = (idle[GPU] + releasing[GPU] - shape.all_claimed_gpu_milli) // WHOLE_GPU
         return whole + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
 
-    def _enter(self, task: Task, placement: Placement) -> None:
-        status = placement.status
+    def _count(self, task: Task, status: TaskStatus, sign: int) -> None:
+        """The task is in this status from now on, or (with sign -1) no longer."""
         if USE[status]:
-            self._charge(task, placement, 1)
             if task.pod_set is not None:
-                self.active_used[task.pod_set] += 1
-                self.active_allocated[task.pod_set] += ACTIVE_ALLOCATED[status]
-            self.allocated[task.pod_group] += ALLOCATED[status]
+                self.active_used[task.pod_set] += sign
+                if ACTIVE_ALLOCATED[status]:
+                    self.active_allocated[task.pod_set] += sign
+            if ALLOCATED[status]:
+                self.allocated[task.pod_group] += sign
         elif status is TaskStatus.PENDING and task.pod_set is not None:
-            self.pending[task.pod_group] += 1
+            self.pending[task.pod_group] += sign
 
-    def _leave(self, task: Task, placement: Placement) -> None:
-        status = placement.status
-        if USE[status]:
-            self._charge(task, placement, -1)
-            if task.pod_set is not None:
-                self.active_used[task.pod_set] -= 1
-                self.active_allocated[task.pod_set] -= ACTIVE_ALLOCATED[status]
-            self.allocated[task.pod_group] -= ALLOCATED[status]
-        elif status is TaskStatus.PENDING and task.pod_set is not None:
-            self.pending[task.pod_group] -= 1
+    def _change_use(self, task: Task, node: int, was: int, use: int) -> None:
+        """A task that shares nothing stays on its node and uses it in another way."""
+        room = self.rooms[node]
+        to_idle, to_releasing = TO_IDLE[use] - TO_IDLE[was], TO_RELEASING[use] - TO_RELEASING[was]
+        if to_idle:
+            idle = room.idle
+            for slot, amount in self._charges_on(task.shape, node):
+                idle[slot] += to_idle * amount
+        if to_releasing:
+            releasing = room.releasing
+            for slot, amount in self._charges_on(task.shape, node):
+                releasing[slot] += to_releasing * amount
+        self.touched.add(node)
 
     def _charge(self, task: Task, placement: Placement, sign: int) -> None:
+        """Take from the node what the task uses in this placement, or (with sign -1) give it back."""
         use, node = USE[placement.status], placement.node
+        if not use:
+            return
         room = self.rooms[node]
         idle, releasing = room.idle, room.releasing
-        charges = self._charges_on(task.shape, node)
-        if use == HELD:
-            for slot, amount in charges:
-                idle[slot] -= amount * sign
-        elif use == RELEASING:
-            for slot, amount in charges:
-                idle[slot] -= amount * sign
-                releasing[slot] += amount * sign
-        else:
-            for slot, amount in charges:
-                releasing[slot] -= amount * sign
+        to_idle, to_releasing = sign * TO_IDLE[use], sign * TO_RELEASING[use]
+        for slot, amount in self._charges_on(task.shape, node):
+            idle[slot] += to_idle * amount
+            releasing[slot] += to_releasing * amount
         if task.shape.gpu.is_shared:
             memory = room.share_memory(task.shape) * sign
             for group in placement.gpu_groups:
@@ -203,12 +213,12 @@ class Ledger:
 
     def _charges_on(self, shape: TaskShape, node: int) -> Charges:
         """Slots and amounts that are charged; what the node does not offer is not (semantics R1.22)."""
-        key = (shape.index, self._offers[node])
-        charges = self._charges.get(key)
+        known = self._charges[node]
+        charges = known.get(shape.index)
         if charges is None:
-            offers = self._offers[node]
-            charges = tuple((i, a) for i, a in enumerate(shape.request) if a and offers[i])
-            self._charges[key] = charges
+            offers = self.nodes[node].allocatable
+            charges = tuple((i, a) for i, a in enumerate(shape.request) if a and offers[i] > 0)
+            known[shape.index] = charges
         return charges
 
 

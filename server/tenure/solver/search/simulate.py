@@ -64,23 +64,31 @@ class Simulator:
                 return self._session.demand(scenario.pending)
             return self._session.demand(self._gangs.next_tasks(pod_group, statement.evicted))
 
+        shapes = self._shapes_of_tasks(scenario.pending)
         for pod_group in self._turns.in_order((preemptor, *waiting), share):
             mark = statement.checkpoint()
             if pod_group == preemptor:
                 tasks = list(scenario.pending)
                 if self._placer.place(statement, preemptor, tasks, nodes, simulation=True):
-                    statement.rollback(0)
-                    return False
+                    break
                 room = {i: shape for victim in waiting for i, shape in self._shapes_of(victim).items()}
             else:
                 del waiting[pod_group]
                 if room is None or not room.keys().isdisjoint(self._shapes_of(pod_group)):
                     self._place_again(statement, pod_group, nodes)
-            if room is not None and (pod_group == preemptor or statement.checkpoint() > mark):
+            if pod_group != preemptor and statement.checkpoint() == mark:
+                continue
+            if room is None:
+                if not all(self._placer.has_room(shape, nodes) for shape in shapes.values()):
+                    break
+            else:
                 room = {i: shape for i, shape in room.items() if self._placer.has_room(shape, nodes)}
                 if not room:
                     return True
-        return True
+        if room is not None:
+            return True
+        statement.rollback(0)
+        return False
 
     def _place_again(self, statement: Statement, victim: int, nodes: int) -> None:
         tasks = self._gangs.next_tasks(victim, statement.evicted)
@@ -91,7 +99,10 @@ class Simulator:
         """Shapes of all tasks of a pod group, by index."""
         shapes = self._shapes.get(pod_group)
         if shapes is None:
-            tasks = self._session.cluster.tasks
-            of_tasks = [tasks[task].shape for task in self._session.cluster.pod_groups[pod_group].tasks]
-            shapes = self._shapes[pod_group] = {shape.index: shape for shape in of_tasks}
+            tasks = self._session.cluster.pod_groups[pod_group].tasks
+            shapes = self._shapes[pod_group] = self._shapes_of_tasks(tasks)
         return shapes
+
+    def _shapes_of_tasks(self, tasks: Iterable[int]) -> dict[int, TaskShape]:
+        shapes = (self._session.cluster.tasks[task].shape for task in tasks)
+        return {shape.index: shape for shape in shapes}

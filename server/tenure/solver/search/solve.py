@@ -64,6 +64,8 @@ class Problem:
     """Victims as they enter the victim order, by pod group."""
     failed: set[Fingerprint] = field(default_factory=set)
     rejection: Rejection = NO_SOLUTION
+    was_judged: bool = False
+    """Whether room was found for any scenario, so that validators were asked."""
 
 
 class Solver:
@@ -188,6 +190,7 @@ class Solver:
     def _works(self, statement: Statement, problem: Problem, scenario: Scenario) -> bool:
         if not self.simulator.run(statement, scenario, problem.feasible):
             return False
+        problem.was_judged = True
         rejection = problem.validates(scenario)
         if rejection is None:
             return True
