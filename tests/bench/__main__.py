@@ -2,13 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from tests.bench import golden, table
+from tests.bench import golden, page, table
 from tests.bench.calling import measure_calls
 from tests.bench.case import Case, Way
 from tests.bench.catalogue import all_cases, picked
@@ -29,6 +29,7 @@ def main(
     runs: Annotated[int, typer.Option(min=1, help="Runs of each; quick ways run more often")] = 9,
     output: Annotated[Path, typer.Option(help="JSON file with all times")] = FOLDER / "results.json",
     compare: Annotated[Path | None, typer.Option(help="JSON file of earlier results")] = None,
+    write: Annotated[bool, typer.Option("--write-page", help=f"Put figures into {page.PAGE.name}")] = False,
     flame: Annotated[bool, typer.Option("--profile", help="Write flame graphs instead of times")] = False,
     check: Annotated[
         bool,
@@ -50,7 +51,9 @@ def main(
         elif check:
             _check_counters(cases, update)
         else:
-            _measure(cases, frozenset(way or Way), runs, output, compare)
+            rows = _measure(cases, frozenset(way or Way), runs, output, compare)
+            if write:
+                page.PAGE.write_text(page.written(page.PAGE.read_text(), rows, table.growth(rows)))
     except Unexpected as unexpected:
         NOTES.print(str(unexpected), markup=False)
         raise typer.Exit(1) from None
@@ -58,7 +61,7 @@ def main(
 
 def _measure(
     cases: tuple[Case, ...], ways: frozenset[Way], runs: int, output: Path, compare: Path | None
-) -> None:
+) -> list[dict[str, Any]]:
     todo = [(case, way) for case in cases for way in case.ways if way in ways]
     rows = [sample.as_json() for sample in _with_progress(todo, runs)]
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -69,6 +72,7 @@ def _measure(
         console.print(f"{name}: time grows with size to the power of {exponent:.2f}")
     if compare:
         console.print(table.comparison(rows, json.loads(compare.read_text())))
+    return rows
 
 
 def _with_progress(todo: list[tuple[Case, Way]], runs: int) -> list[Sample]:

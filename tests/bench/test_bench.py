@@ -11,7 +11,9 @@ from tests.bench.case import Case, Way
 from tests.bench.catalogue import all_cases, picked
 from tests.bench.churn import measure_churn
 from tests.bench.deciding import measure_decide
+from tests.bench.page import BEGIN, END, PAGE, written
 from tests.bench.profiling import profile
+from tests.bench.reference import PUBLISHED_MS, TWO_CORES_MS
 from tests.bench.table import growth
 
 SMALL = [
@@ -53,6 +55,31 @@ def test_a_flame_graph_names_the_functions_of_the_solver(tmp_path: Path):
     content = json.loads(profile(case, tmp_path).read_text())
     names = {frame["name"] for frame in content["shared"]["frames"]}
     assert "decide" in names
+
+
+ROW = {"case": "W1@S", "runs": 9, "load": 0.5, "server_mib": None}
+
+
+def test_figures_take_the_place_of_those_on_the_page():
+    old = f"# Title\n\n{BEGIN}earlier\n{END}\nThe rest.\n"
+    rows = [
+        {**ROW, "way": "decide", "median_ms": 4.5, "p99_ms": 5.0},
+        {**ROW, "way": "again", "median_ms": 0.8, "p99_ms": 1_200.0, "runs": 500, "server_mib": 63.2},
+    ]
+    page = written(old, rows, {"W1 decide": 1.04})
+    assert "| W1@S | 7 ms | 7.6 ms | 4.5 ms |  |  | 0.8 ms / 1.2 s |  |  | 63 MiB |" in page
+    assert "to the power of: W1 decide 1.04." in page
+    assert "earlier" not in page
+    assert written(page, rows, {"W1 decide": 1.04}) == page
+
+
+def test_the_page_of_performance_has_a_place_for_figures():
+    assert PAGE.read_text().count(BEGIN) == PAGE.read_text().count(END) == 1
+
+
+def test_every_figure_of_the_reference_has_a_case():
+    names = {case.name for case in all_cases()}
+    assert {*PUBLISHED_MS, *TWO_CORES_MS} <= names
 
 
 def test_names_of_cases_are_unique():
