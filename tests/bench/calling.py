@@ -30,14 +30,16 @@ def measure_calls(case: Case, way: Way, runs: int) -> Sample:
         step = _STEPS[way](case, server, case.build())
         step()  # the first call of a server pays for what it loads late
         wall: list[float] = []
+        cpu: list[float] = []
         while len(wall) < runs or (len(wall) < most and sum(wall) < MOST_SECONDS * 1e3):
-            begin = time.perf_counter()
+            begin, cpu_begin = time.perf_counter(), server.cpu_ms()
             answer = step()
             wall.append((time.perf_counter() - begin) * 1e3)
+            cpu.append(server.cpu_ms() - cpu_begin)
         counters = {field.name: value for field, value in answer.counters.ListFields()}
         tally = Tally.of_answer(answer)
         outcome = tally._asdict() if way is Way.WHAT_IF else checked(case, tally)
-        return Sample(case.name, way, wall, [], counters, outcome, load_average(), server.peak_mib)
+        return Sample(case.name, way, wall, cpu, counters, outcome, load_average(), server.peak_mib)
 
 
 def _cold(case: Case, server: Served, snapshot: ClusterSnapshot) -> Step:

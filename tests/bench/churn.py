@@ -92,15 +92,17 @@ def measure_churn(case: Case, way: Way, cycles: int = CYCLES) -> Sample:
     snapshot = case.build()
     jobs = min(JOBS, len(snapshot.nodes) // 4)
     with served(case) as server:
-        motion, state, wall = Motion(snapshot, jobs), server.client.put_snapshot("bench", snapshot), []
+        motion, state = Motion(snapshot, jobs), server.client.put_snapshot("bench", snapshot)
+        wall, cpu = [], []
         answer: DecideResponse | None = None
         for _ in range(cycles):
             delta = motion.delta(state, answer)
-            begin = time.perf_counter()
+            begin, cpu_begin = time.perf_counter(), server.cpu_ms()
             state = server.client.apply_delta(delta)
             answer = server.client.decide_on(state, case.actions)
             wall.append((time.perf_counter() - begin) * 1e3)
+            cpu.append(server.cpu_ms() - cpu_begin)
             tally = Tally.of_answer(answer)
             if tally != Tally(jobs, 0, 0, {"BOUND": jobs}):
                 raise Unexpected(f"{case.name}: {jobs} jobs came, and what became of them is {tally}")
-        return Sample(case.name, way, wall, [], {}, tally._asdict(), load_average(), server.peak_mib)
+        return Sample(case.name, way, wall, cpu, {}, tally._asdict(), load_average(), server.peak_mib)

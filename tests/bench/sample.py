@@ -19,7 +19,7 @@ class Sample:
     way: str
     wall_ms: Sequence[float]
     cpu_ms: Sequence[float]
-    """Of the process that decides; empty where that is another one."""
+    """Processor time of the process that decides: this one, or the server."""
     counters: dict[str, int]
     outcome: dict[str, Any]
     load: float
@@ -45,8 +45,8 @@ class Sample:
             "median_ms": self.median_ms,
             "min_ms": min(self.wall_ms),
             "p99_ms": self.p99_ms,
-            "cpu_median_ms": median(self.cpu_ms) if self.cpu_ms else None,
-            "cpu_min_ms": min(self.cpu_ms, default=None),
+            "cpu_median_ms": median(self.cpu_ms),
+            "cpu_min_ms": min(self.cpu_ms),
         }
         return {**asdict(self), **times}
 

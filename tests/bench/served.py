@@ -26,6 +26,11 @@ class Served:
     client: Client
     pid: int
 
+    def cpu_ms(self) -> float:
+        """Processor time that its threads have had so far."""
+        tasks = Path(f"/proc/{self.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
+
     @property
     def peak_mib(self) -> float:
         """Most memory that the server process has had so far."""

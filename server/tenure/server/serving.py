@@ -32,12 +32,6 @@ _LEFT_BEHIND: Final = 1
 """Exit code of a server that ended with a call that would not."""
 _SWITCH_SECONDS: Final = 0.0005
 """How long a thread that computes may keep others waiting: health is answered while cycles run."""
-_COLLECT_AFTER: Final = (50_000, 5, 1)
-"""Objects made before the garbage collector looks at the young ones, and how often it then looks at older ones.
-
-A question brings hundreds of thousands of objects that are all in use until it is answered: to look at them
-every 700, as by default, is for nothing. What a cycle leaves behind goes with the next one or two.
-"""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -119,7 +113,6 @@ def _answer_fast() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_COLLECT_AFTER)
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
