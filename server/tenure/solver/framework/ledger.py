@@ -53,8 +53,10 @@ class Ledger:
         """By node and shape; nodes that offer the same resources have theirs in common."""
         self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
         smallest, largest = cluster.min_gpu_memory_mib, cluster.max_gpu_memory_mib
-        self._unplaced_shares = [self.share_on(shape, smallest) for shape in cluster.shapes]
-        self._least_shares = [self.share_on(shape, largest) for shape in cluster.shapes]
+        self.unplaced_shares = [self.share_on(shape, smallest) for shape in cluster.shapes]
+        """By shape, what a task counts before a node is known: by the smallest device (semantics R1.18 a)."""
+        self.least_shares = [self.share_on(shape, largest) for shape in cluster.shapes]
+        """The same by the largest device (semantics R1.18 b)."""
         for task in cluster.tasks:
             self._charge(task, task.placement, 1)
             self._count(task, task.placement.status, 1)
@@ -101,16 +103,8 @@ class Ledger:
         """What the request itself counts; nothing for GPUs sized by memory (semantics R1.8, R4.38)."""
         return self._shares[shape.index]
 
-    def unplaced_share(self, shape: TaskShape) -> Share:
-        """The same before a node is known: GPU memory by the smallest device (semantics R1.18 a)."""
-        return self._unplaced_shares[shape.index]
-
-    def least_share(self, shape: TaskShape) -> Share:
-        """The same by the largest device (semantics R1.18 b)."""
-        return self._least_shares[shape.index]
-
     def share_on(self, shape: TaskShape, device_memory: int) -> Share:
-        """The same on devices of a given memory, not rounded to hundredths (semantics R1.18)."""
+        """Before a node is known, on devices of a given memory, not in hundredths (semantics R1.18)."""
         if not shape.gpu.memory_mib:
             return self._shares[shape.index]
         milli = -(-shape.gpu.memory_mib * WHOLE_GPU // device_memory)
@@ -201,7 +195,7 @@ class Ledger:
         for slot, amount in self._charges_on(task.shape, node):
             idle[slot] += to_idle * amount
             releasing[slot] += to_releasing * amount
-        if task.shape.gpu.is_shared:
+        if task.shape.shares_devices and task.shape.gpu.is_shared:
             memory = room.share_memory(task.shape) * sign
             for group in placement.gpu_groups:
                 room.charge_gpu(group, use, memory)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.core import Cores
@@ -21,7 +21,9 @@ from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Counts, PodSet, TaskShape, TaskStatus, add_shares
+from tenure.solver.model.workload import Counts, PodSet, TaskStatus, add_shares
+
+NOTHING: Final[Share] = (0, 0, 0)
 
 
 class PluginFactory(Protocol):
@@ -126,9 +128,12 @@ class Session:
         """Keep the statement's moves as one group of the decision."""
         statement.commit()
         tasks = self.ledger.tasks
-        losers = sorted({tasks[task].pod_group for task in statement.evicted})
-        said = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in losers}
-        self.journal.append(Commit(action, beneficiary, reason, tuple(statement.moves), requeue, said))
+        commit = Commit(action, beneficiary, reason, tuple(statement.moves), requeue)
+        if statement.evicted:
+            losers = sorted({tasks[task].pod_group for task in statement.evicted})
+            said = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in losers}
+            commit = commit._replace(guards=said)
+        self.journal.append(commit)
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.given.add(beneficiary)
         for move in statement.moves:
@@ -173,18 +178,18 @@ class Session:
 
     def demand(self, tasks: Collection[int]) -> Share:
         """What tasks ask of their queue before they are placed."""
-        return self._sum(tasks, self.ledger.unplaced_share)
+        return self._sum(tasks, self.ledger.unplaced_shares)
 
     def least_demand(self, tasks: Collection[int]) -> Share:
         """The same on the largest GPUs, which limits and quotas are held against (semantics R1.18 b)."""
-        return self._sum(tasks, self.ledger.least_share)
+        return self._sum(tasks, self.ledger.least_shares)
 
-    def _sum(self, tasks: Collection[int], share: Callable[[TaskShape], Share]) -> Share:
-        cpu = memory = gpu = 0
+    def _sum(self, tasks: Collection[int], shares: Sequence[Share]) -> Share:
+        """`shares` are by shape."""
+        facts, total = self.cluster.tasks, NOTHING
         for task in tasks:
-            more = share(self.cluster.tasks[task].shape)
-            cpu, memory, gpu = cpu + more[0], memory + more[1], gpu + more[2]
-        total = (cpu, memory, gpu)
+            share = shares[facts[task].shape.index]
+            total = share if total is NOTHING else add_shares(total, share)
         return add_shares(total, self._claimed(tasks)) if self.cluster.claims else total
 
     def _claimed(self, tasks: Collection[int]) -> Share:

@@ -99,13 +99,13 @@ class TaskShape:
     shares_devices: bool = field(init=False, compare=False, default=False)
     """Whether it uses devices together with others: a part of a GPU, or claims that it shares."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shares_devices", self.gpu.is_shared or bool(self.shared_claims))
+    is_cpu_only: bool = field(init=False, compare=False, default=False)
+    """Whether it asks for no GPU in any form (semantics R1.10)."""
 
-    @property
-    def is_cpu_only(self) -> bool:
-        """Asks for no GPU in any form (semantics R1.10)."""
-        return not (self.gpu.devices or self.mig_gpu_milli or self.claimed_gpu_milli or self.shared_gpu_milli)
+    def __post_init__(self) -> None:
+        gpus = (self.gpu.devices, self.mig_gpu_milli, self.claimed_gpu_milli, self.shared_gpu_milli)
+        object.__setattr__(self, "is_cpu_only", not any(gpus))
+        object.__setattr__(self, "shares_devices", self.gpu.is_shared or bool(self.shared_claims))
 
     @property
     def needs_gpu_room(self) -> bool:
@@ -190,7 +190,10 @@ class SubGroupSet:
 
     def is_met(self, active: Counts) -> bool:
         """Whether enough members are met by the counts (semantics R1.55)."""
-        return sum(member.is_met(active) for member in self.members) >= self.required
+        met = 0
+        for member in self.members:
+            met += member.is_met(active)
+        return met >= self.required
 
     @property
     def has_surplus(self) -> bool:

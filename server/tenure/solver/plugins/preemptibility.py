@@ -39,6 +39,8 @@ class Preemptibility:
     def protections(self, pod_group: int) -> Iterator[Protection]:
         """For as long as it runs."""
         group = self._groups[pod_group]
+        if group.is_preemptible and not group.opt_outs:
+            return
         out = tuple(action for action in EVICTING_ACTIONS if action in group.opt_outs)
         if out:
             yield Protection(pod_group, NAME, out, None, "its own opt-out")

@@ -110,7 +110,7 @@ class NodeIndex:
         self._refresh()
         if shape.is_cpu_only:
             return self._for_cpu(shape, nodes)
-        if shape.gpu.is_shared:
+        if shape.shares_devices:
             return self._for_share(shape, nodes)
         return self._for_whole(shape, nodes, shape.request[GPU] // WHOLE_GPU)
 

@@ -122,7 +122,12 @@ class Placer:
 
     def _place_all(self, run: "_Run", group: PodGroup, tasks: list[int], nodes: int) -> bool:
         if _is_plain(group):
-            return all(self._place_task(run, task, nodes) for task in tasks)
+            for task in tasks:
+                if not self._place_task(run, task, nodes):
+                    break
+            else:
+                return True
+            return False
         return self._place_member(run, group.root, _by_pod_set(self._session, tasks), nodes)
 
     def _place_member(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
@@ -200,7 +205,7 @@ class Placer:
     def _put(self, run: "_Run", task: Task, node: int, fits_now: bool) -> bool:
         """Move the task to the node; False when its shared devices or NUMA zones do not suffice."""
         groups: tuple[str, ...] = ()
-        if task.shape.gpu.is_shared:
+        if task.shape.shares_devices and task.shape.gpu.is_shared:
             chosen = self._devices.choose(task.shape, node)
             if chosen is None or not self._has_node_capacity(task, node):
                 return False

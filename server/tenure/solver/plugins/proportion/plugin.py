@@ -1,8 +1,9 @@
 """The proportion plugin: ties usage and shares to the extension points."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from math import inf, isfinite
-from typing import Any, Final
+from typing import Any
 
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
@@ -14,11 +15,8 @@ from tenure.solver.model.workload import PodGroup, Task, TaskShape, add_shares
 from tenure.solver.plugins.proportion import capacity, reclaimable, shares
 from tenure.solver.plugins.proportion.coreuse import CoreUse
 from tenure.solver.plugins.proportion.queueorder import queue_keys
-from tenure.solver.plugins.proportion.usage import Usage
+from tenure.solver.plugins.proportion.usage import PREEMPTIBLE, Usage
 from tenure.solver.plugins.proportion.verdict import Verdict
-
-REMEMBERED_KEYS: Final = 4096
-"""Sort keys that are remembered per queue."""
 
 
 def number(text: str) -> float:
@@ -50,30 +48,25 @@ class Proportion:
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
         self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)
         self._initial = list(self._usage.allocated)
-        self._largest = self._largest_pod_groups()
-        self._keys: list[dict[tuple[Share, Share, Share], tuple[Any, ...]]] = [{} for _ in self._queues]
         self._limits: dict[int, list[Queue]] = {}
         self._victim_queues: dict[int, Rejection | None] = {}
         self._demand: Share = (0, 0, 0)
         self.on_move = self._usage.on_move
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
-        """See `queueorder.QueueKeys`; remembered by the amounts it depends on."""
-        known = self._keys[queue]
-        amounts = (self._usage.allocated[queue], request, popped)
-        key = known.get(amounts)
-        if key is not None:
-            return key
-        if len(known) >= REMEMBERED_KEYS:
-            known.clear()
-        key = known[amounts] = self._queue_keys[queue].key(*amounts)
-        return key
+        """See `queueorder.QueueKeys`."""
+        return self._queue_keys[queue].key(self._usage.allocated[queue], request, popped)
 
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
         """Limits for everybody, then quotas for what is not preemptible (semantics R4.62)."""
         group = self._groups[pod_group]
-        rejection = capacity.over_limit(self._limited(group), self._usage.allocated, demand)
-        return rejection or self._over_quota(group, tasks, demand)
+        if limited := self._limited(group):
+            rejection = capacity.over_limit(limited, self._usage.allocated, demand)
+            if rejection is not None:
+                return rejection
+        if self._usage.kinds[pod_group] == PREEMPTIBLE:
+            return None
+        return self._over_quota(group, tasks, demand)
 
     def admits(self, action: str, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
         """To reclaim: within the leaf's fair share. To preempt: within quota (semantics R4.40, R6.21)."""
@@ -144,7 +137,8 @@ class Proportion:
             i = queue.index
             yield QueueStatus(i, self._fair[i], self._initial[i], self._usage.allocated[i])
 
-    def _largest_pod_groups(self) -> list[int]:
+    @cached_property
+    def _largest(self) -> list[int]:
         """GPUs of the largest pod group below each queue: the most that is taken in one piece."""
         largest = [1] * len(self._queues)
         for group in self._groups:
