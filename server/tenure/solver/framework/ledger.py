@@ -33,6 +33,8 @@ class Ledger:
         pod_sets = sum(len(group.pod_sets) for group in cluster.pod_groups)
         self.active_allocated = [0] * pod_sets
         self.active_used = [0] * pod_sets
+        self.promised = [0] * pod_sets
+        """Tasks of each pod set that are promised room and no more."""
         self.allocated = [0] * len(cluster.pod_groups)
         self.pending = [0] * len(cluster.pod_groups)
         """Tasks that wait to be scheduled; those whose sub group does not exist wait for nothing."""
@@ -165,6 +167,8 @@ class Ledger:
                 self.active_used[task.pod_set] += sign
                 if ACTIVE_ALLOCATED[status]:
                     self.active_allocated[task.pod_set] += sign
+                if status is TaskStatus.PIPELINED:
+                    self.promised[task.pod_set] += sign
             if ALLOCATED[status]:
                 self.allocated[task.pod_group] += sign
         elif status is TaskStatus.PENDING and task.pod_set is not None:

@@ -17,7 +17,6 @@ from tenure.solver.model.workload import (
     SubGroupSet,
     Task,
     TaskShape,
-    TaskStatus,
     TopologyConstraint,
 )
 from tenure.solver.search.devices import DeviceChooser
@@ -111,12 +110,10 @@ class Placer:
 
     def _cannot_start(self, pod_group: int) -> bool:
         """Whether a pod set with promised tasks has fewer others than its minimum (semantics R3.32)."""
-        placements, active = self._ledger.placements, self._ledger.active_allocated
+        promised, active = self._ledger.promised, self._ledger.active_allocated
         for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets:
-            promised = 0
-            for task in pod_set.tasks:
-                promised += placements[task].status is TaskStatus.PIPELINED
-            if promised and active[pod_set.index] - promised < pod_set.min_available:
+            waiting = promised[pod_set.index]
+            if waiting and active[pod_set.index] - waiting < pod_set.min_available:
                 return True
         return False
 
