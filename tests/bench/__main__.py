@@ -55,7 +55,7 @@ def main(
             if write:
                 page.PAGE.write_text(page.written(page.PAGE.read_text(), rows, table.growth(rows)))
     except Unexpected as unexpected:
-        NOTES.print(str(unexpected), markup=False)
+        NOTES.print(str(unexpected), markup=False, soft_wrap=True)
         raise typer.Exit(1) from None
 
 
