@@ -59,7 +59,7 @@ class Statement:
     def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = (), zones: Zones = ()) -> None:
         """The task is to be bound to the node now."""
         before = self._ledger.placements[task]
-        self._apply(task, before, Placement(TaskStatus.BINDING, node, gpu_groups, zones=zones))
+        self._apply(task, before, Placement(TaskStatus.BINDING, node, gpu_groups, None, zones))
 
     def pipeline(self, task: int, node: int, gpu_groups: tuple[str, ...] = (), zones: Zones = ()) -> None:
         """The task shall have room on the node when it is free.
@@ -71,7 +71,7 @@ class Statement:
         before = self._ledger.placements[task]
         origin = self.evicted[task][-1] if task in self.evicted else None
         if origin is None:
-            after = Placement(TaskStatus.PIPELINED, node, gpu_groups, zones=zones)
+            after = Placement(TaskStatus.PIPELINED, node, gpu_groups, None, zones)
         elif origin.gpu_groups == gpu_groups and self._can_return(task, origin, node, zones):
             after = origin
         else:

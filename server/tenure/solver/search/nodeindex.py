@@ -78,7 +78,9 @@ class NodeIndex:
         self._cpu: dict[int, int] = {}
         self._cpu_touched: set[int] = set()
         """Nodes whose place in `_by_cpu` may be wrong: only tasks without GPUs ask for it."""
-        self._mixed: set[int] = set()
+        self._room_touched: set[int] = set()
+        """Nodes whose free GPUs may be wrong here: only a search for victims asks for their sum."""
+        self._shared_once: set[int] = set()
         self._uneven = 0
         """Nodes with another number of whole GPUs now than once terminating tasks are gone."""
         self._with_room = 0
@@ -90,19 +92,19 @@ class NodeIndex:
 
     def free_gpu_milli(self) -> list[int]:
         """Idle and releasing GPUs by node, parts of devices included, in thousandths."""
-        self._refresh()
+        self._refresh_room()
         return self._free_gpu
 
     def free_gpu_bound(self) -> int:
         """GPU room of the whole cluster, in thousandths, never too low: rounding and devices that are only
         promised (whose rest can be promised too) are counted in full.
         """
-        self._refresh()
+        self._refresh_room()
         return self._bound
 
     def nodes_with_gpu_room(self) -> int:
         """Nodes with idle or releasing GPUs, parts of devices included (semantics R5.60)."""
-        self._refresh()
+        self._refresh_room()
         return self._with_room
 
     def in_order(self, shape: TaskShape, nodes: int) -> Iterator[Found]:
@@ -188,6 +190,7 @@ class NodeIndex:
         for node in touched:
             self._follow(node, rooms[node])
         self._cpu_touched |= touched
+        self._room_touched |= touched
         touched.clear()
 
     def _follow(self, node: int, room: NodeRoom) -> None:
@@ -198,18 +201,12 @@ class NodeIndex:
         self._soon.put(node, bit, whole_soon)
         if releasing or self._uneven:
             self._uneven = _with(self._uneven, bit, whole_idle != whole_soon)
-        if room.gpus or room.mig or node in self._mixed:
-            idle, releasing = self._follow_mixed(node, bit, room)
-        else:
-            self._set_bound(node, max(0, idle + releasing))
-        self._free_gpu[node] = idle + releasing
-        self._with_room = _with(self._with_room, bit, idle > 0 or releasing > 0)
+        if room.gpus or node in self._shared_once:
+            self._follow_shared(node, bit, room)
 
-    def _follow_mixed(self, node: int, bit: int, room: NodeRoom) -> tuple[int, int]:
-        """Of a node with MIG slices, or with devices that are or were in shared use: idle and releasing GPUs,
-        parts of devices included.
-        """
-        self._mixed.add(node)
+    def _follow_shared(self, node: int, bit: int, room: NodeRoom) -> None:
+        """Of a node with devices that are or were in shared use."""
+        self._shared_once.add(node)
         free, shared = -1, False
         for gpu in room.gpus.values():
             if gpu.allocated != gpu.releasing:
@@ -218,14 +215,24 @@ class NodeIndex:
                 shared = shared or left >= 0
         self._shareable.put(node, bit, free)
         self._shared = _with(self._shared, bit, shared)
-        idle, releasing = room.idle_gpu_milli(), room.releasing_gpu_milli()
-        loose = sum(ROUNDING if gpu.allocated else WHOLE_GPU for gpu in room.gpus.values())
-        self._set_bound(node, max(0, idle + releasing) + loose)
-        return idle, releasing
 
-    def _set_bound(self, node: int, bound: int) -> None:
+    def _refresh_room(self) -> None:
+        self._refresh()
+        rooms = self._ledger.rooms
+        for node in self._room_touched:
+            self._follow_room(node, rooms[node])
+        self._room_touched.clear()
+
+    def _follow_room(self, node: int, room: NodeRoom) -> None:
+        idle, releasing, loose = room.idle[GPU], room.releasing[GPU], 0
+        if room.gpus or room.mig:
+            idle, releasing = room.idle_gpu_milli(), room.releasing_gpu_milli()
+            loose = sum(ROUNDING if gpu.allocated else WHOLE_GPU for gpu in room.gpus.values())
+        bound = max(0, idle + releasing) + loose
         self._bound += bound - self._bounds[node]
         self._bounds[node] = bound
+        self._free_gpu[node] = idle + releasing
+        self._with_room = _with(self._with_room, 1 << node, idle > 0 or releasing > 0)
 
     def _refresh_cpu(self) -> None:
         rooms = self._ledger.rooms
