@@ -1,6 +1,5 @@
 """Requeues and nominations: what became of the pod groups that are expected to end."""
 
-
 import pytest
 from tenure.solver.model.decision import Requeue
 from tenure.solver.model.reason import ReasonCode

@@ -10,7 +10,7 @@ from tenure.solver.actions.repeats import Repeats
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import UNLIMITED, Vector
-from tenure.solver.model.workload import PodGroup
+from tenure.solver.model.workload import PodGroup, TaskShape
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.queuetree import QueueTree
 from tenure.solver.search.similar import SimilarFailures
@@ -46,6 +46,7 @@ class EvictingAction:
         self._repeats = Repeats(context.session)
         self._similar = SimilarFailures(context.session, by_queue=similar_by_queue)
         self._largest = _largest_node(context)
+        self._possible: dict[int, bool] = {}
 
     def run(self) -> None:
         """Search for every pod group until the budget of the action is used up."""
@@ -86,14 +87,20 @@ class EvictingAction:
 
     def _impossible(self, tasks: list[int]) -> Rejection | None:
         """Tasks that no node could run even if it were empty (semantics R3.64, R5.90)."""
-        for task in tasks:
-            shape = self._session.cluster.tasks[task].shape
+        shapes = [self._session.cluster.tasks[task].shape for task in tasks]
+        if all(self._could_run(shape) for shape in shapes):
+            return None
+        detail = "no node could run it, not even an empty one"
+        return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._name)
+
+    def _could_run(self, shape: TaskShape) -> bool:
+        """Whether some node might run a task of this shape, if it were empty."""
+        could_run = self._possible.get(shape.index)
+        if could_run is None:
             amounts = (*enumerate(shape.request), *self._session.ledger.claims.amounts(shape))
-            too_large = any(amount > self._largest[slot] for slot, amount in amounts)
-            if too_large or not self._context.placer.allowed(shape):
-                detail = "no node could run it, not even an empty one"
-                return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._name)
-        return None
+            fits = all(amount <= self._largest[slot] for slot, amount in amounts)
+            could_run = self._possible[shape.index] = fits and self._context.placer.allowed(shape) != 0
+        return could_run
 
     def victim_queues(self, pod_group: int) -> Sequence[int]:
         """Leaf queues whose pod groups may have to yield to it."""
@@ -101,11 +108,18 @@ class EvictingAction:
 
     def objects(self, pod_group: int, victim: int) -> Rejection | None:
         """Why a pod group may not be a victim of this one: the action's rule, then plugins, then guards."""
-        groups, chains = self._session.cluster.pod_groups, self._session.chains
-        rejection, queue = self._spares(groups[pod_group], groups[victim]), groups[victim].queue
+        groups = self._session.cluster.pod_groups
+        queue = groups[victim].queue
+        rejection = self._spares(groups[pod_group], groups[victim])
         if rejection is None and queue is not None:
             rejection = self._spares_queue(pod_group, queue)
-        if rejection is None:
+        return rejection or self._objects_to_it(pod_group, victim)
+
+    def _objects_to_it(self, pod_group: int, victim: int) -> Rejection | None:
+        """The same of a victim in a queue that may be asked."""
+        groups, chains = self._session.cluster.pod_groups, self._session.chains
+        rejection = self._spares(groups[pod_group], groups[victim])
+        if rejection is None and chains.allows_victim:
             rejection = chains.first_rejection(chains.allows_victim, self._name, pod_group, victim)
         return rejection or self._session.guards.allows_victim(self._name, pod_group, victim)
 
@@ -139,7 +153,7 @@ class EvictingAction:
 
         @cache
         def allows(victim: int) -> bool:
-            rejection = self.objects(pod_group, victim)
+            rejection = self._objects_to_it(pod_group, victim)
             if rejection is not None and rejection.until is not None:
                 protected.append(rejection)
             return rejection is None

@@ -76,4 +76,5 @@ def _remember(session: Session, memory: EvictionMemory) -> None:
     """From now on, in this cycle too, and by a patch of the latest commit."""
     session.memory[memory.victim, memory.preemptor] = memory
     session.remembered.update((memory.victim, memory.preemptor))
+    session.guards.events_changed()
     session.patch(Patch(memory.victim, PatchKind.REMEMBER, memory=memory))

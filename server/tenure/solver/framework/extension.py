@@ -47,7 +47,8 @@ class QueueOrder(Protocol):
     def queue_key(self, queue: int, request: Share, popped: Share) -> Any:
         """A sortable key; smaller first. `request` is what the queue's next pod group asks for, `popped`
         what its next victim and the victims already taken hold (zero unless victims are ordered). Asked
-        again when these change, or when a task below the queue moves.
+        again when these change, or when a task below the queue moves. A larger request must not give a
+        smaller key.
         """
 
 

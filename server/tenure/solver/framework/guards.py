@@ -29,12 +29,12 @@ class Guards:
         self._pod_groups = pod_groups
         self._chains = chains
         self._placements = placements
+        self._latest: tuple[int, str, dict[int, Verdicts]] | None = None
         self._known: dict[tuple[str, tuple[Hashable, ...]], dict[int, Verdicts]] = {}
 
     def verdicts(self, action: str, preemptor: int, victim: int) -> Verdicts:
         """What every guard that has a say in the action says about the victim."""
-        kind = self.kind(preemptor)
-        known = {} if kind is None else self._known.setdefault((action, kind), {})
+        known = self._known_to(action, preemptor)
         found = known.get(victim)
         if found is None:
             answers = [guard(action, preemptor, victim) for guard in self._chains.guard]
@@ -48,6 +48,22 @@ class Guards:
             return None
         found = tuple([kind(preemptor) for kind in kinds])
         return None if None in found else found
+
+    def events_changed(self) -> None:
+        """What is remembered of evictions changed, and with it perhaps the kind of a preemptor."""
+        self._latest = None
+
+    def _known_to(self, action: str, preemptor: int) -> dict[int, Verdicts]:
+        """Answers by victim that preemptors of the same kind got; none are kept for one that stands alone."""
+        latest = self._latest
+        if latest is not None and latest[0] == preemptor and latest[1] == action:
+            return latest[2]
+        kind = self.kind(preemptor)
+        if kind is None:
+            return {}
+        known = self._known.setdefault((action, kind), {})
+        self._latest = (preemptor, action, known)
+        return known
 
     def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
         """Whether the victim may lose anything at all; the first guard that protects it most objects."""
@@ -79,9 +95,10 @@ class Guards:
     def _strictest(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
         strictest = None
         for verdict in self.verdicts(action, preemptor, victim):
-            if verdict.scope is Scope.ALL:
+            scope = verdict.scope
+            if scope is Scope.ALL:
                 return verdict
-            if verdict.scope is Scope.CORE:
+            if scope is Scope.CORE:
                 strictest = strictest or verdict
         return strictest
 

@@ -27,8 +27,11 @@ class LiveHeap(Generic[T]):
 
     def push(self, item: T) -> None:
         """Add an item."""
-        items, before, at, key = self.items, self._before, len(self.items), self._key(item)
+        items, before, at = self.items, self._before, len(self.items)
         items.append(item)
+        if not at:
+            return
+        key = self._key(item)
         while at and before(key, self._key(items[parent := (at - 1) // 2])):
             items[at], items[parent] = items[parent], items[at]
             at = parent

@@ -51,11 +51,13 @@ class PodGroupLists:
         """Indices of all leaf queues."""
         return list(self._pending)
 
-    def pending(self, queue: int) -> Iterator[tuple[Key, int]]:
-        """Keys and pod groups with pending tasks, best first."""
+    def pending(self, queue: int, after: Key | None = None) -> Iterator[tuple[Key, int]]:
+        """Keys and pod groups with pending tasks, best first; only those behind a key, if one is given."""
         self._refresh()
-        for key in reversed(self._pending[queue]):
-            pod_group = self._by_rank[-key[-1]]
+        keys = self._pending[queue]
+        end = len(keys) if after is None else bisect_left(keys, reverse(after))
+        for number in range(end - 1, -1, -1):
+            pod_group = self._by_rank[-keys[number][-1]]
             yield self._keys[pod_group], pod_group
 
     def victims(self, queue: int) -> Iterator[tuple[Key, int]]:

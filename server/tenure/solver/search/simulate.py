@@ -65,7 +65,7 @@ class Simulator:
             return self._session.demand(self._gangs.next_tasks(pod_group, statement.evicted))
 
         shapes = self._shapes_of_tasks(scenario.pending)
-        for pod_group in self._turns.in_order((preemptor, *waiting), share):
+        for pod_group in self._turns.in_order(preemptor, waiting, share):
             mark = statement.checkpoint()
             if pod_group == preemptor:
                 tasks = list(scenario.pending)

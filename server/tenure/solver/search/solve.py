@@ -22,12 +22,11 @@ from tenure.solver.search.needs import Prospects
 from tenure.solver.search.place import Placer
 from tenure.solver.search.podgrouplists import PodGroupLists
 from tenure.solver.search.prune import Pruner, asks_for_whole_gpus
-from tenure.solver.search.queuetree import Entry
 from tenure.solver.search.scenarios import Accumulator, Pruning
 from tenure.solver.search.sequence import VictimSequence
 from tenure.solver.search.simulate import Simulator
 from tenure.solver.search.takebound import TakeBound, is_inexact
-from tenure.solver.search.victims import VictimOrder, VictimSource
+from tenure.solver.search.victims import Known, VictimOrder, VictimSource
 
 Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
 NO_SOLUTION = Rejection(
@@ -60,8 +59,6 @@ class Problem:
     pruning: Pruning | None = None
     sequence: VictimSequence | None = None
     """Victims in the order of all probes that recorded none, or none but whole batches."""
-    known: dict[int, Entry] = field(default_factory=dict)
-    """Victims as they enter the victim order, by pod group."""
     failed: set[Fingerprint] = field(default_factory=set)
     rejection: Rejection = NO_SOLUTION
     was_judged: bool = False
@@ -78,6 +75,7 @@ class Solver:
         self._lists = lists
         self._counts_whole_gpus = all(asks_for_whole_gpus(shape) for shape in session.cluster.shapes)
         self._has_inexact_shapes = any(is_inexact(shape) for shape in session.cluster.shapes)
+        self._entries: Known = {}
         self.simulator = Simulator(session, gangs, placer, lists)
 
     def solve(self, statement: Statement, problem: Problem, budget: Budget) -> Rejection | None:
@@ -230,7 +228,7 @@ class Solver:
             problem.allows,
             problem.keeps_core,
             frozenset(task for batch in recorded for task in batch.tasks),
-            problem.known,
+            self._entries,
             problem.max_victims,
         )
         return VictimSequence(self._session.ledger, order)
