@@ -173,10 +173,10 @@ class QueueTree:
         leaf = branch
         while leaf.children is not None:
             leaf = leaf.children.items[0]
-        queue, head, popped = branch.queue, leaf.entries[0], self._popped.get(leaf.queue, ZERO)
-        basis = branch.basis
-        version = self._versions[queue]
-        if version == basis[0] and head is basis[1] and popped is basis[2]:
+        queue, head = branch.queue, leaf.entries[0]
+        popped = self._popped.get(leaf.queue, ZERO) if self._victims else ZERO
+        version, basis = self._versions[queue], branch.basis
+        if head is basis[1] and version == basis[0] and popped is basis[2]:
             return branch.key
         branch.basis = (version, head, popped)
         if self._victims:
