@@ -1,6 +1,7 @@
 """`python -m tests.bench`: runs the benchmarks."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -63,9 +64,11 @@ def _measure(
     cases: tuple[Case, ...], ways: frozenset[Way], runs: int, output: Path, compare: Path | None
 ) -> list[dict[str, Any]]:
     todo = [(case, way) for case in cases for way in case.ways if way in ways]
-    rows = [sample.as_json() for sample in _with_progress(todo, runs)]
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(rows, indent=1))
+    rows: list[dict[str, Any]] = []
+    for sample in _with_progress(todo, runs):
+        rows.append(sample.as_json())
+        output.write_text(json.dumps(rows, indent=1))  # at once: the rest may take an hour
     console = Console()
     console.print(table.results(rows))
     for name, exponent in table.growth(rows).items():
@@ -75,15 +78,13 @@ def _measure(
     return rows
 
 
-def _with_progress(todo: list[tuple[Case, Way]], runs: int) -> list[Sample]:
-    samples = []
+def _with_progress(todo: list[tuple[Case, Way]], runs: int) -> Iterator[Sample]:
     with Progress(console=NOTES, transient=True, disable=not NOTES.is_terminal) as progress:
         bar = progress.add_task("", total=len(todo))
         for case, way in todo:
             progress.update(bar, description=f"{case.name} {way}")
-            samples.append(_sample(case, way, runs))
+            yield _sample(case, way, runs)
             progress.advance(bar)
-    return samples
 
 
 def _sample(case: Case, way: Way, runs: int) -> Sample:
@@ -93,7 +94,7 @@ def _sample(case: Case, way: Way, runs: int) -> Sample:
 
 
 def _check_counters(cases: tuple[Case, ...], update: bool) -> None:
-    samples = _with_progress([(case, Way.DECIDE) for case in cases if Way.DECIDE in case.ways], 1)
+    samples = list(_with_progress([(case, Way.DECIDE) for case in cases if Way.DECIDE in case.ways], 1))
     if update:
         golden.write(samples)
         return
