@@ -1,10 +1,11 @@
 """Simulating a scenario: evict its victims, then place preemptor and victims in normal order.
 
 Semantics R5.50-R5.59. Once the preemptor has its room, placing others only takes room away. So when none of
-the victims that are left finds any, nobody else need take a turn.
+the victims that are left finds any, nobody else need take a turn. In the same way, victims whose turn is
+earlier may take so much that there is no room for the preemptor any more, whoever else comes before it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
@@ -55,45 +56,57 @@ class Simulator:
     def _take_turns(
         self, statement: Statement, scenario: Scenario, victims: Iterable[int], nodes: int
     ) -> bool:
-        preemptor, waiting = scenario.preemptor, dict.fromkeys(victims)
-        room: dict[int, TaskShape] | None = None
-        """Shapes of victims that may still find room; None until the preemptor has its own."""
-
         def share(pod_group: int) -> Share:
-            if pod_group == preemptor:
+            if pod_group == scenario.preemptor:
                 return self._session.demand(scenario.pending)
             return self._session.demand(self._gangs.next_tasks(pod_group, statement.evicted))
 
-        shapes = self._shapes_of_tasks(scenario.pending)
-        for pod_group in self._turns.in_order(preemptor, waiting, share):
-            mark = statement.checkpoint()
-            if pod_group == preemptor:
-                tasks = list(scenario.pending)
-                if self._placer.place(statement, preemptor, tasks, nodes, simulation=True):
-                    break
-                room = {i: shape for victim in waiting for i, shape in self._shapes_of(victim).items()}
-            else:
-                del waiting[pod_group]
-                if room is None or not room.keys().isdisjoint(self._shapes_of(pod_group)):
-                    self._place_again(statement, pod_group, nodes)
-            if pod_group != preemptor and statement.checkpoint() == mark:
-                continue
-            if room is None:
-                if not all(self._placer.has_room(shape, nodes) for shape in shapes.values()):
-                    break
-            else:
-                room = {i: shape for i, shape in room.items() if self._placer.has_room(shape, nodes)}
-                if not room:
-                    return True
-        if room is not None:
+        turns, waiting = self._turns.in_order(scenario.preemptor, victims, share), dict.fromkeys(victims)
+        if self._place_preemptor(statement, scenario, turns, waiting, nodes):
+            self._place_others(statement, turns, waiting, nodes)
             return True
         statement.rollback(0)
         return False
 
-    def _place_again(self, statement: Statement, victim: int, nodes: int) -> None:
+    def _place_preemptor(
+        self,
+        statement: Statement,
+        scenario: Scenario,
+        turns: Iterator[int],
+        waiting: dict[int, None],
+        nodes: int,
+    ) -> bool:
+        """Take turns until the preemptor had its own; now and then see whether there is room for it still."""
+        shapes, count = self._shapes_of_tasks(scenario.pending).values(), 0
+        for pod_group in turns:
+            if pod_group == scenario.preemptor:
+                break
+            del waiting[pod_group]
+            count += self._place_again(statement, pod_group, nodes)
+            is_time = count & (count - 1) == 0
+            if is_time and not all(self._placer.has_room(shape, nodes) for shape in shapes):
+                return False
+        tasks = list(scenario.pending)
+        return not self._placer.place(statement, scenario.preemptor, tasks, nodes, simulation=True)
+
+    def _place_others(
+        self, statement: Statement, turns: Iterator[int], waiting: dict[int, None], nodes: int
+    ) -> None:
+        """Let the victims that are left take their turns, as long as any of their shapes finds room."""
+        shapes = {i: shape for victim in waiting for i, shape in self._shapes_of(victim).items()}
+        room = self._with_room(shapes, nodes)
+        while room and (victim := next(turns, None)) is not None:
+            is_hopeless = room.keys().isdisjoint(self._shapes_of(victim))
+            if not is_hopeless and not self._place_again(statement, victim, nodes):
+                room = self._with_room(room, nodes)
+
+    def _with_room(self, shapes: Mapping[int, TaskShape], nodes: int) -> dict[int, TaskShape]:
+        return {i: shape for i, shape in shapes.items() if self._placer.has_room(shape, nodes)}
+
+    def _place_again(self, statement: Statement, victim: int, nodes: int) -> bool:
+        """Whether the victim finds room for what it would place next."""
         tasks = self._gangs.next_tasks(victim, statement.evicted)
-        if tasks:
-            self._placer.place(statement, victim, tasks, nodes, simulation=True)
+        return bool(tasks) and not self._placer.place(statement, victim, tasks, nodes, simulation=True)
 
     def _shapes_of(self, pod_group: int) -> dict[int, TaskShape]:
         """Shapes of all tasks of a pod group, by index."""
