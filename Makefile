@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHARED ?= ../shared
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint proto proto-check proto-lint conformance differential full-size delta-sequences kill-points fuzz clean
+.PHONY: help demo test lint proto proto-check proto-lint proto-breaking clients go-client bench bench-counters conformance differential full-size delta-sequences kill-points drain-load crowd collector promtool telemetry-overhead telemetry-trouble telemetry-picture fuzz clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -25,6 +25,12 @@ lint: .venv/ready ## style, types, architecture
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+bench: .venv/ready ## how long decisions take: make bench [BENCH="--only W9@500 --compare EARLIER.json"]
+	$(BIN)/python -m tests.bench $(BENCH)
+
+bench-counters: .venv/ready ## the work of every benchmark, exact, against the golden file
+	$(BIN)/python -m tests.bench --counters $(BENCH)
+
 conformance: .venv/ready ## the reference scheduler's own cases: make conformance SHARED=DIR
 	$(BIN)/python -m tests.conformance --cases $(SHARED)/conformance
 
@@ -34,11 +40,38 @@ differential: .venv/ready ## the pruned against the plain search on 10,000 rando
 full-size: .venv/ready ## 5,000 nodes and 50,000 pods in every form: the same answer (two minutes)
 	$(BIN)/python -m tests.states.full_size
 
-delta-sequences: .venv/ready ## 10,000 random sequences of good and bad deltas (five minutes)
+delta-sequences: .venv/ready ## 100,000 random sequences of good and bad deltas (half an hour)
 	$(BIN)/python -m tests.states.sequences
 
 kill-points: .venv/ready ## kill the server 250 times under a client; nothing is lost or doubled (three minutes)
 	$(BIN)/python -m tests.states.killing
+
+drain-load: .venv/ready ## stop servers under 10,000 calls; no decision is lost (a minute)
+	$(BIN)/python -m tests.load.drain
+
+crowd: .venv/ready ## 10,000 connections, calls and pings; health is answered (two minutes)
+	$(BIN)/python -m tests.load.crowd
+
+collector: .cache/collector/collector ## the OpenTelemetry Collector that tests send through (needs Go; a minute or two)
+
+.cache/collector/collector: $(wildcard tests/telemetry/collector/*)
+	cd tests/telemetry/collector && go build -buildvcs=false -o $(CURDIR)/$@ .
+
+promtool: .cache/promtool/promtool ## Prometheus' own checker, for the tests of metrics and alerts (from Debian's package)
+
+.cache/promtool/promtool:
+	mkdir -p $(@D)
+	cd $(@D) && apt-get -qq -o APT::Sandbox::User=root download prometheus && dpkg-deb -x prometheus_*.deb package
+	cp $(@D)/package/usr/bin/promtool $@ && rm -r $(@D)/package $(@D)/*.deb
+
+telemetry-overhead: .venv/ready ## what telemetry costs a cycle on 500 nodes (five minutes)
+	$(BIN)/python -m tests.telemetry.overhead
+
+telemetry-trouble: .venv/ready ## what a collector in trouble costs the service (two minutes)
+	$(BIN)/python -m tests.telemetry.trouble
+
+telemetry-picture: .venv/ready ## draw docs/trace.svg from the spans of a real call
+	$(BIN)/python -m tests.telemetry.picture
 
 fuzz: .venv/ready ## 100,000 mutated requests to a server; those that end badly are kept in .cache/fuzz
 	$(BIN)/python -m tests.fuzz
@@ -54,6 +87,20 @@ proto-lint: .cache/buf/ready ## style of the protos (needs Node)
 	.cache/buf/node_modules/.bin/buf lint protos
 	.cache/buf/node_modules/.bin/buf format --exit-code --diff protos
 
+proto-breaking: .cache/buf/ready ## fail when a caller of the last release would break (needs Node)
+	.ci/breaking .cache/buf/node_modules/.bin/buf
+
+clients: .venv/ready .cache/go-client/client ## clients in Go, by reflection and in Python against a server (needs Go, Node)
+	$(BIN)/python -m tests.clients
+
+go-client: .venv/ready .cache/go-client/client ## the client in Go alone: tests/clients/go
+	$(BIN)/python -m tests.clients go_client
+
+.cache/go-client/client: .cache/buf/ready $(wildcard tests/clients/go/*.*) $(wildcard protos/tenure/v1/*.proto)
+	cd tests/clients/go && $(CURDIR)/.cache/buf/node_modules/.bin/buf generate
+	cd tests/clients/go && test -z "$$(gofmt -l *.go)" || { gofmt -d *.go; exit 1; }
+	cd tests/clients/go && go vet ./... && go build -buildvcs=false -o $(CURDIR)/$@ .
+
 .cache/buf/ready: Makefile
 	npm install --silent --no-fund --no-audit --prefix .cache/buf '@bufbuild/buf@^1.50'
 	@touch $@
@@ -65,4 +112,4 @@ proto-lint: .cache/buf/ready ## style of the protos (needs Node)
 	@touch $@
 
 clean: ## remove everything that was made
-	rm -rf .venv .venv-proto .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf .venv .venv-proto .cache tests/clients/go/gen .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist

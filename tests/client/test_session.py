@@ -1,18 +1,31 @@
 """A session keeps a server in step, resyncs by itself, and says what is wrong."""
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tenure.client import Client, InvalidSnapshot, StaleState, StateSession, Unavailable
+from tenure.client import (
+    Client,
+    DeadlineExceeded,
+    InvalidSnapshot,
+    StaleState,
+    StateSession,
+    Unavailable,
+)
 from tenure.client.deltas import applied, difference
+from tenure.client.deltastream import DeltaStream
+from tenure.server.state import StateStore
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.state_pb2 import StateDelta, StateReference
 
 from tests.properties.draw import SeededDraw
 from tests.server.given import small_snapshot
 from tests.server.running import server_here
 from tests.states.engine import short_engine
+from tests.states.forms import rows
 from tests.states.made import later_snapshot, made_snapshot
 from tests.states.mixed import mixed
 from tests.states.mortal import MortalServer
@@ -24,10 +37,29 @@ class CountingClient(Client):
     def __init__(self, address: str) -> None:
         super().__init__(address)
         self.called: list[str] = []
+        self.streams: CountingStream
 
     def _ask(self, method: Any, question: Any, timeout: float | None) -> Any:
-        self.called.append(method._method.decode().rpartition("/")[2])
+        self.called.append(method._method.rpartition("/")[2])
         return super()._ask(method, question, timeout)
+
+    def deltas(self) -> DeltaStream:
+        self.streams = CountingStream(self._service.SyncState, self._reach, self._address)
+        return self.streams
+
+
+class CountingStream(DeltaStream):
+    """Says how many calls it began, and how many deltas it sent."""
+
+    begun = sent = 0
+
+    def _begun(self, deadline: float) -> Any:
+        self.begun += 1
+        return super()._begun(deadline)
+
+    def send(self, delta: StateDelta, timeout: float) -> StateReference:
+        self.sent += 1
+        return super().send(delta, timeout)
 
 
 @pytest.fixture
@@ -52,7 +84,7 @@ def test_session_pushes_once_and_then_sends_what_changed(client: CountingClient)
         seen = later_snapshot(draw, seen)
         session.update(seen)
     assert client.called.count("PutSnapshot") == 1
-    assert client.called.count("ApplyDelta") == 5
+    assert (client.streams.begun, client.streams.sent) == (1, 5)
 
 
 def test_session_takes_deltas_of_its_caller(client: CountingClient) -> None:
@@ -136,6 +168,52 @@ def test_clock_that_goes_back_is_the_caller_s_to_mend(client: CountingClient) ->
     assert session.decide() == client.decide(small_snapshot())
 
 
+def test_session_goes_on_after_its_stream_was_idle_for_too_long() -> None:
+    with (
+        server_here(stream_idle_timeout=10**8) as (_, address),
+        CountingClient(address) as client,
+        StateSession(client) as session,
+    ):
+        session.push(small_snapshot())
+        session.update(later())
+        time.sleep(0.4)
+        session.update(difference_of(9))
+        assert session.decide().based_on.version == 9
+    assert client.called.count("PutSnapshot") == 1
+    assert client.streams.begun == 2
+
+
+def test_session_gives_its_stream_back() -> None:
+    with server_here(max_streams=1) as (_, address), Client(address) as client:
+        for _ in range(3):
+            with StateSession(client, timeout=20) as session:
+                session.push(small_snapshot())
+                session.update(later())
+                assert session.decide().based_on.version == later().version
+
+
+def test_session_pushes_though_its_own_stream_is_the_only_one() -> None:
+    with server_here(max_streams=1) as (_, address), CountingClient(address) as client:
+        session = StateSession(client)
+        for _ in range(2):
+            session.push(small_snapshot())
+            session.update(later())
+        assert session.decide().based_on.version == later().version
+
+
+def test_session_without_an_answer_ends_with_its_time_and_goes_on_later(
+    client: CountingClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, halt = StateSession(client, timeout=0.5), threading.Event()
+    session.push(small_snapshot())
+    with monkeypatch.context() as patched:
+        patched.setattr(StateStore, "apply", lambda store, delta: halt.wait(20))
+        with pytest.raises(DeadlineExceeded):
+            session.update(later())
+        halt.set()
+    assert session.decide() == client.decide(later())
+
+
 def test_session_without_a_snapshot_asks_for_one(client: CountingClient) -> None:
     with pytest.raises(ValueError, match="push a snapshot first"):
         StateSession(client).decide()
@@ -156,11 +234,3 @@ def test_difference_carried_out_is_the_later_snapshot(seed: int) -> None:
     unchanged = difference(after, mixed(draw, after))
     assert not unchanged.upserts.ListFields()
     assert not unchanged.removes.ListFields()
-
-
-def rows(snapshot: ClusterSnapshot) -> dict[str, object]:
-    """Rows of each list without their order, and the other fields."""
-    return {
-        field.name: sorted(map(str, value)) if field.is_repeated else value
-        for field, value in snapshot.ListFields()
-    }

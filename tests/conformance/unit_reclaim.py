@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tenure.solver.model.resources import UNLIMITED, Share
-from tenure.solver.plugins.proportion.queueorder import queue_key
+from tenure.solver.plugins.proportion.queueorder import queue_keys
 from tenure.solver.plugins.proportion.reclaimable import can_reclaim, leveled, may_take, may_yield
 from tenure.solver.plugins.proportion.shares import within
 from tenure.solver.plugins.proportion.verdict import Verdict
@@ -93,7 +93,8 @@ def _queue_order(_: None, left: Json, right: Json, *rest: Any) -> Results:
 def _key(record: Json, total: Json | None) -> Any:
     (queue,) = (table := queue_table({record["Name"]: record})).queues
     used, fair, most = table.usage.allocated[0], table.fair[0], table.allocatable[0]
-    return queue_key(queue, used, fair, most, quantities(total), request=ZERO, popped=ZERO)
+    (keys,) = queue_keys([queue], [fair], [most], quantities(total))
+    return keys.key(used, request=ZERO, popped=ZERO)
 
 
 RECLAIM_CALLS: dict[str, Adapter] = {

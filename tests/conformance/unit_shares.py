@@ -6,7 +6,7 @@ from typing import Any, cast
 from tenure.solver.model.resources import UNLIMITED, WHOLE_GPU, Share
 from tenure.solver.plugins.proportion.fairshare import Claim
 from tenure.solver.plugins.proportion.reclaimable import exceeds
-from tenure.solver.plugins.proportion.shares import allocatable_share, dominant_share, within
+from tenure.solver.plugins.proportion.shares import allocatable_share, bounding_share, dominant_share, within
 
 from tests.conformance.cases import Json
 from tests.conformance.unit_values import Adapter, Results
@@ -69,7 +69,8 @@ def _allocatable_share(shares: Json) -> Results:
 
 
 def _dominant_share(shares: Json, total: Json | None) -> Results:
-    return (dominant_share(column(shares, "Allocated"), allocatable(shares), quantities(total)),)
+    bounds = bounding_share(allocatable(shares), quantities(total))
+    return (dominant_share(column(shares, "Allocated"), bounds),)
 
 
 def _requestable(share: Json) -> Results:

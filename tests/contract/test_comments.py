@@ -26,6 +26,7 @@ def test_protos_are_found() -> None:
         "decision.proto",
         "decision_service.proto",
         "explain.proto",
+        "outcome.proto",
         "resources.proto",
         "simulate.proto",
         "snapshot.proto",

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import grpc
 from google.rpc.error_details_pb2 import BadRequest
 from grpc_status import rpc_status
+from tenure.v1.state_pb2 import STATE_FAULT_CODE_INVALID, SyncStateResponse
 
 from tests.fuzz.corpus import Seed, put, seeds
 from tests.fuzz.mutate import of_bytes, of_fields
@@ -115,17 +116,27 @@ def write_finding(finding: Finding, folder: Path) -> list[Path]:
 def tried(channel: grpc.Channel, case: Case) -> tuple[str, str]:
     """How a call ended, and what is wrong with that; nothing is wrong: the empty text."""
     try:
-        _call(channel, case)
+        answers = _call(channel, case)
     except grpc.RpcError as failure:
         return failure.code().name, _problem(failure)
-    return "OK", ""
+    return "OK", _bad_fault(answers) if case.method == "SyncState" else ""
 
 
-def _call(channel: grpc.Channel, case: Case) -> None:
-    """Calls of all kinds are the same on the wire; the answers are read to the end."""
+def _call(channel: grpc.Channel, case: Case) -> list[bytes]:
+    """The answers, read to the end. Calls of all kinds are the same on the wire."""
     call = channel.stream_stream(f"{_SERVICE}{case.method}")(iter(case.messages), timeout=DEADLINE_SECONDS)
-    for _ in call:
-        pass
+    return list(call)
+
+
+def _bad_fault(answers: list[bytes]) -> str:
+    """What is wrong with the first fault of a delta that tells its sender nothing."""
+    for fault in (SyncStateResponse.FromString(answer).fault for answer in answers):
+        is_unreadable = fault.message.startswith("the message is not a ")
+        if fault.code == STATE_FAULT_CODE_INVALID and not (fault.fields or is_unreadable):
+            return f"a fault names no field: {fault.message}"
+        if not fault.message.isprintable():
+            return f"not printable: {fault.message!r}"
+    return ""
 
 
 def _problem(failure: grpc.RpcError) -> str:

@@ -9,12 +9,20 @@ from tenure.v1 import capabilities_pb2, explain_pb2, simulate_pb2, state_pb2
 from tenure.v1 import decision_service_pb2 as service_pb
 from tenure.v1 import snapshot_pb2 as pb
 
+from tests.outcomes.groups import APPLIED, BINDING, EVICTING, LATER, STALE, report, request
 from tests.server.given import SMALL
 
 RICH: Final = """
 device_claims { id: "c" requests { device_class: "gpu.example.com" count: 1 } queue: "left" node: "n2" }
 eviction_memory { victim: "runs" preemptor: "waits" last_eviction_time { seconds: 1699999000 } failures: 2
                   last_failure_time { seconds: 1699999500 } unsettled: true }
+in_flight_groups { id: "f" action: "reclaim" beneficiary: "waits" expire_time { seconds: 1700000300 }
+                   evictions { pod: "runs-0" node: "n1" pod_group: "runs" }
+                   holds { pod: "waits-0" node: "n1" pod_group: "waits" }
+                   holds { pod: "moved" node: "n2" gpu_groups: "d" pod_group: "runs" }
+                   bindings { pod: "tree-1" node: "n3"
+                              numa_placement { zone: "1" amounts { cpu_milli: 5 } } } }
+in_flight_groups { id: "over" beneficiary: "runs" expire_time { seconds: 1600000000 } }
 nodes { name: "n3" allocatable { cpu_milli: 64000 memory_bytes: 640000 pods: 10
                                  extended { key: "nvidia.com/mig-1g.5gb" value: 2 } }
         devices { key: "gpu.example.com" value: 4 } mig_strategy: MIG_STRATEGY_MIXED
@@ -78,6 +86,20 @@ def put(version: int = 7) -> Seed:
     return Seed("PutSnapshot", (state_pb2.PutSnapshotRequest(epoch=EPOCH, part=whole, last=True),))
 
 
+def outcome_report() -> Message:
+    """Something of every kind that may be reported."""
+    refused = report(
+        EVICTING,
+        """eviction_memory { victim: "v1" preemptor: "b" failures: 2 last_eviction_time { seconds: 900 }
+           last_failure_time { seconds: 950 } unsettled: true }""",
+        e1=APPLIED,
+        e2=f'{LATER} detail: "429" retry_time {{ seconds: 1020 }}',
+    )
+    bound = report(BINDING, b1=APPLIED, b2=STALE)
+    bound.group.id = "other"
+    return request(refused, bound)
+
+
 @cache
 def seeds() -> tuple[Seed, ...]:
     """Calls that succeed when they are sent as they are, in this order. Not to be changed."""
@@ -98,5 +120,7 @@ def seeds() -> tuple[Seed, ...]:
         Seed("Explain", (explain_pb2.ExplainRequest(snapshot=snapshot(), why_victim={"pod_group": "runs"}),)),
         Seed("GetCapabilities", (capabilities_pb2.GetCapabilitiesRequest(),)),
         Seed("ApplyDelta", (state_pb2.ApplyDeltaRequest(delta=delta),)),
+        Seed("GetState", (state_pb2.GetStateRequest(cluster_id="test"),)),
+        Seed("ReportOutcome", (outcome_report(),)),
         Seed("SyncState", (state_pb2.SyncStateRequest(nonce="n", delta=delta),)),
     )

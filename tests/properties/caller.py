@@ -10,6 +10,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from tenure.client.in_flight import in_flight, still_in_flight
 from tenure.server.engine import Engine
 from tenure.solver.registry import default_profile
 from tenure.v1 import decision_pb2, snapshot_pb2
@@ -56,15 +57,29 @@ class Job:
 
 @dataclass(slots=True)
 class Caller:
-    """Runs a scenario. `remembers`: whether it stores what the answers tell it to remember of evictions."""
+    """Runs a scenario.
+
+    `remembers`: whether it stores what the answers tell it to remember of evictions.
+    `keeps`: whether it sends groups that it accepted until they are done; if not, it nominates nodes for pods
+    that were promised room.
+    `late`: how often, in percent, it sees what it did to a pod only a cycle or two afterwards.
+    """
 
     scenario: Scenario
     seed: str
     remembers: bool
+    keeps: bool = False
+    late: int = 0
     cycle: int = 0
     jobs: dict[str, Job] = field(default_factory=dict)
     pods: dict[str, snapshot_pb2.Pod] = field(default_factory=dict)
     memory: dict[tuple[str, str], snapshot_pb2.EvictionMemory] = field(default_factory=dict)
+    groups: list[snapshot_pb2.InFlightGroup] = field(default_factory=list)
+    """Those in flight."""
+    unseen: dict[str, tuple[int, snapshot_pb2.Pod]] = field(default_factory=dict)
+    """Pods as they are still seen, and the cycle from which on they are seen as they are."""
+    repeated: list[str] = field(default_factory=list)
+    """Pods that were to be evicted, or bound, although they had been already."""
     leaves: dict[str, int] = field(default_factory=dict)
     """The cycle in which a terminating pod is gone."""
     returns: dict[str, int] = field(default_factory=dict)
@@ -82,8 +97,11 @@ class Caller:
                 self._arrive(plan)
         snapshot = self._snapshot()
         response = ENGINE.decide(DecideRequest(snapshot=snapshot))
+        self.groups = still_in_flight(self.groups, response)
         for group in response.groups:
-            self._carry_out(group)
+            refused = self._carry_out(group)
+            if self.keeps:
+                self.groups.append(in_flight(group, refused))
         self.cycle += 1
         self._pass_time()
         return snapshot, response
@@ -95,12 +113,26 @@ class Caller:
             nodes=[_node(number, gpus) for number, gpus in enumerate(self.scenario.nodes)],
             queues=self.scenario.queues,
             pod_groups=[job.message for job in self.jobs.values()],
-            pods=self.pods.values(),
+            pods=[self._seen(pod) for pod in self.pods.values()],
             shapes=[_shape(gpus) for gpus in sorted({plan.gpus for plan in self.scenario.plans})],
             eviction_memory=self.memory.values(),
+            in_flight_groups=self.groups,
         )
         message.now.FromSeconds(START + STEP * self.cycle)
         return message
+
+    def _seen(self, pod: snapshot_pb2.Pod) -> snapshot_pb2.Pod:
+        until, before = self.unseen.get(pod.uid, (0, pod))
+        return before if self.cycle < until else pod
+
+    def _changes(self, pod: snapshot_pb2.Pod) -> None:
+        """It is not seen at once, now and then."""
+        if self.late:
+            draw = random.Random(f"{self.seed} late {pod.uid} {pod.status}")
+            if draw.randrange(100) < self.late:
+                before = snapshot_pb2.Pod()
+                before.CopyFrom(pod)
+                self.unseen[pod.uid] = (self.cycle + draw.randint(2, 3), before)
 
     def _arrive(self, plan: Plan) -> None:
         message = snapshot_pb2.PodGroup(
@@ -129,40 +161,54 @@ class Caller:
             nominated_node=nominated,
         )
 
-    def _carry_out(self, group: decision_pb2.DecisionGroup) -> None:
-        """Patches are stored whatever becomes of the rest."""
+    def _carry_out(self, group: decision_pb2.DecisionGroup) -> list[str]:
+        """Ids of decisions that could not be taken. Patches are stored whatever becomes of the rest."""
         gone: dict[str, int] = {}
+        refused: list[str] = []
         for decision in group.decisions:
             match decision.WhichOneof("step"):
                 case "evict":
                     job = self.pods[decision.evict.pod].pod_group
-                    gone[job] = max(gone.get(job, 0), self._evict(decision.evict.pod))
-                case "hold":
+                    leaves = self._evict(decision.evict.pod)
+                    gone[job] = max(gone.get(job, 0), leaves)
+                    if leaves == self.cycle:
+                        refused.append(decision.id)
+                case "hold" if not self.keeps:
                     self.pods[decision.hold.pod].nominated_node = decision.hold.node
                 case "bind":
-                    self._bind(decision.bind)
+                    if not self._bind(decision.bind):
+                        refused.append(decision.id)
                 case "patch":
                     self._store(decision.patch)
         for job, cycle in gone.items():
             if job != group.beneficiary:
                 self.evictions.append(Eviction(self.cycle, job, group.beneficiary, cycle))
+        return refused
 
     def _evict(self, uid: str) -> int:
         """The cycle in which the pod is gone; this one when the eviction is refused."""
         pod = self.pods[uid]
         if self._happens("refused", pod.pod_group, self.scenario.refusing):
             return self.cycle
+        if pod.status == RELEASING:
+            self.repeated.append(uid)
+        self._changes(pod)
         pod.status = RELEASING
         self.leaves[uid] = self._some_time(uid)
         return self.leaves[uid]
 
-    def _bind(self, bind: decision_pb2.Bind) -> None:
+    def _bind(self, bind: decision_pb2.Bind) -> bool:
+        """Whether the pod runs."""
         pod = self.pods[bind.pod]
         if self._happens("fails", pod.pod_group, self.scenario.failing):
             pod.status, self.returns[pod.uid] = GATED, self._some_time(pod.uid)
-            return
+            return False
+        if pod.status != PENDING:
+            self.repeated.append(pod.uid)
+        self._changes(pod)
         pod.status, pod.node, pod.nominated_node = RUNNING, bind.node, ""
         self.starts.setdefault(pod.pod_group, []).append(self.cycle)
+        return True
 
     def _happens(self, what: str, job: str, percent: int) -> bool:
         return random.Random(f"{self.seed} {what} {job} {self.cycle // SPELL}").randrange(100) < percent

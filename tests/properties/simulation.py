@@ -1,7 +1,8 @@
-"""How often pod groups evict each other in turn, with and without memory.
+"""How often pod groups evict each other in turn, and what memory and groups in flight change in that.
 
 Run as `python -m tests.properties.simulation [--cycles N] [--seeds N]`: a table, one row for a family of
-scenarios. The caller without memory ignores what the answers tell it to remember; nothing else differs.
+scenarios, with three callers in each cell. The first ignores what the answers tell it to remember, and keeps
+no groups in flight; the second remembers; the third does both. Nothing else differs.
 """
 
 import argparse
@@ -24,6 +25,17 @@ COOLDOWN: Final = parse_duration("5m") // (STEP * SECOND)
 PROCESSES: Final = 2
 
 
+class Habits(NamedTuple):
+    """What a caller does with answers beside carrying them out."""
+
+    remembers: bool
+    keeps: bool
+
+
+CALLERS: Final = (Habits(False, False), Habits(True, False), Habits(True, True))
+NEITHER, MEMORY, BOTH = CALLERS
+
+
 class Count(NamedTuple):
     """What happened in a run."""
 
@@ -38,9 +50,9 @@ class Count(NamedTuple):
     """Cycles in which jobs ran with their minimum, all jobs together."""
 
 
-def simulate(family: str, seed: int, cycles: int, remembers: bool) -> tuple[Caller, list[Cycle]]:
+def simulate(family: str, seed: int, cycles: int, habits: Habits) -> tuple[Caller, list[Cycle]]:
     """A run: its caller when it is over, and what was asked and answered."""
-    caller = Caller(FAMILIES[family](seed, cycles), f"{family} {seed}", remembers)
+    caller = Caller(FAMILIES[family](seed, cycles), f"{family} {seed}", *habits)
     return caller, [caller.step() for _ in range(cycles)]
 
 
@@ -63,24 +75,24 @@ def _came_to_nothing(caller: Caller, eviction: Eviction, cycle: int) -> bool:
     return is_over and not any(eviction.cycle <= start <= cycle for start in starts)
 
 
-Run = tuple[str, bool, int, int]
-"""Family, whether the caller remembers, seed, cycles."""
+Run = tuple[str, Habits, int, int]
+"""Family, the caller's habits, seed, cycles."""
 
 
 def _run(run: Run) -> tuple[Run, Count]:
-    family, remembers, seed, cycles = run
-    caller, _ = simulate(family, seed, cycles, remembers)
+    family, habits, seed, cycles = run
+    caller, _ = simulate(family, seed, cycles, habits)
     return run, count(caller)
 
 
-def table(cycles: int, seeds: int) -> dict[tuple[str, bool], Counter[str]]:
-    """The sums over all seeds, by family and by whether the caller remembers; with a progress bar."""
-    runs = [(*key, cycles) for key in product(FAMILIES, (False, True), range(seeds))]
-    sums: dict[tuple[str, bool], Counter[str]] = {key: Counter() for key in product(FAMILIES, (False, True))}
+def table(cycles: int, seeds: int) -> dict[tuple[str, Habits], Counter[str]]:
+    """The sums over all seeds, by family and the caller's habits; with a progress bar."""
+    runs = [(*key, cycles) for key in product(FAMILIES, CALLERS, range(seeds))]
+    sums: dict[tuple[str, Habits], Counter[str]] = {key: Counter() for key in product(FAMILIES, CALLERS)}
     with Pool(PROCESSES) as pool:
         done = track(pool.imap_unordered(_run, runs), "simulating", len(runs), console=Console(stderr=True))
-        for (family, remembers, _, _), found in done:
-            sums[family, remembers].update(found._asdict())
+        for (family, habits, _, _), found in done:
+            sums[family, habits].update(found._asdict())
     return sums
 
 
@@ -91,15 +103,17 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=20, help="runs of a family (%(default)s)")
     options = parser.parse_args()
     sums = table(options.cycles, options.seeds)
-    shown = Table(title=f"{options.seeds} runs of {options.cycles} cycles, without and with memory")
+    told = "neither / memory / memory and groups in flight"
+    shown = Table(title=f"{options.seeds} runs of {options.cycles} cycles: {told}")
     shown.add_column("family", no_wrap=True)
     for name in Count._fields:
         shown.add_column(name.replace("_", " "), justify="right")
     for family in FAMILIES:
-        pairs = [(sums[family, False][name], sums[family, True][name]) for name in Count._fields]
-        shown.add_row(family, *(f"{without:,} / {remembered:,}" for without, remembered in pairs))
-    Console(width=100).print(shown)
-    return int(any(sums[family, True]["in_turn"] for family in FAMILIES))
+        cells = [[f"{sums[family, habits][name]:,}" for habits in CALLERS] for name in Count._fields]
+        shown.add_row(family, *map(" / ".join, cells))
+    Console(width=120).print(shown)
+    remembering = (habits for habits in CALLERS if habits.remembers)
+    return int(any(sums[key]["in_turn"] for key in product(FAMILIES, remembering)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What makes a snapshot malformed: what is done to the small snapshot `s`, and what is said then."""
 
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.resources_pb2 import NumaPlacement
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -142,7 +143,7 @@ BAD_SNAPSHOTS: dict[str, tuple[str, ...]] = {
         f"{_TERM}.values: must be empty with EXISTS",
     ),
     "s.shapes[0].node_affinity.add().requirements.add(key='k', operator=5, values=['v'])": (
-        f"{_TERM}.values: must be one integer with GREATER_THAN, not 'v'",
+        f"{_TERM}.values: must be one integer of at most 18 digits with GREATER_THAN, not 'v'",
     ),
     "s.shapes[0].tolerations.add()": ("shapes[0].tolerations[0].key: is required unless `exists` is set",),
     "s.shapes[0].tolerations.add(exists=True, effect=4)": (f"shapes[0].tolerations[0].effect: 4 {_NEW}",),
@@ -172,8 +173,7 @@ BAD_SNAPSHOTS: dict[str, tuple[str, ...]] = {
         "device_claims[0].requests[0].device_class: is required",
         "device_claims[0].requests[0].count: 0 is not at least 1",
     ),
-    "s.device_claims.add(id='c', requests=[_REQUEST], node='no', other_consumers=-1)": (
-        "device_claims[0].node: there is no node 'no'",
+    "s.device_claims.add(id='c', requests=[_REQUEST], other_consumers=-1)": (
         "device_claims[0].other_consumers: -1 is negative",
     ),
     "s.device_claims.add(id='c', requests=[_REQUEST], from_template=True)\n"
@@ -201,6 +201,17 @@ BAD_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     "s.eviction_memory.append(_REMEMBERED); s.eviction_memory[0].last_failure_time.seconds = 2**40": (
         "eviction_memory[0].last_failure_time: is not between the years 1677 and 2262",
     ),
+    # Groups in flight
+    "s.in_flight_groups.add()": (
+        "in_flight_groups[0].id: is required",
+        "in_flight_groups[0].expire_time: is required",
+    ),
+    "s.in_flight_groups.extend([_PROMISED, _PROMISED])": (
+        "in_flight_groups[1].id: 'f' is already used by element 0",
+    ),
+    "s.in_flight_groups.append(_PROMISED); s.in_flight_groups[0].expire_time.seconds = 2**40": (
+        "in_flight_groups[0].expire_time: is not between the years 1677 and 2262",
+    ),
 }
 
 _NAMES = {
@@ -208,6 +219,7 @@ _NAMES = {
     "Duration": Duration,
     "_REQUEST": pb.DeviceRequest(device_class="gpu.example.com", count=1),
     "_IN_ZONE": NumaPlacement(zone="z"),
+    "_PROMISED": pb.InFlightGroup(id="f", expire_time=Timestamp(seconds=1)),
     "_REMEMBERED": pb.EvictionMemory(
         victim="runs", preemptor="waits", last_eviction_time={"seconds": 1_690_000_000}
     ),

@@ -21,14 +21,21 @@ def _reader() -> InMemoryMetricReader:
     return reader
 
 
-def counted() -> Counts:
-    """What this process counted since it was last asked; the first time nothing."""
+REQUEUES_AND_DOUBTS = ("kai_", "tenure_snapshot_warnings")
+
+
+def counted(*prefixes: str) -> Counts:
+    """What this process counted since it was last asked, by default of requeues and doubts.
+
+    The first time nothing.
+    """
     data = _reader().get_metrics_data()
     resources = data.resource_metrics if data else []
     metrics = [m for resource in resources for scope in resource.scope_metrics for m in scope.metrics]
     return {
         (metric.name, *(str(value) for _, value in sorted(point.attributes.items()))): point.value
         for metric in metrics
+        if metric.name.startswith(prefixes or REQUEUES_AND_DOUBTS)
         for point in metric.data.data_points
     }
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tenure.server.engine import Engine
+from tenure.server.records import NO_RECORDS, Recorder
 from tenure.server.security.guard import OPEN, Guard
 from tenure.server.serving import Server
 from tenure.server.settings import ServerLimits
+from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.framework.stop import never
 from tenure.solver.registry import default_profile
 from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
@@ -24,26 +26,39 @@ class HeldEngine(Engine):
         super().__init__(default_profile())
         self.entered, self.let_go = threading.Semaphore(0), threading.Event()
 
-    def decide(self, request: DecideRequest, stop: Callable[[], bool] = never) -> DecideResponse:
+    def decide(
+        self,
+        request: DecideRequest,
+        stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
+    ) -> DecideResponse:
         self.entered.release()
         assert self.let_go.wait(30)
-        return super().decide(request, stop)
+        return super().decide(request, stop, timeline)
 
 
 class DefectiveEngine(Engine):
     """Fails in a way nobody foresaw."""
 
-    def decide(self, request: DecideRequest, stop: Callable[[], bool] = never) -> DecideResponse:
+    def decide(
+        self,
+        request: DecideRequest,
+        stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
+    ) -> DecideResponse:
         raise KeyError("secret of the inside")
 
 
 @contextmanager
 def server_here(
-    engine: Engine | None = None, guard: Guard = OPEN, **limits: object
+    engine: Engine | None = None,
+    guard: Guard = OPEN,
+    recorder: Recorder = NO_RECORDS,
+    **limits: object,
 ) -> Iterator[tuple[Server, str]]:
     """A server in this process, drained afterwards, and its address."""
     settings = ServerLimits().model_copy(update=limits)
-    server = Server(engine or Engine(default_profile()), settings, guard)
+    server = Server(engine or Engine(default_profile()), settings, guard, recorder)
     address = server.start("127.0.0.1:0")
     try:
         yield server, address
@@ -53,8 +68,21 @@ def server_here(
 
 @contextmanager
 def serving_process(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """`tenure serve` on a free port, killed afterwards if it still runs, and its address."""
-    command = [sys.executable, "-m", "tenure.server", "serve", "--listen", "127.0.0.1:0", *arguments]
+    """`tenure serve` on a free port, killed afterwards if it still runs, and its address.
+
+    Nothing is recorded, unless the arguments or a configuration say where.
+    """
+    records = [] if {"--records", "--config"} & set(arguments) else ["--no-records"]
+    command = [
+        sys.executable,
+        "-m",
+        "tenure.server",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        *records,
+        *arguments,
+    ]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=environment(), stdout=pipe, stderr=pipe, text=True) as process:
         try:

@@ -120,7 +120,7 @@ from tenure.server.settings import ServerLimits, Settings
 from tenure.solver.registry import default_profile
 
 class Hanging(serving.Engine):
-    def decide(self, request, stop):
+    def decide(self, request, stop, timeline):
         print("entered", flush=True)
         threading.Event().wait()
 

@@ -60,6 +60,11 @@ def test_order_of_lists_has_no_meaning(seed: int) -> None:
     snapshot.pod_groups[0].opt_outs.extend(["requeue", "preempt", "reclaim"])
     for victim, preemptor in (("runs", "waits"), ("waits", "runs"), ("runs", "runs")):
         snapshot.eviction_memory.add(victim=victim, preemptor=preemptor).last_eviction_time.seconds = 1
+    for name in ("first", "second"):
+        group = snapshot.in_flight_groups.add(id=name, beneficiary="waits")
+        group.expire_time.seconds = 1_800_000_000
+        for pod in ("waits-0", "waits-1"):
+            group.holds.add(pod=pod, node="n1", pod_group="waits")
     assert decode_snapshot(shuffled(snapshot, Random(seed))) == decode_snapshot(snapshot)
 
 
@@ -68,6 +73,7 @@ def shuffled(snapshot: pb.ClusterSnapshot, random: Random) -> pb.ClusterSnapshot
     copy = pb.ClusterSnapshot()
     copy.CopyFrom(snapshot)
     lists = [copy.nodes, copy.queues, copy.pod_groups, copy.pods, copy.shapes, copy.topologies]
+    lists += [copy.in_flight_groups, *(group.holds for group in copy.in_flight_groups)]
     lists += [copy.eviction_memory, *(group.opt_outs for group in copy.pod_groups)]
     lists += [node.taints for node in copy.nodes] + [node.unready_conditions for node in copy.nodes]
     lists += [shape.tolerations for shape in copy.shapes] + [group.sub_groups for group in copy.pod_groups]
@@ -95,6 +101,13 @@ def test_resources_have_slots_after_the_fixed_ones_by_name() -> None:
     assert cluster.nodes[0].allocatable[4:] == (0, 3)
     assert cluster.shapes[0].request[4:] == (2, 0)
     assert cluster.shapes[0].mig_gpu_milli == 4000
+
+
+@pytest.mark.parametrize("profile", ["\u00b2g.5gb", "g.5gb", "-1g.5gb", "9999999999g.5gb"])
+def test_a_mig_profile_without_portions_counts_as_no_gpu(profile: str) -> None:
+    snapshot = small_snapshot()
+    snapshot.shapes[0].requests.extended[f"nvidia.com/mig-{profile}"] = 2
+    assert decode_snapshot(snapshot).shapes[0].mig_gpu_milli == 0
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ from tenure.server.codec.zones import encode_placement
 from tenure.solver.model.affinity import PodTerm
 from tenure.solver.model.claims import DeviceClaim
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.doubt import DoubtCode
 from tenure.solver.model.numa import NumaPolicy, ZoneShare
 from tenure.solver.model.resources import CPU, GPU
+from tenure.solver.model.workload import TaskStatus
 from tenure.v1.resources_pb2 import NumaPlacement, Resources
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -47,6 +49,19 @@ def test_claims_are_ordered_by_id() -> None:
     amounts = ((GPU, 3000), (GPUS, 3), (NICS, 1))
     assert shared == DeviceClaim(1, "shared", amounts, "right", node=2, other_consumers=2)
     assert (own.gpu_milli, shared.gpu_milli) == (2000, 3000)
+
+
+def test_pods_that_wait_with_a_claim_on_a_node_that_is_gone_are_left_out_with_a_warning() -> None:
+    gone = text_format.Merge(CLAIMS, small_snapshot())
+    del gone.nodes[2]
+    gone.pods[1].device_claims.append("shared")
+    cluster = decode_snapshot(gone)
+    status = {task.uid: task.placement.status for task in cluster.tasks}
+    assert status["waits-2"] is status["waits-3"] is TaskStatus.UNKNOWN
+    assert (status["waits-1"], status["runs-1"]) == (TaskStatus.PENDING, TaskStatus.RUNNING)
+    (doubt,) = (doubt for doubt in cluster.doubts if doubt.code is DoubtCode.UNKNOWN_NODE)
+    assert doubt.message.endswith("nodes of their device claims are not in the snapshot: 2")
+    assert [cluster.pod_groups[index].uid for index in doubt.pod_groups] == ["waits"]
 
 
 def test_a_claim_of_one_pod_is_part_of_its_request_and_one_of_several_is_not() -> None:

@@ -17,8 +17,8 @@ def test_group_lists_evictions_holds_bindings_patches() -> None:
 
 def test_steps_say_what_to_do() -> None:
     evict, hold, bind, patch = steps(reclaim())
-    assert evict.evict == pb.Evict(pod="runs-0", node="n1", beneficiary="waits")
-    assert hold.hold == pb.Hold(pod="waits-0", node="n1")
+    assert evict.evict == pb.Evict(pod="runs-0", node="n1", beneficiary="waits", pod_group="runs")
+    assert hold.hold == pb.Hold(pod="waits-0", node="n1", pod_group="waits")
     assert bind.bind == pb.Bind(pod="waits-1", node="n2", gpu_groups=["g"])
     assert patch.patch.pod_group == "runs"
     assert patch.patch.last_eviction_time.seconds == 1_700_000_000

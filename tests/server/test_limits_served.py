@@ -1,6 +1,5 @@
-"""Limits over a real connection: states, pieces, names, ages, connections and pings."""
+"""Limits over a real connection: states, pieces, names, ages and connections."""
 
-import contextlib
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,6 @@ from tests.server.given import small_snapshot
 from tests.server.running import server_here
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + b"12345678"
 
 
 @contextmanager
@@ -96,13 +94,6 @@ def test_connections_beyond_the_limit_are_closed(monkeypatch: pytest.MonkeyPatch
                 connection.close()
 
 
-def test_flood_of_pings_ends_the_connection_and_nothing_else() -> None:
-    with server_here() as (_, address), grpc.insecure_channel(address) as channel:
-        with connected(address) as connection:
-            assert b"too_many_pings" in answer_to_pings(connection, 100_000)
-        call(channel, "GetCapabilities", GetCapabilitiesRequest())
-
-
 def connected(address: str) -> socket.socket:
     """A connection that said what an HTTP/2 client says first."""
     host, _, port = address.rpartition(":")
@@ -118,15 +109,3 @@ def is_closed(connection: socket.socket) -> bool:
         return not connection.recv(9)
     except ConnectionError:
         return True
-
-
-def answer_to_pings(connection: socket.socket, count: int) -> bytes:
-    """What the other side says until it hangs up, or takes and says nothing any more."""
-    said = b""
-    with contextlib.suppress(OSError):
-        for _ in range(count):
-            connection.sendall(PING)
-    with contextlib.suppress(OSError):
-        while piece := connection.recv(65_536):
-            said += piece
-    return said

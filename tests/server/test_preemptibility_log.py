@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tenure.client import Client
-from tenure.server.cycle_log import MOST_AT_ONCE
-from tenure.server.told import Told
+from tenure.server.telemetry.cycle_log import MOST_AT_ONCE
+from tenure.server.telemetry.told import Told
 from tenure.v1.decision_service_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 

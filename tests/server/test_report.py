@@ -203,3 +203,21 @@ def test_uids_that_the_snapshot_does_not_know_are_shown_as_they_are() -> None:
 )
 def test_times_and_amounts_are_said_shortly(said: str, expected: str) -> None:
     assert said == expected
+
+
+def test_groups_in_flight_are_told_with_what_to_do() -> None:
+    asked = snapshot(("new", "leaf"), ("old", "leaf"))
+    asked.pods[1].node = "n1"
+    group = asked.in_flight_groups.add(id="f1", beneficiary="uid-new")
+    group.evictions.add(pod="pod-old", node="n1", pod_group="uid-old")
+    answer = DecideResponse(outcomes=[outcome("new", pb.OUTCOME_KIND_WAITING_FOR_VICTIMS)])
+    status = answer.in_flight_groups.add(id="f1", result=pb.IN_FLIGHT_RESULT_KEPT)
+    status.reason.message = (
+        "The group in flight for pod group new (queue leaf) is kept: they have not left yet."
+    )
+    status.holds.add(pod="pod-new", node="n1", pod_group="uid-new")
+    text = flat(report(asked, answer))
+    assert "Starts soon Pod group Queue Room kept on As soon as" in text
+    assert "new leaf n1 1 pod of old has left" in text
+    assert "Groups in flight Group For What to do Why" in text
+    assert "f1 new send it again they have not left yet" in text

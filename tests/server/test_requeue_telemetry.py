@@ -206,7 +206,7 @@ def test_prometheus_exposes_exactly_these_names(decide: Decide) -> None:
         sample.name: sorted(key for key in sample.labels if not key.startswith("otel_scope_"))
         for family in REGISTRY.collect()
         for sample in family.samples
-        if sample.name.startswith(("kai_", "tenure_"))
+        if sample.name.startswith(("kai_", "tenure_snapshot_"))
     }
     assert exposed == {
         "kai_scheduler_requeue_nominations_total": ["plugin"],

@@ -13,23 +13,20 @@ from tenure.v1 import snapshot_pb2 as pb
 
 from tests.server.authority import TOKEN, Authority, token_file
 from tests.server.given import environment, small_snapshot
+from tests.server.hard import SLOW_OPTIONS, hard_snapshot
 from tests.server.running import serving_process
 
 
-def crowded_snapshot() -> pb.ClusterSnapshot:
-    """So many pending pods that a cycle takes some seconds."""
-    snapshot = small_snapshot()
-    for i in range(25_000):
-        group = snapshot.pod_groups.add(uid=f"g{i}", queue="left")
-        group.creation_time.seconds = 1_600_000_002 + i
-        snapshot.pods.add(uid=f"p{i}", pod_group=group.uid, shape="half", status=pb.POD_STATUS_PENDING)
-    return snapshot
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signal_lets_calls_in_flight_finish(number: signal.Signals) -> None:
-    with serving_process() as (process, address), Client(address) as client, ThreadPoolExecutor() as pool:
-        in_flight = pool.submit(client.decide, crowded_snapshot(), ["allocate"])
+def test_signal_lets_calls_in_flight_finish(number: signal.Signals, tmp_path: Path) -> None:
+    config = tmp_path / "slow.yaml"
+    config.write_text(SLOW_OPTIONS)
+    with (
+        serving_process("--config", str(config)) as (process, address),
+        Client(address, timeout=60) as client,
+        ThreadPoolExecutor() as pool,
+    ):
+        in_flight = pool.submit(client.decide, hard_snapshot(60))
         time.sleep(1)
         assert not in_flight.done()
         process.send_signal(number)

@@ -115,7 +115,8 @@ def test_argument_values_are_text_as_written(file: Path) -> None:
 
 PLUGINS = "tiers[0].plugins"
 FAULTS = {
-    "queueDepthPerAction: {x: 3}": "queueDepthPerAction: unknown key; known: actions, options, server, tiers",
+    "queueDepthPerAction: {x: 3}": "queueDepthPerAction: unknown key; known: actions, options, records, "
+    "server, telemetry, tiers",
     "tier: []": "tier: unknown key; did you mean tiers?",
     "tiers: [{plugins: [], plugin: []}]": "tiers[0].plugin: unknown key; did you mean plugins?",
     "tiers: [{plugins: [{name: x, argument: {}}]}]": f"{PLUGINS}[0].argument: unknown key; did you mean",

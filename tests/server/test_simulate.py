@@ -107,6 +107,16 @@ def test_in_several_cycles_decisions_are_carried_out() -> None:
     assert verify(asked.snapshot, first) == []
 
 
+def test_promises_are_in_flight_in_the_next_cycle_by_the_id_of_their_group() -> None:
+    first, second, third = here(SimulateRequest(snapshot=contested(left_quota_milli=0), cycles=3))
+    (promised,) = (
+        group.id for group in first.groups if any(step.HasField("hold") for step in group.decisions)
+    )
+    assert [status.id for status in second.in_flight_groups] == [promised]
+    assert [group.in_flight_group for group in second.groups if group.action == "redeem"] == [promised]
+    assert not third.in_flight_groups
+
+
 def test_a_cycle_that_is_stopped_is_the_last() -> None:
     asked = request(cycles=5)
     (answer,) = Simulator(PROFILE).simulate(asked, stop=lambda: True).cycles

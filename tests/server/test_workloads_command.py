@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tenure.client import Client
 from tenure.client.snapshot_file import write_snapshot
 from tenure.server.cli import main
+from tenure.v1.state_pb2 import StateDelta
 
 from tests.server.given import small_snapshot
 from tests.server.running import server_here
@@ -93,7 +95,7 @@ def test_the_configuration_decides_who_is_protected(workloads: Workloads, tmp_pa
         (["FILE", "--config", "no.yaml", "--server", "127.0.0.1:1"], "a server decides with its own"),
         (["FILE", "--server", "127.0.0.1:1", "--timeout", "5"], "'5' is not a duration"),
         (["FILE", "--output", "xml"], "'xml' is not one of"),
-        ([], "Missing argument"),
+        ([], "give either a file or --cluster"),
     ],
 )
 def test_what_the_user_must_mend_is_2(arguments: list[str], says: str, workloads: Workloads) -> None:
@@ -123,3 +125,55 @@ def test_help_names_every_key_of_the_json_form(workloads: Workloads) -> None:
     assert "Exit codes: 0 listed; 2 " in told.out
     keys = {*document, *document["workloads"][0]}
     assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", told.out)] == []
+
+
+def test_list_of_a_kept_state_is_that_of_its_snapshot(workloads: Workloads) -> None:
+    snapshot = small_snapshot()
+    snapshot.node_pool = "pool"
+    with server_here() as (_, address), Client(address) as client:
+        client.put_snapshot("e", snapshot)
+        kept = ("--server", address, "--cluster", "test", "--node-pool", "pool", "--output", "json")
+        assert workloads(*kept).out == workloads("FILE", "--output", "json").out
+        assert names(workloads(*kept, "--queue", "left")) == ["runs"]
+        ended = workloads("--server", address, "--cluster", "test")
+    assert ended.code == 3
+    assert "no state of cluster 'test' and node pool '' is kept here: are the names right" in ended.err
+
+
+def test_list_of_a_state_that_never_stands_still_ends(
+    workloads: Workloads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Client.get_state
+
+    def overtaken(client: Client, *names: str) -> object:
+        state, snapshot = read(client, *names)
+        client.apply_delta(StateDelta(base=state, version=state.version + 1, now=snapshot.now))
+        overtakings.pop()
+        if not overtakings:
+            monkeypatch.setattr(Client, "get_state", read)
+        return state, snapshot
+
+    for times, code in ((4, 0), (5, 3)):
+        overtakings = [*range(times)]
+        with server_here() as (_, address), Client(address) as client:
+            client.put_snapshot("e", small_snapshot())
+            monkeypatch.setattr(Client, "get_state", overtaken)
+            ended = workloads("--server", address, "--cluster", "test")
+        assert ended.code == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("FILE", "--cluster", "test", "--server", "nobody:1"), "give either a file or --cluster"),
+        (("--cluster", "test"), "needs --server"),
+        (("FILE", "--node-pool", "pool"), "goes with --cluster"),
+        (("--cluster", "a", "--server", "nobody:1", "--config", "FILE"), "its own configuration"),
+    ],
+)
+def test_state_that_is_not_named_properly_is_a_usage_error(
+    workloads: Workloads, arguments: tuple[str, ...], says: str
+) -> None:
+    ended = workloads(*arguments)
+    assert ended.code == 2
+    assert says in ended.err

@@ -5,11 +5,11 @@ import sys
 from contextlib import suppress
 
 from tenure.server.serving import serve
-from tenure.server.settings import load_settings
+from tenure.server.settings import RecordSettings, load_settings
 
 
 def main(address: str) -> None:
-    settings = load_settings(None)
+    settings = load_settings(None)._replace(records=RecordSettings(enabled=False))
     for _ in sys.stdin:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:

@@ -66,3 +66,11 @@ def _other(snapshot: ClusterSnapshot) -> ClusterSnapshot:
     other.version = snapshot.version - 1
     other.now.CopyFrom(snapshot.now)
     return other
+
+
+def rows(snapshot: ClusterSnapshot) -> dict[str, object]:
+    """Rows of each list without their order, and the other fields."""
+    return {
+        field.name: sorted(map(str, value)) if field.is_repeated else value
+        for field, value in snapshot.ListFields()
+    }

@@ -4,13 +4,15 @@
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from tenure.client import Client, StateSession
+from tenure.client.deltastream import DeltaStream
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.state_pb2 import StateDelta, StateReference
 
 from tests.properties.draw import Draw, SeededDraw
 from tests.states.made import later_snapshot, made_snapshot
@@ -28,6 +30,16 @@ CHANCE: Final = 30
 """Of a hundred messages, how many the server dies of."""
 
 
+class DoomedStream(DeltaStream):
+    """Kills the server now and then, before a delta or a moment after it."""
+
+    perhaps_kill: Callable[[], None]
+
+    def send(self, delta: StateDelta, timeout: float) -> StateReference:
+        self.perhaps_kill()
+        return super().send(delta, timeout)
+
+
 class DoomedClient(Client):
     """Sends what it is told, and kills the server now and then, before a message or a moment after it."""
 
@@ -35,6 +47,16 @@ class DoomedClient(Client):
         super().__init__(server.address)
         self._server, self._draw = server, draw
         self._killer: threading.Thread | None = None
+
+    def close(self) -> None:
+        if self._killer is not None:
+            self._killer.join()
+        super().close()
+
+    def deltas(self) -> DeltaStream:
+        stream = DoomedStream(self._service.SyncState, self._reach, self._address)
+        stream.perhaps_kill = self._perhaps_kill
+        return stream
 
     def _ask(self, method: Any, question: Any, timeout: float | None) -> Any:
         if not isinstance(question, Iterator):

@@ -6,6 +6,7 @@ from typing import Final
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.properties.draw import Draw
+from tests.states.promised import add_in_flight
 
 NOW_S: Final = 1_700_000_000
 GPUS: Final = 8
@@ -35,6 +36,8 @@ def made_snapshot(draw: Draw, nodes: int, pods: int) -> pb.ClusterSnapshot:
     _add_wide_group(snapshot)
     for _ in range(min(number // 4, 50)):
         _remember(draw, snapshot)
+    for i in range(min(number // 4, 20)):
+        add_in_flight(draw, snapshot, f"promise-{i}")
     return snapshot
 
 
@@ -197,7 +200,14 @@ def _new_memory(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
         _remember(draw, snapshot)
 
 
+def _change_in_flight(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
+    if snapshot.in_flight_groups and draw.chance(50):
+        del snapshot.in_flight_groups[draw.integer(0, len(snapshot.in_flight_groups) - 1)]
+    elif snapshot.pods:
+        add_in_flight(draw, snapshot, f"promise-new-{snapshot.version}")
+
+
 _CHANGES: Final = (
     *(_change_pods, _lose_pods, _new_group, _lose_group),
-    *(_change_node, _change_queue, _new_memory),
+    *(_change_node, _change_queue, _new_memory, _change_in_flight),
 )

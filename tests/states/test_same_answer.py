@@ -41,3 +41,4 @@ def test_answers_have_something_to_compare(client: Client) -> None:
     assert steps == {"bind", "evict", "hold", "requeue", "patch"}
     assert answer.protections
     assert answer.nominations
+    assert len({status.result for status in answer.in_flight_groups}) >= 4

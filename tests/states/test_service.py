@@ -12,8 +12,7 @@ from tenure.v1.decision_service_pb2_grpc import DecisionServiceStub
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod
 
 from tests.server.given import small_snapshot
-from tests.server.running import server_here
-from tests.states.calls import BASE, apply, delta, fields, precondition, push, stub, sync
+from tests.states.calls import BASE, apply, delta, fields, precondition, push, stub
 
 
 @pytest.fixture(scope="module")
@@ -181,79 +180,6 @@ def test_delta_that_is_not_valid_names_rows_and_keys(service: DecisionServiceStu
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert fields(caught.value) == ["pods['runs-1'].shape", "upserts.pods[0].pod_group"]
     assert decide(service, BASE)
-
-
-def test_stream_of_deltas_answers_each(service: DecisionServiceStub) -> None:
-    push(service)
-    first = delta()
-    second = delta(pb.StateReference(cluster_id="test", epoch="e", version=8))
-    bad = delta(second.base, upserts=ClusterSnapshot(pods=[Pod(uid="x")]))
-    gap = delta()
-    gap.version = 20
-    answers = sync(service, [first, bad, second, gap, first])
-    assert [answer.nonce for answer in answers] == ["n0", "n1", "n2", "n3"]
-    assert [answer.state.version for answer in answers] == [8, 8, 9, 9]
-    assert [answer.fault.code for answer in answers] == [
-        pb.STATE_FAULT_CODE_UNSPECIFIED,
-        pb.STATE_FAULT_CODE_INVALID,
-        pb.STATE_FAULT_CODE_UNSPECIFIED,
-        pb.STATE_FAULT_CODE_VERSION_GAP,
-    ]
-    assert [answer.fault.resync_required for answer in answers] == [False, False, False, True]
-    assert answers[1].fault.fields[0].field == "upserts.pods[0].pod_group"
-
-
-def test_delta_without_a_nonce_is_refused(service: DecisionServiceStub) -> None:
-    with pytest.raises(grpc.RpcError) as caught:
-        list(service.SyncState(iter([pb.SyncStateRequest(delta=delta())]), timeout=10))
-    assert fields(caught.value) == ["nonce"]
-
-
-def test_stream_on_which_nothing_comes_is_ended() -> None:
-    halt = threading.Event()
-    with (
-        stub(stream_idle_timeout=10**8) as service,
-        pytest.raises(grpc.RpcError, match="nothing came") as caught,
-    ):
-        list(service.SyncState(iter(halt.wait, True), timeout=10))
-    halt.set()
-    assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-
-
-def test_streams_beyond_the_limit_are_told_to_come_back() -> None:
-    halt = threading.Event()
-
-    def slow() -> Iterator[pb.SyncStateRequest]:
-        yield pb.SyncStateRequest(nonce="a", delta=delta())
-        halt.wait(10)
-
-    with stub(max_streams=1) as service:
-        push(service)
-        first = service.SyncState(slow(), timeout=10)
-        assert next(first).state.version == 8
-        with pytest.raises(grpc.RpcError, match="too many streams are open") as caught:
-            push(service)
-        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-        halt.set()
-        assert not list(first)
-
-
-def test_draining_server_ends_streams_that_are_idle() -> None:
-    halt = threading.Event()
-
-    def slow() -> Iterator[pb.SyncStateRequest]:
-        yield pb.SyncStateRequest(nonce="a", delta=delta())
-        halt.wait(10)
-
-    with server_here() as (server, address), grpc.insecure_channel(address) as channel:
-        service = DecisionServiceStub(channel)
-        push(service)
-        answers = service.SyncState(slow(), timeout=10)
-        next(answers)
-        assert server.drain()
-        with pytest.raises(grpc.RpcError, match="draining"):
-            next(answers)
-        halt.set()
 
 
 def test_pieces_are_no_larger_than_a_server_takes() -> None:

@@ -1,6 +1,11 @@
 """What is kept: the least recently used and the idle go, and what is too large does not come."""
 
+import threading
+import time
+import weakref
+
 import pytest
+from tenure.client import Client
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import (
     Bounds,
@@ -12,9 +17,11 @@ from tenure.server.state import (
     Uploads,
     full_state,
 )
+from tenure.server.sweeper import Sweeper
 from tenure.v1 import state_pb2 as pb
 
 from tests.server.given import small_snapshot
+from tests.server.running import server_here
 
 
 class Clock:
@@ -118,6 +125,56 @@ def test_state_that_nobody_uses_is_dropped_after_its_time() -> None:
     assert kept(store) == "a"
     clock.now = 120.1
     assert kept(store) == ""
+
+
+def test_memory_of_idle_states_is_freed_though_nobody_uses_the_store() -> None:
+    clock = Clock()
+    store = store_of("shop-a", "shop-b", clock=clock)
+    clock.now = 20
+    store.find(state("shop-a").reference)
+    freed = {name: weakref.ref(found_in(store, name)) for name in ("shop-a", "shop-b")}
+    assert store.drop_idle() == 40
+    clock.now = 60.1
+    assert store.drop_idle() == pytest.approx(19.9)
+    assert (freed["shop-a"]() is None, freed["shop-b"]() is None) == (False, True)
+    clock.now = 80.1
+    assert store.drop_idle() == 60
+    assert freed["shop-a"]() is None
+
+
+def found_in(store: StateStore, cluster: str) -> State:
+    found = store.newest(pb.StateReference(cluster_id=cluster))
+    assert found is not None
+    return found
+
+
+def test_sweeper_sweeps_when_it_is_told_there_is_something_and_ends_when_told() -> None:
+    swept, pauses = threading.Semaphore(0), iter((0.0, -1.0, 3_600.0))
+
+    def sweep() -> float:
+        swept.release()
+        return next(pauses)
+
+    sweeper = Sweeper(sweep)
+    sweeper.stop()
+    sweeper = Sweeper(sweep)
+    sweeper.start()
+    assert all(swept.acquire(timeout=10) for _ in range(3))
+    sweeper.stop()
+    assert not swept.acquire(blocking=False)
+
+
+def test_server_frees_what_is_idle_by_itself() -> None:
+    with server_here(state_idle_timeout=10**8) as (server, address), Client(address) as client:
+        client.put_snapshot("e", small_snapshot())
+        found = server._service._shared.states.newest(pb.StateReference(cluster_id="test"))
+        assert found is not None
+        left = weakref.ref(found)
+        del found
+        until = time.monotonic() + 10
+        while left() is not None and time.monotonic() < until:
+            time.sleep(0.02)
+        assert left() is None
 
 
 def test_reader_of_a_version_is_not_disturbed_by_the_next() -> None:

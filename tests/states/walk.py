@@ -27,7 +27,7 @@ class Walk:
 
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
-        self.snapshot = made_snapshot(draw, draw.integer(1, 4), draw.integer(1, 25))
+        self.snapshot = made_snapshot(draw, draw.integer(1, 3), draw.integer(1, 12))
         self.store = StateStore(Bounds(states=2, bytes=2**30, idle_seconds=3_600))
         self.store.put(full_state(EPOCH, mixed(draw, self.snapshot), DEFAULT_ROWS))
         self.past: list[pb.StateDelta] = []
@@ -71,8 +71,9 @@ class Walk:
         assert (kept.now, kept.nodes, kept.queues) == (inline.now, inline.nodes, inline.queues)
         assert kept.pod_groups == inline.pod_groups
         assert kept.eviction_memory == inline.eviction_memory
+        assert kept.in_flight == inline.in_flight
         assert kept == inline
-        if self.draw.chance(10):
+        if self.draw.chance(4):
             request = DecideRequest(state=self.reference)
             by_state = ENGINE.decide_on(*state.at(self.snapshot.now), request)
             assert by_state == ENGINE.decide(DecideRequest(snapshot=self.snapshot))

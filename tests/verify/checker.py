@@ -11,6 +11,7 @@ from tests.verify.constraints import constraint_violations
 from tests.verify.gangs import gang_violations
 from tests.verify.guards import guard_violations
 from tests.verify.identity import identity_violations
+from tests.verify.inflight import in_flight_violations
 from tests.verify.outcomes import outcome_violations
 from tests.verify.patches import patch_violations
 from tests.verify.podaffinity import affinity_violations
@@ -36,6 +37,7 @@ _CHECKS: tuple[Callable[[World], Iterator[str]], ...] = (
     queue_violations,
     patch_violations,
     outcome_violations,
+    in_flight_violations,
 )
 
 

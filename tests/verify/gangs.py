@@ -25,7 +25,7 @@ Parts = dict[str, Part]
 
 def gang_violations(world: World) -> Iterator[str]:
     """Looks at every pod group of which pods are bound, held or evicted."""
-    gained = _parts_by_group(world, {stay.pod for stay in (*world.binds, *world.holds)})
+    gained = _parts_by_group(world, {stay.pod for stay in (*world.binds, *world.holds)} - world.kept)
     lost = _parts_by_group(world, world.victims)
     before = _active_by_part(world, world.active_before)
     after = _active_by_part(world, world.active_after)

@@ -7,6 +7,9 @@ from tenure.v1 import decision_pb2, snapshot_pb2
 
 from tests.verify.world import HOLDS_ROOM, World
 
+LEAVES = (snapshot_pb2.POD_STATUS_RELEASING, snapshot_pb2.POD_STATUS_STUCK_IN_RELEASING)
+"""Statuses of a pod that moves to room it was promised."""
+
 
 def identity_violations(world: World) -> Iterator[str]:
     """Repeated ids and steps, unknown names, and steps that do not fit the pod's status."""
@@ -47,7 +50,8 @@ def _wrong_status(world: World) -> Iterator[str]:
             yield f"identity: pod {stay.pod} is bound, but was not pending"
     for stay in world.holds:
         pending = world.pods[stay.pod].status == snapshot_pb2.POD_STATUS_PENDING
-        if not pending and stay.pod not in world.victims:
+        leaves = stay.pod in world.kept and world.pods[stay.pod].status in LEAVES
+        if not (pending or leaves) and stay.pod not in world.victims:
             yield f"identity: pod {stay.pod} is held, but was neither pending nor evicted"
     for _, evict in world.evictions:
         pod = world.pods[evict.pod]

@@ -23,7 +23,8 @@ def outcome_violations(world: World) -> Iterator[str]:
 
 def _wrong_counts(world: World, pending: Counter[str]) -> Iterator[str]:
     bound = Counter(world.pods[stay.pod].pod_group for stay in world.binds)
-    held = Counter(world.pods[stay.pod].pod_group for stay in world.holds if stay.pod not in world.victims)
+    waiting = [world.pods[stay.pod] for stay in world.holds if stay.pod not in world.victims]
+    held = Counter(pod.pod_group for pod in waiting if pod.status == snapshot_pb2.POD_STATUS_PENDING)
     for outcome in world.response.outcomes:
         uid = outcome.pod_group
         actual = (bound[uid], held[uid], pending[uid] - bound[uid] - held[uid])

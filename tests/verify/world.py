@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from tenure.v1 import decision_pb2, decision_service_pb2, resources_pb2, snapshot_pb2
 
+from tests.verify.takingup import taken_up
+
 HOLDS_ROOM = frozenset(
     {snapshot_pb2.POD_STATUS_BINDING, snapshot_pb2.POD_STATUS_BOUND, snapshot_pb2.POD_STATUS_RUNNING}
 )
@@ -37,6 +39,8 @@ class World:
     """Lookup tables. Steps about pods or nodes that do not exist are left to the identity check."""
 
     snapshot: snapshot_pb2.ClusterSnapshot
+    """With what groups in flight asked for taken for done; `asked` is the one that was sent."""
+    asked: snapshot_pb2.ClusterSnapshot
     response: decision_service_pb2.DecideResponse
     nodes: Mapping[str, snapshot_pb2.Node]
     queues: Mapping[str, snapshot_pb2.Queue]
@@ -46,6 +50,9 @@ class World:
     claims: Mapping[str, snapshot_pb2.DeviceClaim]
     binds: tuple[Stay, ...]
     holds: tuple[Stay, ...]
+    """Promises of this answer, and those that it keeps."""
+    kept: frozenset[str]
+    """Pods that were promised their room by a group in flight."""
     evictions: tuple[Eviction, ...]
     requeues: tuple[decision_pb2.Requeue, ...]
 
@@ -54,6 +61,7 @@ class World:
         cls, snapshot: snapshot_pb2.ClusterSnapshot, response: decision_service_pb2.DecideResponse
     ) -> "World":
         """Indexes both messages."""
+        asked, snapshot = snapshot, taken_up(snapshot, response)
         pods = {pod.uid: pod for pod in snapshot.pods}
         nodes = {node.name: node for node in snapshot.nodes}
         steps = [(group, step) for group in response.groups for step in group.decisions]
@@ -67,8 +75,11 @@ class World:
             )
             for kind in ("bind", "hold")
         }
+        kept = [hold for status in response.in_flight_groups for hold in status.holds]
+        known = [hold for hold in kept if hold.pod in pods and hold.node in nodes]
         return cls(
             snapshot=snapshot,
+            asked=asked,
             response=response,
             nodes=nodes,
             queues={queue.name: queue for queue in snapshot.queues},
@@ -77,7 +88,8 @@ class World:
             shapes={shape.id: shape for shape in snapshot.shapes},
             claims={claim.id: claim for claim in snapshot.device_claims},
             binds=stays["bind"],
-            holds=stays["hold"],
+            holds=(*stays["hold"], *(Stay(h.pod, h.node, tuple(h.gpu_groups)) for h in known)),
+            kept=frozenset(hold.pod for hold in known),
             evictions=tuple(
                 Eviction(group, step.evict)
                 for group, step in steps
@@ -119,9 +131,11 @@ class World:
         return (self.active_before - self.victims) | gained
 
     def zones_of(self, kind: str) -> list[tuple[Stay, list[resources_pb2.NumaPlacement]]]:
-        """The NUMA zones that `bind` or `hold` steps name."""
+        """The NUMA zones that `bind` or `hold` steps name, and promises that are kept."""
         steps = [step for group in self.response.groups for step in group.decisions]
         parts = [getattr(step, kind) for step in steps if step.WhichOneof("step") == kind]
+        if kind == "hold":
+            parts.extend(hold for status in self.response.in_flight_groups for hold in status.holds)
         return [(Stay(part.pod, part.node, ()), list(part.numa_placement)) for part in parts]
 
     def stays_now(self) -> Iterator[Stay]:

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 import grpc
 from tenure.client.errors import BadCredentials
-from tenure.client.token import Token, TokenInterceptor
+from tenure.client.metadata import MetadataInterceptor, trace_context
+from tenure.client.token import Token
 
 File = str | Path
 Options = Sequence[tuple[str, str | int]]
@@ -43,7 +44,11 @@ class Access(NamedTuple):
             channel = grpc.secure_channel(address, self._credentials(), options)
         else:
             channel = grpc.insecure_channel(address, options)
-        return grpc.intercept_channel(channel, TokenInterceptor(token)) if token else channel
+        channel = grpc.intercept_channel(channel, MetadataInterceptor(trace_context))
+        if not token:
+            return channel
+        token.read()
+        return grpc.intercept_channel(channel, MetadataInterceptor(token.entries))
 
     def _token(self) -> Token | None:
         if self.token is not None and self.token_file is not None:

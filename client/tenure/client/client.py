@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -10,6 +11,8 @@ import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1.health_pb2_grpc import HealthStub
 from tenure.client.access import Access, File
+from tenure.client.columns import to_pods
+from tenure.client.deltastream import DeltaStream
 from tenure.client.pieces import pieces
 from tenure.client.reach import wait_until_reached
 from tenure.client.status import error_of
@@ -17,11 +20,13 @@ from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesRe
 from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse, SimulateResponse
 from tenure.v1.decision_service_pb2_grpc import DecisionServiceStub
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
+from tenure.v1.outcome_pb2 import ReportOutcomeRequest, ReportOutcomeResponse
 from tenure.v1.simulate_pb2 import SimulateRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import (
     ApplyDeltaRequest,
     ApplyDeltaResponse,
+    GetStateRequest,
     PutSnapshotResponse,
     StateDelta,
     StateReference,
@@ -38,12 +43,13 @@ _RETRIES: Final = {
                 "initialBackoff": "0.1s",
                 "maxBackoff": "2s",
                 "backoffMultiplier": 3,
-                "retryableStatusCodes": ["UNAVAILABLE"],
+                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
             },
         }
     ]
 }
-"""Deciding changes nothing, so a call may be repeated whenever the server could not take it.
+"""Deciding changes nothing, so a call may be repeated whenever the server could not take it. A server that
+ends may hang up on a call that it has not begun, which is CANCELLED then.
 
 Within the deadline, and over some three seconds: long enough for a server to be replaced.
 """
@@ -138,6 +144,38 @@ class Client:
         )
         return answer.state
 
+    def deltas(self) -> DeltaStream:
+        """A stream for one delta after the other, which the caller closes. Nobody is asked before the first.
+
+        Changes states as `apply_delta` does, without a call for each.
+        """
+        return DeltaStream(self._service.SyncState, self._reach, self._address)
+
+    def get_state(
+        self, cluster_id: str, node_pool: str = "", timeout: float | None = None
+    ) -> tuple[StateReference, ClusterSnapshot]:
+        """The state that the server keeps of a cluster and node pool, and what to refer to it by.
+
+        Raises an error of `tenure.client.errors`; StaleState when nothing is kept of them.
+        """
+        request = GetStateRequest(cluster_id=cluster_id, node_pool=node_pool)
+        reference, snapshot = StateReference(), ClusterSnapshot()
+        with self._told():
+            for response in self._ask(self._service.GetState, request, timeout):
+                reference.MergeFrom(response.state)
+                snapshot.MergeFrom(to_pods(response.part))
+        return reference, snapshot
+
+    def report_outcome(
+        self, request: ReportOutcomeRequest, timeout: float | None = None
+    ) -> ReportOutcomeResponse:
+        """What to do with decision groups, after what became of their steps. May be asked again.
+
+        Raises an error of `tenure.client.errors`; nothing was counted then.
+        """
+        answer: ReportOutcomeResponse = self._ask(self._service.ReportOutcome, request, timeout)
+        return answer
+
     def simulate(self, request: SimulateRequest, timeout: float | None = None) -> SimulateResponse:
         """What would be decided on a state that is not the real one; the answer promises nothing.
 
@@ -161,9 +199,18 @@ class Client:
     def _ask(self, method: Callable[..., Any], question: object, timeout: float | None) -> Any:
         """What a method answers to a question, a message or several in a stream."""
         deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
-        wait_until_reached(self._health, self._address, self._access.has_tls, deadline)
-        try:
+        self._reach(deadline)
+        with self._told():
             return method(question, timeout=_remaining(deadline))
+
+    def _reach(self, deadline: float) -> None:
+        wait_until_reached(self._health, self._address, self._access.has_tls, deadline)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What goes wrong in gRPC, as an error of this package."""
+        try:
+            yield
         except grpc.RpcError as failure:
             raise error_of(failure, self._address) from None
 

@@ -17,6 +17,7 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "topologies": ("name",),
     "device_claims": ("id",),
     "eviction_memory": ("victim", "preemptor"),
+    "in_flight_groups": ("id",),
 }
 KEYS: Final[Mapping[str, Callable[[Any], Any]]] = {
     name: attrgetter(*fields) for name, fields in _FIELDS.items()

@@ -16,14 +16,18 @@ _AROUND_ROW: Final = 64
 
 def pieces(epoch: str, snapshot: ClusterSnapshot) -> Iterator[PutSnapshotRequest]:
     """The snapshot in pieces of at most a MiB, with pods as columns. A row that is larger goes alone."""
-    parts = _parts(snapshot)
-    part = next(parts)
-    request = PutSnapshotRequest(epoch=epoch, part=to_columns(part))
-    for part in parts:
+    ahead = parts(snapshot)
+    request = PutSnapshotRequest(epoch=epoch, part=next(ahead))
+    for part in ahead:
         yield request
-        request = PutSnapshotRequest(part=to_columns(part))
+        request = PutSnapshotRequest(part=part)
     request.last = True
     yield request
+
+
+def parts(snapshot: ClusterSnapshot) -> Iterator[ClusterSnapshot]:
+    """The rows of the snapshot in parts that fit in a piece each; the first has the other fields too."""
+    return map(to_columns, _parts(snapshot))
 
 
 def _parts(snapshot: ClusterSnapshot) -> Iterator[ClusterSnapshot]:

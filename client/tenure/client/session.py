@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Final, TypeVar
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Final, Self, TypeVar
 from uuid import uuid4
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -17,6 +18,8 @@ from tenure.v1.state_pb2 import StateDelta, StateReference
 
 _FIRST_PAUSE_SECONDS: Final = 0.05
 _LONGEST_PAUSE_SECONDS: Final = 1.0
+_TRIES: Final = 2
+"""How often a delta is sent: a stream that was idle for long may have ended without anybody noticing."""
 _Answer = TypeVar("_Answer")
 
 
@@ -35,6 +38,8 @@ class StateSession:
 
     Methods raise errors of `tenure.client.errors`. After InvalidSnapshot, StaleState or TooLarge the
     session holds what it held before; after others it holds what it was given last.
+
+    Deltas go on a stream, which stays open until `close` or the end of a `with` statement.
     """
 
     def __init__(self, client: Client, *, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> None:
@@ -43,6 +48,7 @@ class StateSession:
         self._held: ClusterSnapshot | None = None
         self._there: StateReference | None = None
         """What the server has, as far as is known; None: nothing that is of use."""
+        self._deltas = client.deltas()
 
     def push(self, snapshot: ClusterSnapshot) -> None:
         """Begin anew with a full snapshot."""
@@ -69,6 +75,18 @@ class StateSession:
         names = tuple(actions)
         return self._in_step(lambda state, timeout: self._client.decide_on(state, names, now, timeout))
 
+    def close(self) -> None:
+        """End the stream of deltas. A session that goes on begins another."""
+        self._deltas.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def _holding(self) -> ClusterSnapshot:
         if self._held is None:
             raise ValueError("nothing was pushed yet: push a snapshot first")
@@ -79,14 +97,16 @@ class StateSession:
         named = StateDelta()
         named.CopyFrom(delta)
         named.base.CopyFrom(base)
-        try:
-            return self._client.apply_delta(named, self._timeout)
-        except Unavailable:
-            return None
-        except StaleState as stale:
-            if not stale.resync_required:
-                raise
-            return None
+        deadline = time.monotonic() + self._timeout
+        for _ in range(_TRIES):
+            with suppress(Unavailable):
+                try:
+                    return self._deltas.send(named, _left(deadline))
+                except StaleState as stale:
+                    if not stale.resync_required:
+                        raise
+                    return None
+        return None
 
     def _in_step(self, ask: Callable[[StateReference, float], _Answer]) -> _Answer:
         """Ask with a state that the server has, pushed before if it must be, until there is an answer."""
@@ -94,6 +114,7 @@ class StateSession:
         while True:
             try:
                 if self._there is None:
+                    self._deltas.close()
                     self._there = self._client.put_snapshot(uuid4().hex, self._holding(), _left(deadline))
                 return ask(self._there, _left(deadline))
             except (StaleState, Unavailable) as failure:

@@ -33,6 +33,8 @@ def error_of(failure: grpc.RpcError, address: str) -> TenureError:
             return StaleState(code.removeprefix("STATE_FAULT_CODE_"), said)
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return DeadlineExceeded(f"the server at {address} did not answer in time: allow more time")
+        case grpc.StatusCode.CANCELLED:
+            return Unavailable(f"the server at {address} hung up: ask again")
         case grpc.StatusCode.UNAVAILABLE:
             return Unavailable(f"the server at {address} cannot be reached: {said}")
         case grpc.StatusCode.UNAUTHENTICATED:

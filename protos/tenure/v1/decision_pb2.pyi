@@ -13,6 +13,12 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Atomicity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ATOMICITY_UNSPECIFIED: _ClassVar[Atomicity]
+    ATOMICITY_ALL: _ClassVar[Atomicity]
+    ATOMICITY_BEST_EFFORT: _ClassVar[Atomicity]
+
 class ProtectionScope(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PROTECTION_SCOPE_UNSPECIFIED: _ClassVar[ProtectionScope]
@@ -53,6 +59,10 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_WAIT_LIMIT: _ClassVar[ReasonCode]
     REASON_CODE_EVICTION_COOLDOWN: _ClassVar[ReasonCode]
     REASON_CODE_EVICTION_BACKOFF: _ClassVar[ReasonCode]
+    REASON_CODE_UNDER_WAY: _ClassVar[ReasonCode]
+    REASON_CODE_DONE: _ClassVar[ReasonCode]
+    REASON_CODE_EXPIRED: _ClassVar[ReasonCode]
+    REASON_CODE_GONE: _ClassVar[ReasonCode]
 
 class OutcomeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -89,6 +99,18 @@ class NominationSkipReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     NOMINATION_SKIP_REASON_MINRUNTIME_PROTECTED: _ClassVar[NominationSkipReason]
     NOMINATION_SKIP_REASON_CLOCK_SKEW: _ClassVar[NominationSkipReason]
     NOMINATION_SKIP_REASON_INVALID_NOT_BEFORE: _ClassVar[NominationSkipReason]
+
+class InFlightResult(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    IN_FLIGHT_RESULT_UNSPECIFIED: _ClassVar[InFlightResult]
+    IN_FLIGHT_RESULT_KEPT: _ClassVar[InFlightResult]
+    IN_FLIGHT_RESULT_REDEEMED: _ClassVar[InFlightResult]
+    IN_FLIGHT_RESULT_FINISHED: _ClassVar[InFlightResult]
+    IN_FLIGHT_RESULT_LAPSED: _ClassVar[InFlightResult]
+    IN_FLIGHT_RESULT_CANCELLED: _ClassVar[InFlightResult]
+ATOMICITY_UNSPECIFIED: Atomicity
+ATOMICITY_ALL: Atomicity
+ATOMICITY_BEST_EFFORT: Atomicity
 PROTECTION_SCOPE_UNSPECIFIED: ProtectionScope
 PROTECTION_SCOPE_CORE: ProtectionScope
 PROTECTION_SCOPE_ALL: ProtectionScope
@@ -124,6 +146,10 @@ REASON_CODE_NEAR_END: ReasonCode
 REASON_CODE_WAIT_LIMIT: ReasonCode
 REASON_CODE_EVICTION_COOLDOWN: ReasonCode
 REASON_CODE_EVICTION_BACKOFF: ReasonCode
+REASON_CODE_UNDER_WAY: ReasonCode
+REASON_CODE_DONE: ReasonCode
+REASON_CODE_EXPIRED: ReasonCode
+REASON_CODE_GONE: ReasonCode
 OUTCOME_KIND_UNSPECIFIED: OutcomeKind
 OUTCOME_KIND_BOUND: OutcomeKind
 OUTCOME_KIND_WAITING_FOR_RELEASE: OutcomeKind
@@ -151,18 +177,30 @@ NOMINATION_SKIP_REASON_NOT_PREEMPTIBLE: NominationSkipReason
 NOMINATION_SKIP_REASON_MINRUNTIME_PROTECTED: NominationSkipReason
 NOMINATION_SKIP_REASON_CLOCK_SKEW: NominationSkipReason
 NOMINATION_SKIP_REASON_INVALID_NOT_BEFORE: NominationSkipReason
+IN_FLIGHT_RESULT_UNSPECIFIED: InFlightResult
+IN_FLIGHT_RESULT_KEPT: InFlightResult
+IN_FLIGHT_RESULT_REDEEMED: InFlightResult
+IN_FLIGHT_RESULT_FINISHED: InFlightResult
+IN_FLIGHT_RESULT_LAPSED: InFlightResult
+IN_FLIGHT_RESULT_CANCELLED: InFlightResult
 
 class DecisionGroup(_message.Message):
-    __slots__ = ("id", "action", "beneficiary", "decisions")
+    __slots__ = ("id", "action", "beneficiary", "decisions", "atomicity", "expire_time", "in_flight_group")
     ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     BENEFICIARY_FIELD_NUMBER: _ClassVar[int]
     DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    ATOMICITY_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    IN_FLIGHT_GROUP_FIELD_NUMBER: _ClassVar[int]
     id: str
     action: str
     beneficiary: str
     decisions: _containers.RepeatedCompositeFieldContainer[Decision]
-    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ...) -> None: ...
+    atomicity: Atomicity
+    expire_time: _timestamp_pb2.Timestamp
+    in_flight_group: str
+    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., atomicity: _Optional[_Union[Atomicity, str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., in_flight_group: _Optional[str] = ...) -> None: ...
 
 class Decision(_message.Message):
     __slots__ = ("id", "bind", "evict", "hold", "requeue", "patch", "reason", "preconditions")
@@ -197,18 +235,20 @@ class Bind(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class Evict(_message.Message):
-    __slots__ = ("pod", "node", "beneficiary", "moves", "guards")
+    __slots__ = ("pod", "node", "beneficiary", "moves", "guards", "pod_group")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     BENEFICIARY_FIELD_NUMBER: _ClassVar[int]
     MOVES_FIELD_NUMBER: _ClassVar[int]
     GUARDS_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     beneficiary: str
     moves: bool
     guards: _containers.RepeatedCompositeFieldContainer[GuardCheck]
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., beneficiary: _Optional[str] = ..., moves: bool = ..., guards: _Optional[_Iterable[_Union[GuardCheck, _Mapping]]] = ...) -> None: ...
+    pod_group: str
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., beneficiary: _Optional[str] = ..., moves: bool = ..., guards: _Optional[_Iterable[_Union[GuardCheck, _Mapping]]] = ..., pod_group: _Optional[str] = ...) -> None: ...
 
 class GuardCheck(_message.Message):
     __slots__ = ("guard", "scope", "until", "source")
@@ -223,16 +263,18 @@ class GuardCheck(_message.Message):
     def __init__(self, guard: _Optional[str] = ..., scope: _Optional[_Union[ProtectionScope, str]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., source: _Optional[str] = ...) -> None: ...
 
 class Hold(_message.Message):
-    __slots__ = ("pod", "node", "gpu_groups", "numa_placement")
+    __slots__ = ("pod", "node", "gpu_groups", "numa_placement", "pod_group")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     GPU_GROUPS_FIELD_NUMBER: _ClassVar[int]
     NUMA_PLACEMENT_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
     gpu_groups: _containers.RepeatedScalarFieldContainer[str]
     numa_placement: _containers.RepeatedCompositeFieldContainer[_resources_pb2.NumaPlacement]
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
+    pod_group: str
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ..., pod_group: _Optional[str] = ...) -> None: ...
 
 class Requeue(_message.Message):
     __slots__ = ("pod_group", "not_before", "contender", "nominated_by")
@@ -347,3 +389,15 @@ class Nomination(_message.Message):
     contender: str
     not_before: _timestamp_pb2.Timestamp
     def __init__(self, pod_group: _Optional[str] = ..., result: _Optional[_Union[NominationResult, str]] = ..., skip_reason: _Optional[_Union[NominationSkipReason, str]] = ..., nominated_by: _Optional[_Iterable[str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., overrun: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., contender: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class InFlightStatus(_message.Message):
+    __slots__ = ("id", "result", "reason", "holds")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    HOLDS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    result: InFlightResult
+    reason: Reason
+    holds: _containers.RepeatedCompositeFieldContainer[Hold]
+    def __init__(self, id: _Optional[str] = ..., result: _Optional[_Union[InFlightResult, str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., holds: _Optional[_Iterable[_Union[Hold, _Mapping]]] = ...) -> None: ...

@@ -4,6 +4,7 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from tenure.v1 import capabilities_pb2 as _capabilities_pb2
 from tenure.v1 import decision_pb2 as _decision_pb2
 from tenure.v1 import explain_pb2 as _explain_pb2
+from tenure.v1 import outcome_pb2 as _outcome_pb2
 from tenure.v1 import simulate_pb2 as _simulate_pb2
 from tenure.v1 import snapshot_pb2 as _snapshot_pb2
 from tenure.v1 import state_pb2 as _state_pb2
@@ -58,7 +59,7 @@ class SimulateResponse(_message.Message):
     def __init__(self, cycles: _Optional[_Iterable[_Union[DecideResponse, _Mapping]]] = ...) -> None: ...
 
 class DecideResponse(_message.Message):
-    __slots__ = ("based_on", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early")
+    __slots__ = ("based_on", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_groups")
     BASED_ON_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
@@ -69,6 +70,7 @@ class DecideResponse(_message.Message):
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     NOMINATIONS_FIELD_NUMBER: _ClassVar[int]
     STOPPED_EARLY_FIELD_NUMBER: _ClassVar[int]
+    IN_FLIGHT_GROUPS_FIELD_NUMBER: _ClassVar[int]
     based_on: BasedOn
     groups: _containers.RepeatedCompositeFieldContainer[_decision_pb2.DecisionGroup]
     outcomes: _containers.RepeatedCompositeFieldContainer[_decision_pb2.PodGroupOutcome]
@@ -79,7 +81,8 @@ class DecideResponse(_message.Message):
     counters: SearchCounters
     nominations: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Nomination]
     stopped_early: bool
-    def __init__(self, based_on: _Optional[_Union[BasedOn, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ...) -> None: ...
+    in_flight_groups: _containers.RepeatedCompositeFieldContainer[_decision_pb2.InFlightStatus]
+    def __init__(self, based_on: _Optional[_Union[BasedOn, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_groups: _Optional[_Iterable[_Union[_decision_pb2.InFlightStatus, _Mapping]]] = ...) -> None: ...
 
 class SnapshotWarning(_message.Message):
     __slots__ = ("code", "message", "pod_groups", "count")

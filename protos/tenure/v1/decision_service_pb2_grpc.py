@@ -6,6 +6,7 @@ import warnings
 from tenure.v1 import capabilities_pb2 as tenure_dot_v1_dot_capabilities__pb2
 from tenure.v1 import decision_service_pb2 as tenure_dot_v1_dot_decision__service__pb2
 from tenure.v1 import explain_pb2 as tenure_dot_v1_dot_explain__pb2
+from tenure.v1 import outcome_pb2 as tenure_dot_v1_dot_outcome__pb2
 from tenure.v1 import simulate_pb2 as tenure_dot_v1_dot_simulate__pb2
 from tenure.v1 import state_pb2 as tenure_dot_v1_dot_state__pb2
 
@@ -33,23 +34,24 @@ class DecisionServiceStub(object):
     """Answers for any cluster scheduler: who runs, who waits, who yields, and until
     when is nobody allowed to touch them?
 
-    Errors, for every method:
+    Errors that every method may end with; those of its own stand with it. None is
+    fatal, and a call that ended with one changed nothing, unless it says otherwise:
 
-    INVALID_ARGUMENT   the snapshot is malformed. google.rpc.BadRequest in the
-    status details names every violating field. Mend the
-    fields; nothing was decided.
-    FAILED_PRECONDITION
-    the state that is referred to is not what the server has:
-    unknown, another version, too old, or the clock went back.
-    google.rpc.PreconditionFailure in the status details has the
-    name of the StateFaultCode as its type. Push a full snapshot
-    (PutSnapshot) and ask again.
-    UNAUTHENTICATED    the call carries no valid token. Get one.
-    RESOURCE_EXHAUSTED the message is larger than the server accepts, or too
-    many calls are waiting. Send less, or retry later.
-    DEADLINE_EXCEEDED  the caller's deadline passed. Retry with a later one.
-    UNAVAILABLE        the server is starting or draining. Retry.
-    INTERNAL           a defect. Nothing was decided; report it.
+    CANCELLED           the caller hung up, or the server did: on a call that it had not
+    begun when it ended, or whose message or reader took too
+    long. Ask again, if it was not you.
+    DEADLINE_EXCEEDED   the caller's deadline passed, or nothing came on a stream for
+    too long. Ask again with more time, or open another stream.
+    INTERNAL            a defect, or a cycle whose process died. Ask once more; if it
+    comes again, report it.
+    RESOURCE_EXHAUSTED  with google.rpc.RetryInfo: too many calls or streams. Wait as
+    long as it says. Else something is larger than the server
+    accepts, and the text names the limit: send less.
+    UNAUTHENTICATED     the call carries no valid token. Get one.
+    UNAVAILABLE         the server is not there, starting or draining. Ask again, this
+    server or another, with pauses that grow.
+    UNIMPLEMENTED       the message is compressed, or the server is older than the
+    method. Send it as it is; ask GetCapabilities for the version.
     """
 
     def __init__(self, channel):
@@ -78,6 +80,16 @@ class DecisionServiceStub(object):
                 request_serializer=tenure_dot_v1_dot_state__pb2.SyncStateRequest.SerializeToString,
                 response_deserializer=tenure_dot_v1_dot_state__pb2.SyncStateResponse.FromString,
                 _registered_method=True)
+        self.GetState = channel.unary_stream(
+                '/tenure.v1.DecisionService/GetState',
+                request_serializer=tenure_dot_v1_dot_state__pb2.GetStateRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_state__pb2.GetStateResponse.FromString,
+                _registered_method=True)
+        self.ReportOutcome = channel.unary_unary(
+                '/tenure.v1.DecisionService/ReportOutcome',
+                request_serializer=tenure_dot_v1_dot_outcome__pb2.ReportOutcomeRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_outcome__pb2.ReportOutcomeResponse.FromString,
+                _registered_method=True)
         self.Simulate = channel.unary_unary(
                 '/tenure.v1.DecisionService/Simulate',
                 request_serializer=tenure_dot_v1_dot_simulate__pb2.SimulateRequest.SerializeToString,
@@ -99,29 +111,37 @@ class DecisionServiceServicer(object):
     """Answers for any cluster scheduler: who runs, who waits, who yields, and until
     when is nobody allowed to touch them?
 
-    Errors, for every method:
+    Errors that every method may end with; those of its own stand with it. None is
+    fatal, and a call that ended with one changed nothing, unless it says otherwise:
 
-    INVALID_ARGUMENT   the snapshot is malformed. google.rpc.BadRequest in the
-    status details names every violating field. Mend the
-    fields; nothing was decided.
-    FAILED_PRECONDITION
-    the state that is referred to is not what the server has:
-    unknown, another version, too old, or the clock went back.
-    google.rpc.PreconditionFailure in the status details has the
-    name of the StateFaultCode as its type. Push a full snapshot
-    (PutSnapshot) and ask again.
-    UNAUTHENTICATED    the call carries no valid token. Get one.
-    RESOURCE_EXHAUSTED the message is larger than the server accepts, or too
-    many calls are waiting. Send less, or retry later.
-    DEADLINE_EXCEEDED  the caller's deadline passed. Retry with a later one.
-    UNAVAILABLE        the server is starting or draining. Retry.
-    INTERNAL           a defect. Nothing was decided; report it.
+    CANCELLED           the caller hung up, or the server did: on a call that it had not
+    begun when it ended, or whose message or reader took too
+    long. Ask again, if it was not you.
+    DEADLINE_EXCEEDED   the caller's deadline passed, or nothing came on a stream for
+    too long. Ask again with more time, or open another stream.
+    INTERNAL            a defect, or a cycle whose process died. Ask once more; if it
+    comes again, report it.
+    RESOURCE_EXHAUSTED  with google.rpc.RetryInfo: too many calls or streams. Wait as
+    long as it says. Else something is larger than the server
+    accepts, and the text names the limit: send less.
+    UNAUTHENTICATED     the call carries no valid token. Get one.
+    UNAVAILABLE         the server is not there, starting or draining. Ask again, this
+    server or another, with pauses that grow.
+    UNIMPLEMENTED       the message is compressed, or the server is older than the
+    method. Send it as it is; ask GetCapabilities for the version.
     """
 
     def Decide(self, request, context):
         """Decides one cycle on the given snapshot. Pure: the same request gives the
         same bytes, whenever and wherever it is asked, unless its answer says
         `stopped_early`; a retry is harmless.
+
+        INVALID_ARGUMENT     google.rpc.BadRequest names every violating field. Mend them.
+        FAILED_PRECONDITION  google.rpc.PreconditionFailure has the name of the
+        StateFaultCode as its type: the state is not what the caller
+        thinks. UNKNOWN_STATE, VERSION_GAP: push a full snapshot.
+        CLOCK_REGRESSION: ask at a later time. STALE: send what
+        changed, or set the clocks right.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -130,6 +150,9 @@ class DecisionServiceServicer(object):
     def PutSnapshot(self, request_iterator, context):
         """Takes a full snapshot in pieces and keeps it in place of what was there of the
         cluster and node pool. A call that breaks off keeps nothing of it.
+
+        INVALID_ARGUMENT  google.rpc.BadRequest names every violating field of the whole.
+        Mend them; the state from before is kept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -138,6 +161,10 @@ class DecisionServiceServicer(object):
     def ApplyDelta(self, request, context):
         """Applies a delta to a kept state, all of it or nothing. A delta that was applied
         already, with the same content, is answered as it was then.
+
+        INVALID_ARGUMENT     google.rpc.BadRequest names every violating field. Mend them;
+        the state from before is kept.
+        FAILED_PRECONDITION  as for Decide: something is missing, or the clock went back.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -145,14 +172,43 @@ class DecisionServiceServicer(object):
 
     def SyncState(self, request_iterator, context):
         """Applies deltas one after the other. Each is answered, applied (ACK) or with a
-        fault (NACK: the state from before is kept).
+        fault (NACK: the state from before is kept). The stream goes on after a fault,
+        unless that says `resync_required`; what is wrong with a delta is never a status.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetState(self, request, context):
+        """Reads a kept state, newest version, as it could be pushed again. For people and
+        programs that want to see what decisions rest on; reading does not keep a state
+        that nobody else uses.
+
+        INVALID_ARGUMENT     the message cannot be read, or a name in it is too long.
+        FAILED_PRECONDITION  UNKNOWN_STATE: nothing is kept of this cluster and node pool.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReportOutcome(self, request, context):
+        """Tells what became of decisions, and what to do with their groups. The answer is a
+        function of the request, but for CONFLICT. Reported again, it is the same; each
+        result of a step is counted once.
+
+        INVALID_ARGUMENT  google.rpc.BadRequest names every violating field. Mend them;
+        nothing was counted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Simulate(self, request, context):
-        """Decides on a state that is not the real one.
+        """Decides on a state that is not the real one. The answer binds nobody: see
+        SimulateResponse.
+
+        INVALID_ARGUMENT     google.rpc.BadRequest names every violating field. Mend them.
+        FAILED_PRECONDITION  as for Decide.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -160,6 +216,9 @@ class DecisionServiceServicer(object):
 
     def Explain(self, request, context):
         """Answers one question of a person about a state.
+
+        INVALID_ARGUMENT     google.rpc.BadRequest names every violating field. Mend them.
+        FAILED_PRECONDITION  as for Decide.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -167,6 +226,8 @@ class DecisionServiceServicer(object):
 
     def GetCapabilities(self, request, context):
         """What this server does, knows and accepts.
+
+        INVALID_ARGUMENT  the message cannot be read.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -195,6 +256,16 @@ def add_DecisionServiceServicer_to_server(servicer, server):
                     request_deserializer=tenure_dot_v1_dot_state__pb2.SyncStateRequest.FromString,
                     response_serializer=tenure_dot_v1_dot_state__pb2.SyncStateResponse.SerializeToString,
             ),
+            'GetState': grpc.unary_stream_rpc_method_handler(
+                    servicer.GetState,
+                    request_deserializer=tenure_dot_v1_dot_state__pb2.GetStateRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_state__pb2.GetStateResponse.SerializeToString,
+            ),
+            'ReportOutcome': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportOutcome,
+                    request_deserializer=tenure_dot_v1_dot_outcome__pb2.ReportOutcomeRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_outcome__pb2.ReportOutcomeResponse.SerializeToString,
+            ),
             'Simulate': grpc.unary_unary_rpc_method_handler(
                     servicer.Simulate,
                     request_deserializer=tenure_dot_v1_dot_simulate__pb2.SimulateRequest.FromString,
@@ -222,23 +293,24 @@ class DecisionService(object):
     """Answers for any cluster scheduler: who runs, who waits, who yields, and until
     when is nobody allowed to touch them?
 
-    Errors, for every method:
+    Errors that every method may end with; those of its own stand with it. None is
+    fatal, and a call that ended with one changed nothing, unless it says otherwise:
 
-    INVALID_ARGUMENT   the snapshot is malformed. google.rpc.BadRequest in the
-    status details names every violating field. Mend the
-    fields; nothing was decided.
-    FAILED_PRECONDITION
-    the state that is referred to is not what the server has:
-    unknown, another version, too old, or the clock went back.
-    google.rpc.PreconditionFailure in the status details has the
-    name of the StateFaultCode as its type. Push a full snapshot
-    (PutSnapshot) and ask again.
-    UNAUTHENTICATED    the call carries no valid token. Get one.
-    RESOURCE_EXHAUSTED the message is larger than the server accepts, or too
-    many calls are waiting. Send less, or retry later.
-    DEADLINE_EXCEEDED  the caller's deadline passed. Retry with a later one.
-    UNAVAILABLE        the server is starting or draining. Retry.
-    INTERNAL           a defect. Nothing was decided; report it.
+    CANCELLED           the caller hung up, or the server did: on a call that it had not
+    begun when it ended, or whose message or reader took too
+    long. Ask again, if it was not you.
+    DEADLINE_EXCEEDED   the caller's deadline passed, or nothing came on a stream for
+    too long. Ask again with more time, or open another stream.
+    INTERNAL            a defect, or a cycle whose process died. Ask once more; if it
+    comes again, report it.
+    RESOURCE_EXHAUSTED  with google.rpc.RetryInfo: too many calls or streams. Wait as
+    long as it says. Else something is larger than the server
+    accepts, and the text names the limit: send less.
+    UNAUTHENTICATED     the call carries no valid token. Get one.
+    UNAVAILABLE         the server is not there, starting or draining. Ask again, this
+    server or another, with pauses that grow.
+    UNIMPLEMENTED       the message is compressed, or the server is older than the
+    method. Send it as it is; ask GetCapabilities for the version.
     """
 
     @staticmethod
@@ -339,6 +411,60 @@ class DecisionService(object):
             '/tenure.v1.DecisionService/SyncState',
             tenure_dot_v1_dot_state__pb2.SyncStateRequest.SerializeToString,
             tenure_dot_v1_dot_state__pb2.SyncStateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetState(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/tenure.v1.DecisionService/GetState',
+            tenure_dot_v1_dot_state__pb2.GetStateRequest.SerializeToString,
+            tenure_dot_v1_dot_state__pb2.GetStateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportOutcome(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/tenure.v1.DecisionService/ReportOutcome',
+            tenure_dot_v1_dot_outcome__pb2.ReportOutcomeRequest.SerializeToString,
+            tenure_dot_v1_dot_outcome__pb2.ReportOutcomeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -99,7 +99,7 @@ SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
 SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
 
 class ClusterSnapshot(_message.Message):
-    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims", "eviction_memory", "pod_columns")
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims", "eviction_memory", "pod_columns", "in_flight_groups")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -113,6 +113,7 @@ class ClusterSnapshot(_message.Message):
     DEVICE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
     EVICTION_MEMORY_FIELD_NUMBER: _ClassVar[int]
     POD_COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    IN_FLIGHT_GROUPS_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     node_pool: str
     version: int
@@ -126,7 +127,40 @@ class ClusterSnapshot(_message.Message):
     device_claims: _containers.RepeatedCompositeFieldContainer[DeviceClaim]
     eviction_memory: _containers.RepeatedCompositeFieldContainer[EvictionMemory]
     pod_columns: PodColumns
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[TaskShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., device_claims: _Optional[_Iterable[_Union[DeviceClaim, _Mapping]]] = ..., eviction_memory: _Optional[_Iterable[_Union[EvictionMemory, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ...) -> None: ...
+    in_flight_groups: _containers.RepeatedCompositeFieldContainer[InFlightGroup]
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[TaskShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., device_claims: _Optional[_Iterable[_Union[DeviceClaim, _Mapping]]] = ..., eviction_memory: _Optional[_Iterable[_Union[EvictionMemory, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ...) -> None: ...
+
+class InFlightGroup(_message.Message):
+    __slots__ = ("id", "action", "beneficiary", "expire_time", "evictions", "holds", "bindings")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    BENEFICIARY_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    EVICTIONS_FIELD_NUMBER: _ClassVar[int]
+    HOLDS_FIELD_NUMBER: _ClassVar[int]
+    BINDINGS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    action: str
+    beneficiary: str
+    expire_time: _timestamp_pb2.Timestamp
+    evictions: _containers.RepeatedCompositeFieldContainer[InFlightStep]
+    holds: _containers.RepeatedCompositeFieldContainer[InFlightStep]
+    bindings: _containers.RepeatedCompositeFieldContainer[InFlightStep]
+    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., evictions: _Optional[_Iterable[_Union[InFlightStep, _Mapping]]] = ..., holds: _Optional[_Iterable[_Union[InFlightStep, _Mapping]]] = ..., bindings: _Optional[_Iterable[_Union[InFlightStep, _Mapping]]] = ...) -> None: ...
+
+class InFlightStep(_message.Message):
+    __slots__ = ("pod", "node", "gpu_groups", "numa_placement", "pod_group")
+    POD_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    GPU_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    NUMA_PLACEMENT_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUP_FIELD_NUMBER: _ClassVar[int]
+    pod: str
+    node: str
+    gpu_groups: _containers.RepeatedScalarFieldContainer[str]
+    numa_placement: _containers.RepeatedCompositeFieldContainer[_resources_pb2.NumaPlacement]
+    pod_group: str
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ..., pod_group: _Optional[str] = ...) -> None: ...
 
 class PodColumns(_message.Message):
     __slots__ = ("texts", "uid", "name", "pod_group", "sub_group", "shape", "status", "node", "creation_time_delta", "nominated_node")

@@ -56,6 +56,24 @@ class PutSnapshotResponse(_message.Message):
     state: StateReference
     def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ...) -> None: ...
 
+class GetStateRequest(_message.Message):
+    __slots__ = ("cluster_id", "node_pool")
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    NODE_POOL_FIELD_NUMBER: _ClassVar[int]
+    cluster_id: str
+    node_pool: str
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ...) -> None: ...
+
+class GetStateResponse(_message.Message):
+    __slots__ = ("state", "part", "last")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    state: StateReference
+    part: _snapshot_pb2.ClusterSnapshot
+    last: bool
+    def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ..., part: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., last: bool = ...) -> None: ...
+
 class StateDelta(_message.Message):
     __slots__ = ("base", "version", "now", "upserts", "removes")
     BASE_FIELD_NUMBER: _ClassVar[int]
@@ -71,7 +89,7 @@ class StateDelta(_message.Message):
     def __init__(self, base: _Optional[_Union[StateReference, _Mapping]] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., removes: _Optional[_Union[StateKeys, _Mapping]] = ...) -> None: ...
 
 class StateKeys(_message.Message):
-    __slots__ = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims", "eviction_memory")
+    __slots__ = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims", "eviction_memory", "in_flight_groups")
     NODES_FIELD_NUMBER: _ClassVar[int]
     QUEUES_FIELD_NUMBER: _ClassVar[int]
     POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
@@ -80,6 +98,7 @@ class StateKeys(_message.Message):
     TOPOLOGIES_FIELD_NUMBER: _ClassVar[int]
     DEVICE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
     EVICTION_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    IN_FLIGHT_GROUPS_FIELD_NUMBER: _ClassVar[int]
     nodes: _containers.RepeatedScalarFieldContainer[str]
     queues: _containers.RepeatedScalarFieldContainer[str]
     pod_groups: _containers.RepeatedScalarFieldContainer[str]
@@ -88,7 +107,8 @@ class StateKeys(_message.Message):
     topologies: _containers.RepeatedScalarFieldContainer[str]
     device_claims: _containers.RepeatedScalarFieldContainer[str]
     eviction_memory: _containers.RepeatedCompositeFieldContainer[_snapshot_pb2.EvictionMemory]
-    def __init__(self, nodes: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., pod_groups: _Optional[_Iterable[str]] = ..., pods: _Optional[_Iterable[str]] = ..., shapes: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., device_claims: _Optional[_Iterable[str]] = ..., eviction_memory: _Optional[_Iterable[_Union[_snapshot_pb2.EvictionMemory, _Mapping]]] = ...) -> None: ...
+    in_flight_groups: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, nodes: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., pod_groups: _Optional[_Iterable[str]] = ..., pods: _Optional[_Iterable[str]] = ..., shapes: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., device_claims: _Optional[_Iterable[str]] = ..., eviction_memory: _Optional[_Iterable[_Union[_snapshot_pb2.EvictionMemory, _Mapping]]] = ..., in_flight_groups: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ApplyDeltaRequest(_message.Message):
     __slots__ = ("delta",)

@@ -16,7 +16,7 @@ _UNINSTALLED: Final = "unknown"
 """The version of code that runs from a checkout without being installed."""
 
 
-def capabilities(profile: Profile, limits: ServerLimits) -> GetCapabilitiesResponse:
+def capabilities(profile: Profile, limits: ServerLimits, *, records: bool = False) -> GetCapabilitiesResponse:
     """The answer of a server that decides by a profile and accepts what is within the limits."""
     return GetCapabilitiesResponse(
         version=server_version(),
@@ -26,6 +26,7 @@ def capabilities(profile: Profile, limits: ServerLimits) -> GetCapabilitiesRespo
         profile_plugins=[plugin.name for plugin in profile.plugins],
         profile_digest=profile_digest(profile),
         limits=_limits(profile, limits),
+        records=records,
     )
 
 

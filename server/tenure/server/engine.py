@@ -7,7 +7,9 @@ from tenure.server.basis import based_on, unknown_actions
 from tenure.server.codec.decode import decode_snapshot
 from tenure.server.codec.encode import encode_decision
 from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
+from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.cycle import decide
+from tenure.solver.framework.observer import SILENCE, Part, watched
 from tenure.solver.framework.profile import Profile
 from tenure.solver.framework.stop import never
 from tenure.solver.model.cluster import Cluster
@@ -35,13 +37,21 @@ class Engine:
         """The profile it decides by."""
         return self._profile
 
-    def decide(self, request: DecideRequest, stop: Callable[[], bool] = never) -> DecideResponse:
+    def decide(
+        self,
+        request: DecideRequest,
+        stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
+    ) -> DecideResponse:
         """The answer to a request; equal requests give equal bytes, unless `stop` ends the search.
 
-        Raises InvalidSnapshot with every violating field: paths are those within the snapshot, but for
-        "snapshot" itself and "actions[i]".
+        What happens is written into the timeline, if there is one; the answer is the same. Raises
+        InvalidSnapshot with every violating field: paths are those within the snapshot, but for "snapshot"
+        itself and "actions[i]".
         """
-        return self._answer(_checked_cluster(request), request.snapshot, request, stop)
+        with watched(timeline or SILENCE, Part.DECODE):
+            cluster = _checked_cluster(request)
+        return self._answer(cluster, request.snapshot, request, stop, timeline)
 
     def decide_on(
         self,
@@ -49,6 +59,7 @@ class Engine:
         header: ClusterSnapshot,
         request: DecideRequest,
         stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
     ) -> DecideResponse:
         """The answer to a request that refers to a state: the same as if its rows and header came with it.
 
@@ -57,13 +68,24 @@ class Engine:
         """
         if violations := unknown_actions(request.actions):
             raise InvalidSnapshot(violations)
-        return self._answer(cluster, header, request, stop)
+        return self._answer(cluster, header, request, stop, timeline)
 
     def _answer(
-        self, cluster: Cluster, header: ClusterSnapshot, request: DecideRequest, stop: Callable[[], bool]
+        self,
+        cluster: Cluster,
+        header: ClusterSnapshot,
+        request: DecideRequest,
+        stop: Callable[[], bool],
+        timeline: Timeline | None,
     ) -> DecideResponse:
         profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
-        return encode_decision(cluster, decide(cluster, profile, stop), based_on(header, profile))
+        decision = decide(cluster, profile, stop, timeline or SILENCE)
+        with watched(timeline or SILENCE, Part.ENCODE):
+            answer = encode_decision(cluster, decision, based_on(header, profile))
+        if timeline is not None:
+            for ours, theirs in zip(decision.groups, answer.groups, strict=True):
+                timeline.decided[ours.action, ours.beneficiary] = theirs.id
+        return answer
 
 
 def _checked_cluster(request: DecideRequest) -> Cluster:

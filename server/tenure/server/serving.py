@@ -13,19 +13,24 @@ from typing import Final
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
+from tenure.server.arrivals import MAX_ARRIVING, Arrivals
 from tenure.server.engine import Engine
 from tenure.server.host import Pool, ProcessEngine
 from tenure.server.listening import ListenError
+from tenure.server.records import NO_RECORDS, FileRecorder, Recorder
 from tenure.server.security.guard import OPEN, Guard
 from tenure.server.service import SERVICE, DecisionService
 from tenure.server.settings import ServerLimits, Settings
+from tenure.server.telemetry.cycles import Cycles
+from tenure.server.telemetry.load import Load, show
+from tenure.server.telemetry.providers import Telemetry
 from tenure.server.transport import MAX_CALLS, server_options
 from tenure.solver.model.duration import SECOND
 
 _SPARE_THREADS: Final = 8
 """For health and reflection, so that they answer while calls wait for a cycle."""
 _LAST_BYTES_SECONDS: Final = 2
-"""For answers that are decided to reach their callers, and for health watchers to hang up."""
+"""For answers that are decided to reach their callers and the records; for health watchers to hang up."""
 _LAST_CYCLES_SECONDS: Final = 3
 """For cycles that are cut short to decode or encode to the end; then the process ends without them."""
 _LEFT_BEHIND: Final = 1
@@ -37,24 +42,34 @@ _LOG: Final = logging.getLogger(__name__)
 
 def _threads(limits: ServerLimits) -> int:
     """One for everybody who may be inside, and some to spare."""
-    return limits.max_cycles + limits.max_waiting_calls + limits.max_streams + _SPARE_THREADS
+    inside = limits.max_cycles + limits.max_waiting_calls + limits.max_streams
+    return inside + MAX_ARRIVING + _SPARE_THREADS
 
 
 class Server:
     """A gRPC server in this process. Start it once, drain it once."""
 
-    def __init__(self, engine: Engine, limits: ServerLimits, guard: Guard = OPEN) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        limits: ServerLimits,
+        guard: Guard = OPEN,
+        recorder: Recorder = NO_RECORDS,
+        cycles: Cycles | None = None,
+    ) -> None:
         self._engine = engine
         self._guard = guard
+        self._recorder = recorder
         self._drain_seconds = limits.drain_timeout / SECOND
-        self._service = DecisionService(engine, limits)
+        self._service = DecisionService(engine, limits, recorder, cycles or Cycles())
+        self._arrivals = Arrivals()
         self._health = health.HealthServicer(
             experimental_non_blocking=True,
             experimental_thread_pool=ThreadPoolExecutor(max_workers=_SPARE_THREADS),
         )
         self._grpc = grpc.server(
             ThreadPoolExecutor(max_workers=_threads(limits)),
-            interceptors=guard.interceptors(),
+            interceptors=[self._arrivals, *guard.interceptors()],
             options=server_options(limits),
             maximum_concurrent_rpcs=MAX_CALLS,
         )
@@ -73,9 +88,15 @@ class Server:
         except RuntimeError:
             raise ListenError(f"cannot listen on {address}: it is taken, or not of this machine") from None
         self._grpc.start()
+        self._arrivals.start()
+        self._service.start()
         self.set_ready(True)
         self._engine.watch(self.set_ready)
         return address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
+
+    def load(self) -> Load:
+        """How busy the server is now."""
+        return self._service.load()
 
     def set_ready(self, is_ready: bool) -> None:
         """Say that calls are answered, or that they are not for now."""
@@ -94,8 +115,11 @@ class Server:
             _LOG.warning("Calls still in flight after %g seconds are cut short.", self._drain_seconds)
             self._service.cut_short()
             has_ended = self._service.drain(_LAST_CYCLES_SECONDS)
+        self._arrivals.stop()
         self._engine.close()
-        self._grpc.stop(_LAST_BYTES_SECONDS).wait()
+        stopping = self._grpc.stop(_LAST_BYTES_SECONDS)
+        self._recorder.close(_LAST_BYTES_SECONDS)
+        stopping.wait()
         return has_ended
 
 
@@ -104,6 +128,11 @@ def _engine(settings: Settings) -> Engine:
     if settings.limits.solver == "thread":
         return Engine(settings.profile)
     return ProcessEngine(settings.profile, Pool(settings.profile))
+
+
+def _recorder(settings: Settings) -> Recorder:
+    """Keeps records where the configuration says, if it does."""
+    return FileRecorder(settings.records) if settings.records.enabled else NO_RECORDS
 
 
 def _answer_fast() -> None:
@@ -116,14 +145,25 @@ def _answer_fast() -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
-def serve(settings: Settings, address: str, announce: Callable[[str], None]) -> None:
+def serve(
+    settings: Settings,
+    address: str,
+    announce: Callable[[str], None],
+    reread: Callable[[], None] = lambda: None,
+) -> None:
     """Serve until SIGTERM or SIGINT, then drain; a second signal ends the process at once.
 
-    `announce` is called with the bound address when calls are answered. Must run in the main thread.
+    `announce` is called with the bound address when calls are answered, `reread` whenever SIGHUP comes. Must
+    run in the main thread.
     """
-    guard = Guard.of(settings.security)
-    server, told_to_stop = Server(_engine(settings), settings.limits, guard), threading.Event()
+    guard, telemetry = Guard.of(settings.security), Telemetry(settings.telemetry)
+    telemetry.start()
+    cycles = Cycles(names_workloads=settings.telemetry.workload_names)
+    server = Server(_engine(settings), settings.limits, guard, _recorder(settings), cycles)
+    show(server.load)
+    told_to_stop = threading.Event()
     _answer_fast()
+    signal.signal(signal.SIGHUP, lambda *_: reread())
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
         signal.signal(number, lambda *_: told_to_stop.set())
@@ -131,6 +171,9 @@ def serve(settings: Settings, address: str, announce: Callable[[str], None]) -> 
     told_to_stop.wait()
     for number in signals:
         signal.signal(number, signal.SIG_DFL)
-    if not server.drain():
+    has_ended = server.drain()
+    if not has_ended:
         _LOG.error("Calls that do not end are left behind.")
+    telemetry.end()
+    if not has_ended:
         os._exit(_LEFT_BEHIND)

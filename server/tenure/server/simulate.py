@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from tenure.server.basis import based_on, unknown_actions
+from tenure.server.codec.change import decode_change
 from tenure.server.codec.checks import time_problem
 from tenure.server.codec.decode import decode_snapshot
 from tenure.server.codec.encode import encode_decision
@@ -70,10 +71,13 @@ class Simulator:
         for _ in range(max(request.cycles, 1)):
             decision = decide(cluster, profile, stop)
             basis.now.CopyFrom(timestamp(cluster.now))
-            yield encode_decision(cluster, decision, basis)
+            answer = encode_decision(cluster, decision, basis)
+            yield answer
             if decision.stopped_early:
                 return
-            cluster = next_cluster(cluster, decision, _interval(request))
+            cluster = next_cluster(
+                cluster, decision, _interval(request), [group.id for group in answer.groups]
+            )
 
 
 def _changed(base: Source, request: SimulateRequest) -> Cluster:
@@ -82,6 +86,10 @@ def _changed(base: Source, request: SimulateRequest) -> Cluster:
         raise InvalidSnapshot(violations)
     if not request.upserts.ListFields() and not request.removes.ListFields():
         return base.cluster
+    now = base.cluster.now
+    changed = decode_change(base.decoded, base.snapshot, request.upserts, request.removes, now)
+    if changed is not None:
+        return changed.cluster
     laid = overlay(base.snapshot, request.upserts, request.removes)
     try:
         return decode_snapshot(laid.snapshot)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from tenure.server.codec.checks import MISSING
-from tenure.server.codec.decode import decode_snapshot
+from tenure.server.codec.decode import Decoded, decode
 from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
 from tenure.solver.model.cluster import Cluster
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -13,7 +13,12 @@ class Source(NamedTuple):
     """A valid snapshot, decoded. Read only: it may be a state that others read as well."""
 
     snapshot: ClusterSnapshot
-    cluster: Cluster
+    decoded: Decoded
+
+    @property
+    def cluster(self) -> Cluster:
+        """What the snapshot describes."""
+        return self.decoded.cluster
 
 
 def decoded(snapshot: ClusterSnapshot | None) -> Source:
@@ -21,7 +26,7 @@ def decoded(snapshot: ClusterSnapshot | None) -> Source:
     if snapshot is None:
         raise InvalidSnapshot([FieldViolation("snapshot", f"{MISSING}, or a state to refer to")])
     try:
-        return Source(snapshot, decode_snapshot(snapshot))
+        return Source(snapshot, decode(snapshot))
     except InvalidSnapshot as invalid:
         violations = (FieldViolation(f"snapshot.{path}", problem) for path, problem in invalid.violations)
         raise InvalidSnapshot(violations) from None

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tenure.client.columns import from_columns
-from tenure.v1.decision_pb2 import Decision, DecisionGroup, Nomination
+from tenure.v1.decision_pb2 import Decision, DecisionGroup, Hold, Nomination
 from tenure.v1.decision_service_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue
 
@@ -36,6 +36,20 @@ class View:
             for decision in group.decisions:
                 if decision.WhichOneof("step") == kind:
                     yield Step(group, decision)
+
+    @property
+    def kept_holds(self) -> Iterator[Hold]:
+        """Promises of groups in flight that are kept."""
+        return (hold for status in self.response.in_flight_groups for hold in status.holds)
+
+    @property
+    def leaving_already(self) -> Iterator[tuple[str, str]]:
+        """Whom groups in flight that are kept are for, and pods that have not left yet for them."""
+        kept = {status.id for status in self.response.in_flight_groups if status.holds}
+        for group in self.snapshot.in_flight_groups:
+            for step in group.evictions if group.id in kept else ():
+                if step.pod in self.pods and self.pods[step.pod].node == step.node:
+                    yield group.beneficiary, step.pod
 
     def name(self, pod_group: str) -> str:
         """Name of a pod group for people."""

@@ -4,23 +4,28 @@ For whoever plays several cycles: simulations, explanations, tests. A caller tha
 out looks at its cluster again instead.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from tenure.solver.framework.inflight import taken_up
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Decision, DecisionGroup, Patch, PatchKind
+from tenure.solver.model.decision import Decision, DecisionGroup, Hold, InFlightResult, Patch, PatchKind
+from tenure.solver.model.inflight import InFlightGroup, InFlightStep
 from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.requeue import Setting
 from tenure.solver.model.workload import Placement, PodGroup, Task, TaskStatus
 
 
-def next_cluster(cluster: Cluster, decision: Decision, elapsed: int) -> Cluster:
+def next_cluster(
+    cluster: Cluster, decision: Decision, elapsed: int, ids: Sequence[str] | None = None
+) -> Cluster:
     """The cluster `elapsed` nanoseconds later: bound pods run, evicted and terminating ones wait again.
 
-    Pods that were promised room wait as well, nominated to the node that was kept for them: a promise
-    itself lasts for one cycle.
+    Pods that were promised room wait as well; the promises are in flight. `ids` are those of the decision's
+    groups; None: any.
     """
-    after = placements(cluster, decision.groups)
+    asked = [s.group for s in decision.in_flight if s.result is InFlightResult.KEPT]
+    after = placements(taken_up(cluster, asked), decision.groups)
     tasks = tuple(_later(task, after[task.index]) for task in cluster.tasks)
     patches: dict[int, list[Patch]] = {}
     for group in decision.groups:
@@ -33,6 +38,7 @@ def next_cluster(cluster: Cluster, decision: Decision, elapsed: int) -> Cluster:
         tasks=tasks,
         pod_groups=pod_groups,
         eviction_memory=_remembered(cluster.eviction_memory, patches.values()),
+        in_flight=_promised(cluster, decision, ids),
     )
 
 
@@ -60,11 +66,24 @@ def _later(task: Task, placement: Placement) -> Task:
     match placement.status:
         case TaskStatus.BINDING | TaskStatus.BOUND:
             return replace(task, placement=placement._replace(status=TaskStatus.RUNNING))
-        case TaskStatus.PIPELINED:
-            return replace(task, placement=Placement(TaskStatus.PENDING), nominated_node=placement.node)
-        case TaskStatus.RELEASING:
+        case TaskStatus.PIPELINED | TaskStatus.RELEASING:
             return replace(task, placement=Placement(TaskStatus.PENDING))
     return replace(task, placement=placement)
+
+
+def _promised(cluster: Cluster, decision: Decision, ids: Sequence[str] | None) -> tuple[InFlightGroup, ...]:
+    """Groups of which promises are left: evictions and bindings are done, and must not be asked for again."""
+    kept = [s.group for s in decision.in_flight if s.result is InFlightResult.KEPT]
+    groups = [cluster.in_flight[index]._replace(evictions=(), bindings=()) for index in kept]
+    for ordinal, group in enumerate(decision.groups):
+        name = f"{cluster.now}/{ordinal}" if ids is None else ids[ordinal]
+        holds = tuple(_step(cluster.tasks[hold.task], hold) for hold in group.holds)
+        groups.append(InFlightGroup(name, group.action, group.beneficiary, group.expires, holds=holds))
+    return tuple(sorted((group for group in groups if group.holds), key=lambda group: group.id))
+
+
+def _step(task: Task, hold: Hold) -> InFlightStep:
+    return InFlightStep(task.uid, task.index, hold.node, task.pod_group, hold.gpu_groups, hold.zones)
 
 
 def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:

@@ -1,8 +1,9 @@
 """One cycle: the whole of Tenure in one function. Read this first.
 
-A cycle opens a session on a frozen cluster, runs the actions of the profile one after the other, and folds
-what they committed into a decision. It reads no clock, no environment and no randomness: the same cluster
-and profile give the same decision, unless the caller stops it.
+A cycle opens a session on a frozen cluster, gives those that were promised room what they were promised,
+runs the actions of the profile one after the other, and folds what was committed into a decision. It reads
+no clock, no environment and no randomness: the same cluster and profile give the same decision, unless the
+caller stops it.
 """
 
 from collections.abc import Callable
@@ -10,51 +11,76 @@ from contextlib import suppress
 
 from tenure.solver.actions.context import Context
 from tenure.solver.doubts import doubts
+from tenure.solver.framework.observer import SILENCE, Observer, Part, watched
 from tenure.solver.framework.profile import Profile
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop import Stopped, never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision
-from tenure.solver.outcome import give_up, next_wake, outcomes, protections
+from tenure.solver.outcome import give_up, next_wake, outcomes, protections, with_pending
 from tenure.solver.recorder import fold
 from tenure.solver.registry import ACTIONS, opened, plugins
 from tenure.solver.remember import remember
+from tenure.solver.resume import resume
+from tenure.solver.watching import watch_plugins, watch_search
 
 
-def decide(cluster: Cluster, profile: Profile, stop: Callable[[], bool] = never) -> Decision:
+def decide(
+    cluster: Cluster, profile: Profile, stop: Callable[[], bool] = never, observer: Observer = SILENCE
+) -> Decision:
     """Decide who runs, who waits and who yields.
 
     The search asks `stop` every few steps. When it says yes, what was committed stays, and whoever was not
     decided on for good is told so: no verdict of infeasibility. Opening a session and folding the decision
-    are not interrupted; they take time in proportion to the cluster.
+    are not interrupted; they take time in proportion to the cluster. `observer` is told what happens; the
+    decision is the same whoever watches.
 
     The profile's actions and plugins must be known (`registry.check_profile` tells); a KeyError otherwise.
     """
-    return play(cluster, profile, stop)[1]
+    return play(cluster, profile, stop, observer)[1]
 
 
-def play(cluster: Cluster, profile: Profile, stop: Callable[[], bool] = never) -> tuple[Context, Decision]:
+def play(
+    cluster: Cluster, profile: Profile, stop: Callable[[], bool] = never, observer: Observer = SILENCE
+) -> tuple[Context, Decision]:
     """The same, and the search as the cycle left it, for whoever asks why."""
-    session = Session.open(cluster, opened(profile), plugins(), stop)
-    context = Context.open(session)
-    waiting = [group.index for group in cluster.pod_groups if context.gangs.has_pending(group.index)]
+    with watched(observer, Part.SESSION):
+        context = resume(cluster, lambda taken_up: _opened(taken_up, profile, stop, observer))
+    session = context.session
+    waiting = with_pending(session.cluster)
     for action in profile.actions:
-        with suppress(Stopped):
+        with suppress(Stopped), watched(observer, Part.ACTION, action):
             ACTIONS[action](context)
+    with watched(observer, Part.FOLD):
+        return context, _decision(session, waiting)
+
+
+def _opened(cluster: Cluster, profile: Profile, stop: Callable[[], bool], observer: Observer) -> Context:
+    session = Session.open(cluster, opened(profile), plugins(), stop)
+    if observer.is_close:
+        watch_plugins(session.chains, observer)
+    context = Context.open(session)
+    if observer.is_close:
+        watch_search(context, observer)
+    return context
+
+
+def _decision(session: Session, waiting: list[int]) -> Decision:
+    """What is committed, and the verdicts on everybody."""
     if session.stop.is_set:
         give_up(session, waiting)
     remember(session)
     guarded = protections(session)
     verdicts = outcomes(session, waiting)
-    decision = Decision(
+    return Decision(
         groups=fold(session),
         outcomes=verdicts,
         protections=guarded,
         queues=session.queue_status(),
         next_wake=next_wake(session, guarded, verdicts),
-        doubts=doubts(cluster),
+        doubts=doubts(session.cluster),
         counters=session.counters,
         nominations=tuple(session.nominations),
+        in_flight=session.in_flight,
         stopped_early=session.stop.is_set,
     )
-    return context, decision

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.framework.session import Session
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Outcome, OutcomeKind, Protection
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.workload import PodGroup, TaskStatus
@@ -23,6 +25,18 @@ KINDS: Final = {
     ReasonCode.EVICTION_BACKOFF: OutcomeKind.DELAYED,
 }
 """Kinds of outcome by the reason a pod group got nothing; INFEASIBLE for all others."""
+WITHOUT_VICTIMS: Final = ("redeem", "allocate", "stalegangeviction")
+"""Commits of these evict nobody for their beneficiary."""
+
+
+def with_pending(cluster: Cluster) -> list[int]:
+    """Pod groups with tasks to schedule: each of them will have an outcome."""
+    pending, tasks = TaskStatus.PENDING, cluster.tasks
+    return [g.index for g in cluster.pod_groups if any(tasks[t].placement.status is pending for t in g.tasks)]
+
+
+STARTS: Final = Rejection(ReasonCode.ALLOCATED, "")
+NO_ROOM: Final = Rejection(ReasonCode.NO_ROOM, "no node has enough free room")
 
 
 def give_up(session: Session, waiting: Iterable[int]) -> None:
@@ -37,19 +51,20 @@ def give_up(session: Session, waiting: Iterable[int]) -> None:
 def outcomes(session: Session, waiting: Iterable[int]) -> tuple[Outcome, ...]:
     """One outcome per pod group, by uid."""
     groups = sorted((session.cluster.pod_groups[i] for i in waiting), key=lambda group: group.uid)
-    victims = {c.beneficiary for c in session.journal if c.action not in ("allocate", "stalegangeviction")}
+    victims = {c.beneficiary for c in session.journal if c.action not in WITHOUT_VICTIMS}
+    in_flight = [s.group for s in session.in_flight if s.reason.code is ReasonCode.VICTIMS_EVICTED]
+    victims.update(session.cluster.in_flight[index].beneficiary for index in in_flight)
     return tuple(_outcome(session, group, group.index in victims) for group in groups)
 
 
 def _outcome(session: Session, group: PodGroup, has_victims: bool) -> Outcome:
     bound, held, pending = _count(session, group)
+    if bound and not held:
+        return Outcome(group.index, OutcomeKind.BOUND, STARTS, bound, held, pending)
     if held:
         kind = OutcomeKind.WAITING_FOR_VICTIMS if has_victims else OutcomeKind.WAITING_FOR_RELEASE
         code = ReasonCode.VICTIMS_EVICTED if has_victims else ReasonCode.PIPELINED
         return Outcome(group.index, kind, Rejection(code, ""), bound, held, pending)
-    if bound:
-        reason = Rejection(ReasonCode.ALLOCATED, "")
-        return Outcome(group.index, OutcomeKind.BOUND, reason, bound, held, pending)
     reason = _rejection(session, group)
     kind = KINDS.get(reason.code, OutcomeKind.INFEASIBLE)
     return Outcome(group.index, kind, reason, bound, held, pending)
@@ -59,20 +74,21 @@ def _rejection(session: Session, group: PodGroup) -> Rejection:
     if group.queue is None:
         detail = f"queue {group.queue_name} does not exist or has child queues"
         return Rejection(ReasonCode.INVALID_QUEUE, detail)
-    no_room = Rejection(ReasonCode.NO_ROOM, "no node has enough free room")
-    return session.rejections.get(group.index, no_room)
+    return session.rejections.get(group.index, NO_ROOM)
 
 
 def _count(session: Session, group: PodGroup) -> tuple[int, int, int]:
     """Tasks bound and held in this cycle, and still pending."""
     bound = held = pending = 0
+    tasks, placements = session.cluster.tasks, session.ledger.placements
     for task in group.tasks:
-        before = session.cluster.tasks[task].placement.status
-        after = session.ledger.placements[task].status
-        bound += after is TaskStatus.BINDING and before is TaskStatus.PENDING
-        held += after is TaskStatus.PIPELINED and before is TaskStatus.PENDING
-        pending += after is TaskStatus.PENDING
-        pending += after is TaskStatus.RELEASING and before is TaskStatus.PENDING
+        after = placements[task].status
+        if after is TaskStatus.PENDING:
+            pending += 1
+        elif tasks[task].placement.status is TaskStatus.PENDING:
+            bound += after is TaskStatus.BINDING
+            held += after is TaskStatus.PIPELINED
+            pending += after is TaskStatus.RELEASING
     return bound, held, pending
 
 
@@ -89,7 +105,8 @@ def protections(session: Session) -> tuple[Protection, ...]:
 def _goes_on(session: Session, group: PodGroup) -> bool:
     if not session.ledger.allocated[group.index]:
         return False
-    return any(session.cluster.tasks[task].placement.status.is_allocated for task in group.tasks)
+    tasks = session.cluster.tasks
+    return any(ALLOCATED[tasks[task].placement.status] for task in group.tasks)
 
 
 def next_wake(session: Session, guarded: Sequence[Protection], verdicts: Sequence[Outcome]) -> int | None:

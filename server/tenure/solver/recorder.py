@@ -4,67 +4,104 @@ Every task contributes once: where it was before the cycle and where it is after
 put back, or promised and taken back, vanishes. A step belongs to the last commit that moved its task.
 """
 
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.framework.session import Commit, Session
-from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Hold, Patch, PatchKind
+from tenure.solver.model.decision import Atomicity, Bind, DecisionGroup, Evict, Hold, Patch, PatchKind
 from tenure.solver.model.reason import ReasonCode
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.workload import Placement, TaskStatus
+
+OF_STARTS: Final = (PatchKind.LAST_START_TIME, PatchKind.WAITED_AFTER_EVICTIONS)
+"""Patches that note that tasks start."""
+OF_EVICTIONS: Final = (
+    PatchKind.LAST_EVICTION_TIME,
+    PatchKind.EVICTION_COUNT,
+    PatchKind.REQUEUE_NOT_BEFORE,
+    PatchKind.REMEMBER,
+)
+"""Patches that note that tasks are evicted; to remember counts as long as it is unsettled."""
+
+STALE_GANG: Final = "stalegangeviction"
+"""Its evictions are for nobody: each helps by itself."""
 
 
 def fold(session: Session) -> tuple[DecisionGroup, ...]:
     """One group per commit that has an effect, in the order of the commits."""
     last = {move.task: number for number, commit in enumerate(session.journal) for move in commit.moves}
-    tasks_of: dict[int, list[int]] = {}
+    tasks_of: list[list[int]] = [[] for _ in session.journal]
     for task in sorted(last):
-        tasks_of.setdefault(last[task], []).append(task)
-    patches_of: dict[int, list[Patch]] = {}
+        tasks_of[last[task]].append(task)
+    patches_of: list[list[Patch]] = [[] for _ in session.journal]
     for number, patch in session.patches:
         if _has_cause(session, patch):
-            patches_of.setdefault(number, []).append(patch)
-    groups = []
-    for number, commit in enumerate(session.journal):
-        group = _group(session, commit, tasks_of.get(number, []), patches_of.get(number, []))
-        if group.evictions or group.holds or group.bindings or group.patches:
-            groups.append(group)
-    return (*groups, *_lone_patches(session))
+            patches_of[number].append(patch)
+    groups = map(partial(_group, session), session.journal, tasks_of, patches_of)
+    return (*(group for group in groups if group is not None), *_lone_patches(session))
 
 
 def _has_cause(session: Session, patch: Patch) -> bool:
     """Whether what the patch notes is still so at the end: some task starts, or is evicted."""
-    tasks = session.cluster.pod_groups[patch.pod_group].tasks
-    changes = [(session.cluster.tasks[t].placement, session.ledger.placements[t]) for t in tasks]
-    match patch.kind:
-        case PatchKind.LAST_START_TIME | PatchKind.WAITED_AFTER_EVICTIONS:
-            return any(after != before and after.status is TaskStatus.BINDING for before, after in changes)
-        case PatchKind.LAST_EVICTION_TIME | PatchKind.EVICTION_COUNT | PatchKind.REQUEUE_NOT_BEFORE:
-            return any(after != before and before.status.is_allocated for before, after in changes)
-        case PatchKind.REMEMBER if patch.memory is not None and patch.memory.unsettled:
-            return any(after != before and before.status.is_allocated for before, after in changes)
+    if patch.kind in OF_STARTS:
+        return any(after.status is TaskStatus.BINDING for _, after in _moved(session, patch.pod_group))
+    if patch.kind in OF_EVICTIONS and (patch.memory is None or patch.memory.unsettled):
+        return any(ALLOCATED[before.status] for before, _ in _moved(session, patch.pod_group))
     return True
+
+
+def _moved(session: Session, pod_group: int) -> Iterator[tuple[Placement, Placement]]:
+    """Where tasks of a pod group were, and where those of them are that are no longer there."""
+    tasks, placements = session.cluster.tasks, session.ledger.placements
+    for task in session.cluster.pod_groups[pod_group].tasks:
+        before, after = tasks[task].placement, placements[task]
+        if after != before:
+            yield before, after
 
 
 def _lone_patches(session: Session) -> tuple[DecisionGroup, ...]:
     """Patches that come with no move: a group for each."""
     return tuple(
-        DecisionGroup(action, patch.pod_group, ReasonCode.STATE_CHANGED, (), (), (), (patch,))
+        DecisionGroup(
+            action,
+            patch.pod_group,
+            ReasonCode.STATE_CHANGED,
+            (),
+            (),
+            (),
+            (patch,),
+            atomicity=Atomicity.BEST_EFFORT,
+            expires=session.expires,
+        )
         for action, patch in session.lone_patches
     )
 
 
-def _group(session: Session, commit: Commit, tasks: list[int], patches: list[Patch]) -> DecisionGroup:
-    evictions, holds, bindings = [], [], []
+def _group(
+    session: Session, commit: Commit, tasks: Sequence[int], patches: Sequence[Patch]
+) -> DecisionGroup | None:
+    """What a commit comes to; None: nothing."""
+    evictions: list[Evict] = []
+    holds: list[Hold] = []
+    bindings: list[Bind] = []
     for task in tasks:
         before = session.cluster.tasks[task].placement
         after = session.ledger.placements[task]
         if after == before:
             continue
-        if before.status.is_active_allocated and before.status is not TaskStatus.PIPELINED:
+        if ALLOCATED[before.status]:
             moves = after.status is TaskStatus.PIPELINED
             said = commit.guards.get(session.cluster.tasks[task].pod_group, ())
             evictions.append(Evict(task, before.node, moves, said))
-        if after.status is TaskStatus.PIPELINED:
+        if after.status is TaskStatus.PIPELINED and task not in session.pledged:
             holds.append(Hold(task, after.node, after.gpu_groups, after.zones))
         elif after.status is TaskStatus.BINDING:
             bindings.append(Bind(task, after.node, after.gpu_groups, after.zones))
+    if not (evictions or holds or bindings or patches):
+        return None
+    given = frozenset([*(hold.task for hold in holds), *(bind.task for bind in bindings)])
+    is_optional = commit.action == STALE_GANG or not (evictions or _completes(session, given))
     return DecisionGroup(
         commit.action,
         commit.beneficiary,
@@ -74,4 +111,23 @@ def _group(session: Session, commit: Commit, tasks: list[int], patches: list[Pat
         tuple(bindings),
         tuple(patches),
         commit.requeue if evictions else None,
+        Atomicity.BEST_EFFORT if is_optional else Atomicity.ALL,
+        session.expires,
+        commit.in_flight,
     )
+
+
+def _completes(session: Session, given: frozenset[int]) -> bool:
+    """Whether any pod group has its minimum, if it has it, by these tasks."""
+    placements = session.ledger.placements
+    for index in sorted({session.cluster.tasks[task].pod_group for task in given}):
+        group = session.cluster.pod_groups[index]
+        others = {
+            pod_set.index: sum(
+                placements[task].status.is_active_allocated for task in pod_set.tasks if task not in given
+            )
+            for pod_set in group.pod_sets
+        }
+        if not group.root.is_met(others):
+            return True
+    return False

@@ -149,7 +149,7 @@ def _given(session: Session) -> set[int]:
     order = VictimOrder(
         session,
         gangs,
-        PodGroupLists(session, gangs),
+        PodGroupLists(session, gangs).victims,
         [0],
         lambda victim: True,
         lambda victim: True,

@@ -185,3 +185,32 @@ def test_of_several_victims_each_keeps_its_own_minimum() -> None:
     for tasks, is_allowed in ((b.tasks[1:], True), (b.tasks, False)):
         scenario = Scenario(new.index, (), (), (whole_a, Batch(b.index, tasks)))
         assert (session.guards.allows_scenario("preempt", scenario) is None) is is_allowed
+
+
+def counting(kind: str | None, asked: list[int]) -> Any:
+    """A guard that notes of which preemptors it was asked, all of them of this kind."""
+
+    class Counting:
+        def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+            pass
+
+        def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+            asked.append(preemptor)
+            return None
+
+        def guard_kind(self, preemptor: int) -> str | None:
+            return kind
+
+    return Counting
+
+
+@pytest.mark.parametrize(("kinds", "times"), [(["one"], 1), ([None], 2), (["one", None], 2)])
+def test_preemptors_of_a_kind_share_their_answers(kinds: list[str | None], times: int) -> None:
+    asked: list[int] = []
+    builder = plain(2, 2).pending("newer", queue="q")
+    guards = opened(builder, *(counting(kind, asked) for kind in kinds)).guards
+    for preemptor in (NEW, NEW + 1):
+        guards.allows_victim("preempt", preemptor, JOB)
+    assert len(asked) == times * len(kinds)
+    guards.allows_victim("reclaim", NEW, JOB)
+    assert len(asked) == (times + 1) * len(kinds)

@@ -3,7 +3,15 @@
 import pytest
 from tenure.solver.model.constraints import Constraints, Operator, Requirement, Taint, TaintEffect, Toleration
 
-LABELS = {"zone": "a", "gpus": "8", "empty": ""}
+LABELS = {
+    "zone": "a",
+    "gpus": "8",
+    "empty": "",
+    "two signs": "--5",
+    "superscript": "\u00b2",
+    "no 64 bits": "9" * 19,
+    "endless": "9" * 5000,
+}
 NO_SCHEDULE, NO_EXECUTE = TaintEffect.NO_SCHEDULE, TaintEffect.NO_EXECUTE
 
 REQUIREMENTS = {
@@ -21,6 +29,10 @@ REQUIREMENTS = {
     "greater, equal": (("gpus", Operator.GREATER_THAN, ("8",)), False),
     "greater, no number": (("zone", Operator.GREATER_THAN, ("-9",)), False),
     "greater, no label": (("rack", Operator.GREATER_THAN, ("-9",)), False),
+    "greater, two signs": (("two signs", Operator.GREATER_THAN, ("-9",)), False),
+    "greater, a digit that is not ASCII": (("superscript", Operator.GREATER_THAN, ("-9",)), False),
+    "greater, more than 64 bits": (("no 64 bits", Operator.GREATER_THAN, ("-9",)), False),
+    "greater, more digits than anybody reads": (("endless", Operator.GREATER_THAN, ("-9",)), False),
     "less": (("gpus", Operator.LESS_THAN, ("10",)), True),
     "less, equal": (("gpus", Operator.LESS_THAN, ("8",)), False),
 }

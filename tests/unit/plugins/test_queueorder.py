@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tenure.solver.model.linking import QueueSpec, link_queues
-from tenure.solver.plugins.proportion.queueorder import queue_key
+from tenure.solver.plugins.proportion.queueorder import queue_keys
 
 TOTAL = (100_000, 100_000, 10_000)
 ZERO = (0, 0, 0)
@@ -23,15 +23,12 @@ def key(
 ) -> Any:
     """The key of a queue that uses so many GPUs; CPU and memory do not bind."""
     (queue,) = link_queues([QueueSpec("q", priority=priority, quota=(-1, -1, _milli(quota)))])
-    return queue_key(
-        queue,
-        (cpu, cpu, _milli(gpus)),
-        (1000, 1000, _milli(fair)),
-        (-1, -1, _milli(allocatable)),
-        TOTAL,
-        (0, 0, _milli(request)),
-        (0, 0, _milli(popped)),
+    fair_share, most = (1000, 1000, _milli(fair)), (-1, -1, _milli(allocatable))
+    (keys,) = queue_keys([queue], [fair_share], [most], TOTAL)
+    used, asked, gone = (
+        (amount, amount, _milli(gpu)) for amount, gpu in ((cpu, gpus), (0, request), (0, popped))
     )
+    return keys.key(used, asked, gone)
 
 
 def _milli(gpus: float) -> int:

@@ -2,8 +2,15 @@
 
 import pytest
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import TaskStatus
-from tenure.solver.plugins.proportion.shares import allocatable_share, cluster_total, dominant_share, within
+from tenure.solver.plugins.proportion.shares import (
+    allocatable_share,
+    bounding_share,
+    cluster_total,
+    dominant_share,
+    within,
+)
 from tenure.solver.testing import ClusterBuilder
 
 from tests.sessions import open_session
@@ -84,10 +91,8 @@ def test_allocatable_share_r4_25(quota: int, limit: int, fair: int, expected: in
     ],
     ids=["idle", "GPU", "CPU", "unlimited counts by the cluster", "without a share", "never below 0"],
 )
-def test_dominant_share_r4_26(
-    allocated: tuple[int, ...], allocatable: tuple[int, ...], expected: float
-) -> None:
-    assert dominant_share(allocated, allocatable, (64_000, 100, 8000)) == expected
+def test_dominant_share_r4_26(allocated: Share, allocatable: Share, expected: float) -> None:
+    assert dominant_share(allocated, bounding_share(allocatable, (64_000, 100, 8000))) == expected
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ class Item:
 
 
 def heap(*values: int) -> tuple[LiveHeap[Item], list[Item]]:
-    found: LiveHeap[Item] = LiveHeap(lambda a, b: a.value < b.value)
+    found: LiveHeap[Item] = LiveHeap(lambda item: item.value)
     items = [Item(value) for value in values]
     for item in items:
         found.push(item)
@@ -20,8 +20,8 @@ def heap(*values: int) -> tuple[LiveHeap[Item], list[Item]]:
 
 def drained(found: LiveHeap[Item]) -> list[int]:
     values = []
-    while len(found):
-        values.append(found.top.value)
+    while found.items:
+        values.append(found.items[0].value)
         found.pop_top()
     return values
 
@@ -33,7 +33,7 @@ def test_items_come_out_in_order() -> None:
 def test_a_top_that_changed_sinks_when_it_is_fixed_r3_5() -> None:
     found, items = heap(1, 2, 3)
     items[0].value = 9
-    assert found.top is items[0]
+    assert found.items[0] is items[0]
     found.fix_top()
     assert drained(found) == [2, 3, 9]
 
@@ -41,4 +41,4 @@ def test_a_top_that_changed_sinks_when_it_is_fixed_r3_5() -> None:
 def test_an_item_that_changed_below_the_top_is_not_looked_for_r3_5() -> None:
     found, items = heap(1, 2, 3)
     items[2].value = 0
-    assert found.top is items[0]
+    assert found.items[0] is items[0]

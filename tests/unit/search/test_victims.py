@@ -21,7 +21,7 @@ def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q", keep
     order = VictimOrder(
         session,
         gangs,
-        PodGroupLists(session, gangs),
+        PodGroupLists(session, gangs).victims,
         [index[name] for name in queues.split()],
         lambda victim: True,
         lambda victim: session.cluster.pod_groups[victim].name in keep_core.split(),

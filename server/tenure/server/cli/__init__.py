@@ -4,12 +4,16 @@ import gc
 from typing import Final
 
 import typer
+from tenure.server.cli.capture import capture
 from tenure.server.cli.decide import decide
 from tenure.server.cli.demo import demo
 from tenure.server.cli.explain import explain
 from tenure.server.cli.failures import failures_told
 from tenure.server.cli.importing import import_app
 from tenure.server.cli.migrate import migrate
+from tenure.server.cli.records import records
+from tenure.server.cli.redact import redact
+from tenure.server.cli.replay import replay
 from tenure.server.cli.serve import serve
 from tenure.server.cli.simulate import simulate
 from tenure.server.cli.workloads import workloads
@@ -19,7 +23,7 @@ _OBJECTS_PER_COLLECTION: Final = 50_000
 
 app = typer.Typer(
     help="Tenure: scheduling decisions with runtime guarantees.",
-    epilog="Exit codes: 0 done; 1 manifests need work (migrate); "
+    epilog="Exit codes: 0 done; 1 manifests need work (migrate), or decisions differ (replay); "
     "2 the command line or an input must be mended; 3 the server failed.",
     no_args_is_help=True,
     add_completion=False,
@@ -32,7 +36,11 @@ app.command()(workloads)
 app.command()(simulate)
 app.command()(explain)
 app.command()(serve)
+app.command()(records)
+app.command()(replay)
+app.command()(redact)
 app.command()(migrate)
+app.command()(capture)
 app.add_typer(import_app, name="import")
 
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-from tenure.server.cli.connecting import Connection
+from tenure.server.cli.connecting import Connection, refuse_config
 from tenure.server.cli.decide import SnapshotFormat
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def read(file: str, form: SnapshotFormat | None) -> "ClusterSnapshot":
 def simulated(request: "SimulateRequest", connection: Connection, config: Path | None) -> "SimulateResponse":
     """The cycles of a simulation."""
     if connection.server:
-        _refuse(config)
+        refuse_config(config)
         with connection.client(connection.server) as client:
             return client.simulate(request)
     from tenure.server.simulate import Simulator
@@ -37,7 +36,7 @@ def simulated(request: "SimulateRequest", connection: Connection, config: Path |
 def explained(request: "ExplainRequest", connection: Connection, config: Path | None) -> "ExplainResponse":
     """The answer to a question."""
     if connection.server:
-        _refuse(config)
+        refuse_config(config)
         with connection.client(connection.server) as client:
             return client.explain(request)
     from tenure.server.explain import Explainer
@@ -49,8 +48,3 @@ def _profile(config: Path | None) -> "Profile":
     from tenure.server.settings import load_settings
 
     return load_settings(config).profile
-
-
-def _refuse(config: Path | None) -> None:
-    if config:
-        raise typer.BadParameter("a server decides with its own configuration", param_hint="--config")

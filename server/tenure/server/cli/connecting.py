@@ -30,6 +30,12 @@ BeyondLoopback = Annotated[
 ]
 
 
+def refuse_config(config: Path | None) -> None:
+    """Refuse a configuration that would be of no account."""
+    if config:
+        raise typer.BadParameter("a server decides with its own configuration", param_hint="--config")
+
+
 class Connection(NamedTuple):
     """A server, and what is shown to it and asked of it."""
 

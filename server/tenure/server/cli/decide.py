@@ -5,7 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from tenure.server.cli.connecting import BeyondLoopback, Connection, TlsCa, TlsCert, TlsKey, TokenFile
+from tenure.server.cli.connecting import (
+    BeyondLoopback,
+    Connection,
+    TlsCa,
+    TlsCert,
+    TlsKey,
+    TokenFile,
+    refuse_config,
+)
 
 if TYPE_CHECKING:
     from tenure.v1.decision_service_pb2 import DecideResponse
@@ -85,8 +93,8 @@ def read_and_decide(
     from tenure.client.formats import Format
     from tenure.client.snapshot_file import read_snapshot
 
-    if connection.server and config:
-        raise typer.BadParameter("a server decides with its own configuration", param_hint="--config")
+    if connection.server:
+        refuse_config(config)
     snapshot = read_snapshot(file, Format(form) if form else None)
     if connection.server:
         with connection.client(connection.server) as client:

@@ -26,10 +26,13 @@ def _tell(error: Exception) -> NoReturn:
     # Imported only here: the client alone takes longer to import than `tenure --help` to run.
     from tenure.client.errors import BadCredentials, TenureError, Unauthenticated, Untrusted
     from tenure.client.errors import InvalidSnapshot as RefusedSnapshot
+    from tenure.client.kubernetes.failures import ApiFailure
     from tenure.client.snapshot_file import SnapshotFileError
     from tenure.server.codec.violations import InvalidSnapshot
     from tenure.server.listening import ListenError
+    from tenure.server.records import RecordsError
     from tenure.server.settings import ConfigurationError
+    from tenure.server.telemetry.extras import TelemetryError
 
     match error:
         case InvalidSnapshot():
@@ -38,6 +41,12 @@ def _tell(error: Exception) -> NoReturn:
             _end(str(error), BAD_INPUT)
         case SnapshotFileError() | ConfigurationError() | ListenError() | RefusedSnapshot():
             _end(str(error), BAD_INPUT)
+        case RecordsError():
+            _end(str(error), BAD_INPUT)
+        case TelemetryError():
+            _end(str(error), BAD_INPUT)
+        case ApiFailure():
+            _end(f"the API server does not do it: {error}", SERVER_TROUBLE)
         case TenureError():
             _end(str(error), SERVER_TROUBLE)
     _end(f"a defect in Tenure, please report it: {_place(error)}", SERVER_TROUBLE)

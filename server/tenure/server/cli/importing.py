@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from tenure.server.cli.kubernetes import in_kubernetes_extra, tell_doubts
 
 if TYPE_CHECKING:
     from tenure.server.importers.openb import ImportedTrace
@@ -14,11 +15,6 @@ if TYPE_CHECKING:
 import_app = typer.Typer(help="Make a snapshot from other people's data.", no_args_is_help=True)
 
 _TIMES: Final = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"]
-
-
-@import_app.callback()
-def _more_to_come() -> None:
-    """Make a snapshot from other people's data."""
 
 
 @import_app.command()
@@ -58,6 +54,67 @@ def openb(
         raise typer.BadParameter(str(error)) from None
     write_snapshot(trace.snapshot, output, form)
     _tell(trace, output)
+
+
+@import_app.command()
+def kai(
+    file: Annotated[
+        Path, typer.Argument(metavar="SNAPSHOT.zip", help="What its endpoint /get-snapshot writes.")
+    ],
+    output: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="Where the snapshot goes; .json, .yaml, .txtpb or .binpb."),
+    ] = "kai.binpb",
+    profile: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the configuration of the scheduler goes, in YAML.")
+    ] = Path("kai.yaml"),
+    cluster_id: Annotated[str, typer.Option(metavar="NAME", help="What to call the cluster.")] = "kai",
+    now: Annotated[
+        datetime | None,
+        typer.Option(
+            metavar="TIME",
+            formats=_TIMES,
+            help="When it was taken, like 2027-01-15T08:00:00Z; else the latest time its nodes tell of.",
+        ),
+    ] = None,
+) -> None:
+    """A snapshot and a configuration from a running KAI-Scheduler, to try Tenure on one's own cluster.
+
+    Get the file from the scheduler's own HTTP port, where its plugin `snapshot` is on:
+    curl -o snapshot.zip http://SCHEDULER:PORT/get-snapshot. The mapping is described in
+    docs/kubernetes-objects.md.
+    """
+    with in_kubernetes_extra():
+        from google.protobuf.timestamp_pb2 import Timestamp
+        from tenure.client.snapshot_file import format_of, write_snapshot
+        from tenure.server.importers.kai import import_kai
+        from tenure.server.importers.kai_profile import import_profile
+        from tenure.server.importers.kai_zip import KaiSnapshotError, read_kai_snapshot
+
+    form = format_of(output)
+    at = None
+    if now is not None:
+        at = Timestamp()
+        at.FromDatetime(now.replace(tzinfo=UTC))
+    try:
+        source = read_kai_snapshot(file)
+    except KaiSnapshotError as error:
+        raise typer.BadParameter(str(error)) from None
+    imported, configuration = import_kai(source, cluster_id, at), import_profile(source)
+    write_snapshot(imported.snapshot, output, form)
+    try:
+        profile.write_text(configuration.text)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"{profile}: cannot be written: {error.strerror}", param_hint="--profile"
+        ) from None
+    tell_doubts(imported.warnings, imported.unreadable)
+    for said in configuration.left_out:
+        typer.echo(f"left out of {profile}: {said}", err=True)
+    snapshot = imported.snapshot
+    typer.echo(f"{output}: {len(snapshot.nodes):,} nodes, {len(snapshot.queues):,} queues,")
+    typer.echo(f"  {len(snapshot.pod_groups):,} pod groups, {len(snapshot.pods):,} pods")
+    typer.echo(f"Decide on it: tenure decide {output} --config {profile}")
 
 
 @contextmanager

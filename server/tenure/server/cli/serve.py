@@ -1,6 +1,5 @@
 """`tenure serve`: the server process."""
 
-import logging
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -45,6 +44,17 @@ TokenFile = Annotated[
 ]
 
 
+RecordsTo = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Where decisions are recorded, for `tenure records` and `tenure replay`; without it, where the "
+        "configuration says.",
+    ),
+]
+NoRecords = Annotated[bool, typer.Option("--no-records", help="Record nothing.")]
+
+
 class LogLevel(StrEnum):
     """From which level on the server writes lines to standard error."""
 
@@ -55,11 +65,12 @@ class LogLevel(StrEnum):
 
 
 Level = Annotated[
-    LogLevel,
+    LogLevel | None,
     typer.Option(
         "--log-level",
         help="Lines on standard error: warning tells what somebody should mend, info also what cycles "
-        "nominate for a requeue and what not, debug every check of it.",
+        "nominate for a requeue and what not, debug every check of it. Else telemetry.logs.level of the "
+        "configuration, which SIGHUP lets the server read again; warning when nobody says.",
     ),
 ]
 
@@ -72,7 +83,9 @@ def serve(
     tls_client_ca: TlsClientCa = None,
     token_file: TokenFile = None,
     insecure_beyond_loopback: BeyondLoopback = False,
-    log_level: Level = LogLevel.WARNING,
+    records: RecordsTo = None,
+    no_records: NoRecords = False,
+    log_level: Level = None,
 ) -> None:
     """Answer decisions over gRPC until SIGTERM or Ctrl-C.
 
@@ -80,24 +93,27 @@ def serve(
     becomes NOT_SERVING, finishes the calls in flight and exits with 0. Certificates and tokens are read again
     when their files change.
     """
+    if records and no_records:
+        raise typer.BadParameter("does not go with --no-records", param_hint="--records")
     from tenure.server.listening import check_listen_address
     from tenure.server.serving import serve as serve_until_told
     from tenure.server.settings import Security, load_settings
+    from tenure.server.telemetry.levels import Levels
 
-    _write_logs(log_level)
     settings = load_settings(config)
+    levels = Levels(config, None if log_level is None else log_level.value)
+    levels.begin(settings.telemetry.logs)
     said = Security.model_construct(
         tls_cert=tls_cert, tls_key=tls_key, tls_client_ca=tls_client_ca, token_file=token_file
     )
-    settings = settings._replace(security=settings.security.overruled_by(said))
+    settings = settings._replace(
+        security=settings.security.overruled_by(said),
+        records=settings.records.overruled_by(records, is_off=no_records),
+    )
     is_encrypted = settings.security.tls_cert is not None
     check_listen_address(listen, beyond_loopback=insecure_beyond_loopback, is_encrypted=is_encrypted)
-    serve_until_told(settings, listen, lambda address: print(f"tenure: serving on {address}", flush=True))
+    serve_until_told(settings, listen, _announce, levels.reread)
 
 
-def _write_logs(level: LogLevel) -> None:
-    """Tenure's own lines from the level on; those of libraries from warnings on, when asked for these."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    own = logging.getLevelNamesMapping()[level.name]
-    logging.getLogger().setLevel(max(own, logging.WARNING))
-    logging.getLogger("tenure").setLevel(own)
+def _announce(address: str) -> None:
+    print(f"tenure: serving on {address}", flush=True)

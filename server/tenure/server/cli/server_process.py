@@ -18,7 +18,7 @@ def server_process() -> Iterator[str]:
 
     Raises Unavailable when the server ends before it serves.
     """
-    command = [sys.executable, "-m", "tenure.server", "serve", "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "tenure.server", "serve", "--listen", "127.0.0.1:0", "--no-records"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 (our own)
         try:
             yield _address(process)

@@ -1,18 +1,27 @@
-"""`tenure workloads`: all pod groups of a snapshot, how preemptible and how protected they are."""
+"""`tenure workloads`: all pod groups of a cluster, how preemptible and how protected they are."""
 
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from tenure.server.cli.connecting import BeyondLoopback, Connection, TlsCa, TlsCert, TlsKey, TokenFile
+from tenure.server.cli.connecting import (
+    BeyondLoopback,
+    Connection,
+    TlsCa,
+    TlsCert,
+    TlsKey,
+    TokenFile,
+    refuse_config,
+)
 from tenure.server.cli.decide import (
     Config,
     Form,
     Output,
     Server,
-    SnapshotFile,
     Timeout,
     read_and_decide,
 )
+from tenure.server.cli.kept import Cluster as ClusterId
+from tenure.server.cli.kept import NodePool, check_source, read_kept_and_decide
 
 if TYPE_CHECKING:
     from tenure.solver.model.cluster import Cluster
@@ -25,9 +34,16 @@ _KNOWN_QUEUES: Final = 10
 """Queues that a message names at most."""
 
 
+SnapshotFile = Annotated[
+    str | None, typer.Argument(metavar="SNAPSHOT", help="File with the snapshot; - reads standard input.")
+]
+
+
 def workloads(
-    snapshot: SnapshotFile,
+    snapshot: SnapshotFile = None,
     server: Server = None,
+    cluster: ClusterId = None,
+    node_pool: NodePool = None,
     config: Config = None,
     queue: QueueName = None,
     output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
@@ -41,7 +57,10 @@ def workloads(
 ) -> None:
     """List all pod groups: may they be preempted, who may not touch them until when, when they should end.
 
-    It decides once to find out; deciding changes nothing. SNAPSHOT is a file as for `tenure decide`.
+    It decides once to find out; deciding changes nothing. SNAPSHOT is a file as for `tenure decide`. With
+    --cluster it is the newest state that a scheduler has pushed to --server.
+
+    For example: tenure workloads --server 127.0.0.1:50051 --cluster prod --node-pool gpu
 
     PREEMPTIBILITY comes from the pod group's field (explicit), else from its annotation, else from its
     priority: such pod groups are marked "! legacy", and are non-preemptible from priority 100 on.
@@ -74,12 +93,18 @@ def workloads(
     from tenure.server.report.workloads import workloads as rows_of
     from tenure.server.view import View
 
+    check_source(snapshot, server, cluster, node_pool)
     connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, insecure_beyond_loopback)
-    message, response = read_and_decide(snapshot, form, connection, config, [])
-    cluster, view = decode_snapshot(message), View(message, response)
+    if cluster is not None:
+        refuse_config(config)
+        message, response = read_kept_and_decide(connection, cluster, node_pool or "")
+    else:
+        assert snapshot is not None
+        message, response = read_and_decide(snapshot, form, connection, config, [])
+    decoded, view = decode_snapshot(message), View(message, response)
     if queue is not None:
-        _check_queue(cluster, queue)
-    rows = rows_of(cluster, view, queue)
+        _check_queue(decoded, queue)
+    rows = rows_of(decoded, view, queue)
     if output is Output.JSON:
         from tenure.server.report.workload_json import workloads_json
 

@@ -22,6 +22,8 @@ PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
 EXPECTED_RUNTIME: Final = "kai.scheduler/expected-runtime"
 REQUEUE_DELAY: Final = "kai.scheduler/requeue-delay"
 REQUEUE_NOT_BEFORE: Final = "kai.scheduler/requeue-not-before"
+KEYS: Final = (PREEMPTIBILITY, EXPECTED_RUNTIME, REQUEUE_DELAY, REQUEUE_NOT_BEFORE)
+"""The annotations that are read."""
 
 _MODES: Final = {
     "": Preemptibility.UNSPECIFIED,
@@ -37,6 +39,19 @@ _MODES: Final = {
 def preemptibility(text: str) -> Preemptibility | None:
     """The mode that a text names, in any case and with or without the hyphen; None: no known one."""
     return _MODES.get(text.strip().lower())
+
+
+def is_readable(key: str, text: str) -> bool:
+    """Whether the value of an annotation is a mode, a duration or a time, as its key wants."""
+    if key == PREEMPTIBILITY:
+        return preemptibility(text) is not None
+    if key == REQUEUE_NOT_BEFORE:
+        return not _moment(text.strip()).problem
+    try:
+        parse_duration(_short(text.strip()))
+    except ValueError:
+        return False
+    return True
 
 
 def requeue_terms(i: int, message: pb.PodGroup, findings: Findings) -> RequeueTerms:
@@ -61,8 +76,8 @@ def requeue_terms(i: int, message: pb.PodGroup, findings: Findings) -> RequeueTe
 
 
 def _has_terms(message: pb.PodGroup) -> bool:
-    fields = ("expected_runtime", "requeue_delay", "requeue_not_before")
-    return any(message.HasField(field) for field in fields)
+    is_set = message.HasField
+    return is_set("expected_runtime") or is_set("requeue_delay") or is_set("requeue_not_before")
 
 
 def _typed(i: int, span: Duration, findings: Findings, field: str) -> Setting:

@@ -73,9 +73,10 @@ def known_enum(value: int, known: range, findings: Findings, index: int, field: 
 
 def time(moment: Timestamp, findings: Findings, index: int, field: str) -> int:
     """Nanoseconds since the epoch."""
-    if problem := time_problem(moment):
-        findings.add(index, field, problem)
-    return moment.seconds * SECOND + moment.nanos
+    seconds, nanos = moment.seconds, moment.nanos
+    if not (0 <= nanos < SECOND and -MAX_TIME_SECONDS <= seconds <= MAX_TIME_SECONDS):
+        findings.add(index, field, time_problem(moment))
+    return seconds * SECOND + nanos
 
 
 def time_problem(moment: Timestamp) -> str:

@@ -20,11 +20,12 @@ def decode_claims(
     slots: Mapping[str, int],
     findings: Findings,
 ) -> tuple[DeviceClaim, ...]:
-    """The claims by id; `ranks` gives the index of each id, `nodes` and `slots` that of each name."""
+    """The claims by id; `ranks` gives the index of each id, `nodes` and `slots` that of each name.
+
+    A claim on a node that is not in the snapshot is on none: `lost.py` says what becomes of its pods.
+    """
     claims = []
     for i, message in enumerate(messages):
-        if message.node and message.node not in nodes:
-            findings.add(i, "node", f"there is no node {shown(message.node)}")
         if message.other_consumers < 0:
             findings.add(i, "other_consumers", f"{message.other_consumers} is negative")
         claim = DeviceClaim(
@@ -56,6 +57,8 @@ def check_templates(
 
 def decode_devices(i: int, message: pb.Node, slots: Mapping[str, int], findings: Findings) -> Amounts:
     """Devices of a node by the slot of their class, in thousandths for the GPUs among them in their slot."""
+    if not message.devices:
+        return ()
     counts: Counter[str] = Counter()
     for name, count in sorted(message.devices.items()):
         path = f"devices[{shown(name)}]"

@@ -1,15 +1,17 @@
 """A snapshot message to a frozen cluster, or a list of everything that is wrong with it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
 from tenure.server.codec.checks import MISSING, index_names, name_ranks, time_problem
 from tenure.server.codec.claims import check_templates, decode_claims
 from tenure.server.codec.columns import check_uids, decode_columns
+from tenure.server.codec.inflight import check_in_flight, decode_in_flight
 from tenure.server.codec.limits import MAX_RESOURCE_NAMES, MAX_TOTAL
-from tenure.server.codec.lost import lost_doubts
+from tenure.server.codec.lost import lost_doubts, without_lost_claims
 from tenure.server.codec.memory import decode_memory
 from tenure.server.codec.nodes import decode_nodes
 from tenure.server.codec.podgroups import decode_pod_groups
@@ -17,12 +19,12 @@ from tenure.server.codec.pods import Known, decode_pods
 from tenure.server.codec.queues import decode_queues
 from tenure.server.codec.resources import resource_names
 from tenure.server.codec.shapes import decode_shapes
-from tenure.server.codec.topologies import decode_topologies
+from tenure.server.codec.topologies import Levels, decode_topologies
 from tenure.server.codec.violations import FieldViolation, Findings, InvalidSnapshot
 from tenure.solver.model.claimlinking import link_claims
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.duration import SECOND
-from tenure.solver.model.linking import TaskSpec, link_queues, link_workloads
+from tenure.solver.model.linking import PodGroupSpec, TaskSpec, link_queues, link_workloads
 from tenure.solver.model.node import Node
 from tenure.solver.model.workload import TaskShape
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -37,16 +39,37 @@ _LISTS: Final = (
     "device_claims",
     "eviction_memory",
     "pod_columns",
+    "in_flight_groups",
 )
 """The lists of a snapshot in the order of the message."""
 
 
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The cluster that a snapshot describes, and what of it a change of its workloads starts from."""
+
+    cluster: Cluster
+    pod_groups: Mapping[str, PodGroupSpec]
+    """Pod groups before they were linked, by uid."""
+    tasks: Mapping[str, TaskSpec]
+    """Pods likewise, by uid."""
+    known: Known
+    """What pods may refer to."""
+    levels: Levels
+    """What topology constraints may refer to."""
+
+
 def decode_snapshot(message: ClusterSnapshot) -> Cluster:
-    """The cluster that the snapshot describes, whatever the order of its lists.
+    """The cluster that the snapshot describes, whatever the order of its lists; see `decode`."""
+    return decode(message).cluster
+
+
+def decode(message: ClusterSnapshot) -> Decoded:
+    """What the snapshot describes.
 
     Raises InvalidSnapshot with every violating field. Three things are no violation: a pod group whose queue
-    is missing or has children (it gets no queue), a pod of an unknown sub group, and a pod on a node that is
-    not in the snapshot (both are warned about).
+    is missing or has children (it gets no queue), a pod of an unknown sub group, and a pod or device claim on
+    a node that is not in the snapshot (both are warned about).
     """
     found = {name: Findings(name) for name in _LISTS}
     names = resource_names(message)
@@ -58,8 +81,8 @@ def decode_snapshot(message: ClusterSnapshot) -> Cluster:
     queues = decode_queues(message.queues, found["queues"])
     index_names((topology.name for topology in message.topologies), found["topologies"])
     topologies = decode_topologies(message.topologies, found["topologies"])
-    uids = index_names((group.uid for group in message.pod_groups), found["pod_groups"], "uid")
     levels = {topology.name: topology.levels for topology in topologies}
+    uids = index_names((group.uid for group in message.pod_groups), found["pod_groups"], "uid")
     pod_groups = decode_pod_groups(message.pod_groups, levels, found["pod_groups"])
     shape_ranks = name_ranks(index_names((shape.id for shape in message.shapes), found["shapes"], "id"))
     shapes = decode_shapes(message.shapes, shape_ranks, slots, found["shapes"])
@@ -68,17 +91,21 @@ def decode_snapshot(message: ClusterSnapshot) -> Cluster:
     claim_ranks = name_ranks(index_names((c.id for c in message.device_claims), found["device_claims"], "id"))
     claims = decode_claims(message.device_claims, claim_ranks, node_ranks, slots, found["device_claims"])
     known = Known.of(node_ranks, nodes, shapes, uids, claim_ranks, slots)
-    tasks = decode_pods(message.pods, known, found["pods"])
-    tasks += decode_columns(message.pod_columns, known, found["pod_columns"])
-    check_templates(message.device_claims, tasks, claim_ranks, found["device_claims"])
+    sent = decode_pods(message.pods, known, found["pods"])
+    sent += decode_columns(message.pod_columns, known, found["pod_columns"])
+    check_templates(message.device_claims, sent, claim_ranks, found["device_claims"])
+    sent = without_lost_claims(sent, message.device_claims, claim_ranks, node_ranks)
     memory = decode_memory(message.eviction_memory, name_ranks(uids), found["eviction_memory"])
+    in_flight = message.in_flight_groups
+    index_names((group.id for group in in_flight), found["in_flight_groups"], "id")
+    check_in_flight(in_flight, found["in_flight_groups"])
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].in_order())])
-    tasks.sort(key=attrgetter("uid"))  # for link_claims numbers shapes as it meets them
-    sent, (tasks, shapes) = tasks, link_claims(tasks, shapes, claims)
-    _refuse(_excessive_totals(names, nodes, shapes, tasks))
+    sent.sort(key=attrgetter("uid"))  # for link_claims numbers shapes as it meets them
+    tasks, shapes = link_claims(sent, shapes, claims)
+    _refuse(excessive_totals(names, nodes, shapes, tasks))
     linked_queues = link_queues(queues)
     workloads = link_workloads(pod_groups, tasks, linked_queues)
-    return Cluster(
+    cluster = Cluster(
         now=message.now.seconds * SECOND + message.now.nanos,
         nodes=nodes,
         queues=linked_queues,
@@ -89,8 +116,11 @@ def decode_snapshot(message: ClusterSnapshot) -> Cluster:
         claims=claims,
         resource_names=names,
         eviction_memory=memory,
+        in_flight=decode_in_flight(in_flight, workloads.tasks, workloads.pod_groups, nodes, slots),
         doubts=(*workloads.doubts, *lost_doubts(sent, workloads.pod_groups)),
     )
+    by_uid = {group.uid: group for group in pod_groups}
+    return Decoded(cluster, by_uid, {task.uid: task for task in sent}, known, levels)
 
 
 def _refuse(violations: Iterable[FieldViolation]) -> None:
@@ -115,7 +145,7 @@ def _excessive_names(names: tuple[str, ...]) -> Iterator[FieldViolation]:
         yield FieldViolation("nodes", f"{told}, more than {MAX_RESOURCE_NAMES}")
 
 
-def _excessive_totals(
+def excessive_totals(
     names: tuple[str, ...], nodes: Iterable[Node], shapes: Iterable[TaskShape], tasks: Iterable[TaskSpec]
 ) -> Iterator[FieldViolation]:
     """Resources whose sum does not fit the answer's 64 bits, though each amount is within its limit."""

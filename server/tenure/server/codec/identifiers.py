@@ -8,6 +8,7 @@ same request gives the same ids everywhere, and steps that differ in anything th
 
 import json
 from hashlib import sha256
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Final
 
 from tenure.v1.decision_service_pb2 import BasedOn
@@ -26,13 +27,13 @@ class Identifiers:
 
     def group(self, ordinal: int, action: str, beneficiary: str) -> str:
         """The id of a group of decisions; `beneficiary` is the uid of its pod group."""
-        return self._id("group", ordinal, action, beneficiary)
+        return self._id(f'["group", {ordinal}, {_quoted(action)}, {_quoted(beneficiary)}]')
 
     def step(self, ordinal: int, kind: str, subject: str, node: str = "") -> str:
         """The id of a step: a `kind` is done to the pod or pod group with uid `subject`."""
-        return self._id("step", ordinal, kind, subject, node)
+        return self._id(f'["step", {ordinal}, "{kind}", {_quoted(subject)}, {_quoted(node)}]')
 
-    def _id(self, *parts: str | int) -> str:
+    def _id(self, named: str) -> str:
         digest = self._basis.copy()
-        digest.update(json.dumps(parts).encode())
+        digest.update(named.encode())
         return digest.hexdigest()[:ID_LENGTH]

@@ -12,7 +12,7 @@ from tenure.server.codec.zones import decode_zones
 from tenure.solver.model.constraints import Taint, TaintEffect
 from tenure.solver.model.node import MigStrategy, Node
 from tenure.solver.model.numa import NumaPolicy
-from tenure.solver.model.resources import GPU, MIG_PREFIX, WHOLE_GPU
+from tenure.solver.model.resources import GPU, MIG_PREFIX, WHOLE_GPU, Amounts, Vector
 from tenure.v1 import snapshot_pb2 as pb
 
 _MEMORY_STEP: Final = 100
@@ -21,11 +21,13 @@ _MEMORY_STEP: Final = 100
 _MIG_STRATEGIES: Final = range(len(MigStrategy))
 _NUMA_POLICIES: Final = range(len(NumaPolicy))
 _TAINT_EFFECTS: Final = range(1, len(TaintEffect))
-_MIG_ENABLED: Final = "node-role.kubernetes.io/mig-enabled"
-_BOOLEANS: Final = {
+MIG_ENABLED: Final = "node-role.kubernetes.io/mig-enabled"
+"""The label that tells whether a node has MIG devices."""
+BOOLEANS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "True", "TRUE"), True),
     **dict.fromkeys(("0", "f", "F", "false", "False", "FALSE"), False),
 }
+"""Values of that label; others say nothing."""
 
 
 def decode_nodes(
@@ -40,21 +42,19 @@ def decode_nodes(
 
 
 def _decode_node(i: int, message: pb.Node, index: int, slots: Mapping[str, int], findings: Findings) -> Node:
-    labels = dict(message.labels)
-    allocatable = list(decode_vector(message.allocatable, slots, findings, i, "allocatable"))
+    labels, amounts = dict(message.labels), message.allocatable
+    allocatable = decode_vector(amounts, slots, findings, i, "allocatable")
     devices = decode_devices(i, message, slots, findings)
-    for slot, amount in devices:
-        allocatable[slot] += amount
-    if message.allocatable.gpu_milli % WHOLE_GPU:
+    if amounts.gpu_milli % WHOLE_GPU:
         findings.add(i, "allocatable.gpu_milli", "is not a number of whole devices: a multiple of 1000")
     memory = _gpu_memory(i, message, findings)
-    taints = tuple(_decode_taint(i, at, taint, findings) for at, taint in enumerate(message.taints))
+    taints = [_decode_taint(i, at, taint, findings) for at, taint in enumerate(message.taints)]
     has_strategy = known_enum(message.mig_strategy, _MIG_STRATEGIES, findings, i, "mig_strategy")
     has_policy = known_enum(message.numa_policy, _NUMA_POLICIES, findings, i, "numa_policy")
     return Node(
         index=index,
         name=message.name,
-        allocatable=tuple(allocatable),
+        allocatable=_with(allocatable, devices) if devices else allocatable,
         labels=labels,
         gpu_memory_mib=memory or _MEMORY_STEP,
         gpu_memory_known=memory > 0,
@@ -66,6 +66,14 @@ def _decode_node(i: int, message: pb.Node, index: int, slots: Mapping[str, int],
         numa_policy=NumaPolicy(message.numa_policy) if has_policy else NumaPolicy.NONE,
         numa_zones=decode_zones(i, message.numa_zones, slots, findings),
     )
+
+
+def _with(vector: Vector, devices: Amounts) -> Vector:
+    """What the node offers with its devices."""
+    total = list(vector)
+    for slot, amount in devices:
+        total[slot] += amount
+    return tuple(total)
 
 
 def _gpu_memory(i: int, message: pb.Node, findings: Findings) -> int:
@@ -88,13 +96,15 @@ def _decode_taint(i: int, at: int, message: pb.Taint, findings: Findings) -> Tai
 
 def _unready(message: pb.Node) -> str:
     """Why the node takes no pods (semantics R1.32), in one order whatever the order of the message."""
-    reasons = ["cordoned"] if message.unschedulable else []
-    return ", ".join([*reasons, *sorted(set(message.unready_conditions))])
+    conditions = message.unready_conditions
+    if not (conditions or message.unschedulable):
+        return ""
+    return ", ".join([*(["cordoned"] if message.unschedulable else []), *sorted(set(conditions))])
 
 
 def _has_mig(labels: Mapping[str, str], message: pb.Node) -> bool:
     """Whether it is a MIG node: its label says so, or else it has MIG resources (semantics R1.28)."""
-    said = _BOOLEANS.get(labels.get(_MIG_ENABLED, ""))
+    said = BOOLEANS.get(labels.get(MIG_ENABLED, ""))
     if said is not None:
         return said
     return any(name.startswith(MIG_PREFIX) for name in message.allocatable.extended)

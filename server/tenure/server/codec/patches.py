@@ -1,6 +1,6 @@
 """Patches: what to write into the stored fields of a pod group."""
 
-from tenure.server.codec.times import span, timestamp
+from tenure.server.codec.times import set_time, span
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Patch, PatchKind
 from tenure.solver.model.memory import EvictionMemory
@@ -8,34 +8,36 @@ from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import snapshot_pb2
 
 
-def encode_patch(cluster: Cluster, patch: Patch) -> pb.Patch:
-    """The message of a patch; its field has the name of the kind."""
-    message = pb.Patch(pod_group=cluster.pod_groups[patch.pod_group].uid)
-    field = patch.kind.name.lower()
+def encode_patch(into: pb.Patch, cluster: Cluster, patch: Patch) -> None:
+    """Fill in the message of a patch; its field has the name of the kind."""
+    into.pod_group = cluster.pod_groups[patch.pod_group].uid
     match patch.kind:
+        case PatchKind.LAST_START_TIME:
+            set_time(into.last_start_time, patch.value)
+        case PatchKind.LAST_EVICTION_TIME:
+            set_time(into.last_eviction_time, patch.value)
+        case PatchKind.STALE_SINCE:
+            set_time(into.stale_since, patch.value)
         case PatchKind.CLEAR_STALE_SINCE:
-            message.clear_stale_since = True
+            into.clear_stale_since = True
+        case PatchKind.REQUEUE_NOT_BEFORE:
+            set_time(into.requeue_not_before, patch.value)
         case PatchKind.EVICTION_COUNT:
-            message.eviction_count = patch.value
+            into.eviction_count = patch.value
         case PatchKind.WAITED_AFTER_EVICTIONS:
-            message.waited_after_evictions.CopyFrom(span(patch.value))
+            into.waited_after_evictions.CopyFrom(span(patch.value))
         case PatchKind.REMEMBER:
             assert patch.memory is not None
-            message.remember.CopyFrom(_memory(cluster, patch.memory))
+            _fill_memory(into.remember, cluster, patch.memory)
         case PatchKind.FORGET_PREEMPTOR:
-            message.forget_preemptor = cluster.pod_groups[patch.value].uid
-        case _:
-            getattr(message, field).CopyFrom(timestamp(patch.value))
-    return message
+            into.forget_preemptor = cluster.pod_groups[patch.value].uid
 
 
-def _memory(cluster: Cluster, memory: EvictionMemory) -> snapshot_pb2.EvictionMemory:
-    failed = memory.last_failure
-    return snapshot_pb2.EvictionMemory(
-        victim=cluster.pod_groups[memory.victim].uid,
-        preemptor=cluster.pod_groups[memory.preemptor].uid,
-        last_eviction_time=timestamp(memory.last_eviction),
-        failures=memory.failures,
-        last_failure_time=None if failed is None else timestamp(failed),
-        unsettled=memory.unsettled,
-    )
+def _fill_memory(into: snapshot_pb2.EvictionMemory, cluster: Cluster, memory: EvictionMemory) -> None:
+    into.victim = cluster.pod_groups[memory.victim].uid
+    into.preemptor = cluster.pod_groups[memory.preemptor].uid
+    set_time(into.last_eviction_time, memory.last_eviction)
+    into.failures = memory.failures
+    if memory.last_failure is not None:
+        set_time(into.last_failure_time, memory.last_failure)
+    into.unsettled = memory.unsettled

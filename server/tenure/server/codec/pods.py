@@ -1,7 +1,7 @@
 """Pods: from messages to specs that the model links. The hot path of decoding: pods are by far the most."""
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from tenure.server.codec.checks import MISSING, known_enum, time
@@ -41,6 +41,8 @@ class Known:
     slots: Mapping[str, int]
     has_pod_affinity: bool
     """Whether any shape has terms, without which nobody looks at labels of pods."""
+    placements: dict[tuple[TaskStatus, int], Placement] = field(default_factory=dict)
+    """Plain placements that were met, by status and node."""
 
     @classmethod
     def of(
@@ -64,6 +66,13 @@ class Known:
             has_pod_affinity=any(c.pod_affinity or c.pod_anti_affinity for c in constraints),
         )
 
+    def plain_placement(self, status: TaskStatus, node: int) -> Placement:
+        """The placement of everybody there who takes no part of a device and no known zone."""
+        placement = self.placements.get((status, node))
+        if placement is None:
+            placement = self.placements[status, node] = Placement(status, node)
+        return placement
+
 
 def decode_pods(messages: Sequence[pb.Pod], known: Known, findings: Findings) -> list[TaskSpec]:
     """One spec per pod.
@@ -71,6 +80,7 @@ def decode_pods(messages: Sequence[pb.Pod], known: Known, findings: Findings) ->
     The node of a pod whose status occupies none is of no account, nor is a nominated node that is gone.
     """
     shapes, pod_groups, nodes = known.shapes, known.pod_groups, known.nodes
+    has_labels = known.has_pod_affinity
     specs = []
     for i, message in enumerate(messages):
         uid, pod_group = message.uid, message.pod_group
@@ -78,7 +88,7 @@ def decode_pods(messages: Sequence[pb.Pod], known: Known, findings: Findings) ->
         if shape is NO_SHAPE or pod_group not in pod_groups:
             _note_references(i, message, shape, pod_groups, findings)
         placement = OFF_NODE.get(message.status) or _placement(i, message, shape, known, findings)
-        created, claims = message.creation_time, message.device_claims
+        claims, nominated, is_set = message.device_claims, message.nominated_node, message.HasField
         spec = TaskSpec(
             uid,
             pod_group,
@@ -86,13 +96,13 @@ def decode_pods(messages: Sequence[pb.Pod], known: Known, findings: Findings) ->
             placement,
             message.name or uid,
             message.sub_group or DEFAULT_SUB_GROUP,
-            time(created, findings, i, "creation_time"),
-            message.task_priority if message.HasField("task_priority") else None,
+            time(message.creation_time, findings, i, "creation_time") if is_set("creation_time") else 0,
+            message.task_priority if is_set("task_priority") else None,
             message.leader,
-            nodes.get(message.nominated_node, NOWHERE),
+            nodes.get(nominated, NOWHERE) if nominated else NOWHERE,
             message.blocked_by,
             _claims(i, claims, known.claims, findings) if claims else (),
-            tuple(sorted(message.labels.items())) if known.has_pod_affinity else (),
+            tuple(sorted(message.labels.items())) if has_labels else (),
         )
         specs.append(spec)
     return specs
@@ -119,7 +129,7 @@ def _claims(i: int, names: Sequence[str], known: Mapping[str, int], findings: Fi
 
 
 def _placement(i: int, message: pb.Pod, shape: TaskShape, known: Known, findings: Findings) -> Placement:
-    """The placement of a pod that occupies a node."""
+    """The placement of a pod that occupies a node. Plain ones of one status on one node are one object."""
     if not known_enum(message.status, KNOWN_STATUSES, findings, i, "status"):
         return NO_PLACEMENT
     node = known.nodes.get(message.node, NOWHERE)
@@ -127,6 +137,9 @@ def _placement(i: int, message: pb.Pod, shape: TaskShape, known: Known, findings
         if not message.node:
             findings.add(i, "node", NODE_MISSING)
         return LOST
+    status = STATUSES[message.status]
+    if not (shape.gpu.is_shared or known.zones):
+        return known.plain_placement(status, node)
     groups: tuple[str, ...] = ()
     if shape.gpu.is_shared:
         groups = tuple(message.gpu_groups)
@@ -134,7 +147,7 @@ def _placement(i: int, message: pb.Pod, shape: TaskShape, known: Known, findings
     zones: Zones = ()
     if known.zones and known.zones[node]:
         zones = decode_placement(i, message.numa_placement, known.zones[node], known.slots, findings)
-    return Placement(STATUSES[message.status], node, groups, zones=zones)
+    return Placement(status, node, groups, zones=zones)
 
 
 def _check_groups(i: int, groups: Sequence[str], devices: int, findings: Findings) -> None:

@@ -16,14 +16,18 @@ def resource_names(snapshot: ClusterSnapshot) -> tuple[str, ...]:
     """The slots of every vector: the fixed ones, then all others in the snapshot by name."""
     extended: set[str] = set()
     classes: set[str] = set()
+    has_zones = False
     for node in snapshot.nodes:
-        extended.update(node.allocatable.extended)
-        classes.update(node.devices)
+        if more := node.allocatable.extended:
+            extended.update(more)
+        if devices := node.devices:
+            classes.update(devices)
         for zone in node.numa_zones:
+            has_zones = True
             extended.update(zone.allocatable.extended, zone.available.extended)
     for shape in snapshot.shapes:
         extended.update(shape.requests.extended)
-    if any(node.numa_zones for node in snapshot.nodes):
+    if has_zones:
         for pod in snapshot.pods:
             for placement in pod.numa_placement:
                 extended.update(placement.amounts.extended)
@@ -42,7 +46,7 @@ def decode_vector(
     vector[1] = amount(message.memory_bytes, findings, index, f"{field}.memory_bytes")
     vector[2] = amount(message.gpu_milli, findings, index, f"{field}.gpu_milli")
     vector[3] = amount(message.pods, findings, index, f"{field}.pods")
-    for name, value in sorted(message.extended.items()):
+    for name, value in sorted(message.extended.items()) if message.extended else ():
         path = f"{field}.extended[{shown(name)}]"
         if not name:
             findings.add(index, path, f"name {MISSING}")

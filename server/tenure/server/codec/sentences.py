@@ -4,8 +4,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Outcome, OutcomeKind, Patch, PatchKind, Requeue
+from tenure.solver.model.decision import (
+    InFlightResult,
+    InFlightStatus,
+    Outcome,
+    OutcomeKind,
+    Patch,
+    PatchKind,
+    Requeue,
+)
 from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.workload import NOWHERE
 
 _EVICTIONS: Final[Mapping[ReasonCode, str]] = {
     ReasonCode.RECLAIMED: "yields to {beneficiary}, whose queue is below its fair share",
@@ -35,6 +44,13 @@ _PATCHES: Final[Mapping[PatchKind, str]] = {
     PatchKind.REMEMBER: "has its evictions for {preemptor} remembered",
     PatchKind.FORGET_PREEMPTOR: "need not remember evictions for {preemptor} any longer",
 }
+_IN_FLIGHT: Final[Mapping[InFlightResult, str]] = {
+    InFlightResult.KEPT: "is kept",
+    InFlightResult.REDEEMED: "is redeemed",
+    InFlightResult.FINISHED: "is finished",
+    InFlightResult.LAPSED: "lapses",
+    InFlightResult.CANCELLED: "is cancelled",
+}
 
 
 class Sentences:
@@ -42,6 +58,7 @@ class Sentences:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._named: dict[int, str] = {}
 
     def eviction(self, code: ReasonCode, task: int, beneficiary: int, moves: bool) -> str:
         """Why a pod is evicted; `moves` when it gets room elsewhere."""
@@ -77,9 +94,19 @@ class Sentences:
         detail = outcome.reason.detail.rstrip(".")
         return f"{said}: {detail}." if detail else f"{said}."
 
+    def in_flight(self, status: InFlightStatus) -> str:
+        """What became of a group in flight, and why."""
+        index = self._cluster.in_flight[status.group].beneficiary
+        who = f" for {self._pod_group(index)}" if index != NOWHERE else ""
+        return f"The group in flight{who} {_IN_FLIGHT[status.result]}: {status.reason.detail}."
+
     def _pod_group(self, index: int) -> str:
-        group = self._cluster.pod_groups[index]
-        return f"pod group {group.name} (queue {group.queue_name})"
+        """What sentences call a pod group; most are named several times."""
+        named = self._named.get(index)
+        if named is None:
+            group = self._cluster.pod_groups[index]
+            named = self._named[index] = f"pod group {group.name} (queue {group.queue_name})"
+        return named
 
     def _pod(self, index: int) -> str:
         task = self._cluster.tasks[index]

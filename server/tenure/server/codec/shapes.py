@@ -1,5 +1,6 @@
 """Task shapes: from messages to the model."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -16,6 +17,7 @@ from tenure.v1.resources_pb2 import GpuRequest as GpuRequestMessage
 
 _EFFECTS: Final = range(len(TaintEffect))
 _OPERATORS: Final = range(1, len(Operator) + 1)
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 
 
 def decode_shapes(
@@ -114,9 +116,9 @@ def _values_problem(operator: Operator, values: Sequence[str]) -> str:
             return "" if values else f"must have at least one value with {operator.name}"
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
             return f"must be empty with {operator.name}" if values else ""
-    if len(values) == 1 and values[0].removeprefix("-").isdecimal() and values[0].isascii():
+    if len(values) == 1 and _INTEGER.fullmatch(values[0]):
         return ""
-    return f"must be one integer with {operator.name}, not {shown(', '.join(values))}"
+    return f"must be one integer of at most 18 digits with {operator.name}, not {shown(', '.join(values))}"
 
 
 def _decode_toleration(i: int, at: int, message: pb.Toleration, findings: Findings) -> Toleration:

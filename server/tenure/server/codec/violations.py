@@ -37,6 +37,10 @@ class Findings:
         """Note that a field of the list as a whole violates the contract; it comes before its elements."""
         self._found.append((-1, FieldViolation(f"{self._list}.{field}", problem)))
 
+    def __bool__(self) -> bool:
+        """Whether anything is wrong."""
+        return bool(self._found)
+
     def in_order(self) -> list[FieldViolation]:
         """All of them by element; within an element as they were added."""
         return [violation for _, violation in sorted(self._found, key=lambda found: found[0])]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenure.server.codec.encode import encode_protection
+from tenure.server.codec.encode import fill_protection
 from tenure.server.codec.times import timestamp
 from tenure.server.explain.text import Text
 from tenure.solver.model.cluster import Cluster
@@ -36,13 +36,15 @@ class Answer:
 
     def message(self, cluster: Cluster) -> pb.ExplainResponse:
         """As the contract has it."""
-        return pb.ExplainResponse(
+        answer = pb.ExplainResponse(
             explanation=self.text.message(),
             reasons=[_reason(fact) for fact in self.facts],
-            protections=[encode_protection(cluster, protection) for protection in self.protections],
             until=None if self.until is None else timestamp(self.until),
             remedies=self.remedies,
         )
+        for protection in self.protections:
+            fill_protection(answer.protections.add(), cluster, protection)
+        return answer
 
 
 def _reason(fact: Fact) -> decision_pb2.Reason:

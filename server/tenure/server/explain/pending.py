@@ -7,6 +7,7 @@ from tenure.server.explain.answer import Answer, Fact
 from tenure.server.explain.names import Names
 from tenure.server.explain.remedy import remedy_message
 from tenure.server.explain.text import Text, for_operators, joined, same, say
+from tenure.server.explain.underway import leaving
 from tenure.server.explain.why import timeless, waits
 from tenure.server.report.words import count, listed
 from tenure.solver.explain.asking import SEARCHES, Asking
@@ -70,7 +71,9 @@ def _has_room(inquiry: Inquiry, names: Names, outcome: Outcome) -> Text:
 
 def _victims(inquiry: Inquiry, pod_group: int) -> Text:
     groups = [group for group in inquiry.decision.groups if group.beneficiary == pod_group]
-    tasks = [inquiry.cluster.tasks[evict.task] for group in groups for evict in group.evictions]
+    asked = [task for beneficiary, task in leaving(inquiry) if beneficiary == pod_group]
+    evicted = [evict.task for group in groups for evict in group.evictions]
+    tasks = [inquiry.cluster.tasks[task] for task in (*evicted, *asked)]
     lost = Counter(inquiry.cluster.pod_groups[task.pod_group].name for task in tasks)
     named = listed([f"{count(number, 'pod')} of {name}" for name, number in sorted(lost.items())])
     anonymous = f"{count(len(tasks), 'pod')} of others"

@@ -1,11 +1,13 @@
 """Why are pods of a pod group evicted, and why they?"""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 from tenure.server.explain.answer import Answer, Fact
 from tenure.server.explain.names import Names
 from tenure.server.explain.text import NOTHING, Text, capital, for_operators, joined, moment, same, say
+from tenure.server.explain.underway import leaving
 from tenure.server.report.words import count, listed
 from tenure.solver.explain.asking import SEARCHES, Asking
 from tenure.solver.explain.inquiry import Inquiry
@@ -39,13 +41,30 @@ def why_victim(inquiry: Inquiry, pod_group: int) -> Answer:
         if (evictions := _of(inquiry, group, pod_group))
     ]
     if not lost:
-        return Answer(say("{who} is not evicted.", who=capital(names.pod_group(pod_group))))
+        return Answer(_not_now(inquiry, names))
     text = joined(_told(inquiry, names, group, evictions) for group, evictions in lost)
     facts = [
         Fact(group.reason, _told(inquiry, names, group, evictions).operator, group.action)
         for group, evictions in lost
     ]
     return Answer(text, facts)
+
+
+def _not_now(inquiry: Inquiry, names: Names) -> Text:
+    """It loses nothing by this decision; it may by an earlier one."""
+    who = capital(names.pod_group(names.own))
+    tasks = inquiry.cluster.tasks
+    earlier = Counter(other for other, task in leaving(inquiry) if tasks[task].pod_group == names.own)
+    told = [
+        say(
+            "{who} loses {n} to {other}: that was decided earlier, and is under way.",
+            who=who,
+            n=count(number, "pod"),
+            other=names.pod_group(other),
+        )
+        for other, number in sorted(earlier.items())
+    ]
+    return joined(told) if told else say("{who} is not evicted.", who=who)
 
 
 def _of(inquiry: Inquiry, group: DecisionGroup, pod_group: int) -> list[Evict]:

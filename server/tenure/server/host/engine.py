@@ -9,7 +9,8 @@ from tenure.server.codec.violations import InvalidSnapshot
 from tenure.server.deadline import Deadline
 from tenure.server.engine import Engine
 from tenure.server.host.pool import Pool
-from tenure.server.host.protocol import Defect, Question, Refused
+from tenure.server.host.protocol import Answered, Defect, Question, Refused
+from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.framework.profile import Profile
 from tenure.solver.framework.stop import never
 from tenure.solver.model.cluster import Cluster
@@ -30,9 +31,14 @@ class ProcessEngine(Engine):
         super().__init__(profile)
         self._pool = pool
 
-    def decide(self, request: DecideRequest, stop: Callable[[], bool] = never) -> DecideResponse:
+    def decide(
+        self,
+        request: DecideRequest,
+        stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
+    ) -> DecideResponse:
         """See Engine. Raises ChildLost or NotReady as well."""
-        return self._ask(Question(request.SerializeToString(), _seconds(stop)), stop)
+        return self._ask(Question(request.SerializeToString(), _seconds(stop)), stop, timeline)
 
     def decide_on(
         self,
@@ -40,9 +46,11 @@ class ProcessEngine(Engine):
         header: ClusterSnapshot,
         request: DecideRequest,
         stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
     ) -> DecideResponse:
         """See Engine. Raises ChildLost or NotReady as well."""
-        return self._ask(Question(request.SerializeToString(), _seconds(stop), cluster, _bare(header)), stop)
+        question = Question(request.SerializeToString(), _seconds(stop), cluster, _bare(header))
+        return self._ask(question, stop, timeline)
 
     def watch(self, tell: Callable[[bool], None]) -> None:
         """See Engine: when processes are lost again and again, none is started for a while."""
@@ -52,10 +60,13 @@ class ProcessEngine(Engine):
         """No more questions come: end the processes."""
         self._pool.close()
 
-    def _ask(self, question: Question, stop: Callable[[], bool]) -> DecideResponse:
-        match self._pool.ask(question, stop):
-            case bytes(answer):
-                return DecideResponse.FromString(answer)
+    def _ask(self, question: Question, stop: Callable[[], bool], timeline: Timeline | None) -> DecideResponse:
+        is_watched = timeline is not None and timeline.is_close
+        match self._pool.ask(question._replace(is_watched=is_watched), stop):
+            case Answered(response, entries, decided):
+                if timeline is not None:
+                    timeline.entries, timeline.decided = entries, decided
+                return DecideResponse.FromString(response)
             case Refused(violations):
                 raise InvalidSnapshot(violations)
             case Defect(traceback):

@@ -11,6 +11,7 @@ The connection is a pipe to a process that this server started, so objects may t
 from typing import Final, NamedTuple
 
 from tenure.server.codec.violations import FieldViolation
+from tenure.server.telemetry.timeline import Entry
 from tenure.solver.framework.profile import Options, PluginSetting, Profile
 from tenure.solver.model.cluster import Cluster
 
@@ -26,10 +27,21 @@ class Question(NamedTuple):
     """How long the caller waits."""
     cluster: Cluster | None = None
     header: bytes = b""
+    is_watched: bool = False
+    """Whether somebody wants to see closely what happens in the cycle."""
+
+
+class Answered(NamedTuple):
+    """A DecideResponse as bytes, and what happened on the way to it."""
+
+    response: bytes
+    entries: list[Entry]
+    decided: dict[tuple[str, int], str]
+    """See Timeline."""
 
 
 class Refused(NamedTuple):
-    """The question is invalid. An answer is otherwise a DecideResponse as bytes, or a Defect."""
+    """The question is invalid."""
 
     violations: list[FieldViolation]
 
@@ -40,7 +52,7 @@ class Defect(NamedTuple):
     traceback: str
 
 
-Answer = bytes | Refused | Defect
+Answer = Answered | Refused | Defect
 
 
 class PlainProfile(NamedTuple):

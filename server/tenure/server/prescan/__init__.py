@@ -3,5 +3,6 @@
 from tenure.server.prescan.exceeded import LimitExceeded
 from tenure.server.prescan.scan import check_request
 from tenure.server.prescan.state import check_rows
+from tenure.server.prescan.wire import text_of
 
-__all__ = ["LimitExceeded", "check_request", "check_rows"]
+__all__ = ["LimitExceeded", "check_request", "check_rows", "text_of"]

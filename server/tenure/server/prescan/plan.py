@@ -8,20 +8,24 @@ from typing import Final, NamedTuple
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from tenure.server.prescan.wire import BYTES, FIXED32, FIXED64, VARINT
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
+from tenure.v1.state_pb2 import StateDelta
 
 ELEMENTS: Final = "elements"
 """The limit of all that has no limit of its own."""
 
 _SNAPSHOT: Final = ClusterSnapshot.DESCRIPTOR.full_name
+_DELTA: Final = StateDelta.DESCRIPTOR.full_name
 _COLUMNS: Final = PodColumns.DESCRIPTOR.full_name
 _FREE_TEXTS: Final = frozenset(
     (
         *("key", "value", "values", "levels", "required_level", "preferred_level", "topology_key"),
-        *("unready_conditions", "gpu_groups", "blocked_by", "message", "description"),
+        *("unready_conditions", "gpu_groups", "blocked_by", "message", "description", "detail"),
     )
 )
 """Fields that are no names: keys of labels may be longer than those, other texts are for people."""
 
+_UPSERTS: Final = "upserts"
+"""A snapshot within a delta or a simulation, whose paths begin before it."""
 _ANNOTATIONS: Final = "annotations"
 """Not measured here: most are of no account, and what their owner writes must not refuse a whole cluster."""
 
@@ -100,7 +104,7 @@ def _field(message: Descriptor, field: FieldDescriptor) -> Field | None:
         limit=limit,
         is_list=is_list and not (inner is not None and inner.GetOptions().map_entry),
         leads_on=inner is not None and not is_list,
-        starts_paths=inner is not None and inner.full_name == _SNAPSHOT,
+        starts_paths=inner is not None and inner.full_name in (_SNAPSHOT, _DELTA) and field.name != _UPSERTS,
         inner=inner,
         width=_WIDTHS.get(field.type, 0),
     )

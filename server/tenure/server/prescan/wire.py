@@ -41,6 +41,24 @@ def skipped(data: bytes, at: int, wire_type: int) -> int:
     raise malformed()
 
 
+def text_of(data: bytes, number: int) -> str:
+    """The last text with a number among the fields of a message, as far as they can be gone through."""
+    text, at = b"", 0
+    try:
+        while at < len(data):
+            tag, at = varint(data, at)
+            if tag & 7 != BYTES:
+                at = skipped(data, at, tag & 7)
+                continue
+            length, at = varint(data, at)
+            at += length
+            if tag >> 3 == number:
+                text = data[at - length : at]
+    except (IndexError, DecodeError):
+        pass
+    return text.decode("utf-8", "replace")
+
+
 def packed_length(data: bytes, start: int, stop: int) -> int:
     """How many numbers a packed list of varints holds: each ends with the only byte below 128 it has."""
     return sum(

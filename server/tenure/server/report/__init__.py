@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.text import Text
 from tenure.server.report.doubtful import doubtful
 from tenure.server.report.headline import headline
+from tenure.server.report.inflight import in_flight
 from tenure.server.report.overdue import overdue
 from tenure.server.report.protected import protected
 from tenure.server.report.queues import queues
@@ -20,6 +21,6 @@ def print_report(console: Console, snapshot: ClusterSnapshot, response: DecideRe
     """Prints an answer next to the snapshot it is about. Same input and width, same text."""
     view = View(snapshot, response)
     console.print(Text(headline(view), style="bold"), "\n", sep="")
-    for section in (starts, starts_soon, waits, yields, overdue, protected, queues, doubtful):
+    for section in (starts, starts_soon, waits, yields, in_flight, overdue, protected, queues, doubtful):
         section(view).print(console)
     print_wake(console, view)

@@ -67,7 +67,7 @@ class Section:
         )
 
     def _table(self, lines: list[Line]) -> Table:
-        table = _empty_table(self.columns)
+        table = empty_table(self.columns)
         for line in lines:
             table.add_row(*map(Text, line.cells))
         return table
@@ -75,9 +75,7 @@ class Section:
     def _summary(self) -> Table:
         kinds = Counter(line.kind for line in self.lines)
         ranked = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
-        table = _empty_table(
-            (Column("Count", right=True), *(Column(kind, wraps=True) for kind in self.kinds))
-        )
+        table = empty_table((Column("Count", right=True), *(Column(kind, wraps=True) for kind in self.kinds)))
         for kind, number in ranked[:TOP_SUMMARY]:
             table.add_row(f"{number:,}", *map(Text, kind))
         if rest := sum(number for _, number in ranked[TOP_SUMMARY:]):
@@ -85,7 +83,8 @@ class Section:
         return table
 
 
-def _empty_table(columns: tuple[Column, ...]) -> Table:
+def empty_table(columns: tuple[Column, ...]) -> Table:
+    """A table with headings, set as all our tables are."""
     table = Table(box=SIMPLE_HEAD, header_style="dim", show_edge=False, pad_edge=False)
     for column in columns:
         table.add_column(

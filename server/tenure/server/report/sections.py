@@ -46,6 +46,10 @@ def starts_soon(view: View) -> Section:
         nodes[group.beneficiary].append(decision.hold.node)
     for _, decision in view.steps("evict"):
         leaving[decision.evict.beneficiary].append(view.name(view.owner(decision.evict.pod)))
+    for hold in view.kept_holds:
+        nodes[hold.pod_group].append(hold.node)
+    for beneficiary, pod in view.leaving_already:
+        leaving[beneficiary].append(view.name(view.owner(pod)))
     lines = [
         Line(
             (view.name(uid), view.queue(uid), _places(nodes[uid]), _who_leaves(leaving[uid])),

@@ -57,6 +57,11 @@ class Admission:
                 self._streams -= 1
                 self._changed.notify_all()
 
+    def inside(self) -> tuple[int, int]:
+        """Calls and streams that are inside now."""
+        with self._changed:
+            return self._calls, self._streams
+
     def refuse_if_draining(self) -> None:
         """Raise Draining when the server is; for streams to ask between two messages."""
         if self._is_draining:

@@ -9,4 +9,6 @@ def apply_delta(
     shared: Shared, request: ApplyDeltaRequest, context: grpc.ServicerContext
 ) -> ApplyDeltaResponse:
     """The state after the delta."""
-    return ApplyDeltaResponse(state=shared.states.apply(request.delta).reference)
+    state = shared.states.apply(request.delta)
+    shared.pushes.remember(state.reference)
+    return ApplyDeltaResponse(state=state.reference)

@@ -1,36 +1,59 @@
 """Decide: one cycle, in the turn of its cluster and node pool, until the caller's deadline at the latest."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import grpc
 from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
+from tenure.server.service.recording import record
 from tenure.server.service.shared import Shared
 from tenure.server.service.turns import NoTurn
 from tenure.server.shard import Shard
+from tenure.server.state import State
+from tenure.server.telemetry.timeline import Timeline
 from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 
+class _Question(NamedTuple):
+    snapshot: ClusterSnapshot
+    state: State | None
+    """What the request refers to, if it does."""
+    answer_by: Callable[[Callable[[], bool], Timeline], DecideResponse]
+    """Given what says when to stop, and what notes what happens."""
+
+
 def decide(shared: Shared, request: DecideRequest, context: grpc.ServicerContext) -> DecideResponse:
     """One cycle on the snapshot of the request, or on the state it refers to."""
-    snapshot, answer_by = _question(shared, request)
+    snapshot, state, answer_by = _question(shared, request)
     shard = Shard(snapshot.cluster_id, snapshot.node_pool)
     with shared.turns.of(shard, context.time_remaining()) as deadline:
         if not context.add_callback(deadline.give_up):
             raise NoTurn
-        answer = answer_by(deadline)
-        shared.records.write(snapshot, answer)
+        timeline = shared.cycles.timeline()
+        answer = answer_by(deadline, timeline)
+        shared.cycles.write(snapshot, answer, timeline)
+        record(shared, request, state, answer)
         return answer
 
 
-def _question(
-    shared: Shared, request: DecideRequest
-) -> tuple[ClusterSnapshot, Callable[[Callable[[], bool]], DecideResponse]]:
-    """The snapshot in question, and what answers when it is given something that says when to stop."""
+def _question(shared: Shared, request: DecideRequest) -> _Question:
+    """What is asked about, and what answers it."""
     if not request.HasField("state"):
-        return request.snapshot, lambda stop: shared.engine.decide(request, stop)
+        return _Question(request.snapshot, None, partial(shared.engine.decide, request))
     if request.HasField("snapshot"):
         raise InvalidSnapshot([FieldViolation("state", "cannot be set together with snapshot")])
     state = shared.states.find(request.state)
     cluster, header = state.at(request.now if request.HasField("now") else state.snapshot.now)
-    return state.snapshot, lambda stop: shared.engine.decide_on(cluster, header, request, stop)
+    shared.pushes.link(request.state)
+    actions = tuple(request.actions)
+
+    def answer_by(stop: Callable[[], bool], timeline: Timeline) -> DecideResponse:
+        answer = state.last_answer.find(actions, header.now)
+        if answer is None:
+            answer = shared.engine.decide_on(cluster, header, request, stop, timeline)
+            state.last_answer.keep(actions, answer, state.snapshot)
+        return answer
+
+    return _Question(state.snapshot, state, answer_by)

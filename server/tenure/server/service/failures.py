@@ -13,12 +13,23 @@ from tenure.server.service.admission import Draining, TooManyCalls, TooManyStrea
 from tenure.server.service.pacing import IdleStream
 from tenure.server.service.turns import NoTurn
 from tenure.server.state import Fault, PieceTooLarge, TooMuchUploading
+from tenure.server.telemetry.calls import count_failure
 
 _LOG: Final = logging.getLogger(__name__)
 
 
 def status_of(error: Exception, request_name: str) -> grpc.Status:
     """The status of a call that ended with an exception; one nobody foresaw is logged as a defect."""
+    status = _foreseen(error, request_name)
+    count_failure(error, is_defect=status is None)
+    if status is not None:
+        return status
+    _LOG.error("A defect: a call ended with an exception. Nothing was decided.", exc_info=error)
+    defect = "a defect in the server: nothing was decided; report it"
+    return errors.plain(grpc.StatusCode.INTERNAL, defect)
+
+
+def _foreseen(error: Exception, request_name: str) -> grpc.Status | None:
     match error:
         case InvalidSnapshot():
             return errors.invalid_snapshot(error)
@@ -50,6 +61,4 @@ def status_of(error: Exception, request_name: str) -> grpc.Status:
         case NoTurn():
             too_late = "other cycles took all the time: retry later"
             return errors.plain(grpc.StatusCode.DEADLINE_EXCEEDED, too_late)
-    _LOG.error("A defect: a call ended with an exception. Nothing was decided.", exc_info=error)
-    defect = "a defect in the server: nothing was decided; report it"
-    return errors.plain(grpc.StatusCode.INTERNAL, defect)
+    return None

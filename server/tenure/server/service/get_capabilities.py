@@ -9,5 +9,5 @@ from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesRe
 def get_capabilities(
     shared: Shared, request: GetCapabilitiesRequest, context: grpc.ServicerContext
 ) -> GetCapabilitiesResponse:
-    """The same for every caller, as long as the server runs."""
-    return capabilities(shared.engine.profile, shared.limits)
+    """The same for every caller, as long as the server runs and its disk is well."""
+    return capabilities(shared.engine.profile, shared.limits, records=shared.recorder.is_recording)

@@ -9,10 +9,10 @@ from google.protobuf.message import Message
 from tenure.server.prescan import check_request
 from tenure.server.service.admission import Admission
 from tenure.server.service.failures import status_of
-from tenure.server.service.pacing import paced
+from tenure.server.service.pacing import paced, taken
 from tenure.server.service.shared import Shared
 from tenure.server.settings import ServerLimits
-from tenure.server.telemetry import call_span
+from tenure.server.telemetry.calls import call_span
 from tenure.solver.model.duration import SECOND
 
 Request = TypeVar("Request", bound=Message)
@@ -25,6 +25,19 @@ class Name(NamedTuple):
 
     service: str
     method: str
+
+
+@dataclass(frozen=True)
+class Unread(Generic[Request]):
+    """A request that came on a stream."""
+
+    content: bytes
+    kind: type[Request]
+    limits: ServerLimits
+
+    def read(self) -> Request:
+        """The request. Raises DecodeError when it is none, and what check_request raises."""
+        return _parsed(self.content, self.kind, self.limits)
 
 
 class Method(Protocol):
@@ -79,11 +92,35 @@ class Upload(Generic[Request, Response]):
 
 
 @dataclass(frozen=True)
-class Dialogue(Generic[Request, Response]):
-    """A stream of requests, a stream of responses."""
+class Download(Generic[Request, Response]):
+    """One request, a stream of responses."""
 
     request: type[Request]
-    answer: Callable[[Shared, Iterator[Request], grpc.ServicerContext], Iterator[Response]]
+    answer: Callable[[Shared, Request, grpc.ServicerContext], Iterator[Response]]
+
+    def handler(self, name: Name, admission: Admission, shared: Shared) -> Handler:
+        """See Method."""
+        idle_seconds = shared.limits.stream_idle_timeout / SECOND
+
+        def call(request: bytes, context: grpc.ServicerContext) -> Iterator[Response]:
+            with call_span(*name, context):
+                try:
+                    with admission.stream():
+                        message = _parsed(request, self.request, shared.limits)
+                        responses = self.answer(shared, message, context)
+                        yield from taken(responses, admission, context.cancel, idle_seconds)
+                except Exception as error:
+                    context.abort_with_status(status_of(error, self.request.DESCRIPTOR.full_name))
+
+        return grpc.unary_stream_rpc_method_handler(call, response_serializer=_to_bytes)
+
+
+@dataclass(frozen=True)
+class Dialogue(Generic[Request, Response]):
+    """A stream of requests, a stream of responses. One that cannot be read is for the method to answer."""
+
+    request: type[Request]
+    answer: Callable[[Shared, Iterator[Unread[Request]], grpc.ServicerContext], Iterator[Response]]
 
     def handler(self, name: Name, admission: Admission, shared: Shared) -> Handler:
         """See Method."""
@@ -92,8 +129,8 @@ class Dialogue(Generic[Request, Response]):
             with call_span(*name, context):
                 try:
                     with admission.stream():
-                        coming = _coming(requests, self.request, admission, shared)
-                        yield from self.answer(shared, coming, context)
+                        unread = _unread(requests, self.request, admission, shared)
+                        yield from self.answer(shared, unread, context)
                 except Exception as error:
                     context.abort_with_status(status_of(error, self.request.DESCRIPTOR.full_name))
 
@@ -103,8 +140,14 @@ class Dialogue(Generic[Request, Response]):
 def _coming(
     requests: Iterator[bytes], kind: type[Request], admission: Admission, shared: Shared
 ) -> Iterator[Request]:
+    return (unread.read() for unread in _unread(requests, kind, admission, shared))
+
+
+def _unread(
+    requests: Iterator[bytes], kind: type[Request], admission: Admission, shared: Shared
+) -> Iterator[Unread[Request]]:
     for request in paced(requests, admission, shared.limits.stream_idle_timeout / SECOND):
-        yield _parsed(request, kind, shared.limits)
+        yield Unread(request, kind, shared.limits)
 
 
 def _parsed(request: bytes, kind: type[Request], limits: ServerLimits) -> Request:

@@ -1,10 +1,13 @@
-"""Streams of requests: taken one by one, ended when nothing comes for too long or the server drains."""
+"""Streams at their pace: ended when nothing comes, or is taken, for too long, or when the server drains."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final
+from threading import Timer
+from typing import Final, TypeVar
 
 from tenure.server.service.admission import Admission
+
+Response = TypeVar("Response")
 
 _LOOK_SECONDS: Final = 0.5
 """How often a stream on which nothing comes looks whether the server drains."""
@@ -26,6 +29,21 @@ def paced(requests: Iterator[bytes], admission: Admission, idle_seconds: float) 
             yield request
     finally:
         reader.shutdown(wait=False)
+
+
+def taken(
+    responses: Iterator[Response], admission: Admission, hang_up: Callable[[], object], idle_seconds: float
+) -> Iterator[Response]:
+    """The responses of a stream; hangs up on a caller who takes too long for one. Raises Draining."""
+    for response in responses:
+        admission.refuse_if_draining()
+        patience = Timer(idle_seconds, hang_up)
+        patience.daemon = True
+        patience.start()
+        try:
+            yield response
+        finally:
+            patience.cancel()
 
 
 def _arrived(coming: "Future[bytes | None]", admission: Admission, idle_seconds: float) -> bytes | None:

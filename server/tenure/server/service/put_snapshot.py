@@ -16,4 +16,5 @@ def put_snapshot(
             upload.add(piece)
         state = upload.state()
     shared.states.put(state)
+    shared.pushes.remember(state.reference)
     return PutSnapshotResponse(state=state.reference)

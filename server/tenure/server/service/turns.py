@@ -45,6 +45,11 @@ class Turns:
         finally:
             self._give_back(shard)
 
+    def load(self) -> tuple[int, int]:
+        """Turns that are taken now, and calls that wait for one."""
+        with self._changing:
+            return len(self._running), sum(map(len, self._round.values()))
+
     def cut_short(self) -> None:
         """Let every cycle, now and later, end as soon as it can, with what it decided until then."""
         self._is_cut_short.set()

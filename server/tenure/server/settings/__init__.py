@@ -2,6 +2,16 @@
 
 from tenure.server.settings.load import Settings, load_settings
 from tenure.server.settings.problems import ConfigurationError
+from tenure.server.settings.records import RecordSettings
 from tenure.server.settings.server import Security, ServerLimits
+from tenure.server.settings.telemetry import TelemetrySection
 
-__all__ = ["ConfigurationError", "Security", "ServerLimits", "Settings", "load_settings"]
+__all__ = [
+    "ConfigurationError",
+    "RecordSettings",
+    "Security",
+    "ServerLimits",
+    "Settings",
+    "TelemetrySection",
+    "load_settings",
+]

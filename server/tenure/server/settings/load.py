@@ -9,7 +9,9 @@ from pydantic_core import ErrorDetails
 from tenure.server.settings.document import read_document
 from tenure.server.settings.models import Configuration, CycleOptions, Plugin, Tier
 from tenure.server.settings.problems import ConfigurationError, Problem
+from tenure.server.settings.records import RecordSettings
 from tenure.server.settings.server import MaxRows, Security, ServerLimits, ServerSection
+from tenure.server.settings.telemetry import Logs, TelemetrySection
 from tenure.solver.framework.profile import Options, PluginSetting, Profile
 from tenure.solver.registry import check_profile, default_profile
 
@@ -20,6 +22,9 @@ _SECTIONS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
     ("options",): CycleOptions,
     ("server",): ServerSection,
     ("server", "maxRows"): MaxRows,
+    ("records",): RecordSettings,
+    ("telemetry",): TelemetrySection,
+    ("telemetry", "logs"): Logs,
 }
 """The model of each section by the keys that lead to it."""
 
@@ -30,6 +35,8 @@ class Settings(NamedTuple):
     profile: Profile
     limits: ServerLimits = ServerLimits()
     security: Security = Security()
+    telemetry: TelemetrySection = TelemetrySection()
+    records: RecordSettings = RecordSettings()
 
 
 def load_settings(file: Path | None) -> Settings:
@@ -46,7 +53,9 @@ def load_settings(file: Path | None) -> Settings:
     if problems:
         raise ConfigurationError(str(file), problems)
     server = configuration.server
-    return Settings(profile, server.limits(), server.security())
+    return Settings(
+        profile, server.limits(), server.security(), configuration.telemetry, configuration.records
+    )
 
 
 def _validated(file: Path, document: object) -> Configuration:

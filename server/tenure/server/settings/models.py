@@ -1,7 +1,7 @@
 """The format of the configuration file.
 
-`actions` and `tiers` are those of the scheduler configuration this project took over; `options` and
-`server` are our own. Everything is optional: what is absent has the value of the default profile.
+`actions` and `tiers` are those of the scheduler configuration this project took over; the other
+sections are our own. Everything is optional: what is absent has the value of the default profile.
 
     actions: "allocate, reclaim"
     tiers:
@@ -17,8 +17,17 @@
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
+from tenure.server.settings.records import RecordSettings
 from tenure.server.settings.server import ServerSection
-from tenure.server.settings.values import AtLeastOne, Duration, DurationOrNever, Section, nothing
+from tenure.server.settings.telemetry import TelemetrySection
+from tenure.server.settings.values import (
+    AtLeastOne,
+    Duration,
+    DurationOrNever,
+    PositiveDuration,
+    Section,
+    nothing,
+)
 from tenure.solver.framework.profile import Options
 
 _DEFAULTS = Options()
@@ -56,6 +65,7 @@ class CycleOptions(Section):
     default_requeue_delay: Duration = _DEFAULTS.default_requeue_delay
     max_requeue_contenders: AtLeastOne = _DEFAULTS.max_requeue_contenders
     eviction_memory_retention: Duration = _DEFAULTS.eviction_memory_retention
+    group_timeout: PositiveDuration = _DEFAULTS.group_timeout
     max_simulations_per_pod_group: AtLeastOne = _DEFAULTS.max_simulations_per_pod_group
     max_simulations_per_action: AtLeastOne = _DEFAULTS.max_simulations_per_action
 
@@ -67,3 +77,5 @@ class Configuration(Section):
     tiers: Annotated[list[Tier], Field(min_length=1)] | None = None
     options: Annotated[CycleOptions, BeforeValidator(nothing)] = CycleOptions()
     server: Annotated[ServerSection, BeforeValidator(nothing)] = ServerSection()
+    records: Annotated[RecordSettings, BeforeValidator(nothing)] = RecordSettings()
+    telemetry: Annotated[TelemetrySection, BeforeValidator(nothing)] = TelemetrySection()

@@ -21,6 +21,7 @@ class MaxRows(Section):
     topologies: AtLeastOne = 1_000
     device_claims: AtLeastOne = 200_000
     eviction_memory: AtLeastOne = 200_000
+    in_flight_groups: AtLeastOne = 10_000
     elements: AtLeastOne = 1_000_000
     """Entries of all lists and maps within rows, and in the rest of a request, all together."""
 
@@ -54,7 +55,7 @@ class ServerLimits(Section):
     """Where cycles run: in a thread of the server, or in a process of its own that can be killed."""
     max_waiting_calls: AtLeastOne = 16
     """Calls that may wait for their turn; more get RESOURCE_EXHAUSTED and may retry later."""
-    max_streams: AtLeastOne = 16
+    max_streams: AtLeastOne = 64
     """Streams that may be open at a time; likewise."""
     stream_idle_timeout: PositiveDuration = 300 * SECOND
     """A stream on which nothing comes for so long is ended."""

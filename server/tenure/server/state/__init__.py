@@ -5,6 +5,7 @@ the place of the old only when all of it is valid; who still reads the old one i
 """
 
 from tenure.server.state.faults import Fault
+from tenure.server.state.lineage import Lineage
 from tenure.server.state.state import State, full_state
 from tenure.server.state.store import Bounds, StateStore
 from tenure.server.state.upload import PieceTooLarge, TooMuchUploading, Uploads
@@ -12,6 +13,7 @@ from tenure.server.state.upload import PieceTooLarge, TooMuchUploading, Uploads
 __all__ = [
     "Bounds",
     "Fault",
+    "Lineage",
     "PieceTooLarge",
     "State",
     "StateStore",

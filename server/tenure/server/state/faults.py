@@ -44,6 +44,13 @@ def unknown_state(cluster_id: str, node_pool: str, epoch: str) -> Fault:
     return Fault(pb.STATE_FAULT_CODE_UNKNOWN_STATE, f"{what}: push a full snapshot (PutSnapshot)")
 
 
+def nothing_kept(cluster_id: str, node_pool: str) -> Fault:
+    """The server has no state of this cluster and node pool, of any epoch."""
+    what = f"no state of cluster {cluster_id!r} and node pool {node_pool!r} is kept here"
+    told = f"{what}: are the names right, and does a scheduler push it (PutSnapshot)?"
+    return Fault(pb.STATE_FAULT_CODE_UNKNOWN_STATE, told)
+
+
 def version_gap(kept: int, named: int) -> Fault:
     """The state has another version than the one that is named."""
     what = f"the state has version {kept}, not {named}"
@@ -68,9 +75,16 @@ def stale(age: int, most: int) -> Fault:
     return Fault(pb.STATE_FAULT_CODE_STALE, f"{told}: send what changed since, or set the clocks right")
 
 
-def too_many_rows(exceeded: LimitExceeded) -> Fault:
-    """The state has, or would have, more rows of a list than are accepted."""
-    return Fault(pb.STATE_FAULT_CODE_TOO_LARGE, f"in the state {exceeded}")
+def no_message(kind: str) -> Fault:
+    """The bytes are no message of a kind."""
+    told = f"the message is not a {kind}: mend it and send the delta again"
+    return Fault(pb.STATE_FAULT_CODE_INVALID, told)
+
+
+def too_many_rows(exceeded: LimitExceeded, whose: str = "state") -> Fault:
+    """The state or the delta has more rows of a list than are accepted."""
+    violation = FieldViolation(exceeded.field, f"has more than {exceeded.most:,}")
+    return Fault(pb.STATE_FAULT_CODE_TOO_LARGE, f"in the {whose} {exceeded}", [violation])
 
 
 def too_large(size: int, most: int) -> Fault:

@@ -20,6 +20,7 @@ KEY_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "topologies": ("name",),
     "device_claims": ("id",),
     "eviction_memory": ("victim", "preemptor"),
+    "in_flight_groups": ("id",),
 }
 """Every list of a snapshot with the fields that make the key of a row. Columns of pods are apart."""
 

@@ -21,7 +21,7 @@ class Bounds:
     bytes: int
     """Of all states together, as messages."""
     idle_seconds: float
-    """A state that was not used for so long is dropped when the store is next used."""
+    """A state that was not used for so long is dropped."""
     rows: MaxRows = DEFAULT_ROWS
     """Of one state, by list."""
     staleness: int | None = None
@@ -83,12 +83,25 @@ class StateStore:
                     self._keep(after)
                     return after
 
+    def size(self) -> tuple[int, int]:
+        """How many states are kept, and their bytes together."""
+        with self._changing:
+            return len(self._kept), self._bytes
+
     def newest(self, reference: StateReference) -> State | None:
         """The state of a cluster and node pool, whatever its epoch and version; None when there is none."""
         with self._changing:
             self._drop_idle()
             kept = self._kept.get(Shard(reference.cluster_id, reference.node_pool))
             return kept.state if kept else None
+
+    def drop_idle(self) -> float:
+        """Drop what was not used for too long; the seconds after which there may be more of it to drop."""
+        with self._changing:
+            self._drop_idle()
+            first = next(iter(self._kept.values()), None)
+            idle = self._clock() - first.used if first else 0.0
+            return self._bounds.idle_seconds - idle
 
     def _used(self, reference: StateReference) -> State:
         shard = Shard(reference.cluster_id, reference.node_pool)

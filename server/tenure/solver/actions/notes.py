@@ -21,8 +21,13 @@ def note_start(session: Session, pod_group: int, is_start: bool) -> None:
         if (waited := _wait(group, session.cluster.now)) > 0:
             total = min(group.waited_after_evictions + waited, LONGEST)
             session.patch(Patch(pod_group, PatchKind.WAITED_AFTER_EVICTIONS, total))
-    if any(session.cluster.tasks[task].placement.status.is_allocated for task in group.tasks):
+    if pod_group in session.unsettled and _ran(session, group):
         _note_growth(session, pod_group)
+
+
+def _ran(session: Session, group: PodGroup) -> bool:
+    """Whether any task of it held room when the cycle began."""
+    return any(session.cluster.tasks[task].placement.status.is_allocated for task in group.tasks)
 
 
 def _note_growth(session: Session, pod_group: int) -> None:
@@ -31,7 +36,7 @@ def _note_growth(session: Session, pod_group: int) -> None:
     When a pod group starts, the next snapshot tells whether it really did. When one grows, no snapshot
     tells which of its pods are new, so the decision has to do.
     """
-    for known in session.unsettled.get(pod_group, ()):
+    for known in session.unsettled[pod_group]:
         memory = session.memory[known.victim, pod_group]
         if memory.unsettled and memory.last_eviction < session.cluster.now:
             _remember(session, memory._replace(failures=0, last_failure=None, unsettled=False))
@@ -70,4 +75,6 @@ def note_evictions(session: Session) -> None:
 def _remember(session: Session, memory: EvictionMemory) -> None:
     """From now on, in this cycle too, and by a patch of the latest commit."""
     session.memory[memory.victim, memory.preemptor] = memory
+    session.remembered.update((memory.victim, memory.preemptor))
+    session.guards.events_changed()
     session.patch(Patch(memory.victim, PatchKind.REMEMBER, memory=memory))

@@ -28,7 +28,7 @@ from tenure.solver.model.requeue import Nomination, NominationResult, SkipReason
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.prune import Pruner, SlotCount
-from tenure.solver.search.victims import OneVictim, VictimOrder
+from tenure.solver.search.victims import VictimOrder, one_victim
 
 NAME = "requeue"
 NO_ROOM = Rejection(ReasonCode.NO_SOLUTION, "evicting it would make no room for those that wait")
@@ -172,13 +172,19 @@ class _Requeueing:
         nomination.until = min((r.until for r in protected if r.until is not None), default=None)
 
     def _guarded(self, contender: int, victim: PodGroup) -> Rejection | None:
-        chains, guards = self._session.chains, self._session.guards
-        rejection = chains.first_rejection(chains.allows_victim, NAME, contender, victim.index)
+        guards = self._session.guards
+        rejection = self._spared(NAME, contender, victim)
         if rejection is None and self._session.options.requeue_strict:
             rule = self._rule(contender, victim)
-            rejection = chains.first_rejection(chains.allows_victim, rule, contender, victim.index)
+            rejection = self._spared(rule, contender, victim)
             rejection = rejection or guards.allows_victim(rule, contender, victim.index)
         return rejection or guards.allows_victim(NAME, contender, victim.index)
+
+    def _spared(self, rule: str, contender: int, victim: PodGroup) -> Rejection | None:
+        """What the filters of victims say by the rules of an action."""
+        chains = self._session.chains
+        rejection = chains.first_rejection(chains.allows_victim_queue, rule, contender, victim.queue)
+        return rejection or chains.first_rejection(chains.allows_victim, rule, contender, victim.index)
 
     def _rule(self, contender: int, victim: PodGroup) -> str:
         """The action whose rules apply: preempt within a leaf queue, reclaim between two (R12.42)."""
@@ -246,7 +252,7 @@ class _Requeueing:
         order = VictimOrder(
             self._session,
             self._context.gangs,
-            OneVictim(self._session, victim.index),
+            one_victim(self._session, victim.index),
             [victim.queue],
             lambda _: True,
             lambda index: self._session.guards.keeps_core(NAME, contender, index),

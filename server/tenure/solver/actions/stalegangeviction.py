@@ -38,19 +38,20 @@ def stalegangeviction(context: Context) -> None:
 
 def is_stale(context: Context, group: PodGroup) -> bool:
     """Whether it runs, has not begun to succeed, and is below its minimum (semantics R1.58)."""
-    placements, used = context.session.ledger.placements, context.session.ledger.active_used
-    if any(placements[task].status is TaskStatus.SUCCEEDED for task in group.tasks):
+    if context.gangs.is_satisfied(group.index):
         return False
+    placements, used = context.session.ledger.placements, context.session.ledger.active_used
     if not any(used[pod_set.index] for pod_set in group.pod_sets):
         return False
-    return not context.gangs.is_satisfied(group.index)
+    return all(placements[task].status is not TaskStatus.SUCCEEDED for task in group.tasks)
 
 
 def _evict(session: Session, group: PodGroup) -> None:
     with session.statement() as statement:
         for pod_set in group.pod_sets:
             for task in pod_set.tasks:
-                if session.ledger.placements[task].status.is_active_allocated:
+                is_there = session.ledger.placements[task].status.is_active_allocated
+                if is_there and task not in session.pledged:
                     statement.evict(task)
         if statement.moves:
             session.commit(statement, NAME, group.index, ReasonCode.STALE_GANG)

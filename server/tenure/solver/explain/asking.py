@@ -89,7 +89,7 @@ class Asking:
         order = VictimOrder(
             self._session,
             self._context.gangs,
-            self._context.lists,
+            self._context.lists.victims,
             problem.victim_queues,
             problem.allows,
             problem.keeps_core,

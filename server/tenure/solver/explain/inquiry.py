@@ -14,7 +14,10 @@ from tenure.solver.registry import opened, plugins
 
 
 class Inquiry(NamedTuple):
-    """What was asked about, and what became of it. `end` is the search as the cycle left it."""
+    """What was asked about, and what became of it. `end` is the search as the cycle left it.
+
+    In the cluster groups in flight are taken up: whom they evict terminates, whom they bind is bound.
+    """
 
     cluster: Cluster
     profile: Profile
@@ -24,7 +27,8 @@ class Inquiry(NamedTuple):
     @classmethod
     def of(cls, cluster: Cluster, profile: Profile, stop: Callable[[], bool] = never) -> "Inquiry":
         """Decide, and keep what the answer comes from."""
-        return cls(cluster, profile, *play(cluster, profile, stop))
+        context, decision = play(cluster, profile, stop)
+        return cls(context.session.cluster, profile, context, decision)
 
     def outcome(self, pod_group: int) -> Outcome | None:
         """What became of a pod group that had tasks to schedule; None: it had none."""
@@ -37,6 +41,7 @@ class Inquiry(NamedTuple):
         as it did then, for guards ask for it within the cycle.
         """
         session = Session.open(self.cluster, opened(self.profile), plugins())
+        session.pledged = self.end.session.pledged
         for number, earlier in enumerate(self.end.session.journal[:commit]):
             for move in earlier.moves:
                 session.ledger.apply(move)

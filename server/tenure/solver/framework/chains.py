@@ -27,8 +27,10 @@ class Chains:
     scores: Methods = ()
     gpu_score: Methods = ()
     on_solve: Methods = ()
+    allows_victim_queue: Methods = ()
     allows_victim: Methods = ()
     guard: Methods = ()
+    guard_kind: Methods = ()
     takeable_gpu: Methods = ()
     scenarios: Methods = ()
     allows_scenario: Methods = ()
@@ -45,6 +47,12 @@ class Chains:
             if point.name != "names" and method is not None:
                 setattr(self, point.name, (*getattr(self, point.name), method))
                 self.names[method] = name
+
+    def wrap(self, point: str, around: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Put something around every method of an extension point; it is given the plugin's name as well."""
+        methods = tuple(around(self.names[method], method) for method in getattr(self, point))
+        self.names.update(zip(methods, map(self.names.__getitem__, getattr(self, point)), strict=True))
+        setattr(self, point, methods)
 
     def first_rejection(
         self, methods: Iterable[Callable[..., Rejection | None]], *args: Any

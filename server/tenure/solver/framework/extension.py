@@ -6,7 +6,7 @@ collects the bound methods of all plugins, in profile order, into `Chains`; each
 asked and how the answers fold. A "no" is a `Rejection`, never an exception.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from tenure.solver.framework.scenario import Scenario, ScenarioBuilder
@@ -46,7 +46,9 @@ class QueueOrder(Protocol):
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> Any:
         """A sortable key; smaller first. `request` is what the queue's next pod group asks for, `popped`
-        what its next victim and the victims already taken hold (zero unless victims are ordered).
+        what its next victim and the victims already taken hold (zero unless victims are ordered). Asked
+        again when these change, or when a task below the queue moves. A larger request must not give a
+        smaller key.
         """
 
 
@@ -133,6 +135,13 @@ class SolveListener(Protocol):
         """
 
 
+class VictimQueueFilter(Protocol):
+    """May anybody in this leaf queue be a victim of that pod group? First rejection wins."""
+
+    def allows_victim_queue(self, action: str, preemptor: int, queue: int) -> Rejection | None:
+        """Asked once per leaf queue and search, before any of its pod groups is looked at."""
+
+
 class VictimFilter(Protocol):
     """May this pod group be a victim of that one? First rejection wins."""
 
@@ -146,6 +155,17 @@ class Guard(Protocol):
     def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
         """What it says of the victim, protected or not; None when it has no say in the action. Asked
         several times per pair, with the facts of the snapshot as the only base.
+        """
+
+
+class GuardKind(Protocol):
+    """Who meets the same protection? Lets the answers for one preemptor serve others. A guard without it
+    is asked about every pair.
+    """
+
+    def guard_kind(self, preemptor: int) -> Hashable | None:
+        """Preemptors of a kind get the same answers from `guard` for the whole session; None: there is
+        nobody like this one, and its own answers may change.
         """
 
 

@@ -9,7 +9,7 @@ here, for all of them and all evicting actions alike:
 - NOTHING: the guard lets it pass; an eviction names the guard all the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.scenario import Scenario
@@ -17,9 +17,11 @@ from tenure.solver.model.guard import GuardVerdict, Scope
 from tenure.solver.model.reason import Rejection
 from tenure.solver.model.workload import Placement, PodGroup
 
+Verdicts = tuple[GuardVerdict, ...]
+
 
 class Guards:
-    """Asks the guards of all plugins, in the order of the profile."""
+    """Asks the guards of all plugins, in the order of the profile, once per victim and kind of preemptor."""
 
     def __init__(
         self, pod_groups: Sequence[PodGroup], chains: Chains, placements: Sequence[Placement]
@@ -27,11 +29,41 @@ class Guards:
         self._pod_groups = pod_groups
         self._chains = chains
         self._placements = placements
+        self._latest: tuple[int, str, dict[int, Verdicts]] | None = None
+        self._known: dict[tuple[str, tuple[Hashable, ...]], dict[int, Verdicts]] = {}
 
-    def verdicts(self, action: str, preemptor: int, victim: int) -> tuple[GuardVerdict, ...]:
+    def verdicts(self, action: str, preemptor: int, victim: int) -> Verdicts:
         """What every guard that has a say in the action says about the victim."""
-        answers = (guard(action, preemptor, victim) for guard in self._chains.guard)
-        return tuple(answer for answer in answers if answer is not None)
+        known = self._known_to(action, preemptor)
+        found = known.get(victim)
+        if found is None:
+            answers = [guard(action, preemptor, victim) for guard in self._chains.guard]
+            found = known[victim] = tuple(answer for answer in answers if answer is not None)
+        return found
+
+    def kind(self, preemptor: int) -> tuple[Hashable, ...] | None:
+        """Preemptors of a kind meet the same protection; None: this one stands alone."""
+        kinds = self._chains.guard_kind
+        if len(kinds) < len(self._chains.guard):
+            return None
+        found = tuple([kind(preemptor) for kind in kinds])
+        return None if None in found else found
+
+    def events_changed(self) -> None:
+        """What is remembered of evictions changed, and with it perhaps the kind of a preemptor."""
+        self._latest = None
+
+    def _known_to(self, action: str, preemptor: int) -> dict[int, Verdicts]:
+        """Answers by victim that preemptors of the same kind got; none are kept for one that stands alone."""
+        latest = self._latest
+        if latest is not None and latest[0] == preemptor and latest[1] == action:
+            return latest[2]
+        kind = self.kind(preemptor)
+        if kind is None:
+            return {}
+        known = self._known.setdefault((action, kind), {})
+        self._latest = (preemptor, action, known)
+        return known
 
     def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
         """Whether the victim may lose anything at all; the first guard that protects it most objects."""
@@ -62,13 +94,12 @@ class Guards:
 
     def _strictest(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
         strictest = None
-        for guard in self._chains.guard:
-            verdict: GuardVerdict | None = guard(action, preemptor, victim)
-            if verdict is None or verdict.scope is Scope.NOTHING:
-                continue
-            if verdict.scope is Scope.ALL:
+        for verdict in self.verdicts(action, preemptor, victim):
+            scope = verdict.scope
+            if scope is Scope.ALL:
                 return verdict
-            strictest = strictest or verdict
+            if scope is Scope.CORE:
+                strictest = strictest or verdict
         return strictest
 
     def _breaks_minimum(self, group: PodGroup, tasks: Sequence[int]) -> bool:

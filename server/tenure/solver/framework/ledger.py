@@ -5,15 +5,19 @@ applying its reverse. Nothing else changes state during a cycle.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from tenure.solver.framework.claims import ClaimUses
-from tenure.solver.framework.move import ACTIVE_ALLOCATED, ACTIVE_USED, ALLOCATED, Move
-from tenure.solver.framework.room import HELD, RELEASING, USE, NodeRoom
+from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED, Move
+from tenure.solver.framework.room import TO_IDLE, TO_RELEASING, USE, NodeRoom
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, mig_gpu_milli
-from tenure.solver.model.workload import Placement, Task, TaskShape
+from tenure.solver.model.workload import Placement, Task, TaskShape, TaskStatus
 
 Listener = Callable[[int, Placement, Placement], None]
+NO: Final = 0
+SOON: Final = 1
+NOW: Final = 2
 Charges = tuple[tuple[int, int], ...]
 
 
@@ -29,37 +33,60 @@ class Ledger:
         pod_sets = sum(len(group.pod_sets) for group in cluster.pod_groups)
         self.active_allocated = [0] * pod_sets
         self.active_used = [0] * pod_sets
+        self.promised = [0] * pod_sets
+        """Tasks of each pod set that are promised room and no more."""
         self.allocated = [0] * len(cluster.pod_groups)
+        self.pending = [0] * len(cluster.pod_groups)
+        """Tasks that wait to be scheduled; those whose sub group does not exist wait for nothing."""
         self.versions = [0] * len(cluster.pod_groups)
         """Counts the moves of each pod group, and of those it shares device claims with, for caches."""
+        self.queue_versions = [0] * len(cluster.queues)
+        """Counts the moves of tasks below each queue, and of those that share device claims, for caches."""
+        self._paths = [() if g.queue is None else cluster.queues[g.queue].path for g in cluster.pod_groups]
         self.touched: set[int] = set(range(len(cluster.nodes)))
         """Nodes whose room changed since the node index looked last."""
         self.room_epoch = 0
         """Changes whenever room may have become larger anywhere: a placement that failed fails until then."""
         self.listeners: tuple[Listener, ...] = ()
         self.claims = ClaimUses(cluster, self.rooms)
-        self._min_gpu_memory = cluster.min_gpu_memory_mib
-        self._charges: dict[tuple[int, tuple[bool, ...]], Charges] = {}
-        self._offers = [tuple(amount > 0 for amount in node.allocatable) for node in cluster.nodes]
+        kinds: dict[tuple[bool, ...], dict[int, Charges]] = {}
+        offers = [tuple([amount > 0 for amount in node.allocatable]) for node in cluster.nodes]
+        self._charges = [kinds.setdefault(kind, {}) for kind in offers]
+        """By node and shape; nodes that offer the same resources have theirs in common."""
         self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
+        smallest, largest = cluster.min_gpu_memory_mib, cluster.max_gpu_memory_mib
+        self.unplaced_shares = [self.share_on(shape, smallest) for shape in cluster.shapes]
+        """By shape, what a task counts before a node is known: by the smallest device (semantics R1.18 a)."""
+        self.least_shares = [self.share_on(shape, largest) for shape in cluster.shapes]
+        """The same by the largest device (semantics R1.18 b)."""
         for task in cluster.tasks:
-            if ACTIVE_USED[task.placement.status]:
-                self._enter(task, task.placement)
+            self._charge(task, task.placement, 1)
+            self._count(task, task.placement.status, 1)
 
     def apply(self, move: Move) -> None:
         """Carry out a move. Its `before` must be the task's placement."""
-        task = self.tasks[move.task]
-        self._leave(task, move.before)
-        self._enter(task, move.after)
-        self.placements[move.task] = move.after
-        if ACTIVE_ALLOCATED[move.before.status] or not ACTIVE_ALLOCATED[move.after.status]:
+        index, before, after = move
+        task = self.tasks[index]
+        is_simple = before.leaving is None and after.leaving is None and not task.shape.shares_devices
+        if is_simple and before.node == after.node:
+            self._change_use(task, before.node, USE[before.status], USE[after.status])
+        else:
+            self._charge(task, before, -1)
+            self._charge(task, after, 1)
+        self._count(task, before.status, -1)
+        self._count(task, after.status, 1)
+        self.placements[index] = after
+        if ACTIVE_ALLOCATED[before.status] or not ACTIVE_ALLOCATED[after.status]:
             self.room_epoch += 1
         self.versions[task.pod_group] += 1
+        for queue in self._paths[task.pod_group]:
+            self.queue_versions[queue] += 1
         if task.shape.shared_claims:
+            self.queue_versions[:] = [version + 1 for version in self.queue_versions]
             for pod_group in self.claims.pod_groups(task.shape):
                 self.versions[pod_group] += 1
         for listener in self.listeners:
-            listener(move.task, move.before, move.after)
+            listener(index, before, after)
 
     def share(self, task: Task, node: int) -> Share:
         """What the task counts for in its queue when it is on the node (semantics R1.17, R2.19)."""
@@ -78,16 +105,28 @@ class Ledger:
         """What the request itself counts; nothing for GPUs sized by memory (semantics R1.8, R4.38)."""
         return self._shares[shape.index]
 
-    def unplaced_share(self, shape: TaskShape) -> Share:
-        """The same before a node is known: GPU memory by the smallest device (semantics R1.18 a)."""
-        return self.share_on(shape, self._min_gpu_memory)
-
     def share_on(self, shape: TaskShape, device_memory: int) -> Share:
-        """The same on devices of a given memory, not rounded to hundredths (semantics R1.18)."""
+        """Before a node is known, on devices of a given memory, not in hundredths (semantics R1.18)."""
         if not shape.gpu.memory_mib:
             return self._shares[shape.index]
         milli = -(-shape.gpu.memory_mib * WHOLE_GPU // device_memory)
         return _share(shape, milli * shape.gpu.devices)
+
+    def fit(self, shape: TaskShape, node: int) -> int:
+        """NOW when the node has idle room for the task and keeps what it promised to others, SOON when it
+        has room once its terminating tasks are gone, NO otherwise (semantics R1.21, R1.26).
+        """
+        if shape.shares_devices:
+            if not self.fits_soon(shape, node):
+                return NO
+            return NOW if self.fits_idle(shape, node) else SOON
+        room, found = self.rooms[node], NOW
+        for amount, idle, releasing in zip(shape.request, room.idle, room.releasing, strict=True):
+            if amount > idle:
+                found = SOON
+            if amount > idle + releasing:
+                return NO
+        return found
 
     def fits_idle(self, shape: TaskShape, node: int) -> bool:
         """Whether the node has idle room (semantics R1.21, R1.26)."""
@@ -121,38 +160,46 @@ class Ledger:
         whole = (idle[GPU] + releasing[GPU] - shape.all_claimed_gpu_milli) // WHOLE_GPU
         return whole + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
 
-    def _enter(self, task: Task, placement: Placement) -> None:
-        status = placement.status
+    def _count(self, task: Task, status: TaskStatus, sign: int) -> None:
+        """The task is in this status from now on, or (with sign -1) no longer."""
         if USE[status]:
-            self._charge(task, placement, 1)
             if task.pod_set is not None:
-                self.active_used[task.pod_set] += 1
-                self.active_allocated[task.pod_set] += ACTIVE_ALLOCATED[status]
-            self.allocated[task.pod_group] += ALLOCATED[status]
+                self.active_used[task.pod_set] += sign
+                if ACTIVE_ALLOCATED[status]:
+                    self.active_allocated[task.pod_set] += sign
+                if status is TaskStatus.PIPELINED:
+                    self.promised[task.pod_set] += sign
+            if ALLOCATED[status]:
+                self.allocated[task.pod_group] += sign
+        elif status is TaskStatus.PENDING and task.pod_set is not None:
+            self.pending[task.pod_group] += sign
 
-    def _leave(self, task: Task, placement: Placement) -> None:
-        status = placement.status
-        if USE[status]:
-            self._charge(task, placement, -1)
-            if task.pod_set is not None:
-                self.active_used[task.pod_set] -= 1
-                self.active_allocated[task.pod_set] -= ACTIVE_ALLOCATED[status]
-            self.allocated[task.pod_group] -= ALLOCATED[status]
+    def _change_use(self, task: Task, node: int, was: int, use: int) -> None:
+        """A task that shares nothing stays on its node and uses it in another way."""
+        room = self.rooms[node]
+        to_idle, to_releasing = TO_IDLE[use] - TO_IDLE[was], TO_RELEASING[use] - TO_RELEASING[was]
+        if to_idle:
+            idle = room.idle
+            for slot, amount in self._charges_on(task.shape, node):
+                idle[slot] += to_idle * amount
+        if to_releasing:
+            releasing = room.releasing
+            for slot, amount in self._charges_on(task.shape, node):
+                releasing[slot] += to_releasing * amount
+        self.touched.add(node)
 
     def _charge(self, task: Task, placement: Placement, sign: int) -> None:
+        """Take from the node what the task uses in this placement, or (with sign -1) give it back."""
         use, node = USE[placement.status], placement.node
+        if not use:
+            return
         room = self.rooms[node]
         idle, releasing = room.idle, room.releasing
-        for slot, unsigned in self._charges_on(task.shape, node):
-            amount = unsigned * sign
-            if use == HELD:
-                idle[slot] -= amount
-            elif use == RELEASING:
-                idle[slot] -= amount
-                releasing[slot] += amount
-            else:
-                releasing[slot] -= amount
-        if task.shape.gpu.is_shared:
+        to_idle, to_releasing = sign * TO_IDLE[use], sign * TO_RELEASING[use]
+        for slot, amount in self._charges_on(task.shape, node):
+            idle[slot] += to_idle * amount
+            releasing[slot] += to_releasing * amount
+        if task.shape.shares_devices and task.shape.gpu.is_shared:
             memory = room.share_memory(task.shape) * sign
             for group in placement.gpu_groups:
                 room.charge_gpu(group, use, memory)
@@ -164,12 +211,12 @@ class Ledger:
 
     def _charges_on(self, shape: TaskShape, node: int) -> Charges:
         """Slots and amounts that are charged; what the node does not offer is not (semantics R1.22)."""
-        key = (shape.index, self._offers[node])
-        charges = self._charges.get(key)
+        known = self._charges[node]
+        charges = known.get(shape.index)
         if charges is None:
-            offers = self._offers[node]
-            charges = tuple((i, a) for i, a in enumerate(shape.request) if a and offers[i])
-            self._charges[key] = charges
+            offers = self.nodes[node].allocatable
+            charges = tuple((i, a) for i, a in enumerate(shape.request) if a and offers[i] > 0)
+            known[shape.index] = charges
         return charges
 
 

@@ -24,5 +24,4 @@ def _table(name: str) -> tuple[bool, ...]:
 
 ACTIVE_ALLOCATED: Final = _table("is_active_allocated")
 """The status sets as tables: `ACTIVE_ALLOCATED[status]` costs a tenth of the property."""
-ACTIVE_USED: Final = _table("is_active_used")
 ALLOCATED: Final = _table("is_allocated")

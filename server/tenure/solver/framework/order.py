@@ -1,7 +1,6 @@
 """Which task of a pod set, and which member of a sub group, goes first; evictions go the other way."""
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
 from tenure.solver.framework.chains import Chains
@@ -14,11 +13,12 @@ class Order:
     def __init__(self, tasks: Sequence[Task], chains: Chains) -> None:
         self._tasks = tasks
         self._chains = chains
+        self._task_keys: dict[int, tuple[Any, ...]] = {}
 
     def tasks(self, tasks: list[int]) -> list[int]:
         """Tasks of one pod set, first to be placed first (semantics R3.11). Sorts the list itself."""
         if len(tasks) > 1:
-            tasks.sort(key=self._task_keys.__getitem__)
+            tasks.sort(key=self._task_key)
         return tasks
 
     def members(self, members: Iterable[Member], active: Counts) -> list[Member]:
@@ -28,10 +28,13 @@ class Order:
             ordered.sort(key=lambda member: self._member_key(member, active))
         return ordered
 
-    @cached_property
-    def _task_keys(self) -> list[tuple[Any, ...]]:
-        chain = self._chains.task_key
-        return [(*(key(task.index) for key in chain), task.creation, task.uid) for task in self._tasks]
+    def _task_key(self, task: int) -> tuple[Any, ...]:
+        key = self._task_keys.get(task)
+        if key is None:
+            facts = self._tasks[task]
+            parts = [part(task) for part in self._chains.task_key]
+            key = self._task_keys[task] = (*parts, facts.creation, facts.uid)
+        return key
 
     def _member_key(self, member: Member, active: Counts) -> tuple[Any, ...]:
         if isinstance(member, PodSet):

@@ -47,6 +47,8 @@ class Options:
     """Nanoseconds after which a pair is forgotten between which nothing happened. No shorter than what
     the plugin evictionmemory looks back to: `registry.check_profile` refuses that.
     """
+    group_timeout: int = 300 * SECOND
+    """Nanoseconds until what is not done of a group of decisions is to be left."""
     max_simulations_per_pod_group: int = 10_000
     """Scenarios the search simulates for one pod group before it gives up."""
     max_simulations_per_action: int = 100_000

@@ -25,6 +25,10 @@ _USES: Final = {
 USE: Final = (0, *(_USES.get(status, 0) for status in TaskStatus))
 """How a task of a status uses its node: 0 not at all, HELD, RELEASING or PIPELINED."""
 
+TO_IDLE: Final = (0, -1, -1, 0)
+TO_RELEASING: Final = (0, 0, 1, -1)
+"""What a use adds to the idle and the releasing amounts of its node, as a factor of the request."""
+
 
 class Shared:
     """Something of a node that several tasks use: taken as a whole while any of them uses a part."""

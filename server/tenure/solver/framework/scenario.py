@@ -58,6 +58,9 @@ class ScenarioBuilder(Protocol):
     def scenario(self, potential: Sequence[Batch]) -> Scenario:
         """The scenario of the recorded victims and these."""
 
+    def potential_on(self, node: int) -> Sequence[Batch]:
+        """All accumulated batches of the pod groups that have accumulated tasks on a node, by pod group."""
+
     def free_gpu_milli(self, node: int) -> int:
         """Idle and releasing GPUs of a node, and those of recorded victims there."""
 

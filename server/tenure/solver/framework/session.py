@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.core import Cores
@@ -15,13 +15,15 @@ from tenure.solver.framework.profile import Options, Profile
 from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.stop import Stop, never
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Counters, Patch, QueueStatus, Requeue
+from tenure.solver.model.decision import Counters, InFlightStatus, Patch, QueueStatus, Requeue
 from tenure.solver.model.guard import GuardVerdict
 from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import Counts, PodSet, TaskStatus, add_shares
+
+NOTHING: Final[Share] = (0, 0, 0)
 
 
 class PluginFactory(Protocol):
@@ -39,6 +41,8 @@ class Commit(NamedTuple):
     reason: ReasonCode
     moves: tuple[Move, ...]
     requeue: Requeue | None = None
+    in_flight: str = ""
+    """Id of the group in flight whose promises it keeps."""
     guards: Mapping[int, tuple[GuardVerdict, ...]] = MappingProxyType({})
     """What the guards said of each pod group that loses tasks, when it was decided."""
 
@@ -75,11 +79,16 @@ class Session:
     """Pending tasks that cannot be placed whatever is evicted, and why (semantics R5.90)."""
     memory: dict[tuple[int, int], EvictionMemory] = field(default_factory=dict)
     """What is remembered of evictions, by victim and preemptor, those of this cycle included."""
+    remembered: set[int] = field(default_factory=set)
+    """Pod groups that have a part in what is remembered, as victims or as preemptors."""
     unsettled: Mapping[int, Sequence[EvictionMemory]] = field(default_factory=dict)
     """Evictions of which it is open what came of them, by preemptor."""
+    in_flight: tuple[InFlightStatus, ...] = ()
+    """What became of the groups in flight."""
+    pledged: frozenset[int] = frozenset()
+    """Tasks to which groups in flight give room: nobody takes it from them in this cycle."""
     stop: Stop = field(default_factory=Stop)
     """Whether the cycle is to end before it is done; the loops of the search check it."""
-    max_gpu_memory: int = 0
     pod_sets: tuple[PodSet, ...] = ()
     """All pod sets of the cluster, by index."""
 
@@ -98,9 +107,9 @@ class Session:
         cores = Cores(cluster.pod_groups, ledger, order)
         session = cls(cluster, profile.options, ledger, chains, guards, order, cores)
         session.memory = {(memory.victim, memory.preemptor): memory for memory in cluster.eviction_memory}
+        session.remembered = {group for pair in session.memory for group in pair}
         session.unsettled = _by_preemptor(cluster.eviction_memory)
         session.stop = Stop(stop)
-        session.max_gpu_memory = cluster.max_gpu_memory_mib
         session.pod_sets = tuple(pod_set for group in cluster.pod_groups for pod_set in group.pod_sets)
         for setting in profile.plugins:
             plugin = factories[setting.name](session, setting.arguments)
@@ -109,6 +118,11 @@ class Session:
         session.ledger.listeners = session.chains.on_move
         session.blocked = session._blocked_tasks()
         return session
+
+    @property
+    def expires(self) -> int:
+        """When what is not done of this cycle's groups is to be left."""
+        return self.cluster.now + self.options.group_timeout
 
     def statement(self) -> Statement:
         """A new, empty statement."""
@@ -121,15 +135,21 @@ class Session:
         beneficiary: int,
         reason: ReasonCode,
         requeue: Requeue | None = None,
+        in_flight: str = "",
     ) -> None:
         """Keep the statement's moves as one group of the decision."""
         statement.commit()
-        losers = {self.ledger.tasks[task].pod_group for task in statement.evicted}
-        said = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in sorted(losers)}
-        self.journal.append(Commit(action, beneficiary, reason, tuple(statement.moves), requeue, said))
+        tasks = self.ledger.tasks
+        commit = Commit(action, beneficiary, reason, tuple(statement.moves), requeue, in_flight)
+        if statement.evicted:
+            losers = sorted({tasks[task].pod_group for task in statement.evicted})
+            said = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in losers}
+            commit = commit._replace(guards=said)
+        self.journal.append(commit)
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.given.add(beneficiary)
-        self.changed.update(self.ledger.tasks[move.task].pod_group for move in statement.moves)
+        for move in statement.moves:
+            self.changed.add(tasks[move.task].pod_group)
 
     def patch(self, patch: Patch) -> None:
         """Write into a field of a pod group, together with the latest commit."""
@@ -170,17 +190,18 @@ class Session:
 
     def demand(self, tasks: Collection[int]) -> Share:
         """What tasks ask of their queue before they are placed."""
-        total: Share = (0, 0, 0)
-        for task in tasks:
-            total = add_shares(total, self.ledger.unplaced_share(self.cluster.tasks[task].shape))
-        return add_shares(total, self._claimed(tasks)) if self.cluster.claims else total
+        return self._sum(tasks, self.ledger.unplaced_shares)
 
     def least_demand(self, tasks: Collection[int]) -> Share:
         """The same on the largest GPUs, which limits and quotas are held against (semantics R1.18 b)."""
-        total: Share = (0, 0, 0)
+        return self._sum(tasks, self.ledger.least_shares)
+
+    def _sum(self, tasks: Collection[int], shares: Sequence[Share]) -> Share:
+        """`shares` are by shape."""
+        facts, total = self.cluster.tasks, NOTHING
         for task in tasks:
-            share = self.ledger.share_on(self.cluster.tasks[task].shape, self.max_gpu_memory)
-            total = add_shares(total, share)
+            share = shares[facts[task].shape.index]
+            total = share if total is NOTHING else add_shares(total, share)
         return add_shares(total, self._claimed(tasks)) if self.cluster.claims else total
 
     def _claimed(self, tasks: Collection[int]) -> Share:

@@ -6,7 +6,7 @@ from typing import Self
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.move import Move
 from tenure.solver.model.numa import Zones
-from tenure.solver.model.workload import Placement, TaskStatus
+from tenure.solver.model.workload import NOWHERE, Placement, TaskStatus
 
 
 class Statement:
@@ -59,19 +59,20 @@ class Statement:
     def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = (), zones: Zones = ()) -> None:
         """The task is to be bound to the node now."""
         before = self._ledger.placements[task]
-        self._apply(task, before, Placement(TaskStatus.BINDING, node, gpu_groups, zones=zones))
+        self._apply(task, before, Placement(TaskStatus.BINDING, node, gpu_groups, None, zones))
 
     def pipeline(self, task: int, node: int, gpu_groups: tuple[str, ...] = (), zones: Zones = ()) -> None:
         """The task shall have room on the node when it is free.
 
         Put back on a node where it still is, the task was never evicted and keeps what it had (semantics
         R2.14). Put elsewhere, even on another device or in another NUMA zone of its node, it moves: its old
-        room is being released.
+        room is being released. So it is for a task that was terminating before.
         """
         before = self._ledger.placements[task]
         origin = self.evicted[task][-1] if task in self.evicted else None
         if origin is None:
-            after = Placement(TaskStatus.PIPELINED, node, gpu_groups, zones=zones)
+            leaving = before if before.node != NOWHERE else None
+            after = Placement(TaskStatus.PIPELINED, node, gpu_groups, leaving, zones)
         elif origin.gpu_groups == gpu_groups and self._can_return(task, origin, node, zones):
             after = origin
         else:

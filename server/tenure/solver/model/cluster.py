@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tenure.solver.model.claims import DeviceClaim
 from tenure.solver.model.doubt import Doubt
+from tenure.solver.model.inflight import InFlightGroup
 from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.node import Node
 from tenure.solver.model.queue import Queue
@@ -35,6 +36,8 @@ class Cluster:
     resource_names: tuple[str, ...] = FIXED_SLOTS
     eviction_memory: tuple[EvictionMemory, ...] = ()
     """By victim and preemptor, at most one for a pair."""
+    in_flight: tuple[InFlightGroup, ...] = ()
+    """By id."""
     doubts: tuple[Doubt, ...] = ()
 
     @property

@@ -1,11 +1,16 @@
 """Which nodes a task may go to: selectors, affinities, taints (Kubernetes semantics)."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tenure.solver.model.affinity import PodTerm
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS: Final = 63
+"""Characters of a Kubernetes label value."""
 
 
 class TaintEffect(IntEnum):
@@ -73,9 +78,9 @@ class Requirement(NamedTuple):
             case Operator.DOES_NOT_EXIST:
                 return value is None
             case Operator.GREATER_THAN:
-                return _is_integer(value) and int(value or 0) > int(self.values[0])
+                return (number := _number(value)) is not None and number > int(self.values[0])
             case Operator.LESS_THAN:
-                return _is_integer(value) and int(value or 0) < int(self.values[0])
+                return (number := _number(value)) is not None and number < int(self.values[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,5 +111,9 @@ class Constraints:
         return None
 
 
-def _is_integer(value: str | None) -> bool:
-    return value is not None and value.lstrip("-").isdigit()
+def _number(value: str | None) -> int | None:
+    """A label value as Kubernetes reads numbers: 64 bits in ASCII digits. None: it is no number."""
+    if value is None or len(value) > _MOST_DIGITS or not _NUMBER.fullmatch(value):
+        return None
+    number = int(value)
+    return number if -(2**63) <= number < 2**63 else None

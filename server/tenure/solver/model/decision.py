@@ -75,9 +75,15 @@ class Requeue(NamedTuple):
     nominated_by: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionGroup:
-    """Steps that are taken together: one pod group gets room."""
+class Atomicity(IntEnum):
+    """Whether the steps of a group need each other; numbers are those of the wire contract."""
+
+    ALL = 1
+    BEST_EFFORT = 2
+
+
+class DecisionGroup(NamedTuple):
+    """Steps that are taken together: one pod group gets room. What is not done by `expires` is to be left."""
 
     action: str
     beneficiary: int
@@ -87,6 +93,31 @@ class DecisionGroup:
     bindings: tuple[Bind, ...]
     patches: tuple[Patch, ...]
     requeue: Requeue | None = None
+    atomicity: Atomicity = Atomicity.ALL
+    expires: int = 0
+    """Nanoseconds since the epoch."""
+    in_flight: str = ""
+    """Id of the group in flight whose promises it keeps; empty: of none."""
+
+
+class InFlightResult(IntEnum):
+    """What became of a group in flight; numbers are those of the wire contract."""
+
+    KEPT = 1
+    REDEEMED = 2
+    FINISHED = 3
+    LAPSED = 4
+    CANCELLED = 5
+
+
+class InFlightStatus(NamedTuple):
+    """The verdict on one group in flight, by its index."""
+
+    group: int
+    result: InFlightResult
+    reason: Rejection
+    holds: tuple[Hold, ...] = ()
+    """What is kept for whom, when it is kept."""
 
 
 class OutcomeKind(IntEnum):
@@ -102,8 +133,7 @@ class OutcomeKind(IntEnum):
     REJECTED_INPUT = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The verdict on one pod group that had tasks to schedule."""
 
     pod_group: int
@@ -160,5 +190,7 @@ class Decision:
     doubts: tuple[Doubt, ...]
     counters: Counters
     nominations: tuple[Nomination, ...] = ()
+    in_flight: tuple[InFlightStatus, ...] = ()
+    """One for every group in flight, by id."""
     stopped_early: bool = False
     """Whether the caller's time was up before the cycle was done."""

@@ -5,14 +5,15 @@ queues have the index of their name in sorted order, pod groups and tasks that o
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from tenure.solver.model.affinity import Labels
 from tenure.solver.model.doubt import Doubt, DoubtCode
 from tenure.solver.model.queue import Queue
+from tenure.solver.model.record import record
 from tenure.solver.model.requeue import NO_TERMS, RequeueTerms
 from tenure.solver.model.resources import UNLIMITED, Share
 from tenure.solver.model.workload import (
@@ -28,6 +29,8 @@ from tenure.solver.model.workload import (
 
 DEFAULT_SUB_GROUP: Final = "default"
 """Name of the only part of a pod group that declares none (semantics R1.51)."""
+
+_BY_UID: Final = attrgetter("uid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class QueueSpec:
     requeue_delay: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SubGroupSpec:
     """A part of a pod group that names the part around it; an empty parent is the pod group itself."""
 
@@ -59,7 +62,7 @@ class SubGroupSpec:
     topology: TopologyConstraint | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PodGroupSpec:
     """A pod group that names its queue. Fields as in PodGroup, times in nanoseconds."""
 
@@ -162,22 +165,15 @@ def link_workloads(
     A task of an unknown sub group belongs to no pod set and is left out of its pod group; that is warned
     about (semantics R1.53). A pod group whose queue is missing or not a leaf has no queue (semantics R3.3).
     """
-    ordered = sorted(groups, key=lambda group: group.uid)
-    parts = [_parts(group) for group in ordered]
-    numbers = _number_pod_sets(parts)
+    ordered = sorted(groups, key=_BY_UID)
+    numbers = _number_pod_sets(ordered)
     linked, members, doubts = _link_tasks(tasks, [group.uid for group in ordered], numbers)
     leaves = {queue.name: queue.index for queue in queues if queue.is_leaf}
     rank = ranks([(spec.creation, spec.uid) for spec in ordered])
     pod_groups = []
     for i, spec in enumerate(ordered):
-        leaf_of = numbers[i]
-        pod_sets = {
-            part.name: _link_pod_set(part, leaf_of[part.name.lower()], members)
-            for part in parts[i]
-            if part.name.lower() in leaf_of
-        }
-        root = _link_tree(spec, parts[i], pod_sets)
-        pod_groups.append(_link_pod_group(i, spec, leaves.get(spec.queue), rank[i], root, pod_sets.values()))
+        root, pod_sets, inside = _link_parts(spec, numbers[i], members)
+        pod_groups.append(_link_pod_group(i, spec, leaves.get(spec.queue), rank[i], root, pod_sets, inside))
     return Workloads(tuple(pod_groups), linked, doubts)
 
 
@@ -188,26 +184,19 @@ def _path(queue: int, parents: Sequence[int | None]) -> tuple[int, ...]:
     return tuple(reversed(upwards))
 
 
-def _parts(group: PodGroupSpec) -> tuple[SubGroupSpec, ...]:
-    """The declared sub groups by name, or the one that stands for none."""
-    if group.sub_groups:
-        return tuple(sorted(group.sub_groups, key=lambda part: part.name))
-    return _only_part(1 if group.min_member is None else group.min_member)
-
-
-@lru_cache
-def _only_part(min_member: int) -> tuple[SubGroupSpec, ...]:
-    return (SubGroupSpec(DEFAULT_SUB_GROUP, min_member=min_member),)
-
-
-def _number_pod_sets(parts_of_groups: Sequence[Sequence[SubGroupSpec]]) -> list[dict[str, int]]:
-    """For each pod group the pod set index by lower-case name, dense over all pod groups."""
+def _number_pod_sets(groups: Iterable[PodGroupSpec]) -> list[dict[str, int]]:
+    """For each pod group the pod set index by lower-case name, dense over all pod groups, by part name."""
     numbered, count = [], 0
-    for parts in parts_of_groups:
-        inner = {part.parent.lower() for part in parts}
-        leaves = [name for part in parts if (name := part.name.lower()) not in inner]
-        numbered.append({name: count + i for i, name in enumerate(leaves)})
-        count += len(leaves)
+    for group in groups:
+        if group.sub_groups:
+            inner = {part.parent.lower() for part in group.sub_groups}
+            names = sorted(part.name for part in group.sub_groups)
+            leaves = [lower for name in names if (lower := name.lower()) not in inner]
+            numbered.append({name: count + i for i, name in enumerate(leaves)})
+            count += len(leaves)
+        else:
+            numbered.append({DEFAULT_SUB_GROUP: count})
+            count += 1
     return numbered
 
 
@@ -219,12 +208,13 @@ def _link_tasks(
     members: list[list[int]] = [[] for names in numbers for _ in names]
     strays: Counter[tuple[int, str]] = Counter()
     tasks = []
-    for i, spec in enumerate(sorted(specs, key=lambda spec: spec.uid)):
+    for i, spec in enumerate(sorted(specs, key=_BY_UID)):
         group = group_index[spec.pod_group]
-        pod_set = numbers[group].get(spec.sub_group.lower())
+        names, name = numbers[group], spec.sub_group
+        pod_set = names.get(name) if name == DEFAULT_SUB_GROUP else names.get(name.lower())
         tasks.append(_link_task(i, spec, group, pod_set))
         if pod_set is None:
-            strays[group, spec.sub_group] += 1
+            strays[group, name] += 1
         else:
             members[pod_set].append(i)
     doubts = tuple(
@@ -261,6 +251,33 @@ def _stray(pod_group: str, sub_group: str, count: int) -> str:
     )
 
 
+def _link_parts(
+    spec: PodGroupSpec, numbers: Mapping[str, int], members: Sequence[Sequence[int]]
+) -> tuple[SubGroupSet, tuple[PodSet, ...], tuple[int, ...]]:
+    """The tree of parts of a pod group, its leaves by name, and the tasks in them."""
+    if spec.sub_groups:
+        return _link_sub_groups(spec, numbers, members)
+    (index,) = numbers.values()
+    inside = tuple(members[index])
+    minimum = 1 if spec.min_member is None else spec.min_member
+    pod_sets = (PodSet(index, DEFAULT_SUB_GROUP, minimum, inside),)
+    return SubGroupSet("", pod_sets, spec.min_sub_groups, spec.topology), pod_sets, inside
+
+
+def _link_sub_groups(
+    spec: PodGroupSpec, numbers: Mapping[str, int], members: Sequence[Sequence[int]]
+) -> tuple[SubGroupSet, tuple[PodSet, ...], tuple[int, ...]]:
+    parts = sorted(spec.sub_groups, key=lambda part: part.name)
+    pod_sets = {
+        part.name: _link_pod_set(part, numbers[part.name.lower()], members)
+        for part in parts
+        if part.name.lower() in numbers
+    }
+    leaves = tuple(pod_sets.values())
+    inside = tuple(sorted(task for pod_set in leaves for task in pod_set.tasks))
+    return _link_tree(spec, parts, pod_sets), leaves, inside
+
+
 def _link_pod_set(part: SubGroupSpec, index: int, members: Sequence[Sequence[int]]) -> PodSet:
     return PodSet(index, part.name, part.min_member or 0, tuple(members[index]), part.topology)
 
@@ -268,8 +285,6 @@ def _link_pod_set(part: SubGroupSpec, index: int, members: Sequence[Sequence[int
 def _link_tree(
     spec: PodGroupSpec, parts: Sequence[SubGroupSpec], pod_sets: Mapping[str, PodSet]
 ) -> SubGroupSet:
-    if not spec.sub_groups:
-        return SubGroupSet("", tuple(pod_sets.values()), spec.min_sub_groups, spec.topology)
     inside: dict[str, list[SubGroupSpec]] = {}
     for part in parts:
         inside.setdefault(part.parent.lower(), []).append(part)
@@ -290,7 +305,8 @@ def _link_pod_group(
     queue: int | None,
     rank: int,
     root: SubGroupSet,
-    pod_sets: Collection[PodSet],
+    pod_sets: tuple[PodSet, ...],
+    tasks: tuple[int, ...],
 ) -> PodGroup:
     return PodGroup(
         index=index,
@@ -302,8 +318,8 @@ def _link_pod_group(
         priority=spec.priority,
         preemptibility=spec.preemptibility,
         root=root,
-        pod_sets=tuple(pod_sets),
-        tasks=tuple(sorted(task for pod_set in pod_sets for task in pod_set.tasks)),
+        pod_sets=pod_sets,
+        tasks=tasks,
         rank=rank,
         creation=spec.creation,
         last_start=spec.last_start,

@@ -1,11 +1,11 @@
 """Nodes: what a machine offers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 
 from tenure.solver.model.constraints import Taint
 from tenure.solver.model.numa import NumaPolicy, NumaZone
+from tenure.solver.model.record import record
 from tenure.solver.model.resources import GPU, Vector
 
 
@@ -17,7 +17,7 @@ class MigStrategy(IntEnum):
     MIXED = 2
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Node:
     """A machine. `index` is its rank by name, so comparing indices compares names."""
 

@@ -1,8 +1,7 @@
 """Typed reasons, and the rejection every "no" is made of."""
 
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 
 class ReasonCode(IntEnum):
@@ -39,6 +38,10 @@ class ReasonCode(IntEnum):
     WAIT_LIMIT = 39
     EVICTION_COOLDOWN = 40
     EVICTION_BACKOFF = 41
+    UNDER_WAY = 50
+    DONE = 51
+    EXPIRED = 52
+    GONE = 53
 
 
 DOMINANCE: Final = (
@@ -71,8 +74,7 @@ def weight(code: ReasonCode) -> int:
     return DOMINANCE.index(code) if code in DOMINANCE else len(DOMINANCE)
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(NamedTuple):
     """A "no" as a value. `until` (nanoseconds) says when time alone may turn it into a "yes"."""
 
     code: ReasonCode

@@ -4,6 +4,7 @@ The first four slots are fixed: CPU in milli-cores, memory in bytes, GPUs in tho
 pod slots. Every other countable resource of the cluster, MIG profiles included, has a slot after them.
 """
 
+import re
 from typing import Final, NamedTuple
 
 CPU: Final = 0
@@ -28,6 +29,7 @@ Share = tuple[int, int, int]
 """CPU, memory and GPU: what queues share, indexed with the same constants as a Vector."""
 
 MIG_PREFIX: Final = "nvidia.com/mig-"
+_PORTIONS: Final = re.compile(r"[0-9]{1,2}")
 
 
 class GpuRequest(NamedTuple):
@@ -54,7 +56,7 @@ def mig_gpu_milli(name: str) -> int:
     if not name.startswith(MIG_PREFIX):
         return 0
     portions = name.removeprefix(MIG_PREFIX).partition("g.")[0]
-    return int(portions) * WHOLE_GPU if portions.isdigit() else 0
+    return int(portions) * WHOLE_GPU if _PORTIONS.fullmatch(portions) else 0
 
 
 def device_slot(device_class: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from tenure.solver.model.affinity import Labels
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.numa import Zones
+from tenure.solver.model.record import record
 from tenure.solver.model.requeue import NO_TERMS, RequeueTerms
 from tenure.solver.model.resources import GpuRequest, Share, Vector
 
@@ -98,13 +99,13 @@ class TaskShape:
     shares_devices: bool = field(init=False, compare=False, default=False)
     """Whether it uses devices together with others: a part of a GPU, or claims that it shares."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shares_devices", self.gpu.is_shared or bool(self.shared_claims))
+    is_cpu_only: bool = field(init=False, compare=False, default=False)
+    """Whether it asks for no GPU in any form (semantics R1.10)."""
 
-    @property
-    def is_cpu_only(self) -> bool:
-        """Asks for no GPU in any form (semantics R1.10)."""
-        return not (self.gpu.devices or self.mig_gpu_milli or self.claimed_gpu_milli or self.shared_gpu_milli)
+    def __post_init__(self) -> None:
+        gpus = (self.gpu.devices, self.mig_gpu_milli, self.claimed_gpu_milli, self.shared_gpu_milli)
+        object.__setattr__(self, "is_cpu_only", not any(gpus))
+        object.__setattr__(self, "shares_devices", self.gpu.is_shared or bool(self.shared_claims))
 
     @property
     def needs_gpu_room(self) -> bool:
@@ -122,7 +123,7 @@ class TaskShape:
         return self.mig_gpu_milli + self.claimed_gpu_milli
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Task:
     """One pod. `index` is dense; `rank` orders tasks by uid as text."""
 
@@ -153,7 +154,7 @@ class TopologyConstraint(NamedTuple):
     preferred_level: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PodSet:
     """A leaf of the sub group tree: tasks with a minimum (semantics R1.51)."""
 
@@ -173,7 +174,7 @@ class PodSet:
         return self.min_available < len(self.tasks)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SubGroupSet:
     """An inner node of the sub group tree. `min_sub_groups` None: every member is required."""
 
@@ -189,7 +190,10 @@ class SubGroupSet:
 
     def is_met(self, active: Counts) -> bool:
         """Whether enough members are met by the counts (semantics R1.55)."""
-        return sum(member.is_met(active) for member in self.members) >= self.required
+        met = 0
+        for member in self.members:
+            met += member.is_met(active)
+        return met >= self.required
 
     @property
     def has_surplus(self) -> bool:
@@ -213,7 +217,7 @@ LEGACY_NON_PREEMPTIBLE_PRIORITY: Final = 100
 """From this priority on a pod group that says nothing is non-preemptible (semantics R1.80)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PodGroup:
     """A workload. `index` is dense; `rank` orders pod groups by creation time, then uid."""
 

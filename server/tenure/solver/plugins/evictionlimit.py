@@ -1,6 +1,6 @@
 """Immune after enough evictions, so that nobody is interrupted again and again without an end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -42,6 +42,10 @@ class EvictionLimit:
         count, limit = group.eviction_count, self._limit
         detail = f"{group.name} was evicted often enough ({count}, with a limit of {limit})"
         return GuardVerdict(NAME, Scope.ALL, self._source, None, ReasonCode.EVICTION_LIMIT, detail)
+
+    def guard_kind(self, preemptor: int) -> Hashable:
+        """Whoever asks, the answer is the same."""
+        return "anybody"
 
     def protections(self, pod_group: int) -> Iterator[Protection]:
         """For as long as it runs."""

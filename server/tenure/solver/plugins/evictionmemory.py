@@ -7,7 +7,7 @@ For each pair of a victim and a preemptor the snapshot brings what is remembered
   happens in a row.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from tenure.solver.framework.aftermath import settled
@@ -62,6 +62,10 @@ class EvictionMemoryGuard:
     def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
         """All of it, from this preemptor alone."""
         return self._verdict(preemptor, victim) if action in self._actions else None
+
+    def guard_kind(self, preemptor: int) -> Hashable | None:
+        """Who is in nobody's memory: none of the rules applies to them."""
+        return None if preemptor in self._session.remembered else "unknown"
 
     def protections(self, pod_group: int) -> Iterator[Protection]:
         """From each pod group that is kept off it; to be asked when everything is decided."""

@@ -48,9 +48,16 @@ class _Nodes:
 
     def follow(self) -> None:
         """Take in the batches that were added since."""
+        is_first = not self._seen
         for number in range(self._seen, len(self._builder.potential)):
             for task in self._builder.potential[number].tasks:
-                self._add(number, task)
+                old, new = self._add(number, task)
+                if not is_first:
+                    if old is not None:
+                        del self._order[bisect_left(self._order, old)]
+                    insort(self._order, new)
+        if is_first:
+            self._order = sorted(self._entries.values())
         self._seen = len(self._builder.potential)
 
     def prefixes(self) -> Iterator[tuple[Entry, ...]]:
@@ -72,7 +79,8 @@ class _Nodes:
         numbers = {number for _, _, node, _ in nodes for number in self._batches[node]}
         return [self._builder.potential[number] for number in sorted(numbers)]
 
-    def _add(self, number: int, task: int) -> None:
+    def _add(self, number: int, task: int) -> tuple[Entry | None, Entry]:
+        """The entry of the task's node before and after."""
         node = self._builder.node_of(task)
         old = self._entries.get(node)
         if old is None:
@@ -81,13 +89,12 @@ class _Nodes:
                 self._elsewhere -= capacity
         else:
             capacity, first_seen, _, _ = old
-            del self._order[bisect_left(self._order, old)]
         numbers = self._batches.setdefault(node, [])
         if not numbers or numbers[-1] != number:
             numbers.append(number)
         entry = (capacity + self._builder.gpu_milli_on(task), first_seen, node, len(numbers))
         self._entries[node] = entry
-        insort(self._order, entry)
+        return old, entry
 
 
 def _sufficient(nodes: Iterable[Entry], needed: int) -> int | None:

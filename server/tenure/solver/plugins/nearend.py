@@ -3,7 +3,7 @@
 It counts from the same times as a requeue: the last start, and the expected runtime (semantics R12.3).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -37,6 +37,10 @@ class NearEnd:
     def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
         """All of it, while its expected end is near."""
         return self._verdict(self._groups[victim]) if action in self._actions else None
+
+    def guard_kind(self, preemptor: int) -> Hashable:
+        """Whoever asks, the answer is the same."""
+        return "anybody"
 
     def protections(self, pod_group: int) -> Iterator[Protection]:
         """Until its expected end."""

@@ -1,6 +1,6 @@
 """Who may be interrupted at all: preemptibility and opt-outs (semantics R1.80, sections 8.1 and 8.3)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -32,9 +32,15 @@ class Preemptibility:
         scope, detail = _scope(group)
         return GuardVerdict(NAME, scope, source(group), None, ReasonCode.NON_PREEMPTIBLE, detail)
 
+    def guard_kind(self, preemptor: int) -> Hashable:
+        """Whoever asks, the answer is the same."""
+        return "anybody"
+
     def protections(self, pod_group: int) -> Iterator[Protection]:
         """For as long as it runs."""
         group = self._groups[pod_group]
+        if group.is_preemptible and not group.opt_outs:
+            return
         out = tuple(action for action in EVICTING_ACTIONS if action in group.opt_outs)
         if out:
             yield Protection(pod_group, NAME, out, None, "its own opt-out")

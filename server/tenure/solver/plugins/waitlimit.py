@@ -1,6 +1,6 @@
 """Immune after long enough waits: what evictions cost a pod group in waiting time has a bound."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -43,6 +43,10 @@ class WaitLimit:
         waited, limit = format_duration(group.waited_after_evictions), format_duration(self._limit)
         detail = f"{group.name} has waited long enough after evictions ({waited}, with a limit of {limit})"
         return GuardVerdict(NAME, Scope.ALL, self._source, None, ReasonCode.WAIT_LIMIT, detail)
+
+    def guard_kind(self, preemptor: int) -> Hashable:
+        """Whoever asks, the answer is the same."""
+        return "anybody"
 
     def protections(self, pod_group: int) -> Iterator[Protection]:
         """For as long as it runs."""

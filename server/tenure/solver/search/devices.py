@@ -40,6 +40,20 @@ class DeviceChooser:
         joins_idle = all(is_new or room.gpus[g].fits_now(memory, room.memory) for _, is_new, g in best)
         return Chosen(tuple(g for _, _, g in best), joins_idle and count * WHOLE_GPU <= room.idle[GPU])
 
+    def again(self, shape: TaskShape, node: int, groups: tuple[str, ...]) -> Chosen | None:
+        """These very devices, those that nobody uses opened for sharing. None when one has no room."""
+        room = self._rooms[node]
+        memory = room.share_memory(shape)
+        shared = [room.gpus[group] for group in groups if group in room.gpus]
+        count = len(groups) - len(shared)
+        whole = (room.idle[GPU] + room.releasing[GPU] - shape.all_claimed_gpu_milli) // WHOLE_GPU
+        if len(set(groups)) != shape.gpu.devices or count > whole:
+            return None
+        if not all(gpu.fits(memory, room.memory) for gpu in shared) or (count and self._lacks_pod_slot(node)):
+            return None
+        joins_idle = all(gpu.fits_now(memory, room.memory) for gpu in shared)
+        return Chosen(groups, joins_idle and count * WHOLE_GPU <= room.idle[GPU])
+
     def _score(self, used: float) -> float:
         return sum(float(score(used)) for score in self._session.chains.gpu_score)
 

@@ -7,6 +7,12 @@ from tenure.solver.framework.session import Session
 from tenure.solver.search.nodeindex import bits
 
 
+def gpu_demands(session: Session, pending: Iterable[int]) -> list[int]:
+    """GPU amounts of pending tasks, largest first."""
+    shapes = [session.cluster.tasks[task].shape for task in pending]
+    return sorted((shape.gpu.gpu_milli() + shape.extra_gpu_milli for shape in shapes), reverse=True)
+
+
 class GpuRoomFilter:
     """Could the pending tasks' GPUs be packed if all accumulated victims left? (semantics R5.30)
 
@@ -16,9 +22,7 @@ class GpuRoomFilter:
 
     def __init__(self, session: Session, pending: Sequence[int], free: Sequence[int], with_room: int) -> None:
         self._ledger = session.ledger
-        tasks = session.cluster.tasks
-        amounts = (tasks[t].shape.gpu.gpu_milli() + tasks[t].shape.extra_gpu_milli for t in pending)
-        self.demands = sorted(amounts, reverse=True)
+        self.demands = gpu_demands(session, pending)
         self.free = list(free)
         self._uniform = self.demands[0] if self.demands[0] == self.demands[-1] else 0
         self._slots = 0

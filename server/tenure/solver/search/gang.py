@@ -1,11 +1,16 @@
 """Which tasks of a pod group to place next, and which of them to evict first (semantics R3.20, R5.25)."""
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
+from typing import Final
 
+from tenure.solver.framework.move import ACTIVE_ALLOCATED
 from tenure.solver.framework.session import Session
 from tenure.solver.model.reason import Rejection
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Counts, Member, PodSet, SubGroupSet, TaskStatus
+from tenure.solver.model.workload import Counts, Member, PodGroup, PodSet, SubGroupSet, TaskStatus
+
+SCHEDULABLE: Final = (False, *(status.is_alive and status is not TaskStatus.GATED for status in TaskStatus))
+"""By status: whether a task lives and is not held back."""
 
 
 class Gangs:
@@ -16,6 +21,7 @@ class Gangs:
         self._ledger = session.ledger
         self._order = session.order
         self._cache: dict[int, tuple[int, list[int], Share]] = {}
+        self._ordered: dict[int, list[int]] = {}
         self._blocked = session.blocked
 
     def is_ready(self, pod_group: int) -> bool:
@@ -35,9 +41,7 @@ class Gangs:
 
     def has_pending(self, pod_group: int) -> bool:
         """Whether any task waits to be scheduled."""
-        placements = self._ledger.placements
-        group = self._session.cluster.pod_groups[pod_group]
-        return any(placements[t].status is TaskStatus.PENDING for s in group.pod_sets for t in s.tasks)
+        return self._ledger.pending[pod_group] > 0
 
     def tasks_to_allocate(self, pod_group: int) -> list[int]:
         """Tasks of the next attempt to place the pod group, in order (semantics R3.20).
@@ -65,26 +69,34 @@ class Gangs:
     def active_tasks(self, pod_set: PodSet) -> list[int]:
         """Tasks that hold room or a promise, first in task order."""
         placements = self._ledger.placements
-        active = [t for t in pod_set.tasks if placements[t].status.is_active_allocated]
-        return self._order.tasks(active)
+        return [task for task in self._in_order(pod_set) if ACTIVE_ALLOCATED[placements[task].status]]
 
     def evictable_tasks(self, pod_set: PodSet) -> list[int]:
         """Active tasks that may be victims: those that are where they were before the cycle.
 
         What a cycle gives it does not take back, and what it moves it does not move again, unless the
-        profile says so.
+        profile says so. Tasks of groups in flight are let alone in any case.
         """
         active = self.active_tasks(pod_set)
+        if self._session.pledged:
+            active = [task for task in active if task not in self._session.pledged]
         if self._session.options.revoke_promises:
             return active
         tasks, placements = self._session.cluster.tasks, self._ledger.placements
         return [task for task in active if placements[task] == tasks[task].placement]
 
+    def has_evictable(self, group: PodGroup) -> bool:
+        """Whether there are any in the pod group."""
+        active = self._ledger.active_allocated
+        return any(active[s.index] and self.evictable_tasks(s) for s in group.pod_sets)
+
     def _next(self, member: Member, evicted: Container[int]) -> list[int]:
         active = self._ledger.active_allocated
         if isinstance(member, PodSet):
             missing = member.min_available - active[member.index]
-            return self._allocatable(member, evicted)[: missing if missing > 0 else 1]
+            return self._allocatable(member, evicted, max(missing, 1))
+        if member.required == len(member.members) == 1:
+            return self._next(member.members[0], evicted)
         if member.is_met(active):
             for inner in self._order.members(member.members, active):
                 if tasks := self._next(inner, evicted):
@@ -103,25 +115,39 @@ class Gangs:
         """Whether the member's minimum is met, or can be by the tasks it has (stricter than R3.21)."""
         if isinstance(member, PodSet):
             missing = member.min_available - active[member.index]
-            return missing <= 0 or len(self._allocatable(member, evicted)) >= missing
+            return missing <= 0 or len(self._allocatable(member, evicted, missing)) == missing
         return sum(self._can_run(inner, active, evicted) for inner in member.members) >= member.required
 
-    def _allocatable(self, pod_set: PodSet, evicted: Container[int]) -> list[int]:
-        placements = self._ledger.placements
+    def _allocatable(self, pod_set: PodSet, evicted: Container[int], most: int) -> list[int]:
+        """Tasks that wait for room, first in task order, and no more than `most`."""
+        placements, blocked = self._ledger.placements, self._blocked
         tasks = []
-        for task in pod_set.tasks:
+        for task in self._in_order(pod_set):
             status = placements[task].status
-            waits = status is TaskStatus.PENDING and task not in self._blocked
-            if waits or (status is TaskStatus.RELEASING and task in evicted):
+            if status is TaskStatus.PENDING:
+                waits = task not in blocked
+            else:
+                waits = status is TaskStatus.RELEASING and task in evicted
+            if waits:
                 tasks.append(task)
-        return self._order.tasks(tasks)
+                if len(tasks) == most:
+                    break
+        return tasks
+
+    def _in_order(self, pod_set: PodSet) -> Sequence[int]:
+        """All tasks of the pod set in task order, which no move changes."""
+        if len(pod_set.tasks) < 2:
+            return pod_set.tasks
+        ordered = self._ordered.get(pod_set.index)
+        if ordered is None:
+            ordered = self._ordered[pod_set.index] = self._order.tasks(list(pod_set.tasks))
+        return ordered
 
     def _ready(self, member: Member) -> bool:
         if isinstance(member, SubGroupSet):
-            return sum(self._ready(inner) for inner in member.members) >= member.required
-        placements = self._ledger.placements
+            return sum(map(self._ready, member.members)) >= member.required
+        placements, blocked = self._ledger.placements, self._blocked
         usable = 0
         for task in member.tasks:
-            status = placements[task].status
-            usable += status.is_alive and status is not TaskStatus.GATED and task not in self._blocked
+            usable += SCHEDULABLE[placements[task].status] and task not in blocked
         return usable >= member.min_available

@@ -9,15 +9,20 @@ other.
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
-from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.ledger import NO, NOW, SOON, Ledger
+from tenure.solver.framework.room import NodeRoom
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import CPU, GPU, WHOLE_GPU
 from tenure.solver.model.workload import TaskShape
 
 ROUNDING: Final = 20
 """Most that rounding to hundredths hides on a device, idle and releasing parts together."""
+
+Found = tuple[int, bool]
+"""A node, and whether the task fits its idle room."""
 
 
 def bits(nodes: int) -> Iterator[int]:
@@ -33,29 +38,30 @@ class Buckets:
 
     def __init__(self) -> None:
         self.sets: dict[int, int] = {}
-        self._values: dict[int, int] = {}
+        self.values: list[int] = []
+        """Values that some node has or had, smallest first."""
+        self._of: dict[int, int] = {}
 
-    def put(self, node: int, value: int) -> None:
-        """The node now has this value."""
-        old = self._values.get(node)
+    def put(self, node: int, bit: int, value: int) -> None:
+        """The node, alone in the bit set `bit`, now has this value."""
+        old = self._of.get(node)
         if old == value:
             return
+        sets = self.sets
         if old is not None:
-            self.sets[old] ^= 1 << node
-        self._values[node] = value
-        self.sets[value] = self.sets.get(value, 0) | 1 << node
+            sets[old] ^= bit
+        self._of[node] = value
+        if value not in sets:
+            sets[value] = 0
+            insort(self.values, value)
+        sets[value] |= bit
 
     def at_least(self, value: int) -> int:
         """Nodes with this value or more."""
         nodes = 0
-        for key, members in self.sets.items():
-            if key >= value:
-                nodes |= members
+        for key in self.values[bisect_left(self.values, value) :]:
+            nodes |= self.sets[key]
         return nodes
-
-    def ascending(self) -> list[int]:
-        """Values that some node has, smallest first."""
-        return sorted(value for value, nodes in self.sets.items() if nodes)
 
 
 class NodeIndex:
@@ -70,6 +76,13 @@ class NodeIndex:
         """By the largest free part of a device in shared use, in hundredths."""
         self._by_cpu: list[tuple[int, int]] = []
         self._cpu: dict[int, int] = {}
+        self._cpu_touched: set[int] = set()
+        """Nodes whose place in `_by_cpu` may be wrong: only tasks without GPUs ask for it."""
+        self._room_touched: set[int] = set()
+        """Nodes whose free GPUs may be wrong here: only a search for victims asks for their sum."""
+        self._shared_once: set[int] = set()
+        self._uneven = 0
+        """Nodes with another number of whole GPUs now than once terminating tasks are gone."""
         self._with_room = 0
         self._free_gpu = [0] * len(cluster.nodes)
         self._bounds = [0] * len(cluster.nodes)
@@ -79,45 +92,45 @@ class NodeIndex:
 
     def free_gpu_milli(self) -> list[int]:
         """Idle and releasing GPUs by node, parts of devices included, in thousandths."""
-        self._refresh()
+        self._refresh_room()
         return self._free_gpu
 
     def free_gpu_bound(self) -> int:
         """GPU room of the whole cluster, in thousandths, never too low: rounding and devices that are only
         promised (whose rest can be promised too) are counted in full.
         """
-        self._refresh()
+        self._refresh_room()
         return self._bound
 
     def nodes_with_gpu_room(self) -> int:
         """Nodes with idle or releasing GPUs, parts of devices included (semantics R5.60)."""
-        self._refresh()
+        self._refresh_room()
         return self._with_room
 
-    def in_order(self, shape: TaskShape, nodes: int) -> Iterator[int]:
+    def in_order(self, shape: TaskShape, nodes: int) -> Iterator[Found]:
         """Nodes of the set on which the task fits, the best score first, then by name."""
         self._refresh()
         if shape.is_cpu_only:
             return self._for_cpu(shape, nodes)
-        if shape.gpu.is_shared:
+        if shape.shares_devices:
             return self._for_share(shape, nodes)
         return self._for_whole(shape, nodes, shape.request[GPU] // WHOLE_GPU)
 
-    def _for_whole(self, shape: TaskShape, nodes: int, devices: int) -> Iterator[int]:
-        fits_idle, fits_soon = self._ledger.fits_idle, self._ledger.fits_soon
-        buckets = self._soon.sets
-        values = [value for value in self._soon.ascending() if value >= devices]
-        now = nodes & self._idle.at_least(devices)
+    def _for_whole(self, shape: TaskShape, nodes: int, devices: int) -> Iterator[Found]:
+        """Where it fits now first (semantics R3.54), then where the fewest GPUs are left (R3.51)."""
+        fit, soon = self._ledger.fit, self._soon
+        values = soon.values[bisect_left(soon.values, devices) :]
+        now = nodes & self._idle.at_least(devices) if self._uneven else nodes
         for value in values:
-            for node in bits(buckets[value] & now):
-                if fits_idle(shape, node) and fits_soon(shape, node):
-                    yield node
+            for node in bits(soon.sets[value] & now):
+                if fit(shape, node) == NOW:
+                    yield node, True
         for value in values:
-            for node in bits(buckets[value] & nodes):
-                if not fits_idle(shape, node) and fits_soon(shape, node):
-                    yield node
+            for node in bits(soon.sets[value] & nodes):
+                if fit(shape, node) == SOON:
+                    yield node, False
 
-    def _for_share(self, shape: TaskShape, nodes: int) -> Iterator[int]:
+    def _for_share(self, shape: TaskShape, nodes: int) -> Iterator[Found]:
         """Devices in shared use that fit come first: +10000 (semantics R3.55)."""
         portion = shape.gpu.portion_milli // 10 if not shape.gpu.memory_mib else 0
         sharing = nodes & self._shareable.at_least(portion)
@@ -130,33 +143,42 @@ class NodeIndex:
         yield from self._by_gpu_room(shape, joins)
         yield from self._for_whole(shape, nodes & ~joins, shape.gpu.devices)
 
-    def _by_gpu_room(self, shape: TaskShape, nodes: int) -> Iterator[int]:
-        fits_idle, fits_soon = self._ledger.fits_idle, self._ledger.fits_soon
+    def _by_gpu_room(self, shape: TaskShape, nodes: int) -> Iterator[Found]:
         later = []
-        for value in self._soon.ascending():
+        for value in self._soon.values:
             for node in bits(self._soon.sets[value] & nodes):
-                if fits_soon(shape, node):
-                    if fits_idle(shape, node):
-                        yield node
-                    else:
-                        later.append(node)
+                fit = self._ledger.fit(shape, node)
+                if fit == NOW:
+                    yield node, True
+                elif fit == SOON:
+                    later.append((node, False))
         yield from later
 
-    def _for_cpu(self, shape: TaskShape, nodes: int) -> Iterator[int]:
-        """By tier (shared GPUs, idle room, CPU-only node), then by free CPU (semantics R3.51-R3.55)."""
-        fits_idle, fits_soon = self._ledger.fits_idle, self._ledger.fits_soon
-        tiers: list[list[int]] = [[] for _ in range(8)]
+    def _for_cpu(self, shape: TaskShape, nodes: int) -> Iterator[Found]:
+        """Where GPUs are shared first (semantics R3.55)."""
+        self._refresh_cpu()
+        yield from self._by_cpu_room(shape, nodes & self._shared)
+        yield from self._by_cpu_room(shape, nodes & ~self._shared)
+
+    def _by_cpu_room(self, shape: TaskShape, nodes: int) -> Iterator[Found]:
+        """By tier (idle room, then CPU-only nodes), then by free CPU (semantics R3.51-R3.54)."""
+        if not nodes:
+            return
+        fit, cpu_only = self._ledger.fit, self._cpu_only
+        best = int(not nodes & cpu_only)
+        tiers: list[list[Found]] = [[] for _ in range(4)]
         start = bisect_left(self._by_cpu, (shape.request[CPU], -1))
-        for _, node in self._by_cpu[start:]:
-            bit = 1 << node
-            if not nodes & bit or not fits_soon(shape, node):
+        for _, node in islice(self._by_cpu, start, None):
+            if not nodes >> node & 1:
                 continue
-            tier = 4 * (not self._shared & bit) + 2 * (not fits_idle(shape, node))
-            tier += not self._cpu_only & bit
-            if tier:
-                tiers[tier].append(node)
+            found = fit(shape, node)
+            if found == NO:
+                continue
+            tier = 2 * (found == SOON) + (not cpu_only >> node & 1)
+            if tier == best:
+                yield node, tier < 2
             else:
-                yield node
+                tiers[tier].append((node, tier < 2))
         for rest in tiers:
             yield from rest
 
@@ -166,28 +188,58 @@ class NodeIndex:
             return
         rooms = self._ledger.rooms
         for node in touched:
-            room, bit = rooms[node], 1 << node
-            soon = room.idle[GPU] + room.releasing[GPU]
-            self._idle.put(node, room.idle[GPU] // WHOLE_GPU)
-            self._soon.put(node, soon // WHOLE_GPU)
-            free, shared = -1, False
-            for gpu in room.gpus.values():
-                if gpu.allocated != gpu.releasing:
-                    left = room.memory - gpu.allocated + gpu.releasing
-                    free = max(free, left * 100 // room.memory)
-                    shared = shared or left >= 0
-            idle_gpu, releasing_gpu = room.idle_gpu_milli(), room.releasing_gpu_milli()
-            has_room = idle_gpu > 0 or releasing_gpu > 0
-            self._free_gpu[node] = idle_gpu + releasing_gpu
-            loose = sum(ROUNDING if gpu.allocated else WHOLE_GPU for gpu in room.gpus.values())
-            bound = max(0, idle_gpu + releasing_gpu) + loose
-            self._bound += bound - self._bounds[node]
-            self._bounds[node] = bound
-            self._shareable.put(node, free)
-            self._shared = self._shared | bit if shared else self._shared & ~bit
-            self._with_room = self._with_room | bit if has_room else self._with_room & ~bit
-            self._put_cpu(node, room.idle[CPU] + room.releasing[CPU])
+            self._follow(node, rooms[node])
+        self._cpu_touched |= touched
+        self._room_touched |= touched
         touched.clear()
+
+    def _follow(self, node: int, room: NodeRoom) -> None:
+        bit = 1 << node
+        idle, releasing = room.idle[GPU], room.releasing[GPU]
+        whole_idle, whole_soon = idle // WHOLE_GPU, (idle + releasing) // WHOLE_GPU
+        self._idle.put(node, bit, whole_idle)
+        self._soon.put(node, bit, whole_soon)
+        if releasing or self._uneven:
+            self._uneven = _with(self._uneven, bit, whole_idle != whole_soon)
+        if room.gpus or node in self._shared_once:
+            self._follow_shared(node, bit, room)
+
+    def _follow_shared(self, node: int, bit: int, room: NodeRoom) -> None:
+        """Of a node with devices that are or were in shared use."""
+        self._shared_once.add(node)
+        free, shared = -1, False
+        for gpu in room.gpus.values():
+            if gpu.allocated != gpu.releasing:
+                left = room.memory - gpu.allocated + gpu.releasing
+                free = max(free, left * 100 // room.memory)
+                shared = shared or left >= 0
+        self._shareable.put(node, bit, free)
+        self._shared = _with(self._shared, bit, shared)
+
+    def _refresh_room(self) -> None:
+        self._refresh()
+        rooms = self._ledger.rooms
+        for node in self._room_touched:
+            self._follow_room(node, rooms[node])
+        self._room_touched.clear()
+
+    def _follow_room(self, node: int, room: NodeRoom) -> None:
+        idle, releasing, loose = room.idle[GPU], room.releasing[GPU], 0
+        if room.gpus or room.mig:
+            idle, releasing = room.idle_gpu_milli(), room.releasing_gpu_milli()
+            loose = sum(ROUNDING if gpu.allocated else WHOLE_GPU for gpu in room.gpus.values())
+        bound = max(0, idle + releasing) + loose
+        self._bound += bound - self._bounds[node]
+        self._bounds[node] = bound
+        self._free_gpu[node] = idle + releasing
+        self._with_room = _with(self._with_room, 1 << node, idle > 0 or releasing > 0)
+
+    def _refresh_cpu(self) -> None:
+        rooms = self._ledger.rooms
+        for node in self._cpu_touched:
+            room = rooms[node]
+            self._put_cpu(node, room.idle[CPU] + room.releasing[CPU])
+        self._cpu_touched.clear()
 
     def _put_cpu(self, node: int, free: int) -> None:
         old = self._cpu.get(node)
@@ -197,3 +249,10 @@ class NodeIndex:
             del self._by_cpu[bisect_left(self._by_cpu, (old, node))]
         self._cpu[node] = free
         insort(self._by_cpu, (free, node))
+
+
+def _with(nodes: int, bit: int, is_in: bool) -> int:
+    """The set with the node in it, or without it."""
+    if bool(nodes & bit) == is_in:
+        return nodes
+    return nodes ^ bit

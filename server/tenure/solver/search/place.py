@@ -3,19 +3,31 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from tenure.solver.framework.ledger import NO, NOW
 from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.workload import Member, PodSet, SubGroupSet, Task, TaskShape, TaskStatus
+from tenure.solver.model.workload import (
+    Member,
+    PodGroup,
+    PodSet,
+    SubGroupSet,
+    Task,
+    TaskShape,
+    TaskStatus,
+    TopologyConstraint,
+)
 from tenure.solver.search.devices import DeviceChooser
-from tenure.solver.search.nodeindex import NodeIndex, bits
+from tenure.solver.search.nodeindex import Found, NodeIndex, bits
 
 INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
 """Scores whose order the node index knows; it stands in for them when all four have their defaults."""
 
+NO_DOMAIN: Final = Rejection(ReasonCode.NO_ROOM, "it does not fit within its topology constraint")
+NO_NODE: Final = Rejection(ReasonCode.NO_NODE_MATCHES, "no node meets its constraints")
 NO_ROOM: Final = Rejection(ReasonCode.NO_ROOM, "no node that meets its constraints has enough free room")
 
 
@@ -30,6 +42,7 @@ class Placer:
         self._full: dict[tuple[int, int], int] = {}
         """Shapes that found no room on a set of nodes, with the ledger's epoch at that time."""
         self._allowed: dict[tuple[Constraints, tuple[int, ...]], int] = {}
+        self._allowed_by_shape: list[int | None] = [None] * len(session.cluster.shapes)
         scores = {session.chains.names[method] for method in session.chains.scores}
         packs = getattr(session.plugins.get("nodeplacement"), "is_binpack", False)
         self._is_indexed = packs and scores >= INDEXED_SCORES
@@ -45,21 +58,62 @@ class Placer:
         In a simulation every task is promised its room; otherwise tasks that fit idle room are bound, and a
         gang that cannot start as a whole is promised all of its room (semantics R3.32).
         """
-        rejection = self._capacity(pod_group, tasks)
+        rejection = self.capacity(pod_group, tasks)
         if rejection is not None:
             return rejection
         mark = statement.checkpoint()
-        group = self._session.cluster.pod_groups[pod_group]
         run = _Run(statement, simulation)
-        if not self._place_member(run, group.root, _by_pod_set(self._session, tasks), nodes):
+        if not self._place_all(run, self._session.cluster.pod_groups[pod_group], tasks, nodes):
             statement.rollback(mark)
             return run.failure
-        if not simulation and self._cannot_start(pod_group):
+        if not simulation and self.cannot_start(pod_group):
             statement.pipeline_instead(pod_group, mark)
+        return None
+
+    def place_again(
+        self, statement: Statement, index: int, node: int, gpu_groups: tuple[str, ...], simulation: bool
+    ) -> Rejection | None:
+        """Give a task room on a node that it was promised: bind it if the room is idle, else promise it.
+
+        In a simulation, and while it still leaves another place, it is promised it. Shared devices are those
+        it was promised, while they have room.
+        """
+        task = self._session.cluster.tasks[index]
+        name = self._session.cluster.nodes[node].name
+        if not self.allowed(task.shape) >> node & 1:
+            return Rejection(ReasonCode.NO_NODE_MATCHES, f"node {name} does not take its pods any more")
+        waits = self._ledger.placements[index].status is TaskStatus.PENDING
+        run = _Run(statement, simulation=simulation or not waits)
+        checks = self._checks(index) if self._node_checks else []
+        fit = self._ledger.fit(task.shape, node)
+        if fit == NO or any(check(node) for check in checks):
+            return Rejection(ReasonCode.NO_ROOM, f"node {name} has no room for its pods any more")
+        if not self._put(run, task, node, fit == NOW, gpu_groups):
+            return Rejection(ReasonCode.NO_ROOM, f"node {name} has no devices for its pods any more")
         return None
 
     def allowed(self, shape: TaskShape) -> int:
         """Nodes on which a task of this shape could ever run, amounts apart; computed once per shape."""
+        nodes = self._allowed_by_shape[shape.index]
+        if nodes is None:
+            nodes = self._allowed_by_shape[shape.index] = self._allowed_of(shape)
+        return nodes
+
+    def has_room(self, shape: TaskShape, nodes: int) -> bool:
+        """Whether any node of the set may have room for a task of this shape now."""
+        if shape.mig_gpu_milli or shape.shared_claims:
+            return True
+        allowed = nodes & self.allowed(shape)
+        attempt = (shape.index, allowed)
+        if self._full.get(attempt) == self._ledger.room_epoch:
+            return False
+        if any(True for _ in self.index.in_order(shape, allowed)):
+            return True
+        self._full[attempt] = self._ledger.room_epoch
+        return False
+
+    def _allowed_of(self, shape: TaskShape) -> int:
+        """Computed once for shapes that differ in amounts only."""
         gpu_kind = (shape.is_cpu_only, shape.mig_gpu_milli > 0, shape.gpu.is_shared, shape.gpu.memory_mib)
         key = (shape.constraints, gpu_kind)
         nodes = self._allowed.get(key)
@@ -72,23 +126,39 @@ class Placer:
             self._allowed[key] = nodes
         return nodes
 
-    def _capacity(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+    def capacity(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+        """Whether limits and quotas of its queues leave room for these tasks of a pod group."""
         chains = self._session.chains
         demand = self._session.least_demand(tasks)
         return chains.first_rejection(chains.has_capacity, pod_group, tasks, demand)
 
-    def _cannot_start(self, pod_group: int) -> bool:
+    def cannot_start(self, pod_group: int) -> bool:
         """Whether a pod set with promised tasks has fewer others than its minimum (semantics R3.32)."""
-        placements, active = self._ledger.placements, self._ledger.active_allocated
+        promised, active = self._ledger.promised, self._ledger.active_allocated
         for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets:
-            promised = sum(placements[t].status is TaskStatus.PIPELINED for t in pod_set.tasks)
-            if promised and active[pod_set.index] - promised < pod_set.min_available:
+            waiting = promised[pod_set.index]
+            if waiting and active[pod_set.index] - waiting < pod_set.min_available:
                 return True
         return False
 
+    def _place_all(self, run: "_Run", group: PodGroup, tasks: list[int], nodes: int) -> bool:
+        if _is_plain(group):
+            for task in tasks:
+                if not self._place_task(run, task, nodes):
+                    break
+            else:
+                return True
+            return False
+        return self._place_member(run, group.root, _by_pod_set(self._session, tasks), nodes)
+
     def _place_member(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
-        """Place one sub group within the first set of nodes that takes all of it (semantics R3.34)."""
-        for node_set in self._node_sets(member, tasks, nodes):
+        """Place one sub group within the first set of nodes that takes all of it (semantics R3.34).
+
+        When it fails where there is no choice of sets, what it moved stays for the caller to roll back.
+        """
+        if member.topology is None or not self._session.chains.node_sets:
+            return self._place_within(run, member, tasks, nodes)
+        for node_set in self._node_sets(member.topology, member, tasks, nodes):
             mark = run.statement.checkpoint()
             if self._place_within(run, member, tasks, node_set):
                 return True
@@ -102,11 +172,11 @@ class Placer:
             return all(self._place_member(run, inner, tasks, nodes) for inner in ordered)
         return all(self._place_task(run, task, nodes) for task in tasks.get(member.index, ()))
 
-    def _node_sets(self, member: Member, tasks: dict[int, list[int]], nodes: int) -> Iterable[int]:
-        if member.topology is None or not self._session.chains.node_sets:
-            return (nodes,)
+    def _node_sets(
+        self, topology: TopologyConstraint, member: Member, tasks: dict[int, list[int]], nodes: int
+    ) -> Iterable[int]:
         concerned = [task for leaf in _leaves(member) for task in tasks.get(leaf.index, ())]
-        node_sets: Iterable[int] = self._session.chains.node_sets[0](member.topology, concerned, nodes)
+        node_sets: Iterable[int] = self._session.chains.node_sets[0](topology, concerned, nodes)
         return node_sets
 
     def _place_task(self, run: "_Run", index: int, nodes: int) -> bool:
@@ -115,18 +185,19 @@ class Placer:
         task = self._session.cluster.tasks[index]
         allowed = nodes & self.allowed(task.shape)
         if not allowed:
-            run.failure = Rejection(ReasonCode.NO_NODE_MATCHES, "no node meets its constraints")
+            run.failure = NO_NODE
+            return False
+        if self._full and self._full.get((task.shape.index, allowed)) == self._ledger.room_epoch:
+            run.failure = NO_ROOM
             return False
         checks = self._checks(index) if self._node_checks else []
-        attempt = (task.shape.index, allowed)
-        if self._full.get(attempt) != self._ledger.room_epoch:
-            for node in self._in_order(task, allowed):
-                if checks and any(check(node) for check in checks):
-                    continue
-                if self._put(run, task, node):
-                    return True
-            if not (checks or task.shape.gpu.memory_mib or task.shape.shared_claims):
-                self._full[attempt] = self._ledger.room_epoch
+        for node, is_now in self._in_order(task, allowed):
+            if checks and any(check(node) for check in checks):
+                continue
+            if self._put(run, task, node, is_now):
+                return True
+        if not (checks or task.shape.gpu.memory_mib or task.shape.shared_claims):
+            self._full[task.shape.index, allowed] = self._ledger.room_epoch
         run.failure = NO_ROOM
         return False
 
@@ -135,24 +206,32 @@ class Placer:
         checks = (node_check(task) for node_check in self._node_checks)
         return [check for check in checks if check is not None]
 
-    def _in_order(self, task: Task, nodes: int) -> Iterator[int]:
+    def _in_order(self, task: Task, nodes: int) -> Iterator[Found]:
+        """Nodes on which the task fits, now or soon, the most wanted first."""
         shape = task.shape
-        is_plain = not (shape.mig_gpu_milli or shape.shared_claims)
-        if self._is_indexed and is_plain and not any(f(task.index) for f in self._others):
-            return self.index.in_order(shape, nodes)
+        if self._is_indexed and not (shape.mig_gpu_milli or shape.shared_claims):
+            for concerns in self._others:
+                if concerns(task.index):
+                    break
+            else:
+                return self.index.in_order(shape, nodes)
         candidates = list(bits(nodes))
         totals = [0.0] * len(candidates)
         for scores in self._session.chains.scores:
             totals = [a + b for a, b in zip(totals, scores(task.index, candidates), strict=True)]
         ranked = sorted(zip(candidates, totals, strict=True), key=lambda pair: (-pair[1], pair[0]))
-        return (node for node, _ in ranked if self._ledger.fits_soon(shape, node))
+        found = ((node, self._ledger.fit(shape, node)) for node, _ in ranked)
+        return ((node, fit == NOW) for node, fit in found if fit != NO)
 
-    def _put(self, run: "_Run", task: Task, node: int) -> bool:
-        """Move the task to the node; False when its shared devices or NUMA zones do not suffice."""
-        fits_now = self._ledger.fits_idle(task.shape, node)
+    def _put(self, run: "_Run", task: Task, node: int, fits_now: bool, wanted: tuple[str, ...] = ()) -> bool:
+        """Move the task to the node; False when its shared devices or NUMA zones do not suffice.
+
+        `wanted` are shared devices it is given if they have room.
+        """
         groups: tuple[str, ...] = ()
-        if task.shape.gpu.is_shared:
-            chosen = self._devices.choose(task.shape, node)
+        if task.shape.shares_devices and task.shape.gpu.is_shared:
+            again = self._devices.again(task.shape, node, wanted) if wanted else None
+            chosen = again or self._devices.choose(task.shape, node)
             if chosen is None or not self._has_node_capacity(task, node):
                 return False
             groups, fits_idle_gpus = chosen
@@ -187,7 +266,7 @@ class _Run:
     def __init__(self, statement: Statement, simulation: bool) -> None:
         self.statement = statement
         self.simulation = simulation
-        self.failure = Rejection(ReasonCode.NO_ROOM, "it does not fit within its topology constraint")
+        self.failure = NO_DOMAIN
 
 
 def binds_any(statement: Statement, session: Session) -> bool:
@@ -203,6 +282,14 @@ def _by_pod_set(session: Session, tasks: list[int]) -> dict[int, list[int]]:
         assert pod_set is not None
         by_pod_set.setdefault(pod_set, []).append(task)
     return by_pod_set
+
+
+def _is_plain(group: PodGroup) -> bool:
+    """Whether it has no sub groups and may spread over all nodes."""
+    if len(group.pod_sets) > 1:
+        return False
+    (pod_set,) = group.pod_sets
+    return group.root.members[0] is pod_set and group.root.topology is None and pod_set.topology is None
 
 
 def _leaves(member: Member) -> Iterator[PodSet]:

@@ -6,7 +6,7 @@ Read between statements only: the lists describe committed state.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import PodGroup
@@ -16,7 +16,11 @@ Key = tuple[int, ...]
 
 
 class PodGroupLists:
-    """Sorted pod groups by leaf queue; keys end in the pod group's rank, so they are unique."""
+    """Sorted pod groups by leaf queue; keys end in the pod group's rank, so they are unique.
+
+    Who comes first leaves first, as a rule, so lists are kept with the first at the end: taking it out
+    there moves nobody else.
+    """
 
     def __init__(self, session: Session, gangs: Gangs) -> None:
         self._session = session
@@ -25,28 +29,55 @@ class PodGroupLists:
         self._by_rank = [g.index for g in sorted(groups, key=lambda g: g.rank)]
         leaves = [queue.index for queue in session.cluster.queues if queue.is_leaf]
         self._pending: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
+        """By the reversed key: best last."""
         self._victims: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
-        self._filed: dict[int, tuple[Key | None, Key | None]] = {}
+        """By the key: worst last."""
+        self._takeable: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
+        """Those among them of which anything may be taken in this cycle."""
+        self._spent: dict[int, list[int]] = {leaf: [] for leaf in leaves}
+        self._keys: list[Key] = [()] * len(groups)
+        self._reversed: list[Key] = [()] * len(groups)
+        self._is_pending = [False] * len(groups)
+        self._is_victim = [False] * len(groups)
+        self._is_takeable = [False] * len(groups)
         for group in groups:
             if group.queue is not None:
-                self._file(group)
+                self._file(group, list.append)
+        for keys in (*self._pending.values(), *self._victims.values(), *self._takeable.values()):
+            keys.sort()
         session.changed.clear()
 
     def leaves(self) -> list[int]:
         """Indices of all leaf queues."""
         return list(self._pending)
 
-    def pending(self, queue: int) -> Iterator[tuple[Key, int]]:
-        """Keys and pod groups with pending tasks, best first."""
+    def pending(self, queue: int, after: Key | None = None) -> Iterator[tuple[Key, int]]:
+        """Keys and pod groups with pending tasks, best first; only those behind a key, if one is given."""
         self._refresh()
-        by_rank = self._by_rank
-        return ((key, by_rank[key[-1]]) for key in self._pending[queue])
+        keys = self._pending[queue]
+        end = len(keys) if after is None else bisect_left(keys, reverse(after))
+        for number in range(end - 1, -1, -1):
+            pod_group = self._by_rank[-keys[number][-1]]
+            yield self._keys[pod_group], pod_group
 
     def victims(self, queue: int) -> Iterator[tuple[Key, int]]:
         """Keys (of the reversed order) and pod groups that may yield active tasks, worst first."""
         self._refresh()
-        by_rank = self._by_rank
-        return ((key, by_rank[-key[-1]]) for key in self._victims[queue])
+        for key in reversed(self._victims[queue]):
+            pod_group = self._by_rank[key[-1]]
+            yield self._reversed[pod_group], pod_group
+
+    def takeable(self, queue: int) -> Iterator[tuple[Key, int]]:
+        """The same without those of which this cycle may take nothing: it gave or moved all they have."""
+        self._refresh()
+        for key in reversed(self._takeable[queue]):
+            pod_group = self._by_rank[key[-1]]
+            yield self._reversed[pod_group], pod_group
+
+    def spent(self, queue: int) -> Sequence[int]:
+        """These, in the order in which it came about; some may have become something else since."""
+        self._refresh()
+        return self._spent[queue]
 
     def has_victims(self, queue: int) -> bool:
         """Whether the queue holds any possible victim."""
@@ -60,33 +91,43 @@ class PodGroupLists:
             group = self._session.cluster.pod_groups[index]
             if group.queue is not None:
                 self._unfile(group)
-                self._file(group)
+                self._file(group, insort)
         self._session.changed.clear()
 
-    def _file(self, group: PodGroup) -> None:
+    def _file(self, group: PodGroup, put: Callable[[list[Key], Key], None]) -> None:
         assert group.queue is not None
-        key = self._session.pod_group_key(group.index)
-        pending = key if self._gangs.has_pending(group.index) else None
-        victim = reverse(key) if group.may_yield and self._is_active(group) else None
-        if pending is not None:
-            insort(self._pending[group.queue], pending)
-        if victim is not None:
-            insort(self._victims[group.queue], victim)
-        self._filed[group.index] = (pending, victim)
+        index = group.index
+        key = self._keys[index] = self._session.pod_group_key(index)
+        backwards = self._reversed[index] = reverse(key)
+        self._is_pending[index] = self._gangs.has_pending(index)
+        self._is_victim[index] = group.may_yield and self._is_active(group)
+        if self._is_pending[index]:
+            put(self._pending[group.queue], backwards)
+        self._is_takeable[index] = self._is_victim[index] and self._gangs.has_evictable(group)
+        if self._is_victim[index]:
+            put(self._victims[group.queue], key)
+            if self._is_takeable[index]:
+                put(self._takeable[group.queue], key)
+            else:
+                self._spent[group.queue].append(index)
 
     def _unfile(self, group: PodGroup) -> None:
         assert group.queue is not None
-        pending, victim = self._filed[group.index]
-        if pending is not None:
-            keys = self._pending[group.queue]
-            del keys[bisect_left(keys, pending)]
-        if victim is not None:
-            keys = self._victims[group.queue]
-            del keys[bisect_left(keys, victim)]
+        index = group.index
+        if self._is_pending[index]:
+            _remove(self._pending[group.queue], self._reversed[index])
+        if self._is_victim[index]:
+            _remove(self._victims[group.queue], self._keys[index])
+        if self._is_takeable[index]:
+            _remove(self._takeable[group.queue], self._keys[index])
 
     def _is_active(self, group: PodGroup) -> bool:
         active = self._session.ledger.active_allocated
         return any(active[pod_set.index] for pod_set in group.pod_sets)
+
+
+def _remove(keys: list[Key], key: Key) -> None:
+    del keys[bisect_left(keys, key)]
 
 
 def reverse(key: Key) -> Key:

@@ -8,12 +8,12 @@ so the first scenario that works is the same with and without pruning; `tests/pr
 from collections.abc import Callable, Iterable, Sequence
 
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU, WHOLE_GPU
 from tenure.solver.model.workload import TaskShape, TaskStatus
 from tenure.solver.search.nodeindex import bits
 from tenure.solver.search.place import Placer
+from tenure.solver.search.takebound import NO_BOUND
 
 
 class Pruner:
@@ -48,6 +48,17 @@ class Pruner:
             self._is_possible = count.suffice()
         return self._is_possible
 
+    def wanted(self, pending: Iterable[int]) -> list[tuple[TaskShape, int]]:
+        """Shapes that lack slots for these tasks as it is, and how many slots each lacks."""
+        counts: dict[int, int] = {}
+        shapes: dict[int, TaskShape] = {}
+        for task in pending:
+            shape = self.tasks[task].shape
+            shapes[shape.index] = shape
+            counts[shape.index] = counts.get(shape.index, 0) + 1
+        missing = [(shapes[i], count - self.free_slots(shapes[i])[0]) for i, count in counts.items()]
+        return [(shape, count) for shape, count in missing if count > 0]
+
     def allowed(self, shape: TaskShape) -> int:
         """Nodes on which tasks of the shape may run."""
         return self._placer.allowed(shape)
@@ -65,68 +76,102 @@ class Pruner:
 class SlotCount:
     """Slots for the pending tasks of one probe, followed as victims are added."""
 
-    def __init__(self, pruner: Pruner, pending: Sequence[int]) -> None:
-        self._pruner = pruner
-        self._victims_on: dict[int, list[int]] = {}
-        wanted: dict[int, int] = {}
-        shapes: dict[int, TaskShape] = {}
-        for task in pending:
-            shape = pruner.tasks[task].shape
-            shapes[shape.index] = shape
-            wanted[shape.index] = wanted.get(shape.index, 0) + 1
-        self._short = []
-        for index, count in wanted.items():
-            total, by_node = pruner.free_slots(shapes[index])
-            if total < count:
-                self._short.append(
-                    _Short(shapes[index], pruner.allowed(shapes[index]), count - total, by_node)
-                )
+    def __init__(self, pruner: Pruner, pending: Iterable[int]) -> None:
+        self._short = [(Slots(pruner, shape), missing) for shape, missing in pruner.wanted(pending)]
 
     def add(self, tasks: Iterable[int]) -> None:
         """These tasks are victims from now on."""
-        placements = self._pruner.ledger.placements
-        nodes = set()
-        for task in tasks:
-            node = placements[task].node
-            self._victims_on.setdefault(node, []).append(task)
-            nodes.add(node)
-        for short in self._short:
-            for node in nodes:
-                self._pruner.stop.check()
-                short.recount(self._pruner.ledger, node, self._victims_on[node])
+        victims = list(tasks)
+        for slots_of, _ in self._short:
+            slots_of.add(victims)
 
     def suffice(self) -> bool:
         """Whether every shape has enough slots if all victims added so far left."""
-        return all(short.gained >= short.missing for short in self._short)
-
-    def is_hopeless(self, scenario: Scenario) -> bool:
-        """Whether the victims of this scenario leave too few slots, at the very best."""
-        if not self._short:
-            return False
-        placements = self._pruner.ledger.placements
-        batches = (*scenario.recorded, *scenario.potential)
-        nodes = {placements[task].node for batch in batches for task in batch.tasks}
-        return any(sum(s.gain.get(node, 0) for node in nodes) < s.missing for s in self._short)
+        return all(slots_of.gained >= missing for slots_of, missing in self._short)
 
 
-class _Short:
-    """A shape that lacks slots: how many, and what each node's victims add."""
+class Slots:
+    """Slots that one shape gains from victims.
 
-    __slots__ = ("allowed", "before", "gain", "gained", "missing", "shape")
+    What victims free is added up node by node. Only where devices are shared it matters who leaves
+    together: there all is counted anew.
+    """
 
-    def __init__(self, shape: TaskShape, allowed: int, missing: int, before: dict[int, int]) -> None:
+    __slots__ = (
+        "_allowed",
+        "_amounts",
+        "_before",
+        "_free",
+        "_gain",
+        "_pruner",
+        "_shared",
+        "_victims",
+        "gained",
+        "shape",
+    )
+
+    def __init__(self, pruner: Pruner, shape: TaskShape) -> None:
+        self._pruner = pruner
         self.shape = shape
-        self.allowed = allowed
-        self.missing = missing
-        self.before = before
-        self.gain: dict[int, int] = {}
+        self._allowed = pruner.allowed(shape)
+        self._before = pruner.free_slots(shape)[1]
+        self._amounts = [(slot, amount) for slot, amount in enumerate(shape.request) if amount]
+        self._free: dict[int, list[int]] = {}
+        """By node, the amounts of each resource of the shape that are free without the victims."""
+        self._victims: dict[int, list[int]] = {}
+        self._shared: set[int] = set()
+        self._gain: dict[int, int] = {}
         self.gained = 0
 
-    def recount(self, ledger: Ledger, node: int, victims: list[int]) -> None:
-        if self.allowed >> node & 1:
-            gain = slots(ledger, self.shape, node, victims) - self.before.get(node, 0)
-            self.gained += gain - self.gain.get(node, 0)
-            self.gain[node] = gain
+    def add(self, tasks: Iterable[int]) -> None:
+        """These tasks are victims from now on."""
+        ledger, allowed = self._pruner.ledger, self._allowed
+        for task in tasks:
+            self._pruner.stop.check()
+            node = ledger.placements[task].node
+            if allowed >> node & 1:
+                self._victims.setdefault(node, []).append(task)
+                gain = self._gain_of(task, node)
+                self.gained += gain - self._gain.get(node, 0)
+                self._gain[node] = gain
+
+    def gained_with(self, tasks: Iterable[int]) -> int:
+        """What is gained if these tasks were victims too."""
+        more: dict[int, list[int]] = {}
+        for task in tasks:
+            more.setdefault(self._pruner.ledger.placements[task].node, []).append(task)
+        gained = self.gained
+        for node, victims in more.items():
+            if self._allowed >> node & 1:
+                together = (*self._victims.get(node, ()), *victims)
+                fitting = slots(self._pruner.ledger, self.shape, node, together)
+                gained += fitting - self._before.get(node, 0) - self._gain.get(node, 0)
+        return gained
+
+    def on(self, node: int) -> int:
+        """What is gained on one node."""
+        return self._gain.get(node, 0)
+
+    def _gain_of(self, task: int, node: int) -> int:
+        """What the node gains from its victims, of whom this is the latest."""
+        ledger, shape = self._pruner.ledger, self._pruner.tasks[task].shape
+        if shape.shares_devices or self.shape.shares_devices or node in self._shared:
+            self._shared.add(node)
+            return slots(ledger, self.shape, node, self._victims[node]) - self._before.get(node, 0)
+        free, request = self._free.get(node), shape.request
+        if free is None:
+            room = ledger.rooms[node]
+            free = self._free[node] = [room.idle[slot] + room.releasing[slot] for slot, _ in self._amounts]
+        fitting = NO_BOUND
+        for i, (slot, amount) in enumerate(self._amounts):
+            free[i] += request[slot]
+            fitting = min(fitting, free[i] // amount)
+        return max(0, fitting) - self._before.get(node, 0)
+
+
+def asks_for_whole_gpus(shape: TaskShape) -> bool:
+    """Whether it asks for GPUs as whole devices, or not at all."""
+    return not (shape.shares_devices or shape.mig_gpu_milli or shape.claimed_gpu_milli)
 
 
 def slots(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[int]) -> int:

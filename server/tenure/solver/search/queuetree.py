@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 class _Branch:
     """A queue in the tree."""
 
-    __slots__ = ("children", "entries", "parent", "queue", "source", "source_key", "stale")
+    __slots__ = ("basis", "children", "entries", "key", "parent", "queue", "source", "source_key", "stale")
 
     def __init__(self, queue: int, parent: "_Branch | None", children: "LiveHeap[_Branch] | None") -> None:
         self.queue = queue
@@ -39,11 +39,14 @@ class _Branch:
         self.source: Iterator[Entry] = iter(())
         self.source_key: tuple[int, ...] | None = None
         self.stale = False
+        self.key: tuple[Any, ...] = ()
+        self.basis: tuple[int, Entry | None, Share] = (-1, None, ZERO)
+        """What the key was made from: version of the queue, best entry below it, victims popped there."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is left below it."""
-        return not self.entries if self.children is None else len(self.children) == 0
+        return not (self.entries if self.children is None else self.children.items)
 
     def draw(self) -> None:
         """Take the next entry of the source: the heap always holds the source's best."""
@@ -59,8 +62,9 @@ class QueueTree:
     def __init__(self, session: Session, *, victims: bool = False) -> None:
         self._queues = session.cluster.queues
         self._keys = session.chains.queue_key
+        self._versions = session.ledger.queue_versions
         self._victims = victims
-        self._root = _Branch(-1, None, LiveHeap(self._before))
+        self._root = _Branch(-1, None, self._new_heap())
         self._leaves: dict[int, _Branch] = {}
         self._loose: list[_Branch] = []
         """Filled leaves that are not in the tree yet: it is built bottom-up, once all are there."""
@@ -88,15 +92,15 @@ class QueueTree:
 
     def pop(self) -> Entry | None:
         """The next entry, or None."""
-        self._build()
+        if self._loose:
+            self._build()
         branch = self._root
         if branch.is_empty:
             return None
-        while branch.children is not None:
-            while branch.children.top.stale:
-                branch.children.top.stale = False
-                branch.children.fix_top()
-            branch = branch.children.top
+        while (children := branch.children) is not None:
+            while (branch := children.items[0]).stale:
+                branch.stale = False
+                children.fix_top()
         entry = heappop(branch.entries)
         if entry.key == branch.source_key:
             branch.draw()
@@ -130,8 +134,11 @@ class QueueTree:
         if queue is None:
             return self._root
         if queue not in self._leaves:
-            self._leaves[queue] = _Branch(queue, None, LiveHeap(self._before))
+            self._leaves[queue] = _Branch(queue, None, self._new_heap())
         return self._leaves[queue]
+
+    def _new_heap(self) -> "LiveHeap[_Branch]":
+        return LiveHeap(self._key, largest_first=self._victims)
 
     def _new_leaf(self, queue: int) -> _Branch:
         leaf = self._leaves[queue] = _Branch(queue, None, None)
@@ -161,20 +168,20 @@ class QueueTree:
             branch.stale = True
             branch = branch.parent
 
-    def _before(self, a: _Branch, b: _Branch) -> bool:
-        if self._victims:
-            return bool(self._key(b) < self._key(a))
-        return bool(self._key(a) < self._key(b))
-
     def _key(self, branch: _Branch) -> tuple[Any, ...]:
+        """Of a queue with what it and its best pod group ask for; asked anew when either changed."""
         leaf = branch
         while leaf.children is not None:
-            leaf = leaf.children.top
-        head = leaf.entries[0]
-        queue = branch.queue
+            leaf = leaf.children.items[0]
+        queue, head = branch.queue, leaf.entries[0]
+        popped = self._popped.get(leaf.queue, ZERO) if self._victims else ZERO
+        version, basis = self._versions[queue], branch.basis
+        if head is basis[1] and version == basis[0] and popped is basis[2]:
+            return branch.key
+        branch.basis = (version, head, popped)
         if self._victims:
-            popped = add_shares(self._popped.get(leaf.queue, ZERO), head.share)
-            keys = [key(queue, ZERO, popped) for key in self._keys]
+            popped, request = add_shares(popped, head.share), ZERO
         else:
-            keys = [key(queue, head.share, ZERO) for key in self._keys]
-        return (*keys, self._queues[queue].rank)
+            request = head.share
+        branch.key = (*[key(queue, request, popped) for key in self._keys], self._queues[queue].rank)
+        return branch.key

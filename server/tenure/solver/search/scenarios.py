@@ -1,24 +1,33 @@
 """Accumulates victims into scenarios for the generators to draw from (semantics R5.29-R5.33)."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
-from tenure.solver.model.workload import NOWHERE
-from tenure.solver.search.filters import GpuRoomFilter
+from tenure.solver.model.workload import NOWHERE, TaskShape
+from tenure.solver.search.filters import GpuRoomFilter, gpu_demands
+from tenure.solver.search.needs import LOOK_AHEAD, Needs, Prospects
 from tenure.solver.search.nodeindex import bits
 from tenure.solver.search.place import Placer
-from tenure.solver.search.prune import Pruner, SlotCount
-from tenure.solver.search.takebound import TakeBound, TakeCount
-from tenure.solver.search.victims import VictimOrder
+from tenure.solver.search.prune import Pruner
+from tenure.solver.search.sequence import VictimSequence
+from tenure.solver.search.takebound import TakeBound
 
-LOOK_AHEAD: Final = 1024
-"""Batches after which a search without any promising scenario asks whether there can be one at all."""
+
+@dataclass(slots=True)
+class Pruning:
+    """Necessary conditions of one search, for probes to skip what cannot succeed."""
+
+    pruner: Pruner
+    bound: TakeBound | None
+    counts_whole_gpus: bool
+    """Whether GPUs are only ever asked for as whole devices: slots then imply room (semantics R5.30)."""
+    prospects: Prospects | None = None
 
 
 class Accumulator:
-    """The `ScenarioBuilder` of one probe: pops victims until the filters pass, then again one more."""
+    """The `ScenarioBuilder` of one probe: takes victims until the filters pass, then again one more."""
 
     def __init__(
         self,
@@ -27,59 +36,50 @@ class Accumulator:
         preemptor: int,
         pending: Sequence[int],
         recorded: tuple[Batch, ...],
-        order: VictimOrder,
+        sequence: VictimSequence,
+        skips: Collection[int],
         feasible: int,
-        pruner: Pruner | None,
-        bound: TakeBound | None,
+        pruning: Pruning | None,
     ) -> None:
+        """`skips` are the numbers of recorded batches in the sequence."""
         self.recorded = recorded
         self.potential: list[Batch] = []
         self._session = session
+        self._placer = placer
         self._preemptor = preemptor
         self._pending = tuple(pending)
-        self._order = order
-        self._recorded_tasks = {task for batch in recorded for task in batch.tasks}
-        self._room = GpuRoomFilter(session, pending, placer.index.free_gpu_milli(), feasible)
-        self._room.add(sorted(self._recorded_tasks))
-        tasks = session.cluster.tasks
-        self._allowed = [
-            placer.allowed(tasks[t].shape)
-            for t in pending
-            if tasks[t].shape.constraints.node_selector or tasks[t].shape.constraints.node_affinity
-        ]
-        self._reachable = feasible
-        for task in self._recorded_tasks:
-            self._reachable |= 1 << self.node_of(task)
-        self._with_room = self._reachable
-        self._free_before = list(self._room.free)
-        self._pruner = pruner
-        self._slots = None if pruner is None else SlotCount(pruner, pending)
-        self._taken = None if bound is None else TakeCount(bound, pending)
-        if self._slots is not None:
-            self._slots.add(sorted(self._recorded_tasks))
-        if self._taken is not None:
-            for batch in recorded:
-                self._taken.add(batch)
+        self._sequence = sequence
+        self._skips = skips
+        self._next = 0
+        self._feasible = feasible
+        self._pruning = pruning
+        self._needs = self._recorded_needs()
+        self._freed: dict[int, int] = {}
+        for task in (task for batch in recorded for task in batch.tasks):
+            node = self.node_of(task)
+            self._freed[node] = self._freed.get(node, 0) + self.gpu_milli_on(task)
+        shapes = {task.shape.index: task.shape for task in (session.cluster.tasks[t] for t in pending)}
+        self._room: GpuRoomFilter | None = None
+        self._is_room_implied = pruning is not None and pruning.counts_whole_gpus and len(shapes) == 1
+        self._allowed = [placer.allowed(shape) for shape in shapes.values() if _is_choosy(shape)]
 
     def outer_scenarios(self) -> Iterator[None]:
         """Recorded victims only, then with ever more of the victim order (semantics R5.29)."""
-        if self._passes():
-            yield
-        has_passed = False
-        while (batch := self._order.pop()) is not None:
-            self.potential.append(batch)
-            self._room.add(batch.tasks)
-            if self._slots is not None:
-                self._slots.add(batch.tasks)
-            if self._taken is not None:
-                self._taken.add(batch)
-            for task in batch.tasks:
-                self._reachable |= 1 << self.node_of(task)
+        if self._needs is None or self._needs.are_met():
             if self._passes():
-                has_passed = True
                 yield
-            elif len(self.potential) == LOOK_AHEAD and not has_passed and not self._is_possible():
-                return
+        elif not self._skip_ahead(self._needs):
+            return
+        while self._sequence.reaches(self._next):
+            self._next += 1
+            if self._next - 1 in self._skips:
+                continue
+            batch = self._sequence.batches[self._next - 1]
+            self.potential.append(batch)
+            if self._room is not None:
+                self._room.add(batch.tasks)
+            if self._passes():
+                yield
 
     def scenario(self, potential: Sequence[Batch]) -> Scenario:
         """The scenario of the recorded victims and these."""
@@ -88,17 +88,26 @@ class Accumulator:
     @property
     def skips_repeats(self) -> bool:
         """Whether generators may leave out scenarios they proposed before in this probe."""
-        return self._slots is not None
+        return self._pruning is not None
 
     def is_hopeless(self, scenario: Scenario) -> bool:
         """Whether a simulation of the scenario cannot succeed."""
-        if self._taken is not None and self._taken.is_hopeless(scenario):
+        if self._pruning is None or self._needs is None:
+            return False
+        prospects, nodes = self._pruning.prospects, bits(self._nodes_of(scenario.potential))
+        if prospects is not None and not prospects.may_meet(self._needs, nodes):
             return True
-        return self._slots is not None and self._slots.is_hopeless(scenario)
+        return not self._needs.are_met_with(scenario.potential)
+
+    def potential_on(self, node: int) -> list[Batch]:
+        """All accumulated batches of the pod groups that have accumulated tasks on a node."""
+        sequence = self._sequence
+        groups = dict.fromkeys(sequence.batches[n].pod_group for n in sequence.on(node) if self._is_taken(n))
+        return [sequence.batches[n] for group in groups for n in sequence.of(group) if self._is_taken(n)]
 
     def free_gpu_milli(self, node: int) -> int:
         """Idle and releasing GPUs of a node, and those of recorded victims there."""
-        return self._free_before[node]
+        return self._placer.index.free_gpu_milli()[node] + self._freed.get(node, 0)
 
     def gpu_milli_on(self, task: int) -> int:
         """GPUs that evicting the task frees on its node."""
@@ -106,11 +115,11 @@ class Accumulator:
 
     def demands(self) -> list[int]:
         """GPU amounts of the pending tasks, largest first."""
-        return self._room.demands
+        return gpu_demands(self._session, self._pending)
 
     def feasible_nodes(self) -> Iterator[int]:
         """Nodes that have free or releasing room for the preemptor, or get it from recorded victims."""
-        return bits(self._with_room)
+        return bits(self._feasible | self._nodes_of(self.recorded))
 
     def node_of(self, task: int) -> int:
         """The node of a task."""
@@ -121,12 +130,75 @@ class Accumulator:
         tasks = self._session.cluster.pod_groups[pod_group].tasks
         return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
 
-    def _is_possible(self) -> bool:
-        return self._pruner is None or self._pruner.is_possible()
+    def _recorded_needs(self) -> Needs | None:
+        """What is needed, and what the recorded victims give of it."""
+        if self._pruning is None:
+            return None
+        needs = Needs(self._pruning.pruner, self._pruning.bound, self._pending)
+        needs.add(self.recorded)
+        return needs
+
+    def _skip_ahead(self, needs: Needs) -> bool:
+        """Accumulate all batches before the first one with which the needs may be met; False: there is none.
+
+        Once a prefix holds all recorded victims, it gives what it gives without recording them.
+        """
+        assert self._pruning is not None
+        prospects = self._pruning.prospects
+        count = None if prospects is None else prospects.first(needs)
+        if prospects is not None and count is None:
+            return False
+        if count is None or count <= max(self._skips, default=-1) + 1:
+            count = self._search_ahead()
+        if count is None:
+            return False
+        self._next = count - 1
+        numbers = range(self._next)
+        self.potential = [self._sequence.batches[n] for n in numbers if n not in self._skips]
+        return True
+
+    def _search_ahead(self) -> int | None:
+        """The same batch by batch; the number of batches, that one included."""
+        assert self._pruning is not None
+        needs, number = self._recorded_needs(), 0
+        assert needs is not None
+        while self._sequence.reaches(number):
+            if number not in self._skips:
+                needs.add((self._sequence.batches[number],))
+            number += 1
+            if needs.are_met():
+                return number
+            if number == LOOK_AHEAD and not self._pruning.pruner.is_possible():
+                return None
+        return None
 
     def _passes(self) -> bool:
-        if self._slots is not None and not self._slots.suffice():
+        """What the reference asks of accumulated victims, as far as it does not follow from the needs."""
+        if not self._is_room_implied and not self._has_room():
             return False
-        if self._taken is not None and not self._taken.suffice():
-            return False
-        return self._room.passes() and all(nodes & self._reachable for nodes in self._allowed)
+        if not self._allowed:
+            return True
+        reachable = self._feasible | self._nodes_of((*self.recorded, *self.potential))
+        return all(nodes & reachable for nodes in self._allowed)
+
+    def _has_room(self) -> bool:
+        if self._room is None:
+            free = self._placer.index.free_gpu_milli()
+            self._room = GpuRoomFilter(self._session, self._pending, free, self._feasible)
+            self._room.add(task for batch in (*self.recorded, *self.potential) for task in batch.tasks)
+        return self._room.passes()
+
+    def _is_taken(self, number: int) -> bool:
+        return number < self._next and number not in self._skips
+
+    def _nodes_of(self, batches: Iterable[Batch]) -> int:
+        """Nodes that the tasks of these batches are on."""
+        nodes = 0
+        for batch in batches:
+            for task in batch.tasks:
+                nodes |= 1 << self.node_of(task)
+        return nodes
+
+
+def _is_choosy(shape: TaskShape) -> bool:
+    return bool(shape.constraints.node_selector or shape.constraints.node_affinity)

@@ -1,16 +1,20 @@
 """Simulating a scenario: evict its victims, then place preemptor and victims in normal order.
 
-Semantics R5.50-R5.59.
+Semantics R5.50-R5.59. Once the preemptor has its room, placing others only takes room away. So when none of
+the victims that are left finds any, nobody else need take a turn. In the same way, victims whose turn is
+earlier may take so much that there is no room for the preemptor any more, whoever else comes before it.
 """
+
+from collections.abc import Iterable, Iterator, Mapping
 
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import TaskShape, TaskStatus
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.place import Placer
 from tenure.solver.search.podgrouplists import PodGroupLists
-from tenure.solver.search.queuetree import Entry
 from tenure.solver.search.turns import Turns
 
 
@@ -22,6 +26,7 @@ class Simulator:
         self._gangs = gangs
         self._placer = placer
         self._turns = Turns(session, gangs, lists)
+        self._shapes: dict[int, dict[int, TaskShape]] = {}
 
     def run(self, statement: Statement, scenario: Scenario, nodes: int) -> bool:
         """Whether the preemptor's tasks find room; if so the statement holds the moves, else it is empty.
@@ -32,23 +37,13 @@ class Simulator:
         victims = scenario.victims()
         if not victims:
             return False
+        placements = self._session.ledger.placements
         for tasks in victims.values():
             for task in tasks:
                 self._session.stop.check()
-                nodes |= 1 << self._session.ledger.placements[task].node
+                nodes |= 1 << placements[task].node
                 statement.evict(task)
-        turns = [self._entry(statement, scenario, pod_group) for pod_group in (scenario.preemptor, *victims)]
-        for pod_group in self._turns.in_order(turns):
-            is_preemptor = pod_group == scenario.preemptor
-            if is_preemptor:
-                tasks = list(scenario.pending)
-            else:
-                tasks = self._gangs.next_tasks(pod_group, statement.evicted)
-            failed = not tasks or self._placer.place(statement, pod_group, tasks, nodes, simulation=True)
-            if failed and is_preemptor:
-                statement.rollback(0)
-                return False
-        return True
+        return self._take_turns(statement, scenario, victims, nodes)
 
     def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
         """After a successful run, all batches of pod groups of which any task is evicted or moved."""
@@ -58,10 +53,69 @@ class Simulator:
         left = {b.pod_group for b in batches if any(placements[task].status in gone for task in b.tasks)}
         return tuple(batch for batch in batches if batch.pod_group in left)
 
-    def _entry(self, statement: Statement, scenario: Scenario, pod_group: int) -> Entry:
-        session = self._session
-        if pod_group == scenario.preemptor:
-            share = session.demand(scenario.pending)
-        else:
-            share = session.demand(self._gangs.next_tasks(pod_group, statement.evicted))
-        return Entry(session.pod_group_key(pod_group), pod_group, share)
+    def _take_turns(
+        self, statement: Statement, scenario: Scenario, victims: Iterable[int], nodes: int
+    ) -> bool:
+        def share(pod_group: int) -> Share:
+            if pod_group == scenario.preemptor:
+                return self._session.demand(scenario.pending)
+            return self._session.demand(self._gangs.next_tasks(pod_group, statement.evicted))
+
+        turns, waiting = self._turns.in_order(scenario.preemptor, victims, share), dict.fromkeys(victims)
+        if self._place_preemptor(statement, scenario, turns, waiting, nodes):
+            self._place_others(statement, turns, waiting, nodes)
+            return True
+        statement.rollback(0)
+        return False
+
+    def _place_preemptor(
+        self,
+        statement: Statement,
+        scenario: Scenario,
+        turns: Iterator[int],
+        waiting: dict[int, None],
+        nodes: int,
+    ) -> bool:
+        """Take turns until the preemptor had its own; now and then see whether there is room for it still."""
+        shapes, count = self._shapes_of_tasks(scenario.pending).values(), 0
+        for pod_group in turns:
+            if pod_group == scenario.preemptor:
+                break
+            del waiting[pod_group]
+            count += self._place_again(statement, pod_group, nodes)
+            is_time = count & (count - 1) == 0
+            if is_time and not all(self._placer.has_room(shape, nodes) for shape in shapes):
+                return False
+        tasks = list(scenario.pending)
+        return not self._placer.place(statement, scenario.preemptor, tasks, nodes, simulation=True)
+
+    def _place_others(
+        self, statement: Statement, turns: Iterator[int], waiting: dict[int, None], nodes: int
+    ) -> None:
+        """Let the victims that are left take their turns, as long as any of their shapes finds room."""
+        shapes = {i: shape for victim in waiting for i, shape in self._shapes_of(victim).items()}
+        room = self._with_room(shapes, nodes)
+        while room and (victim := next(turns, None)) is not None:
+            is_hopeless = room.keys().isdisjoint(self._shapes_of(victim))
+            if not is_hopeless and not self._place_again(statement, victim, nodes):
+                room = self._with_room(room, nodes)
+
+    def _with_room(self, shapes: Mapping[int, TaskShape], nodes: int) -> dict[int, TaskShape]:
+        return {i: shape for i, shape in shapes.items() if self._placer.has_room(shape, nodes)}
+
+    def _place_again(self, statement: Statement, victim: int, nodes: int) -> bool:
+        """Whether the victim finds room for what it would place next."""
+        tasks = self._gangs.next_tasks(victim, statement.evicted)
+        return bool(tasks) and not self._placer.place(statement, victim, tasks, nodes, simulation=True)
+
+    def _shapes_of(self, pod_group: int) -> dict[int, TaskShape]:
+        """Shapes of all tasks of a pod group, by index."""
+        shapes = self._shapes.get(pod_group)
+        if shapes is None:
+            tasks = self._session.cluster.pod_groups[pod_group].tasks
+            shapes = self._shapes[pod_group] = self._shapes_of_tasks(tasks)
+        return shapes
+
+    def _shapes_of_tasks(self, tasks: Iterable[int]) -> dict[int, TaskShape]:
+        shapes = (self._session.cluster.tasks[task].shape for task in tasks)
+        return {shape.index: shape for shape in shapes}

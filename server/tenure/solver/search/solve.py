@@ -9,7 +9,7 @@ for each generator (node-local first, then across nodes)
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tenure.solver.framework.scenario import Batch, Scenario
@@ -18,14 +18,15 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.gang import Gangs
+from tenure.solver.search.needs import Prospects
 from tenure.solver.search.place import Placer
 from tenure.solver.search.podgrouplists import PodGroupLists
-from tenure.solver.search.prune import Pruner
-from tenure.solver.search.queuetree import Entry
-from tenure.solver.search.scenarios import Accumulator
+from tenure.solver.search.prune import Pruner, asks_for_whole_gpus
+from tenure.solver.search.scenarios import Accumulator, Pruning
+from tenure.solver.search.sequence import VictimSequence
 from tenure.solver.search.simulate import Simulator
 from tenure.solver.search.takebound import TakeBound, is_inexact
-from tenure.solver.search.victims import VictimOrder
+from tenure.solver.search.victims import Known, VictimOrder, VictimSource
 
 Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
 NO_SOLUTION = Rejection(
@@ -43,20 +44,25 @@ class Problem:
     victim_queues: Sequence[int]
     max_victims: int
     """Most pod groups that may be taken; -1: any number."""
+    allows_queue: Callable[[int], bool]
+    """Whether any pod group of a leaf queue may be a victim."""
     allows: Callable[[int], bool]
     """Whether a pod group may be a victim."""
     keeps_core: Callable[[int], bool]
     """Whether a victim must keep its minimum."""
     validates: Callable[[Scenario], Rejection | None]
     """What speaks against a simulated scenario."""
+    victims: VictimSource
+    """Possible victims of a leaf queue, worst first, with their keys in that order."""
     tasks: list[int] = field(default_factory=list)
     feasible: int = 0
-    pruner: Pruner | None = None
-    bound: TakeBound | None = None
-    known: dict[int, Entry] = field(default_factory=dict)
-    """Victims as they enter the victim order, by pod group."""
+    pruning: Pruning | None = None
+    sequence: VictimSequence | None = None
+    """Victims in the order of all probes that recorded none, or none but whole batches."""
     failed: set[Fingerprint] = field(default_factory=set)
     rejection: Rejection = NO_SOLUTION
+    was_judged: bool = False
+    """Whether room was found for any scenario, so that validators were asked."""
 
 
 class Solver:
@@ -67,7 +73,9 @@ class Solver:
         self._gangs = gangs
         self._placer = placer
         self._lists = lists
+        self._counts_whole_gpus = all(asks_for_whole_gpus(shape) for shape in session.cluster.shapes)
         self._has_inexact_shapes = any(is_inexact(shape) for shape in session.cluster.shapes)
+        self._entries: Known = {}
         self.simulator = Simulator(session, gangs, placer, lists)
 
     def solve(self, statement: Statement, problem: Problem, budget: Budget) -> Rejection | None:
@@ -79,12 +87,9 @@ class Solver:
             return NO_SOLUTION
         for on_solve in self._session.chains.on_solve:
             on_solve(problem.pod_group, problem.tasks)
-        if self._session.options.prune:
-            self._prune(problem)
-            if problem.bound is not None and not problem.bound.is_possible(
-                problem.tasks, problem.victim_queues
-            ):
-                return UNFAIR
+        if self._session.options.prune and not self._prune(problem):
+            return UNFAIR
+        problem.victim_queues = [queue for queue in problem.victim_queues if problem.allows_queue(queue)]
         for generator in self._session.chains.scenarios:
             if self._search(statement, problem, generator, budget):
                 return None
@@ -92,19 +97,23 @@ class Solver:
                 return BUDGET_EXHAUSTED
         return problem.rejection
 
-    def _prune(self, problem: Problem) -> None:
+    def _prune(self, problem: Problem) -> bool:
+        """Work out the necessary conditions of the search; False: they cannot be met."""
         victims = partial(self._all_victims, problem)
-        problem.pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
+        pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
         queues = [queue for queue in problem.victim_queues if self._lists.has_victims(queue)]
         problem.victim_queues = queues
+        bound = None
         if not self._has_inexact_shapes:
             free = self._placer.index.free_gpu_bound()
-            problem.bound = TakeBound(self._session, problem.action, problem.pod_group, queues, free)
+            bound = TakeBound(self._session, problem.action, problem.pod_group, queues, free)
+        problem.pruning = Pruning(pruner, bound, self._counts_whole_gpus)
+        return bound is None or bound.is_possible(problem.tasks, queues)
 
     def _all_victims(self, problem: Problem) -> Iterator[int]:
         """Every active task of every pod group that may be a victim."""
         for queue in problem.victim_queues:
-            for _, victim in self._lists.victims(queue):
+            for _, victim in problem.victims(queue):
                 self._session.stop.check()
                 if problem.allows(victim):
                     for pod_set in self._session.cluster.pod_groups[victim].pod_sets:
@@ -127,36 +136,24 @@ class Solver:
         recorded: tuple[Batch, ...] = ()
         total, low, high, size = len(problem.tasks), 0, len(problem.tasks) + 1, 1
         while high - low > 1:
-            victims = self._probe(problem, generator, budget, recorded, size)
-            if victims is not None:
-                recorded, low = victims, size
+            scenario = self._attempt(statement, problem, generator, budget, recorded, size)
+            if scenario is not None:
+                recorded, low = self.simulator.displaced(scenario), size
+                if size == total and len(recorded) == len(scenario.recorded) + len(scenario.potential):
+                    break
+                statement.rollback(0)
             else:
                 high = size
             if budget.is_exhausted:
                 return False
             size = min(2 * low, total) if high > total else (low + high) // 2
-        if low == 0:
-            return False
-        scenario = self._attempt(statement, problem, generator, budget, recorded, total)
-        if scenario is None:
-            return False
+        else:
+            if low == 0 or not self._attempt(statement, problem, generator, budget, recorded, total):
+                return False
         if self._gangs.is_satisfied(problem.pod_group):
             return True
         statement.rollback(0)
         return False
-
-    def _probe(
-        self,
-        problem: Problem,
-        generator: Callable[[Accumulator], Iterable[Scenario]],
-        budget: Budget,
-        recorded: tuple[Batch, ...],
-        size: int,
-    ) -> tuple[Batch, ...] | None:
-        """The victims that give the first `size` tasks room, or None; leaves no trace (semantics R5.6)."""
-        with self._session.statement() as trial:
-            scenario = self._attempt(trial, problem, generator, budget, recorded, size)
-            return None if scenario is None else self.simulator.displaced(scenario)
 
     def _attempt(
         self,
@@ -191,6 +188,7 @@ class Solver:
     def _works(self, statement: Statement, problem: Problem, scenario: Scenario) -> bool:
         if not self.simulator.run(statement, scenario, problem.feasible):
             return False
+        problem.was_judged = True
         rejection = problem.validates(scenario)
         if rejection is None:
             return True
@@ -199,26 +197,38 @@ class Solver:
         return False
 
     def _accumulator(self, problem: Problem, recorded: tuple[Batch, ...], size: int) -> Accumulator:
-        tasks = frozenset(task for batch in recorded for task in batch.tasks)
-        order = VictimOrder(
-            self._session,
-            self._gangs,
-            self._lists,
-            problem.victim_queues,
-            problem.allows,
-            problem.keeps_core,
-            tasks,
-            problem.known,
-            problem.max_victims,
-        )
+        sequence, pruning = problem.sequence, problem.pruning
+        if sequence is None:
+            sequence = problem.sequence = self._victims(problem, ())
+            if pruning is not None:
+                pruning.prospects = Prospects(sequence, pruning.pruner, pruning.bound, problem.tasks)
+        skips = sequence.numbers(recorded)
+        if skips is None:
+            sequence, skips = self._victims(problem, recorded), []
+            pruning = None if pruning is None else replace(pruning, prospects=None)
         return Accumulator(
             self._session,
             self._placer,
             problem.pod_group,
             problem.tasks[:size],
             recorded,
-            order,
+            sequence,
+            frozenset(skips),
             problem.feasible,
-            problem.pruner,
-            problem.bound,
+            pruning,
         )
+
+    def _victims(self, problem: Problem, recorded: Iterable[Batch]) -> VictimSequence:
+        """Victims in their order, without those that are recorded."""
+        order = VictimOrder(
+            self._session,
+            self._gangs,
+            problem.victims,
+            problem.victim_queues,
+            problem.allows,
+            problem.keeps_core,
+            frozenset(task for batch in recorded for task in batch.tasks),
+            self._entries,
+            problem.max_victims,
+        )
+        return VictimSequence(self._session.ledger, order)

@@ -8,7 +8,7 @@ free room and those bounds together are less than the demand, no simulation can 
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from tenure.solver.framework.scenario import Batch, Scenario
+from tenure.solver.framework.scenario import Batch
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import TaskShape
@@ -43,6 +43,19 @@ class TakeBound:
         most = sum(dict(self.bounds.values()).values())
         return self.session.demand(tasks)[GPU] <= self.free + most
 
+    def missing(self, pending: Collection[int]) -> int:
+        """GPUs that these tasks need beyond the free ones, in thousandths."""
+        return self.session.demand(pending)[GPU] - self.free
+
+    def of(self, batch: Batch) -> tuple[int, int, int]:
+        """The queue at which a bound holds for the batch, that bound, and the GPUs of the batch."""
+        ledger = self.session.ledger
+        gpus = sum([ledger.freed_gpu_milli(task) for task in batch.tasks])
+        queue = self.session.cluster.pod_groups[batch.pod_group].queue
+        assert queue is not None
+        level, most = self.bounds.get(queue, (UNBOUNDED, NO_BOUND))
+        return level, most, gpus
+
 
 def is_inexact(shape: TaskShape) -> bool:
     """Whether what it counts in queues differs from what it takes on a node; then bounds mean nothing."""
@@ -50,39 +63,28 @@ def is_inexact(shape: TaskShape) -> bool:
 
 
 class TakeCount:
-    """What accumulated victims could give to one probe."""
+    """What accumulated victims could give to one search."""
 
-    def __init__(self, bound: TakeBound, pending: Collection[int]) -> None:
+    def __init__(self, bound: TakeBound) -> None:
         self._bound = bound
-        self._missing = bound.session.demand(pending)[GPU] - bound.free
         self._held: dict[int, int] = {}
-        self._sum = 0
+        self.taken = 0
 
     def add(self, batch: Batch) -> None:
         """These are victims from now on."""
-        level, most, gpus = self._of(batch)
+        level, most, gpus = self._bound.of(batch)
         held = self._held.get(level, 0)
         self._held[level] = held + gpus
-        self._sum += min(most, held + gpus) - min(most, held)
+        self.taken += min(most, held + gpus) - min(most, held)
 
-    def suffice(self) -> bool:
-        """Whether the victims added so far may give enough."""
-        return self._sum >= self._missing
-
-    def is_hopeless(self, scenario: Scenario) -> bool:
-        """Whether the victims of this scenario may not give enough."""
-        if self._missing <= 0:
-            return False
-        held: dict[tuple[int, int], int] = {}
-        for batch in (*scenario.recorded, *scenario.potential):
-            level, most, gpus = self._of(batch)
-            held[level, most] = held.get((level, most), 0) + gpus
-        return sum(min(most, gpus) for (_, most), gpus in held.items()) < self._missing
-
-    def _of(self, batch: Batch) -> tuple[int, int, int]:
-        session, ledger = self._bound.session, self._bound.session.ledger
-        gpus = sum(ledger.freed_gpu_milli(task) for task in batch.tasks)
-        queue = session.cluster.pod_groups[batch.pod_group].queue
-        assert queue is not None
-        level, most = self._bound.bounds.get(queue, (UNBOUNDED, NO_BOUND))
-        return level, most, gpus
+    def taken_with(self, batches: Iterable[Batch]) -> int:
+        """What they could give if these were victims too."""
+        more: dict[tuple[int, int], int] = {}
+        for batch in batches:
+            level, most, gpus = self._bound.of(batch)
+            more[level, most] = more.get((level, most), 0) + gpus
+        taken = self.taken
+        for (level, most), gpus in more.items():
+            held = self._held.get(level, 0)
+            taken += min(most, held + gpus) - min(most, held)
+        return taken

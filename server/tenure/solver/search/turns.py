@@ -2,16 +2,22 @@
 
 The reference lets every pending pod group take its turn and passes over those that are neither preemptor
 nor victim. They matter only because a queue stands where its best pod group puts it. So only the leaves that
-can change the order of the others are looked at, runs of pod groups that ask for the same are one step, and
-the last one to take a turn is not searched for.
+can change the order of the others are looked at, a pod group and those after it that ask for no more are one
+step (a smaller request never puts a queue further back), and the last one to take a turn is not searched for.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import takewhile
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import Share
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.podgrouplists import PodGroupLists
 from tenure.solver.search.queuetree import Entry, QueueTree
+
+Turn = tuple[tuple[int, ...], int]
+"""A pod group with its key."""
 
 
 class Turns:
@@ -22,19 +28,29 @@ class Turns:
         self._gangs = gangs
         self._lists = lists
         self._bystanders: dict[frozenset[int], list[int]] = {}
+        self._known: dict[int, tuple[list[Entry], Iterator[Entry]]] = {}
+        """Steps of each queue as far as they were looked for, and the search for more."""
+        self._commits = 0
 
-    def in_order(self, entries: Iterable[Entry]) -> Iterator[int]:
-        """Pod groups of the entries; the ledger may change between two turns."""
-        by_queue: dict[int, list[Entry]] = {}
-        for entry in sorted(entries):
-            queue = self._session.cluster.pod_groups[entry.pod_group].queue
+    def in_order(
+        self, preemptor: int, victims: Iterable[int], share: Callable[[int], Share]
+    ) -> Iterator[int]:
+        """These pod groups, which ask for that; the ledger may change between two turns."""
+        pod_groups = (preemptor, *victims)
+        keys = sorted((self._session.pod_group_key(pod_group), pod_group) for pod_group in pod_groups)
+        if self._session.cluster.claims:
+            # What a claim adds depends on who uses it, so it is asked before anybody takes a turn.
+            share = {pod_group: share(pod_group) for _, pod_group in keys}.__getitem__
+        by_queue: dict[int, list[Turn]] = {}
+        for key, pod_group in keys:
+            queue = self._session.cluster.pod_groups[pod_group].queue
             assert queue is not None
-            by_queue.setdefault(queue, []).append(entry)
-        waiting = {entry.pod_group for group in by_queue.values() for entry in group}
+            by_queue.setdefault(queue, []).append((key, pod_group))
+        waiting = {pod_group for _, pod_group in keys}
         if len(by_queue) == 1:
-            yield from (entry.pod_group for group in by_queue.values() for entry in group)
+            yield from (pod_group for _, pod_group in keys)
             return
-        tree = self._tree(by_queue, frozenset(waiting))
+        tree = self._tree(by_queue, preemptor, share)
         while len(waiting) > 1 and (head := tree.pop()) is not None:
             self._session.stop.check()
             if head.pod_group in waiting:
@@ -42,14 +58,16 @@ class Turns:
                 yield head.pod_group
         yield from waiting
 
-    def _tree(self, by_queue: dict[int, list[Entry]], concerned: frozenset[int]) -> QueueTree:
+    def _tree(
+        self, by_queue: dict[int, list[Turn]], preemptor: int, share: Callable[[int], Share]
+    ) -> QueueTree:
         tree = QueueTree(self._session)
         leaves = frozenset(by_queue)
         if leaves not in self._bystanders:
             self._bystanders[leaves] = self._bystanders_of(leaves)
         for queue in (*self._bystanders[leaves], *sorted(leaves)):
-            entries = by_queue.get(queue, [])
-            tree.fill(queue, self._merged(queue, entries, concerned))
+            turns = by_queue.get(queue, [])
+            tree.fill(queue, self._merged(queue, turns, preemptor, share))
         return tree
 
     def _bystanders_of(self, leaves: frozenset[int]) -> list[int]:
@@ -67,21 +85,67 @@ class Turns:
             if leaf not in leaves and not compete.isdisjoint(queues[leaf].path)
         ]
 
-    def _merged(self, queue: int, entries: Sequence[Entry], concerned: frozenset[int]) -> Iterator[Entry]:
-        """The queue's pending pod groups and the concerned ones, in order; runs of equal others as one."""
-        following = iter(entries)
-        turn = next(following, None)
-        last_share = None
-        for key, pod_group in self._lists.pending(queue):
-            while turn is not None and turn.key < key:
-                yield turn
-                turn, last_share = next(following, None), None
-            if pod_group in concerned:
-                continue
+    def _merged(
+        self, queue: int, turns: Sequence[Turn], preemptor: int, share: Callable[[int], Share]
+    ) -> Iterator[Entry]:
+        """The queue's pending pod groups and the concerned ones, in order; of the others the steps only."""
+        pending = self._session.ledger.pending
+        if any(pending[pod_group] and pod_group != preemptor for _, pod_group in turns):
+            yield from self._interleaved(queue, turns, share)
+            return
+        steps = self._steps_of(queue)
+        for key, pod_group in turns:
+            yield from takewhile(partial(_is_before, key), steps)
+            yield Entry(key, pod_group, share(pod_group))
+            steps = self._steps(self._lists.pending(queue, after=key))
+        yield from steps
+
+    def _interleaved(
+        self, queue: int, turns: Sequence[Turn], share: Callable[[int], Share]
+    ) -> Iterator[Entry]:
+        """The same when victims of the queue have pending tasks too: their turns are in other places."""
+        concerned = {pod_group for _, pod_group in turns}
+        others = [(key, group) for key, group in self._lists.pending(queue) if group not in concerned]
+        for key, pod_group in turns:
+            yield from self._steps(entry for entry in others if entry[0] < key)
+            yield Entry(key, pod_group, share(pod_group))
+            others = [entry for entry in others if entry[0] > key]
+        yield from self._steps(others)
+
+    def _steps_of(self, queue: int) -> Iterator[Entry]:
+        """Steps from the first pending pod group on; looked for once per queue and commit."""
+        if self._commits != len(self._session.journal):
+            self._commits = len(self._session.journal)
+            self._known.clear()
+        if queue not in self._known:
+            self._known[queue] = ([], self._steps(self._lists.pending(queue)))
+        found, more = self._known[queue]
+        number = 0
+        while True:
+            if number == len(found):
+                entry = next(more, None)
+                if entry is None:
+                    return
+                found.append(entry)
+            yield found[number]
+            number += 1
+
+    def _steps(self, pending: Iterable[tuple[tuple[int, ...], int]]) -> Iterator[Entry]:
+        """Pod groups in order, without those that ask for no more than the step before them.
+
+        These would take their turns right after it: a smaller request puts no queue further back.
+        """
+        last = None
+        for key, pod_group in pending:
             share = self._gangs.request(pod_group)
-            if share != last_share:
-                last_share = share
+            if last is None or not _is_at_most(share, last):
+                last = share
                 yield Entry(key, pod_group, share)
-        while turn is not None:
-            yield turn
-            turn = next(following, None)
+
+
+def _is_before(key: tuple[int, ...], entry: Entry) -> bool:
+    return entry.key < key
+
+
+def _is_at_most(share: Share, other: Share) -> bool:
+    return share[0] <= other[0] and share[1] <= other[1] and share[2] <= other[2]

@@ -1,10 +1,10 @@
 """The order in which victims are taken, and how much of one at a time (semantics R5.20-R5.28).
 
-What the candidates hold is the same for all probes of one search; `known` keeps it between them.
+What the candidates hold follows from where their tasks are; `known` keeps it until one of them moves.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tenure.solver.framework.scenario import Batch
 from tenure.solver.framework.session import Session
@@ -27,32 +27,22 @@ class Held(NamedTuple):
 
     remaining: Remaining
     core: frozenset[int] | None
+    batch: tuple[int, ...]
+    """The tasks that are taken next."""
 
 
-class VictimLists(Protocol):
-    """Where possible victims come from; `PodGroupLists` knows all of them."""
+Known = dict[int, tuple[int, bool, Entry]]
+"""By pod group: its version in the ledger, whether a guard lets it keep its core, and its entry."""
 
-    def has_victims(self, queue: int) -> bool:
-        """Whether the queue holds any possible victim."""
-
-    def victims(self, queue: int) -> Iterator[tuple[tuple[int, ...], int]]:
-        """Keys (of the reversed order) and pod groups, worst first."""
+VictimSource = Callable[[int], Iterator[tuple[tuple[int, ...], int]]]
+"""Keys (of the reversed order) and pod groups of a leaf queue, worst first; nobody when none may yield."""
 
 
-class OneVictim:
+def one_victim(session: Session, pod_group: int) -> VictimSource:
     """A single possible victim."""
-
-    def __init__(self, session: Session, pod_group: int) -> None:
-        self._queue = session.cluster.pod_groups[pod_group].queue
-        self._victim = (reverse(session.pod_group_key(pod_group)), pod_group)
-
-    def has_victims(self, queue: int) -> bool:
-        """Whether it is in this queue."""
-        return queue == self._queue
-
-    def victims(self, queue: int) -> Iterator[tuple[tuple[int, ...], int]]:
-        """The victim, if it is in this queue."""
-        return iter([self._victim] if queue == self._queue else [])
+    queue = session.cluster.pod_groups[pod_group].queue
+    victim = (reverse(session.pod_group_key(pod_group)), pod_group)
+    return lambda asked: iter([victim] if asked == queue else [])
 
 
 class VictimOrder:
@@ -62,12 +52,12 @@ class VictimOrder:
         self,
         session: Session,
         gangs: Gangs,
-        lists: VictimLists,
+        victims: VictimSource,
         queues: Iterable[int],
         allows: Callable[[int], bool],
         keeps_core: Callable[[int], bool],
         recorded: frozenset[int],
-        known: dict[int, Entry],
+        known: Known,
         max_victims: int = UNLIMITED,
     ) -> None:
         self._taken_from: set[int] = set()
@@ -79,8 +69,7 @@ class VictimOrder:
         self._gangs = gangs
         self._tree = QueueTree(session, victims=True)
         for queue in queues:
-            if lists.has_victims(queue):
-                self._tree.fill(queue, self._candidates(lists.victims(queue), allows))
+            self._tree.fill(queue, self._candidates(victims(queue), allows))
 
     def pop(self) -> Batch | None:
         """The next batch that holds no recorded task, or None; what is left competes again."""
@@ -89,14 +78,14 @@ class VictimOrder:
             self._session.counters.victims_popped += 1
             group = self._session.cluster.pod_groups[entry.pod_group]
             held: Held = entry.item
-            tasks = self._next(group, held)
+            tasks = held.batch
             if not tasks or not self._is_within_cap(group.index):
                 continue
             if not self._recorded.isdisjoint(tasks):
                 self._put_back(group.index, held, self._recorded)
                 continue
             self._put_back(group.index, held, frozenset(tasks))
-            return Batch(group.index, tuple(tasks))
+            return Batch(group.index, tasks)
         return None
 
     def _is_within_cap(self, pod_group: int) -> bool:
@@ -114,7 +103,9 @@ class VictimOrder:
         counts = {pod_set: len(tasks) for pod_set, tasks in left.items()}
         key = reverse(self._session.pod_group_key(pod_group, counts))
         assert group.queue is not None
-        self._tree.push(group.queue, Entry(key, pod_group, self._share(left), Held(left, held.core)))
+        self._tree.push(
+            group.queue, Entry(key, pod_group, self._share(left), self._held(group, left, held.core))
+        )
 
     def _candidates(
         self, victims: Iterator[tuple[tuple[int, ...], int]], allows: Callable[[int], bool]
@@ -122,21 +113,27 @@ class VictimOrder:
         for key, pod_group in victims:
             self._session.stop.check()
             if allows(pod_group):
-                entry = self._known.get(pod_group)
-                if entry is None:
-                    entry = self._known[pod_group] = self._entry(key, pod_group)
+                entry = self._entry(key, pod_group)
                 if entry.item.remaining:
                     yield entry
 
     def _entry(self, key: tuple[int, ...], pod_group: int) -> Entry:
+        version, keeps_core = self._session.ledger.versions[pod_group], self._keeps_core(pod_group)
+        known = self._known.get(pod_group)
+        if known is None or known[0] != version or known[1] != keeps_core:
+            known = (version, keeps_core, self._new_entry(key, pod_group, keeps_core))
+            self._known[pod_group] = known
+        return known[2]
+
+    def _new_entry(self, key: tuple[int, ...], pod_group: int, is_guarded: bool) -> Entry:
         group = self._session.cluster.pod_groups[pod_group]
         tasks = {s.index: self._gangs.evictable_tasks(s) for s in group.pod_sets}
         remaining = tasks if any(tasks.values()) else {}
         active = self._session.ledger.active_allocated
         is_whole = all(len(tasks[s.index]) == active[s.index] for s in group.pod_sets)
-        keeps_core = bool(remaining) and (not is_whole or self._keeps_core(pod_group))
+        keeps_core = bool(remaining) and (not is_whole or is_guarded)
         core = self._session.cores.among(pod_group, remaining) if keeps_core else None
-        return Entry(key, pod_group, self._share(remaining), Held(remaining, core))
+        return Entry(key, pod_group, self._share(remaining), self._held(group, remaining, core))
 
     def _share(self, remaining: Remaining) -> Share:
         total = ZERO
@@ -146,12 +143,14 @@ class VictimOrder:
                 total = add_shares(total, self._session.ledger.request_share(shape))
         return total
 
-    def _next(self, group: PodGroup, held: Held) -> list[int]:
-        """Surplus, else everything; of who keeps its core, in the end all that is not in it at once."""
-        tasks = self._take(group.root, held.remaining) or self._all_of(group.root, held.remaining)
-        if held.core is None or held.core.isdisjoint(tasks):
-            return tasks
-        return [task for task in self._all_of(group.root, held.remaining) if task not in held.core]
+    def _held(self, group: PodGroup, remaining: Remaining, core: frozenset[int] | None) -> Held:
+        """Surplus goes next, else everything; of who keeps its core, in the end all beside it at once."""
+        if not remaining:
+            return Held(remaining, core, ())
+        tasks = self._take(group.root, remaining) or self._all_of(group.root, remaining)
+        if core is not None and not core.isdisjoint(tasks):
+            tasks = [task for task in self._all_of(group.root, remaining) if task not in core]
+        return Held(remaining, core, tuple(tasks))
 
     def _take(self, member: Member, remaining: Remaining) -> list[int]:
         """Surplus below the member: one task, or one optional sub group; empty when there is none."""

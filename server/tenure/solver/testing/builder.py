@@ -11,11 +11,13 @@ from tenure.solver.model.workload import TaskStatus, TopologyConstraint
 from tenure.solver.testing.options import (
     ClaimOptions,
     GroupOptions,
+    InFlightOptions,
     JobOptions,
     NodeOptions,
     QueueOptions,
     split,
 )
+from tenure.solver.testing.promises import in_flight_groups
 from tenure.solver.testing.shapes import Shapes
 from tenure.solver.testing.specs import (
     NOW,
@@ -43,6 +45,7 @@ class ClusterBuilder:
         self._pods: list[PodPlan] = []
         self._topologies: list[Topology] = []
         self._claims: dict[str, tuple[Mapping[str, int], ClaimOptions]] = {}
+        self._in_flight: dict[str, InFlightOptions] = {}
 
     def node(self, name: str, **options: Unpack[NodeOptions]) -> Self:
         """Add a node."""
@@ -121,6 +124,12 @@ class ClusterBuilder:
             plan.pods += 1
         return self
 
+    def in_flight(self, name: str, **options: Unpack[InFlightOptions]) -> Self:
+        """Add a group in flight. What it names need not be there."""
+        _demand_new(name, self._in_flight)
+        self._in_flight[name] = options
+        return self
+
     def build(self) -> Cluster:
         """The cluster, at the time `NOW`."""
         shapes = Shapes(self._resources())
@@ -149,6 +158,7 @@ class ClusterBuilder:
             claims=tuple(claims),
             resource_names=shapes.names,
             doubts=doubts,
+            in_flight=in_flight_groups(self._in_flight, pod_groups, linked, by_name),
         )
 
     def _resources(self) -> list[str]:

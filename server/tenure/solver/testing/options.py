@@ -53,6 +53,22 @@ class ClaimOptions(TypedDict, total=False):
     other_consumers: int
 
 
+class InFlightOptions(TypedDict, total=False):
+    """A group in flight was decided by reclaim and ends in five minutes unless it says otherwise.
+
+    Its steps are nodes by uids of pods.
+    """
+
+    beneficiary: str
+    action: str
+    ends_in: str
+    evicts: Mapping[str, str]
+    holds: Mapping[str, str]
+    binds: Mapping[str, str]
+    gpu_groups: Mapping[str, Sequence[str]]
+    """Shared devices by uids of pods that are promised room or bound."""
+
+
 class QueueOptions(TypedDict, total=False):
     """A queue may use everything unless a quota, limit or weight of it says otherwise."""
 

@@ -1,6 +1,6 @@
 """The minruntime plugin: protects what has not run long enough (semantics section 7)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -40,6 +40,7 @@ class MinRuntime:
         self._groups = session.cluster.pod_groups
         self._queues = session.cluster.queues
         self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
+        self._most: dict[int | None, int] = {}
         self._found: dict[int | None, list[tuple[str, Resolved]]] = {}
         self._resolver = Resolver(
             self._queues,
@@ -59,15 +60,18 @@ class MinRuntime:
             resolved = self._resolver.reclaim(mine, theirs)
         return self._verdict(self._groups[victim], resolved)
 
+    def guard_kind(self, preemptor: int) -> Hashable:
+        """Its queue decides which value it meets."""
+        return ("queue", self._groups[preemptor].queue)
+
     def protections(self, pod_group: int) -> Iterator[Protection]:
         """Until when nobody of its own queue may take it, and who of the others not; widest first."""
         group = self._groups[pod_group]
-        if not group.may_yield:
+        longest = protection_end(group.last_start, self._longest(group.queue))
+        if longest is None or self._now >= longest or not group.may_yield:
             return
         beyond = [action for action in self._actions if action != "preempt"]
         is_guarded = False
-        if group.queue not in self._found:
-            self._found[group.queue] = list(self._reclaimers(group.queue))
         for against, resolved in self._found[group.queue]:
             verdict = self._verdict(group, resolved)
             if beyond and (is_guarded or verdict.scope):
@@ -77,6 +81,14 @@ class MinRuntime:
         verdict = self._verdict(group, self._resolver.preempt(group.queue))
         if within and (verdict.scope or (is_guarded and len(within) > ("preempt" in within))):
             yield self._protection(group, within, verdict, group.queue_name)
+
+    def _longest(self, victim: int | None) -> int:
+        """The longest minimum that anybody meets who asks for room of this queue."""
+        if victim not in self._found:
+            self._found[victim] = list(self._reclaimers(victim))
+            within = self._resolver.preempt(victim)
+            self._most[victim] = max(r.minimum for r in (within, *(r for _, r in self._found[victim])))
+        return self._most[victim]
 
     def _reclaimers(self, victim: int | None) -> Iterator[tuple[str, Resolved]]:
         """The subtrees of other queues that meet different values, the widest (empty name) first."""

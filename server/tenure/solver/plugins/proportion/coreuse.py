@@ -10,7 +10,7 @@ from collections.abc import Collection
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.plugins.proportion.usage import Usage
+from tenure.solver.plugins.proportion.usage import FIRM, FIRM_CORE, Usage
 
 
 class CoreUse:
@@ -34,8 +34,9 @@ class CoreUse:
         Of a semi-preemptible pod group it is what its core grows by: as a rule all of the demand until its
         minimum is met, and nothing afterwards.
         """
-        if not group.has_firm_core:
-            return demand if group.is_firm else None
+        kind = self._usage.kinds[group.index]
+        if kind != FIRM_CORE:
+            return demand if kind == FIRM else None
         entering, leaving = self._session.cores.shift(group.index, tasks)
         if not entering:
             return None

@@ -1,8 +1,9 @@
 """The proportion plugin: ties usage and shares to the extension points."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from math import inf, isfinite
-from typing import Any, Final
+from typing import Any
 
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
@@ -13,12 +14,9 @@ from tenure.solver.model.resources import GPU, UNLIMITED, WHOLE_GPU, Share
 from tenure.solver.model.workload import PodGroup, Task, TaskShape, add_shares
 from tenure.solver.plugins.proportion import capacity, reclaimable, shares
 from tenure.solver.plugins.proportion.coreuse import CoreUse
-from tenure.solver.plugins.proportion.queueorder import queue_key
-from tenure.solver.plugins.proportion.usage import Usage
+from tenure.solver.plugins.proportion.queueorder import queue_keys
+from tenure.solver.plugins.proportion.usage import PREEMPTIBLE, Usage
 from tenure.solver.plugins.proportion.verdict import Verdict
-
-REMEMBERED_KEYS: Final = 4096
-"""Sort keys that are remembered per queue."""
 
 
 def number(text: str) -> float:
@@ -48,38 +46,27 @@ class Proportion:
         self._multiplier = max(1.0, float(arguments.get("relcaimerSaturationMultiplier", "1")))
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
+        self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)
         self._initial = list(self._usage.allocated)
-        self._largest = self._largest_pod_groups()
-        self._keys: list[dict[tuple[Share, Share, Share], tuple[Any, ...]]] = [{} for _ in self._queues]
+        self._limits: dict[int, list[Queue]] = {}
         self._victim_queues: dict[int, Rejection | None] = {}
         self._demand: Share = (0, 0, 0)
         self.on_move = self._usage.on_move
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
-        """See `queueorder.queue_key`; remembered by the amounts it depends on."""
-        known = self._keys[queue]
-        amounts = (self._usage.allocated[queue], request, popped)
-        key = known.get(amounts)
-        if key is not None:
-            return key
-        if len(known) >= REMEMBERED_KEYS:
-            known.clear()
-        key = known[amounts] = queue_key(
-            self._queues[queue],
-            self._usage.allocated[queue],
-            self._fair[queue],
-            self._allocatable[queue],
-            self._total,
-            request,
-            popped,
-        )
-        return key
+        """See `queueorder.QueueKeys`."""
+        return self._queue_keys[queue].key(self._usage.allocated[queue], request, popped)
 
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
         """Limits for everybody, then quotas for what is not preemptible (semantics R4.62)."""
         group = self._groups[pod_group]
-        rejection = capacity.over_limit(self._path(group), self._usage.allocated, demand)
-        return rejection or self._over_quota(group, tasks, demand)
+        if limited := self._limited(group):
+            rejection = capacity.over_limit(limited, self._usage.allocated, demand)
+            if rejection is not None:
+                return rejection
+        if self._usage.kinds[pod_group] == PREEMPTIBLE:
+            return None
+        return self._over_quota(group, tasks, demand)
 
     def admits(self, action: str, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
         """To reclaim: within the leaf's fair share. To preempt: within quota (semantics R4.40, R6.21)."""
@@ -96,16 +83,15 @@ class Proportion:
         self._demand = self._session.demand(tasks)
         self._victim_queues.clear()
 
-    def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
-        """To reclaim from: only queues that can yield; asked once per pair of queues and search."""
+    def allows_victim_queue(self, action: str, preemptor: int, queue: int) -> Rejection | None:
+        """To reclaim from: only queues that can yield."""
         if action != "reclaim":
             return None
-        mine, theirs = self._groups[preemptor].queue, self._groups[victim].queue
+        mine = self._groups[preemptor].queue
         assert mine is not None
-        assert theirs is not None
-        if theirs not in self._victim_queues:
-            self._victim_queues[theirs] = self._may_yield(self._queues[mine], self._queues[theirs])
-        return self._victim_queues[theirs]
+        if queue not in self._victim_queues:
+            self._victim_queues[queue] = self._may_yield(self._queues[mine], self._queues[queue])
+        return self._victim_queues[queue]
 
     def takeable_gpu(self, action: str, preemptor: int, queue: int) -> tuple[int, int] | None:
         """How far the victim's leveled queue is above what it keeps, and the rest of the last piece.
@@ -151,7 +137,8 @@ class Proportion:
             i = queue.index
             yield QueueStatus(i, self._fair[i], self._initial[i], self._usage.allocated[i])
 
-    def _largest_pod_groups(self) -> list[int]:
+    @cached_property
+    def _largest(self) -> list[int]:
         """GPUs of the largest pod group below each queue: the most that is taken in one piece."""
         largest = [1] * len(self._queues)
         for group in self._groups:
@@ -234,6 +221,16 @@ class Proportion:
     def _path(self, group: PodGroup) -> list[Queue]:
         assert group.queue is not None
         return [self._queues[queue] for queue in reversed(self._queues[group.queue].path)]
+
+    def _limited(self, group: PodGroup) -> list[Queue]:
+        """Of its queue and the ancestors, those that limit anything."""
+        assert group.queue is not None
+        limited = self._limits.get(group.queue)
+        if limited is None:
+            limited = self._limits[group.queue] = [
+                q for q in self._path(group) if set(q.limit) != {UNLIMITED}
+            ]
+        return limited
 
     def _allocatable_of(self, queue: Queue) -> Share:
         i = queue.index

@@ -71,16 +71,22 @@ def allocatable_share(quota: int, limit: int, fair_share: int) -> int:
     return share if limit == UNLIMITED else min(share, limit)
 
 
-def dominant_share(allocated: Sequence[int], allocatable: Sequence[int], total: Sequence[int]) -> float:
-    """The largest part of its allocatable share that a queue uses of any resource (semantics R4.26)."""
-    largest = 0.0
-    for resource in (CPU, MEMORY, GPU):
-        share, used = allocatable[resource], allocated[resource]
-        if share == UNLIMITED:
-            share = total[resource]
-        part = used / share if share else used / UNITS[resource] * 1000
-        largest = max(largest, part)
-    return largest
+def bounding_share(allocatable: Share, total: Share) -> Share:
+    """What a queue's use is held against: its allocatable share, or the cluster where nothing binds."""
+    cpu, memory, gpu = (t if a == UNLIMITED else a for a, t in zip(allocatable, total, strict=True))
+    return (cpu, memory, gpu)
+
+
+def dominant_share(allocated: Share, bounds: Share) -> float:
+    """The largest part of its share that a queue uses of any resource (semantics R4.26)."""
+    cpu, memory, gpu = allocated
+    cpus, memories, gpus = bounds
+    return max(
+        0.0,
+        cpu / cpus if cpus else cpu / UNITS[CPU] * 1000,
+        memory / memories if memories else memory / UNITS[MEMORY] * 1000,
+        gpu / gpus if gpus else gpu / UNITS[GPU] * 1000,
+    )
 
 
 def within(amount: Sequence[int], bound: Sequence[int]) -> bool:

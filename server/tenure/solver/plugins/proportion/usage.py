@@ -9,7 +9,7 @@ from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Placement, PodGroup, Task, TaskStatus, add_shares
+from tenure.solver.model.workload import Placement, PodGroup, TaskStatus, add_shares
 from tenure.solver.plugins.proportion.claimuse import Charge, ClaimUse
 
 ZERO: Share = (0, 0, 0)
@@ -37,28 +37,46 @@ class Usage:
             () if group.queue is None else tuple(reversed(cluster.queues[group.queue].path))
             for group in cluster.pod_groups
         ]
-        self._kinds = [_kind(group) for group in cluster.pod_groups]
+        self.kinds = [_kind(group) for group in cluster.pod_groups]
         self._queues = cluster.queues
         self._claims = ClaimUse(cluster)
-        for task in cluster.tasks:
-            self._count_initial(task)
+        self._count_initial(cluster)
 
-    def _count_initial(self, task: Task) -> None:
-        status, node = task.placement.status, task.placement.node
-        if ACTIVE_ALLOCATED[status]:
-            self._charge(self._claims.change(task, 1))
-        if ALLOCATED[status]:
-            share = self._ledger.share(task, node)
-            self._add(task.pod_group, share)
-        elif status is TaskStatus.PENDING and task.pod_set is not None:
-            share = self._ledger.unplaced_share(task.shape)
-        else:
-            return
-        for queue in self._paths[task.pod_group]:
-            self.request[queue] = add_shares(self.request[queue], share)
-        for charge in self._claims.request(task):
-            for queue in self._queues[charge.queue].path:
-                self.request[queue] = add_shares(self.request[queue], (0, 0, charge.gpu_milli))
+    def _count_initial(self, cluster: Cluster) -> None:
+        """What tasks hold and ask for when the cycle begins: summed up by leaf queue, then for ancestors."""
+        allocated, firm, request = ([ZERO] * len(cluster.queues) for _ in range(3))
+        for task in cluster.tasks:
+            path, status = self._paths[task.pod_group], task.placement.status
+            if task.shape.shared_claims and ACTIVE_ALLOCATED[status]:
+                self._charge(self._claims.change(task, 1))
+            if ALLOCATED[status]:
+                share = self._ledger.share(task, task.placement.node)
+                if path:
+                    allocated[path[0]] = add_shares(allocated[path[0]], share)
+                if path and self.kinds[task.pod_group] == FIRM:
+                    firm[path[0]] = add_shares(firm[path[0]], share)
+            elif status is TaskStatus.PENDING and task.pod_set is not None:
+                share = self._ledger.unplaced_shares[task.shape.index]
+            else:
+                continue
+            if path:
+                request[path[0]] = add_shares(request[path[0]], share)
+            if task.shape.shared_claims:
+                for charge in self._claims.request(task):
+                    request[charge.queue] = add_shares(request[charge.queue], (0, 0, charge.gpu_milli))
+        for sums, totals in (
+            (allocated, self.allocated),
+            (firm, self.non_preemptible),
+            (request, self.request),
+        ):
+            self._sum_up(sums, totals)
+
+    def _sum_up(self, sums: Sequence[Share], totals: list[Share]) -> None:
+        """Add the sums of the queues to the totals of the queues and their ancestors."""
+        for queue, share in zip(self._queues, sums, strict=True):
+            if share != ZERO:
+                for above in queue.path:
+                    totals[above] = add_shares(totals[above], share)
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Count what the task holds or is promised."""
@@ -97,7 +115,7 @@ class Usage:
     def _add(self, pod_group: int, share: Share) -> None:
         path = self._paths[pod_group]
         self._allocate(path, share)
-        kind = self._kinds[pod_group]
+        kind = self.kinds[pod_group]
         if kind == FIRM:
             self._allocate_firmly(path, share)
         elif kind == FIRM_CORE:

@@ -32,6 +32,10 @@ class Verdict:
         self._request = request
         self._multiplier = multiplier
         self._remaining: dict[int, Share] = {}
+        self._levels: dict[int, tuple[int, bool]] = {}
+        """By victim's leaf: the queue on its path that is judged, and whether the reclaimer's own queue at
+        that level stays within quota.
+        """
 
     def judge(self, firm: Share | None, pieces: Iterable[tuple[int, Share]]) -> Rejection | None:
         """The first objection to taking these pieces, or None.
@@ -44,21 +48,22 @@ class Verdict:
                 detail = f"queue {self._queues[leaf].name} would be left with less than its share"
                 return Rejection(ReasonCode.WITHIN_SHARE, detail)
             self._take(self._queues[leaf], piece)
-            involved |= {r for r in range(3) if piece[r] > 0}
+            involved.update([r for r in range(3) if piece[r] > 0])
         if firm is not None and not self._within_quotas(firm):
             detail = "its non-preemptible pods would exceed a quota"
             return Rejection(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, detail)
         return self._saturation(sorted(involved))
 
     def _may_take(self, victim: Queue) -> bool:
-        my_level, their_level = reclaimable.leveled(self._reclaimer, victim)
-        after = add_shares(self._usage.at_search_start(my_level), self._request)
-        return reclaimable.may_take(
-            self._left(their_level),
-            self._allocatable[their_level],
-            self._queues[their_level].quota,
-            within(after, self._queues[my_level].quota),
-        )
+        known = self._levels.get(victim.index)
+        if known is None:
+            my_level, their_level = reclaimable.leveled(self._reclaimer, victim)
+            after = add_shares(self._usage.at_search_start(my_level), self._request)
+            fits_quota = within(after, self._queues[my_level].quota)
+            known = self._levels[victim.index] = (their_level, fits_quota)
+        level, fits_quota = known
+        quota = self._queues[level].quota
+        return reclaimable.may_take(self._left(level), self._allocatable[level], quota, fits_quota)
 
     def _take(self, victim: Queue, piece: Share) -> None:
         for queue in victim.path:

@@ -1,0 +1,101 @@
+"""What was observed last: objects by uid, for every collection that is followed."""
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Generic, Protocol, TypeVar
+
+from tenure.client.kubernetes.failures import ApiFailure
+from tenure.client.kubernetes.objects.meta import ObjectMeta
+
+
+class HasMetadata(Protocol):
+    """Any object of an API server."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Who it is."""
+
+
+Kind = TypeVar("Kind", bound=HasMetadata)
+
+
+class Mirror(Generic[Kind]):
+    """One collection as it was when last heard of. A reflector writes, others read; all may be threads.
+
+    `wake` is called whenever something changed; it must return at once.
+    """
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        self._objects: dict[str, Kind] = {}
+        self._changed: set[str] = set()
+        self._problem: str = "not listed yet"
+        self._unreadable = 0
+        self._changing = threading.Lock()
+
+    @property
+    def problem(self) -> str:
+        """Why what is here may be out of date; empty when it is not."""
+        return self._problem
+
+    @property
+    def unreadable_count(self) -> int:
+        """How many objects could not be read so far."""
+        return self._unreadable
+
+    def find(self, uid: str) -> Kind | None:
+        """The object with this uid, if there is one."""
+        return self._objects.get(uid)
+
+    def all(self) -> list[Kind]:
+        """All objects, in no particular order."""
+        with self._changing:
+            return list(self._objects.values())
+
+    def take_changes(self) -> set[str]:
+        """Uids of objects that are new, changed or gone since this was called last."""
+        with self._changing:
+            changes, self._changed = self._changed, set()
+            return changes
+
+    def replaced(self, objects: Iterable[Kind]) -> None:
+        """See reflector.Listener: what is unchanged since the last list is no change."""
+        fresh = {item.metadata.uid: item for item in objects}
+        with self._changing:
+            versions = {uid: item.metadata.resource_version for uid, item in self._objects.items()}
+            for uid, item in fresh.items():
+                if versions.pop(uid, None) != item.metadata.resource_version:
+                    self._changed.add(uid)
+            self._changed.update(versions)
+            self._objects = fresh
+            self._problem = ""
+        self._wake()
+
+    def changed(self, item: Kind) -> None:
+        """See reflector.Listener."""
+        with self._changing:
+            self._objects[item.metadata.uid] = item
+            self._changed.add(item.metadata.uid)
+            self._problem = ""
+        self._wake()
+
+    def removed(self, item: Kind) -> None:
+        """See reflector.Listener."""
+        with self._changing:
+            if self._objects.pop(item.metadata.uid, None) is not None:
+                self._changed.add(item.metadata.uid)
+        self._wake()
+
+    def unreadable(self, item: bytes, problem: str) -> None:
+        """See reflector.Listener."""
+        self._unreadable += 1
+
+    def failed(self, failure: ApiFailure) -> None:
+        """See reflector.Listener."""
+        self._problem = str(failure)
+
+    def followed(self) -> None:
+        """See reflector.Listener: what was missed comes with the watch."""
+        if self._problem:
+            self._problem = ""
+            self._wake()

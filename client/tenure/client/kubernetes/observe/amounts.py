@@ -1,0 +1,77 @@
+"""Amounts of resources: from quantities by Kubernetes name to integers, and to messages.
+
+Within the adapter an amount is a mapping: "cpu" in milli-cores, "gpu" in thousandths of a device, all else in
+its own unit.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from tenure.client.kubernetes.quantity import InvalidQuantity, quantity
+from tenure.v1.resources_pb2 import Resources
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+GPU: Final = "gpu"
+PODS: Final = "pods"
+_OWN_FIELDS: Final = frozenset((CPU, MEMORY, GPU, PODS))
+MILLI: Final = 1000
+MOST: Final = 2**53
+"""The largest amount of the contract."""
+
+Amounts = dict[str, int]
+
+
+def read_amounts(quantities: Mapping[str, str], doubts: list[str]) -> Amounts:
+    """The amounts; what cannot be read or is negative counts as nothing, and is a doubt.
+
+    Every resource whose name ends in "gpu" is GPUs (semantics R1.2).
+    """
+    amounts: Amounts = {}
+    for name, text in quantities.items():
+        slot = GPU if name.endswith("gpu") else name
+        try:
+            amount = quantity(text, MILLI if slot in (CPU, GPU) else 1)
+        except InvalidQuantity as problem:
+            doubts.append(f"{name}: {problem}")
+            continue
+        if amount < 0:
+            doubts.append(f"{name}: {text} is negative")
+        elif amount:
+            amounts[slot] = min(amounts.get(slot, 0) + amount, MOST)
+    return amounts
+
+
+def add(total: Amounts, more: Mapping[str, int]) -> None:
+    """Count `more` in."""
+    for name, amount in more.items():
+        total[name] = min(total.get(name, 0) + amount, MOST)
+
+
+def highest(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:
+    """The larger of each amount."""
+    return {name: max(left.get(name, 0), right.get(name, 0)) for name in {**left, **right}}
+
+
+def less(total: Mapping[str, int], taken: Iterable[Mapping[str, int]]) -> Amounts:
+    """What is left of a total, never below nothing. GPUs are whole: a part that is taken is one that is."""
+    left = dict(total)
+    for amounts in taken:
+        for name, amount in amounts.items():
+            if name in left:
+                left[name] -= amount
+    left = {name: max(amount, 0) for name, amount in left.items()}
+    if GPU in left:
+        left[GPU] -= left[GPU] % MILLI
+    return left
+
+
+def to_resources(amounts: Mapping[str, int], *, with_pods: bool) -> Resources:
+    """As a message; `with_pods` says whether pod slots are told: nodes do, requests do not."""
+    return Resources(
+        cpu_milli=amounts.get(CPU, 0),
+        memory_bytes=amounts.get(MEMORY, 0),
+        gpu_milli=amounts.get(GPU, 0),
+        pods=amounts.get(PODS, 0) if with_pods else 0,
+        extended={name: amount for name, amount in sorted(amounts.items()) if name not in _OWN_FIELDS},
+    )

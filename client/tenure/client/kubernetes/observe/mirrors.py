@@ -1,0 +1,119 @@
+"""The collections that are observed, and who follows them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from tenure.client.kubernetes.failures import NotFound
+from tenure.client.kubernetes.mirror import Mirror
+from tenure.client.kubernetes.objects import kai, volcano
+from tenure.client.kubernetes.objects.node import Node, PriorityClass
+from tenure.client.kubernetes.objects.pod import Pod
+from tenure.client.kubernetes.reflector import Reflector
+from tenure.client.kubernetes.transport import Transport
+
+
+class Collection(NamedTuple):
+    """One kind of objects of an API server."""
+
+    name: str
+    """Of the mirror that holds them."""
+    version: str
+    """Path of the API group and version."""
+    resource: str
+    kind: type[Any]
+
+    @property
+    def path(self) -> str:
+        """Where all objects are."""
+        return f"{self.version}/{self.resource}"
+
+
+COLLECTIONS: Final = (
+    Collection("nodes", "/api/v1", "nodes", Node),
+    Collection("pods", "/api/v1", "pods", Pod),
+    Collection("priority_classes", "/apis/scheduling.k8s.io/v1", "priorityclasses", PriorityClass),
+    Collection("kai_queues", "/apis/scheduling.run.ai/v2", "queues", kai.Queue),
+    Collection("kai_pod_groups", "/apis/scheduling.run.ai/v2alpha2", "podgroups", kai.PodGroup),
+    Collection("topologies", "/apis/kai.scheduler/v1alpha1", "topologies", kai.Topology),
+    Collection("volcano_queues", "/apis/scheduling.volcano.sh/v1beta1", "queues", volcano.Queue),
+    Collection("volcano_pod_groups", "/apis/scheduling.volcano.sh/v1beta1", "podgroups", volcano.PodGroup),
+)
+"""All that are followed, where they are served."""
+WORKLOAD_APIS: Final = {
+    "kai": frozenset(("kai_queues", "kai_pod_groups", "topologies")),
+    "volcano": frozenset(("volcano_queues", "volcano_pod_groups")),
+}
+"""Collections that belong to one workload API."""
+
+
+class _Served(msgspec.Struct):
+    name: str = ""
+
+
+class _Resources(msgspec.Struct):
+    resources: list[_Served] = []
+
+
+_RESOURCES: Final = msgspec.json.Decoder(_Resources)
+
+
+@dataclass(slots=True)
+class Mirrors:
+    """A mirror for each collection. Those that are not followed are empty, and nothing is wrong with them."""
+
+    nodes: Mirror[Node]
+    pods: Mirror[Pod]
+    priority_classes: Mirror[PriorityClass]
+    kai_queues: Mirror[kai.Queue]
+    kai_pod_groups: Mirror[kai.PodGroup]
+    topologies: Mirror[kai.Topology]
+    volcano_queues: Mirror[volcano.Queue]
+    volcano_pod_groups: Mirror[volcano.PodGroup]
+    followed: set[str] = field(default_factory=set)
+    """Names of the collections whose problems matter."""
+
+    @classmethod
+    def waking(cls, wake: Callable[[], None]) -> "Mirrors":
+        """Empty mirrors that call `wake` whenever something changed; it must return at once."""
+        return cls(
+            nodes=Mirror(wake),
+            pods=Mirror(wake),
+            priority_classes=Mirror(wake),
+            kai_queues=Mirror(wake),
+            kai_pod_groups=Mirror(wake),
+            topologies=Mirror(wake),
+            volcano_queues=Mirror(wake),
+            volcano_pod_groups=Mirror(wake),
+        )
+
+    @property
+    def problem(self) -> str:
+        """Why what is here may be out of date; empty when it is not."""
+        for collection in COLLECTIONS:
+            mirror: Mirror[Any] = getattr(self, collection.name)
+            if collection.name in self.followed and mirror.problem:
+                return f"{collection.resource}: {mirror.problem}"
+        return ""
+
+    def follow(self, transport: Transport, without: frozenset[str] = frozenset()) -> list[Reflector[Any]]:
+        """A reflector for each collection that the API server serves, but those that are to be left out.
+
+        Each is to be run in a thread of its own. Raises ApiFailure.
+        """
+        reflectors: list[Reflector[Any]] = []
+        for collection in COLLECTIONS:
+            if collection.name not in without and _is_served(transport, collection):
+                self.followed.add(collection.name)
+                mirror: Mirror[Any] = getattr(self, collection.name)
+                reflectors.append(Reflector(transport, collection.path, collection.kind, mirror))
+        return reflectors
+
+
+def _is_served(transport: Transport, collection: Collection) -> bool:
+    try:
+        known = _RESOURCES.decode(transport.get(collection.version)).resources
+    except NotFound:
+        return False
+    return any(one.name == collection.resource for one in known)

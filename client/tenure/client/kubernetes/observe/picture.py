@@ -1,0 +1,207 @@
+"""The picture of a cluster: rows of a snapshot, kept up with what was observed.
+
+    mirrors ──changes──► members ──► pod groups ──► pods, shapes ──► nodes (less what is taken there)
+
+What a row says depends on the objects alone, never on the order in which they came: a picture that was kept
+up equals one that is made afresh.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.client.kubernetes.observe import names
+from tenure.client.kubernetes.observe.config import PictureConfig
+from tenure.client.kubernetes.observe.groups import Groups, Subject, Surroundings
+from tenure.client.kubernetes.observe.members import Members
+from tenure.client.kubernetes.observe.mirrors import Mirrors
+from tenure.client.kubernetes.observe.nodes import node_row
+from tenure.client.kubernetes.observe.owners import NoOwners, Owners
+from tenure.client.kubernetes.observe.podrows import PodRows
+from tenure.client.kubernetes.observe.pods import ON_NODE, stuck_at, takes_room
+from tenure.client.kubernetes.observe.priorities import Priorities
+from tenure.client.kubernetes.observe.queuetree import observed_queues
+from tenure.client.kubernetes.observe.room import TakenRoom
+from tenure.client.kubernetes.observe.table import Table
+from tenure.client.kubernetes.observe.topologies import topology_row
+from tenure.client.kubernetes.observe.warnings import Warnings
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.state_pb2 import StateDelta
+
+_SECOND = 10**9
+
+
+class Picture:
+    """Rows of one node pool of a cluster. For one thread; the mirrors may change meanwhile.
+
+    `snapshot` gives all rows, `delta` those that changed since either was called last. Versions count up
+    with each call. `warnings` are about objects that could not be taken as they are.
+    """
+
+    def __init__(self, mirrors: Mirrors, config: PictureConfig, owners: Owners | None = None) -> None:
+        self._mirrors, self._config = mirrors, config
+        self._groups = Groups(mirrors, config)
+        self._members = Members(self._groups, config, owners or NoOwners())
+        self._around = Surroundings(Priorities(), {})
+        self._nodes: Table[pb.Node] = Table()
+        self._queues: Table[pb.Queue] = Table()
+        self._topologies: Table[pb.Topology] = Table()
+        self._pod_groups: Table[pb.PodGroup] = Table()
+        self._pods = PodRows()
+        self._taken = TakenRoom()
+        self._names: dict[str, str] = {}
+        """Of nodes, by uid."""
+        self._uids: dict[str, str] = {}
+        """Of nodes, by name."""
+        self._stuck_at: dict[str, float] = {}
+        """When deleted pods count as stuck, in seconds since 1970, until they do."""
+        self._version = 0
+        self.warnings = Warnings()
+
+    def snapshot(self, now: Timestamp) -> pb.ClusterSnapshot:
+        """Everything as it is now."""
+        self._catch_up(now)
+        self._version += 1
+        snapshot = pb.ClusterSnapshot(
+            cluster_id=self._config.cluster_id,
+            node_pool=self._config.node_pool,
+            version=self._version,
+            now=now,
+        )
+        for name, table in self._tables():
+            getattr(snapshot, name).extend(table.all())
+        return snapshot
+
+    def delta(self, now: Timestamp) -> StateDelta:
+        """What changed since the last snapshot or delta. The epoch of its base is left to the caller."""
+        self._catch_up(now)
+        delta = StateDelta(version=self._version + 1, now=now)
+        delta.base.cluster_id, delta.base.node_pool = self._config.cluster_id, self._config.node_pool
+        delta.base.version = self._version
+        self._version += 1
+        for name, table in self._tables():
+            upserts, removes = table.take_changes()
+            getattr(delta.upserts, name).extend(upserts)
+            getattr(delta.removes, name).extend(removes)
+        return delta
+
+    def subject(self, pod_group: str) -> Subject | None:
+        """The object that carries annotations and conditions of a pod group; None: it is derived."""
+        return self._groups.subject(pod_group)
+
+    def pod_group(self, uid: str) -> pb.PodGroup | None:
+        """The row of a pod group; not to be changed."""
+        return self._pod_groups.rows.get(uid)
+
+    def pods_of(self, pod_group: str) -> list[str]:
+        """Uids of the pods of a pod group, in order."""
+        return self._members.of_group(pod_group)
+
+    def _tables(self) -> Iterable[tuple[str, Table[Any]]]:
+        return (
+            ("nodes", self._nodes),
+            ("queues", self._queues),
+            ("pod_groups", self._pod_groups),
+            ("pods", self._pods.pods),
+            ("shapes", self._pods.shapes),
+            ("topologies", self._topologies),
+        )
+
+    def _catch_up(self, now: Timestamp) -> None:
+        """Bring all rows up to date with the mirrors, and with time."""
+        seconds = now.ToNanoseconds() / _SECOND
+        groups, moved = self._groups.take_changes()
+        pods = self._mirrors.pods.take_changes() | self._members.naming(moved) | self._members.waiting
+        for uid in pods:
+            groups |= self._members.put(uid, self._mirrors.pods.find(uid))
+        if self._look_around():
+            groups |= {*self._groups.objects(), *self._members.pod_groups()}
+        pods |= {uid for uid, stuck in self._stuck_at.items() if seconds >= stuck}
+        for uid in groups:
+            if self._read_group(uid):
+                pods.update(self._members.of_group(uid))
+        for uid in pods:
+            self._read_pod(uid, seconds)
+        self._pods.relabel(self._members.by_uid)
+        self._read_queues()
+        self._read_nodes()
+
+    def _look_around(self) -> bool:
+        """Priority classes and topologies; whether any changed."""
+        classes, topologies = self._mirrors.priority_classes, self._mirrors.topologies
+        changed = {*classes.take_changes(), *topologies.take_changes()}
+        if changed:
+            rows = {row.name: row for row in map(topology_row, topologies.all()) if row}
+            self._topologies.replace(rows)
+            levels = {name: tuple(row.levels) for name, row in rows.items()}
+            self._around = Surroundings(Priorities.of(classes.all()), levels)
+        return bool(changed)
+
+    def _read_queues(self) -> None:
+        changed = self._mirrors.kai_queues.take_changes() | self._mirrors.volcano_queues.take_changes()
+        if changed:
+            self._queues.replace(observed_queues(self._mirrors, self._config, self.warnings))
+        for uid in changed:
+            if self._mirrors.kai_queues.find(uid) is None and self._mirrors.volcano_queues.find(uid) is None:
+                self.warnings.settle(uid, "", [])
+
+    def _read_group(self, uid: str) -> bool:
+        """The row of a pod group; whether its pods are to be looked at again."""
+        members = [self._members.by_uid[one] for one in self._members.of_group(uid)]
+        origin = next((member.origin for member in members if member.origin), None)
+        doubts: list[str] = []
+        row = self._groups.row(uid, origin, [member.pod for member in members], self._around, doubts)
+        subject = self._groups.subject(uid)
+        said = f"PodGroup {subject.namespace}/{subject.name}" if subject else f"derived pod group {uid}"
+        self.warnings.settle(uid, said, doubts)
+        before = self._pod_groups.rows.get(uid)
+        self._pod_groups.put(uid, row)
+        return _kind(before) != _kind(row)
+
+    def _read_pod(self, uid: str, now_seconds: float) -> None:
+        """The row of a pod, or the room it takes without one."""
+        self._stuck_at.pop(uid, None)
+        member = self._members.by_uid.get(uid)
+        if member is None:
+            self._pods.remove(uid)
+            self._taken.put(uid, "", None)
+            self.warnings.settle(uid, "", [])
+            return
+        pod, doubts = member.pod, list[str]()
+        row = self._pods.put(member, self._pod_groups.rows.get(member.pod_group), now_seconds, doubts)
+        status = row.status if row else pb.POD_STATUS_UNSPECIFIED
+        if status == pb.POD_STATUS_RELEASING:
+            self._stuck_at[uid] = stuck_at(pod)
+        is_other = takes_room(pod) and pod.metadata.namespace != names.RESERVATION_NAMESPACE
+        taken = member.shaped.room if is_other and status not in ON_NODE else None
+        self._taken.put(uid, pod.spec.node_name, taken)
+        self.warnings.settle(uid, f"Pod {pod.metadata.namespace}/{pod.metadata.name}", doubts)
+
+    def _read_nodes(self) -> None:
+        """Nodes that changed themselves, or in what others take of them."""
+        nodes, concerned = self._mirrors.nodes, self._taken.take_changes()
+        changed = nodes.take_changes()
+        for uid in sorted(changed, key=lambda uid: nodes.find(uid) is not None):
+            node = nodes.find(uid)
+            name = node.metadata.name if node else self._names.get(uid, "")
+            concerned.add(name)
+            if node is not None:
+                self._names[uid], self._uids[name] = name, uid
+            elif self._names.pop(uid, None) is not None and self._uids.get(name) == uid:
+                del self._uids[name]
+        for name in concerned:
+            self._read_node(name)
+
+    def _read_node(self, name: str) -> None:
+        node = self._mirrors.nodes.find(self._uids.get(name, ""))
+        doubts: list[str] = []
+        row = None
+        if node is not None and self._config.has(node.metadata.labels):
+            row = node_row(node, self._taken.on(name), doubts)
+        self._nodes.put(name, row)
+        self.warnings.settle(f"node {name}", f"Node {name}", doubts)
+
+
+def _kind(row: pb.PodGroup | None) -> tuple[bool, bool]:
+    """What rows of pods depend on: whether there is a pod group, and whether it has parts."""
+    return row is not None, row is not None and bool(row.sub_groups)

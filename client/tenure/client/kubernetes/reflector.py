@@ -1,0 +1,191 @@
+"""Keeps up with one collection of an API server: list, watch, go on where it broke off.
+
+    list pages ──► replaced(objects) ──► watch from that version ──► changed / removed, one by one
+        ▲                                              │
+        │   410: the version is forgotten              │  the connection breaks: watch again from the last
+        └──────────────────────────────────────────────┘  version, after a pause that grows
+
+Nothing is lost or told twice: a watch goes on from the version of the last event that was told.
+"""
+
+import random
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Final, Generic, Protocol, TypeVar
+
+import msgspec
+from tenure.client.kubernetes.failures import ApiFailure, Broken, Expired, NotFound
+from tenure.client.kubernetes.transport import Transport
+
+PAGE: Final = 2000
+"""Objects of one page of a list."""
+_WATCH_SECONDS: Final = (240, 360)
+"""A watch ends by itself after a time between these, so that not all begin anew at once."""
+_BOOKMARK_SECONDS: Final = 60.0
+"""How often an API server says something at least, if it is asked for bookmarks."""
+_SILENCE: Final = 3 * _BOOKMARK_SECONDS
+"""After so many seconds without a word the connection is taken for broken."""
+_FIRST_PAUSE: Final = 0.2
+_LONGEST_PAUSE: Final = 30.0
+_GONE: Final = 410
+
+
+Kind = TypeVar("Kind")
+
+
+class Listener(Protocol[Kind]):
+    """Whoever wants to know. Called from the reflector's thread, one call after the other."""
+
+    def replaced(self, objects: list[Kind]) -> None:
+        """These are all objects of the collection: others are gone."""
+
+    def changed(self, item: Kind) -> None:
+        """The object is new or has changed."""
+
+    def removed(self, item: Kind) -> None:
+        """The object is gone; this was its last form."""
+
+    def unreadable(self, item: bytes, problem: str) -> None:
+        """An object is not what its kind should be; it is left out, and so is its last form."""
+
+    def failed(self, failure: ApiFailure) -> None:
+        """The collection cannot be followed just now; it is tried again."""
+
+    def followed(self) -> None:
+        """A watch has begun, after a list or where the last one broke off: nothing is missed."""
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] = []
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _ObjectMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Versioned(msgspec.Struct):
+    metadata: _ObjectMeta = msgspec.field(default_factory=_ObjectMeta)
+    code: int = 0
+    message: str = ""
+
+
+_PAGES: Final = msgspec.json.Decoder(_Page)
+_EVENTS: Final = msgspec.json.Decoder(_Event)
+_VERSIONED: Final = msgspec.json.Decoder(_Versioned)
+
+
+class Reflector(Generic[Kind]):
+    """Follows the collection at a path until it is stopped. One thread calls `run`.
+
+    `kind` is the msgspec type of its objects: fields it does not name are not decoded.
+    """
+
+    def __init__(self, transport: Transport, path: str, kind: type[Kind], listener: Listener[Kind]) -> None:
+        self._transport = transport
+        self._path = path
+        self._objects = msgspec.json.Decoder(kind)
+        self._listener = listener
+        self._stopped = threading.Event()
+        self._version = ""
+        """Of the last event told; empty: a list is due."""
+
+    def stop(self) -> None:
+        """Let `run` return, at the next event or pause at the latest."""
+        self._stopped.set()
+
+    def list_once(self) -> None:
+        """Tell all objects, and follow no further. Raises ApiFailure."""
+        self._list()
+
+    def run(self) -> None:
+        """Follow until stopped; failures are told and tried again, in growing intervals."""
+        pause = _FIRST_PAUSE
+        while not self._stopped.is_set():
+            if self._has_news():
+                pause = _FIRST_PAUSE
+                continue
+            self._stopped.wait(random.uniform(0, pause))  # noqa: S311  (so that not all come at once)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _has_news(self) -> bool:
+        """Follow as long as it goes well; whether anything was heard at all."""
+        heard = False
+        try:
+            if not self._version:
+                self._list()
+                heard = True
+            for _ in self._watch():
+                heard = True
+        except Expired:
+            self._version = ""
+        except ApiFailure as failure:
+            if isinstance(failure, NotFound):
+                self._version = ""
+            self._listener.failed(failure)
+        return heard
+
+    def _list(self) -> None:
+        """Tell all objects, as of one version."""
+        objects: list[Kind] = []
+        page = self._page("")
+        while page.metadata.continue_:
+            objects.extend(self._read(page.items))
+            page = self._page(page.metadata.continue_)
+        objects.extend(self._read(page.items))
+        self._listener.replaced(objects)
+        self._version = page.metadata.resource_version
+
+    def _page(self, continue_from: str) -> _Page:
+        query = {"limit": str(PAGE)}
+        if continue_from:
+            query["continue"] = continue_from
+        return _PAGES.decode(self._transport.get(self._path, query))
+
+    def _read(self, items: Iterable[msgspec.Raw]) -> Iterator[Kind]:
+        for item in items:
+            try:
+                yield self._objects.decode(item)
+            except msgspec.DecodeError as problem:
+                self._listener.unreadable(bytes(item), str(problem))
+
+    def _watch(self) -> Iterator[None]:
+        """Tell what changes until the watch ends; yields at every event, bookmarks included."""
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(random.randint(*_WATCH_SECONDS)),  # noqa: S311
+        }
+        with self._transport.lines(self._path, query, _SILENCE) as lines:
+            self._listener.followed()
+            for line in lines:
+                if self._stopped.is_set():
+                    return
+                self._tell(_EVENTS.decode(line))
+                yield
+
+    def _tell(self, event: _Event) -> None:
+        """One event of a watch. Raises Expired when the server has forgotten the version."""
+        known = _VERSIONED.decode(event.object)
+        match event.type:
+            case "ERROR":
+                said = f"watching {self._path}: {known.code} {known.message}"
+                raise Expired(said) if known.code == _GONE else Broken(said)
+            case "ADDED" | "MODIFIED":
+                for item in self._read([event.object]):
+                    self._listener.changed(item)
+            case "DELETED":
+                for item in self._read([event.object]):
+                    self._listener.removed(item)
+        self._version = known.metadata.resource_version

@@ -1,0 +1,134 @@
+"""Groups in flight: from messages to the model, and what became of them back to messages.
+
+What does not go with the rest of the snapshot is no violation: clusters race with their callers. It is told
+apart here (index NOWHERE, zones left out), and the cycle decides what becomes of the group.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tenure.server.codec.checks import MISSING, time
+from tenure.server.codec.printable import printable
+from tenure.server.codec.sentences import Sentences
+from tenure.server.codec.violations import Findings
+from tenure.server.codec.zones import decode_placement, encode_placement
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import Bind, Hold, InFlightStatus
+from tenure.solver.model.inflight import InFlightGroup, InFlightStep
+from tenure.solver.model.node import Node
+from tenure.solver.model.numa import Zones
+from tenure.solver.model.workload import NOWHERE, PodGroup, Task
+from tenure.v1 import decision_pb2, snapshot_pb2
+
+
+def check_in_flight(messages: Sequence[snapshot_pb2.InFlightGroup], findings: Findings) -> None:
+    """Note what is wrong with the times; ids are checked with those of the other lists."""
+    for i, message in enumerate(messages):
+        if message.HasField("expire_time"):
+            time(message.expire_time, findings, i, "expire_time")
+        else:
+            findings.add(i, "expire_time", MISSING)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What steps may refer to."""
+
+    pods: Mapping[str, Task]
+    pod_groups: Mapping[str, int]
+    nodes: Sequence[Node]
+    node_ranks: Mapping[str, int]
+    slots: Mapping[str, int]
+
+
+def decode_in_flight(
+    messages: Sequence[snapshot_pb2.InFlightGroup],
+    tasks: Sequence[Task],
+    pod_groups: Sequence[PodGroup],
+    nodes: Sequence[Node],
+    slots: Mapping[str, int],
+) -> tuple[InFlightGroup, ...]:
+    """The groups by id; messages were checked. `slots` gives the position of each resource name."""
+    if not messages:
+        return ()
+    known = _Known(
+        pods={task.uid: task for task in tasks},
+        pod_groups={group.uid: group.index for group in pod_groups},
+        nodes=nodes,
+        node_ranks={node.name: node.index for node in nodes},
+        slots=slots,
+    )
+    return tuple(_group(message, known) for message in sorted(messages, key=lambda message: message.id))
+
+
+def _group(message: snapshot_pb2.InFlightGroup, known: _Known) -> InFlightGroup:
+    return InFlightGroup(
+        id=message.id,
+        action=message.action,
+        beneficiary=known.pod_groups.get(message.beneficiary, NOWHERE),
+        expires=message.expire_time.ToNanoseconds(),
+        evictions=_steps(message.evictions, known),
+        holds=_steps(message.holds, known),
+        bindings=_steps(message.bindings, known),
+    )
+
+
+def _steps(messages: Iterable[snapshot_pb2.InFlightStep], known: _Known) -> tuple[InFlightStep, ...]:
+    return tuple(sorted(_step(message, known) for message in messages))
+
+
+def _step(message: snapshot_pb2.InFlightStep, known: _Known) -> InFlightStep:
+    node, task = known.node_ranks.get(message.node, NOWHERE), known.pods.get(message.pod)
+    return InFlightStep(
+        pod=message.pod,
+        task=NOWHERE if task is None else task.index,
+        node=node,
+        pod_group=known.pod_groups.get(message.pod_group, NOWHERE) if task is None else task.pod_group,
+        gpu_groups=tuple(message.gpu_groups),
+        zones=() if node == NOWHERE else _zones(message, known.nodes[node], known.slots),
+    )
+
+
+def _zones(message: snapshot_pb2.InFlightStep, node: Node, slots: Mapping[str, int]) -> Zones:
+    """What it takes in the zones of the node; nothing when that cannot be read."""
+    amounts = (placement.amounts.extended for placement in message.numa_placement)
+    if any(name not in slots for extended in amounts for name in extended):
+        return ()
+    findings = Findings("in_flight_groups")
+    zones = decode_placement(0, message.numa_placement, node.numa_zones, slots, findings)
+    return () if findings.in_order() else zones
+
+
+def encode_in_flight(
+    cluster: Cluster, statuses: Iterable[InFlightStatus], say: Sentences
+) -> Iterable[decision_pb2.InFlightStatus]:
+    """What became of the groups in flight, by id."""
+    for status in statuses:
+        message = decision_pb2.InFlightStatus(
+            id=cluster.in_flight[status.group].id,
+            result=f"IN_FLIGHT_RESULT_{status.result.name}",
+            reason=decision_pb2.Reason(
+                code=f"REASON_CODE_{status.reason.code.name}",
+                message=printable(say.in_flight(status)),
+                source=status.reason.source or "redeem",
+            ),
+        )
+        for hold in status.holds:
+            fill_hold(message.holds.add(), cluster, hold)
+        yield message
+
+
+def fill_hold(into: decision_pb2.Hold, cluster: Cluster, hold: Hold) -> None:
+    """Room that is kept for a pod."""
+    fill_place(into, cluster, hold)
+    into.pod_group = cluster.pod_groups[cluster.tasks[hold.task].pod_group].uid
+
+
+def fill_place(into: decision_pb2.Hold | decision_pb2.Bind, cluster: Cluster, step: Hold | Bind) -> None:
+    """Where a pod is to be."""
+    into.pod = cluster.tasks[step.task].uid
+    into.node = cluster.nodes[step.node].name
+    if step.gpu_groups:
+        into.gpu_groups.extend(step.gpu_groups)
+    if step.zones:
+        into.numa_placement.extend(encode_placement(cluster, step.node, step.zones))

@@ -1,0 +1,67 @@
+"""Calls: a span and a measurement for each. Without an SDK set up nothing is recorded."""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import grpc
+from opentelemetry import metrics, trace
+from opentelemetry.trace import Span, SpanKind, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from tenure.server.telemetry.buckets import SECONDS
+
+_TRACER: Final = trace.get_tracer("tenure.server")
+_METER: Final = metrics.get_meter("tenure.server")
+_PROPAGATOR: Final = TraceContextTextMapPropagator()
+_FAULTS: Final = frozenset((grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN))
+"""Statuses that are the server's fault; all others are the caller's business and no error of the span."""
+_DURATION: Final = _METER.create_histogram(
+    "tenure_call_duration_seconds",
+    description="How long calls took, streams from their begin to their end.",
+    explicit_bucket_boundaries_advisory=SECONDS,
+)
+_FAILURES: Final = _METER.create_counter(
+    "tenure_call_failures_total",
+    description="Calls that ended with an error, by what went wrong.",
+)
+
+
+@contextmanager
+def call_span(service: str, method: str, context: grpc.ServicerContext) -> Iterator[Span]:
+    """A server span around one call, in the caller's trace when its metadata names one."""
+    carrier = {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
+    begin = time.perf_counter()
+    with _TRACER.start_as_current_span(
+        f"{service}/{method}",
+        _PROPAGATOR.extract(carrier),
+        SpanKind.SERVER,
+        {"rpc.system": "grpc", "rpc.service": service, "rpc.method": method},
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield span
+        finally:
+            code = context.code() or grpc.StatusCode.OK  # type: ignore[attr-defined]  # older stubs
+            _note_status(span, code)
+            taken = time.perf_counter() - begin
+            _DURATION.record(taken, {"method": method, "code": code.name})
+
+
+def count_failure(error: Exception, *, is_defect: bool) -> None:
+    """Count a call that ends with an error: by its class, or as a defect when nobody foresaw it."""
+    cause = "caller_gone" if isinstance(error, grpc.RpcError) else _in_words(type(error).__name__)
+    _FAILURES.add(1, {"cause": "defect" if is_defect else cause})
+
+
+def _note_status(span: Span, code: grpc.StatusCode) -> None:
+    span.set_attribute("rpc.grpc.status_code", code.value[0])
+    if code in _FAULTS:
+        span.set_status(StatusCode.ERROR)
+
+
+def _in_words(name: str) -> str:
+    """`TooManyCalls` as `too_many_calls`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

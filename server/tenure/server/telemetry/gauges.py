@@ -1,0 +1,116 @@
+"""Gauges: what is as it is now. Read when somebody asks for metrics, so a cycle only leaves its answer here.
+
+Clusters, node pools and queues are names that callers choose, so their number is bounded: the shards that
+decided last, and of each the first queues by name; the shares of the others are one, named `other`.
+"""
+
+import threading
+import time
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from opentelemetry import metrics
+from opentelemetry.metrics import CallbackOptions, Observation
+from tenure.server.shard import Shard
+from tenure.v1.decision_service_pb2 import DecideResponse, QueueStatus
+
+MOST_SHARDS: Final = 32
+MOST_QUEUES: Final = 100
+"""Of one shard."""
+OTHER: Final = "other"
+_METER: Final = metrics.get_meter("tenure.server")
+_UNITS: Final = (("cpu", "cpu_milli", 1e-3), ("memory", "memory_bytes", 1.0), ("gpu", "gpu_milli", 1e-3))
+"""Resources by label and field, and what makes cores, bytes and devices of them."""
+
+
+class _Last(NamedTuple):
+    """What is kept of a shard's last cycle."""
+
+    time: float
+    queues: Sequence[QueueStatus]
+    protected: Counter[str]
+    """Pod groups by the guard that protects them."""
+
+
+class LastCycles:
+    """The last cycle of each shard. For many threads."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[Shard, _Last] = OrderedDict()
+        self._changing = threading.Lock()
+
+    def keep(self, answer: DecideResponse) -> None:
+        """Keep what gauges show of a cycle."""
+        shard = Shard(answer.based_on.cluster_id, answer.based_on.node_pool)
+        pairs = {(protection.pod_group, protection.guard) for protection in answer.protections}
+        protected = Counter(guard for _, guard in pairs)
+        queues = DecideResponse(queues=answer.queues).queues  # a copy, for a part keeps the whole in memory
+        with self._changing:
+            self._last[shard] = _Last(time.time(), queues, protected)
+            self._last.move_to_end(shard)
+            if len(self._last) > MOST_SHARDS:
+                self._last.popitem(last=False)
+
+    def times(self, _: CallbackOptions) -> Iterable[Observation]:
+        """When each shard had its last cycle."""
+        for shard, last in self._all():
+            yield Observation(last.time, _labels(shard))
+
+    def protected(self, _: CallbackOptions) -> Iterable[Observation]:
+        """Pod groups by guard."""
+        for shard, last in self._all():
+            for guard, number in last.protected.items():
+                yield Observation(number, {**_labels(shard), "guard": guard})
+
+    def shares(self, field: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
+        """Shares of queues, by the field of their status."""
+
+        def observe(_: CallbackOptions) -> Iterable[Observation]:
+            for shard, last in self._all():
+                for (queue, resource), amount in _amounts(last.queues, field).items():
+                    yield Observation(amount, {**_labels(shard), "queue": queue, "resource": resource})
+
+        return observe
+
+    def _all(self) -> list[tuple[Shard, _Last]]:
+        with self._changing:
+            return list(self._last.items())
+
+
+LAST_CYCLES: Final = LastCycles()
+"""Of this process; a process has one set of metrics."""
+
+_METER.create_observable_gauge(
+    "tenure_last_cycle_timestamp_seconds",
+    [LAST_CYCLES.times],
+    description="When the last cycle of a cluster and node pool ended, in seconds since 1970.",
+)
+_METER.create_observable_gauge(
+    "tenure_guard_protected_pod_groups",
+    [LAST_CYCLES.protected],
+    description="Running pod groups that a guard protected in the last cycle.",
+)
+_METER.create_observable_gauge(
+    "tenure_queue_fair_share",
+    [LAST_CYCLES.shares("fair_share")],
+    description="What a queue is due in the last cycle: cores, bytes of memory and GPUs.",
+)
+_METER.create_observable_gauge(
+    "tenure_queue_allocated",
+    [LAST_CYCLES.shares("allocated_after")],
+    description="What a queue has after the last cycle: cores, bytes of memory and GPUs.",
+)
+
+
+def _amounts(queues: Sequence[QueueStatus], field: str) -> dict[tuple[str, str], float]:
+    amounts: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for place, status in enumerate(queues):
+        queue = status.name if place < MOST_QUEUES else OTHER
+        for resource, of_share, factor in _UNITS:
+            amounts[queue, resource] += getattr(getattr(status, field), of_share) * factor
+    return amounts
+
+
+def _labels(shard: Shard) -> dict[str, str]:
+    return {"cluster": shard.cluster_id, "node_pool": shard.node_pool}

@@ -1,0 +1,122 @@
+"""The OpenTelemetry SDK: what leaves the process, where to, and what becomes of it at the end.
+
+Nothing leaves unless the configuration or the standard variables (OTEL_*) name a collector or the
+configuration an address for Prometheus. Everything is sent by threads of its own, from queues of a bounded
+length: a collector that is away, slow or refuses costs what it does not take, and nobody waits for it.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+from uuid import uuid4
+
+from opentelemetry import metrics, trace
+from opentelemetry._logs import set_logger_provider
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from tenure.server.capabilities import server_version
+from tenure.server.records import counters
+from tenure.server.settings import TelemetrySection
+from tenure.server.telemetry import prometheus, requeue_metrics
+from tenure.server.telemetry.extras import exporters
+from tenure.server.telemetry.log_export import Sender
+from tenure.server.telemetry.wanted import Signal, is_wanted
+from tenure.solver.model.duration import SECOND
+
+SPAN_QUEUE: Final = 4_096
+"""Spans that may wait for the collector, unless OTEL_BSP_MAX_QUEUE_SIZE says so: a closely watched cycle has
+some hundreds, and they come at once.
+"""
+LAST_SECONDS: Final = 3.0
+"""How long the end of the process waits for what is still to be sent."""
+_End = Callable[[], object]
+
+
+class Telemetry:
+    """What was set up for this process; once set up, it stays until the process ends."""
+
+    def __init__(self, section: TelemetrySection) -> None:
+        self._section = section
+        self._resource = _resource()
+        self._ends: list[_End] = []
+
+    def start(self) -> None:
+        """Set up what the configuration and the variables ask for. Raises TelemetryError.
+
+        Signals for which a provider is set up already, as `opentelemetry-instrument` does, are left alone.
+        """
+        if not isinstance(metrics.get_meter_provider(), MeterProvider) and (readers := self._readers()):
+            self._measure(readers)
+        if not isinstance(trace.get_tracer_provider(), TracerProvider) and self._wants("traces"):
+            self._trace()
+        if self._wants("logs"):
+            self._send_lines()
+
+    def end(self) -> None:
+        """Send what is still to be sent, as far as that takes no longer than LAST_SECONDS."""
+        threads = [threading.Thread(target=end, daemon=True) for end in self._ends]
+        for thread in threads:
+            thread.start()
+        deadline = time.monotonic() + LAST_SECONDS
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _wants(self, signal: Signal) -> bool:
+        return is_wanted(signal, self._section.otlp_endpoint)
+
+    def _readers(self) -> list[MetricReader]:
+        readers: list[MetricReader] = []
+        if self._wants("metrics"):
+            interval = self._section.metrics_interval
+            exporter = exporters().metrics(endpoint=self._section.otlp_endpoint)
+            milliseconds = None if interval is None else interval / SECOND * 1_000
+            readers.append(PeriodicExportingMetricReader(exporter, milliseconds))
+        if self._section.metrics_listen is not None:
+            reader, close = prometheus.serve(self._section.metrics_listen)
+            readers.append(reader)
+            self._ends.append(close)
+        return readers
+
+    def _measure(self, readers: list[MetricReader]) -> None:
+        provider = MeterProvider(readers, self._resource, shutdown_on_exit=False)
+        metrics.set_meter_provider(provider)
+        self._ends.append(provider.shutdown)
+        requeue_metrics.begin_at_zero()
+        counters.begin_at_zero()
+
+    def _trace(self) -> None:
+        ratio = self._section.sample_ratio
+        sampler = None if ratio is None else ParentBased(TraceIdRatioBased(ratio))
+        provider = TracerProvider(sampler, self._resource, shutdown_on_exit=False)
+        queue = None if "OTEL_BSP_MAX_QUEUE_SIZE" in os.environ else SPAN_QUEUE
+        exporter = exporters().spans(endpoint=self._section.otlp_endpoint)
+        provider.add_span_processor(BatchSpanProcessor(exporter, queue))
+        trace.set_tracer_provider(provider)
+        self._ends.append(provider.shutdown)
+
+    def _send_lines(self) -> None:
+        provider = LoggerProvider(self._resource, shutdown_on_exit=False)
+        exporter = exporters().lines(endpoint=self._section.otlp_endpoint)
+        provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
+        set_logger_provider(provider)
+        logging.getLogger("tenure").addHandler(Sender(provider))
+        self._ends.append(provider.shutdown)
+
+
+def _resource() -> Resource:
+    """Who sends: as the standard variables say, else by our own name."""
+    ours = {
+        "service.name": "tenure",
+        "service.version": server_version(),
+        "service.instance.id": str(uuid4()),
+    }
+    return Resource.create(ours).merge(OTELResourceDetector().detect())

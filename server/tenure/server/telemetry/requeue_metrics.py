@@ -1,0 +1,78 @@
+"""Metrics: what cycles nominate, requeue and warn about, with the names and labels of the proposal.
+
+Counted once per cycle. Labels come from finite sets: plugins of the profile and codes of the contract.
+Without an OpenTelemetry SDK set up by the operator nothing is recorded.
+"""
+
+from typing import Final
+
+from opentelemetry import metrics
+from tenure.server.labels import label
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decision_service_pb2 import DecideResponse, WarningCode
+
+_METER: Final = metrics.get_meter("tenure.server")
+_NOMINATED: Final = _METER.create_counter(
+    "kai_scheduler_requeue_nominations_total",
+    description="Pod groups nominated for a requeue because they ran longer than expected.",
+)
+_SKIPPED: Final = _METER.create_counter(
+    "kai_scheduler_requeue_nomination_skipped_total",
+    description="Pod groups that are expected to end and are left alone, by reason.",
+)
+_COMMITTED: Final = _METER.create_counter(
+    "kai_scheduler_requeue_committed_total",
+    description="Nominated pod groups that went back to their queue.",
+)
+_ROLLED_BACK: Final = _METER.create_counter(
+    "kai_scheduler_requeue_rolled_back_total",
+    description="Nominated pod groups that keep running because nobody who waits would fit in their place.",
+)
+_DOUBTFUL: Final = _METER.create_counter(
+    "tenure_snapshot_warnings_total",
+    description="Pod groups about which something in the snapshot was doubtful, by code.",
+)
+
+
+def begin_at_zero() -> None:
+    """Let every counter of the proposal exist before anything is counted, so that its growth can be seen.
+
+    With every reason, and the one plugin of the default profile that nominates.
+    """
+    labels = {"plugin": "expectedruntime"}
+    for counter in (_NOMINATED, _COMMITTED, _ROLLED_BACK):
+        counter.add(0, labels)
+    for value in pb.NominationSkipReason.values():
+        if value:
+            _SKIPPED.add(0, {**labels, "reason": label(pb.NominationSkipReason, value)})
+
+
+def count(response: DecideResponse) -> None:
+    """Count one cycle (semantics R12.62, R12.64): a pod group counts once for each plugin that looked at it.
+
+    Who is not due counts nowhere. Who is nominated and then protected by its minimum runtime counts as
+    nominated and, by the action, as skipped (semantics R12.49).
+    """
+    for nomination in response.nominations:
+        for plugin in _plugins(nomination):
+            _count(nomination, plugin)
+    for warning in response.warnings:
+        _DOUBTFUL.add(warning.count, {"code": label(WarningCode, warning.code)})
+
+
+def _count(nomination: pb.Nomination, plugin: str) -> None:
+    labels = {"plugin": plugin}
+    if nomination.nominated_by:
+        _NOMINATED.add(1, labels)
+    if nomination.skip_reason:
+        reason = label(pb.NominationSkipReason, nomination.skip_reason)
+        _SKIPPED.add(1, {**labels, "reason": reason})
+    if nomination.result == pb.NOMINATION_RESULT_REQUEUED:
+        _COMMITTED.add(1, labels)
+    elif nomination.result == pb.NOMINATION_RESULT_NO_BENEFIT:
+        _ROLLED_BACK.add(1, labels)
+
+
+def _plugins(nomination: pb.Nomination) -> list[str]:
+    """Those that nominated it, or that said why not."""
+    return list(nomination.nominated_by) or nomination.reason.source.split(", ")

@@ -1,0 +1,57 @@
+"""Whether any guard of an action says until when it protects anybody, without asking about everybody again.
+
+Who fails is told when to try again: when the first protection ends. As a rule nobody is protected for a
+while, and to find that out once per queue and kind of preemptor is enough: the facts are those of the
+snapshot, and only pod groups that start in this cycle come in addition.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import Final
+
+from tenure.solver.actions.context import Context
+
+ALL: Final = "all"
+SPENT: Final = "spent"
+
+
+class Delays:
+    """What guards say of the victims of one action, in sum."""
+
+    def __init__(self, context: Context, action: str) -> None:
+        self._session = context.session
+        self._lists = context.lists
+        self._action = action
+        self._asked: dict[tuple[Hashable, ...], int] = {}
+        """How many of the spent ones were asked about, by kind and queue, as long as nothing was found."""
+        self._found: set[tuple[Hashable, ...]] = set()
+
+    def among_spent(self, preemptor: int, queue: int) -> bool:
+        """Whether any may protect one of whom nothing may be taken anyway."""
+        return self._may_be(SPENT, preemptor, queue)
+
+    def among_all(self, preemptor: int, queue: int) -> bool:
+        """Whether any may protect a victim of the queue."""
+        return self._may_be(ALL, preemptor, queue)
+
+    def _may_be(self, whom: str, preemptor: int, queue: int) -> bool:
+        kind = self._session.guards.kind(preemptor)
+        if kind is None or self._session.chains.allows_victim:
+            return True
+        key, spent = (whom, kind, queue), self._lists.spent(queue)
+        if key in self._found:
+            return True
+        asked = self._asked.get(key)
+        if asked is None and whom is ALL:
+            news: Iterable[int] = (victim for _, victim in self._lists.victims(queue))
+        else:
+            news = spent[asked or 0 :]
+        if any(self._is_delayed(preemptor, victim) for victim in news):
+            self._found.add(key)
+            return True
+        self._asked[key] = len(spent)
+        return False
+
+    def _is_delayed(self, preemptor: int, victim: int) -> bool:
+        self._session.stop.check()
+        rejection = self._session.guards.allows_victim(self._action, preemptor, victim)
+        return rejection is not None and rejection.until is not None

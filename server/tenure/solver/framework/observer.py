@@ -1,0 +1,76 @@
+"""Watching a cycle from outside: which parts it has, and how each of them ended.
+
+The solver reads no clock and writes nothing down. It tells an observer when a part begins and ends, and lets
+it ask the plugins; what the observer makes of that (spans, times, counts) is its own business, and nothing of
+it changes a decision. Parts lie within each other and end in reverse order:
+
+    session                       opening it
+    action                        one of the profile
+        pod group                 placed, or searched for
+            scenario              simulated for it
+                plugin            what a plugin said
+    fold                          from what was committed to the decision
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any, Final, Protocol
+
+
+class Part(StrEnum):
+    """Kinds of parts of a cycle. Decode and encode are around it; whoever calls the solver tells them."""
+
+    DECODE = "decode"
+    SESSION = "session"
+    ACTION = "action"
+    POD_GROUP = "pod_group"
+    SCENARIO = "scenario"
+    PLUGIN = "plugin"
+    FOLD = "fold"
+    ENCODE = "encode"
+
+
+class Observer(Protocol):
+    """Told by one thread what happens in one cycle."""
+
+    @property
+    def is_close(self) -> bool:
+        """Whether it wants to hear what happens within actions; if not, nothing there is slowed down."""
+
+    def begin(self, part: Part, name: str = "", pod_group: int | None = None) -> None:
+        """A part begins, within the one that began last and has not ended."""
+
+    def end(self, outcome: str = "") -> None:
+        """The part that began last ends, with one of a few words for what came of it."""
+
+    def ask(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
+        """What a plugin's method of an extension point answers: call it, and pass on what it says."""
+
+
+class _Silence:
+    """Nobody listens."""
+
+    is_close: Final = False
+
+    def begin(self, part: Part, name: str = "", pod_group: int | None = None) -> None:
+        pass
+
+    def end(self, outcome: str = "") -> None:
+        pass
+
+    def ask(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
+        return method(*args)
+
+
+SILENCE: Final[Observer] = _Silence()
+
+
+@contextmanager
+def watched(observer: Observer, part: Part, name: str = "") -> Iterator[None]:
+    """A part that ends with the block, however the block ends."""
+    observer.begin(part, name)
+    try:
+        yield
+    finally:
+        observer.end()

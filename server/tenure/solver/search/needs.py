@@ -1,0 +1,111 @@
+"""What a probe lacks, and after how many victims it could be there.
+
+Two necessary conditions, both cheap: slots on nodes for the pending tasks (`prune`), and as many GPUs as
+fairness lets be taken (`takebound`). Victims only ever add to both, so a condition that holds keeps holding,
+and the first prefix of an order that meets it can be looked up.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final
+
+from tenure.solver.framework.scenario import Batch
+from tenure.solver.search.prune import Pruner, Slots
+from tenure.solver.search.sequence import VictimSequence
+from tenure.solver.search.takebound import TakeBound, TakeCount
+
+LOOK_AHEAD: Final = 1024
+"""Batches after which a search without any promising scenario asks whether there can be one at all."""
+
+
+class Needs:
+    """What the pending tasks of one probe need beyond what is free, and what victims give of it."""
+
+    def __init__(self, pruner: Pruner, bound: TakeBound | None, pending: Sequence[int]) -> None:
+        self.short = [(Slots(pruner, shape), missing) for shape, missing in pruner.wanted(pending)]
+        self.gpus = 0 if bound is None else bound.missing(pending)
+        self._taken = None if bound is None else TakeCount(bound)
+
+    def add(self, batches: Iterable[Batch]) -> None:
+        """These are victims from now on."""
+        for batch in batches:
+            for slots, _ in self.short:
+                slots.add(batch.tasks)
+            if self._taken is not None:
+                self._taken.add(batch)
+
+    def are_met(self) -> bool:
+        """Whether the victims could give all that is needed."""
+        if any(slots.gained < missing for slots, missing in self.short):
+            return False
+        return self._taken is None or self._taken.taken >= self.gpus
+
+    def are_met_with(self, batches: Sequence[Batch]) -> bool:
+        """The same if these were victims too."""
+        if self._taken is not None and self._taken.taken_with(batches) < self.gpus:
+            return False
+        tasks = [task for batch in batches for task in batch.tasks]
+        return all(slots.gained_with(tasks) >= missing for slots, missing in self.short)
+
+
+class Prospects:
+    """What ever longer prefixes of a sequence of victims give; worked out once for all probes of a search."""
+
+    def __init__(
+        self, sequence: VictimSequence, pruner: Pruner, bound: TakeBound | None, tasks: Iterable[int]
+    ) -> None:
+        self._sequence = sequence
+        self._pruner = pruner
+        self._slots = {shape.index: Slots(pruner, shape) for shape, _ in pruner.wanted(tasks)}
+        self._gained: dict[int, list[int]] = {shape: [] for shape in self._slots}
+        self._taken = None if bound is None else TakeCount(bound)
+        self._takeable: list[int] = []
+
+    def first(self, needs: Needs) -> int | None:
+        """How many batches it takes until the needs are met; None when all of them do not suffice."""
+        count = 0
+        for slots, missing in needs.short:
+            shape = slots.shape.index
+            found = self._first(self._gained[shape], missing, partial(self._gain, shape))
+            if found is None:
+                return None
+            count = max(count, found)
+        if self._taken is None:
+            return count
+        taken = self._first(self._takeable, needs.gpus, self._take)
+        return None if taken is None else max(count, taken)
+
+    def may_meet(self, needs: Needs, nodes: Iterable[int]) -> bool:
+        """Whether slots on these nodes could suffice, whoever leaves them; a quick look."""
+        asked = list(nodes)
+        for slots, missing in needs.short:
+            shape = slots.shape.index
+            most, totals = self._slots[shape], self._gained[shape]
+            totals.extend(self._gain(shape, batch) for batch in self._sequence.batches[len(totals) :])
+            gains = [max(0, most.on(node) - slots.on(node)) for node in asked]
+            if slots.gained + sum(gains) < missing:
+                return False
+        return True
+
+    def _first(self, totals: list[int], needed: int, grow: Callable[[Batch], int]) -> int | None:
+        """The totals after each batch, looked up, and continued as far as is needed."""
+        if needed <= 0:
+            return 0
+        while not totals or totals[-1] < needed:
+            number = len(totals)
+            if number == LOOK_AHEAD and not self._pruner.is_possible():
+                return None
+            if not self._sequence.reaches(number):
+                return None
+            totals.append(grow(self._sequence.batches[number]))
+        return bisect_left(totals, needed) + 1
+
+    def _gain(self, shape: int, batch: Batch) -> int:
+        self._slots[shape].add(batch.tasks)
+        return self._slots[shape].gained
+
+    def _take(self, batch: Batch) -> int:
+        assert self._taken is not None
+        self._taken.add(batch)
+        return self._taken.taken

@@ -1,0 +1,113 @@
+"""`python -m tests.bench`: runs the benchmarks."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from tests.bench import golden, page, table
+from tests.bench.calling import measure_calls
+from tests.bench.case import Case, Way
+from tests.bench.catalogue import all_cases, picked
+from tests.bench.churn import measure_churn
+from tests.bench.deciding import Unexpected, measure_decide
+from tests.bench.profiling import profile
+from tests.bench.sample import Sample
+
+FOLDER: Final = Path(".cache/bench")
+NOTES: Final = Console(stderr=True, highlight=False)
+
+
+def main(
+    only: Annotated[
+        list[str] | None, typer.Option(help="Cases by name (W9@500), pattern (W9@*) or workload (W9)")
+    ] = None,
+    way: Annotated[list[Way] | None, typer.Option(help="Only these ways of asking")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each; quick ways run more often")] = 9,
+    output: Annotated[Path, typer.Option(help="JSON file with all times")] = FOLDER / "results.json",
+    compare: Annotated[Path | None, typer.Option(help="JSON file of earlier results")] = None,
+    write: Annotated[bool, typer.Option("--write-page", help=f"Put figures into {page.PAGE.name}")] = False,
+    flame: Annotated[bool, typer.Option("--profile", help="Write flame graphs instead of times")] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--counters", help="Decide once each and compare the counters with the golden file"),
+    ] = False,
+    update: Annotated[bool, typer.Option(help="With --counters: write the golden file instead")] = False,
+) -> None:
+    """Measure how long decisions take, and check what they are. Long cases run only when they are named.
+
+    Exit code 1: a case came out otherwise than it must.
+    """
+    cases = picked(only or ())
+    if not cases:
+        raise _usage_error(f"no case is called that; known: {', '.join(case.name for case in all_cases())}")
+    try:
+        if flame:
+            for case in cases:
+                print(profile(case, FOLDER))
+        elif check:
+            _check_counters(cases, update)
+        else:
+            rows = _measure(cases, frozenset(way or Way), runs, output, compare)
+            if write:
+                page.PAGE.write_text(page.written(page.PAGE.read_text(), rows, table.growth(rows)))
+    except Unexpected as unexpected:
+        NOTES.print(str(unexpected), markup=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+
+
+def _measure(
+    cases: tuple[Case, ...], ways: frozenset[Way], runs: int, output: Path, compare: Path | None
+) -> list[dict[str, Any]]:
+    todo = [(case, way) for case in cases for way in case.ways if way in ways]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    rows: list[dict[str, Any]] = []
+    for sample in _with_progress(todo, runs):
+        rows.append(sample.as_json())
+        output.write_text(json.dumps(rows, indent=1))  # at once: the rest may take an hour
+    console = Console()
+    console.print(table.results(rows))
+    for name, exponent in table.growth(rows).items():
+        console.print(f"{name}: time grows with size to the power of {exponent:.2f}")
+    if compare:
+        console.print(table.comparison(rows, json.loads(compare.read_text())))
+    return rows
+
+
+def _with_progress(todo: list[tuple[Case, Way]], runs: int) -> Iterator[Sample]:
+    with Progress(console=NOTES, transient=True, disable=not NOTES.is_terminal) as progress:
+        bar = progress.add_task("", total=len(todo))
+        for case, way in todo:
+            progress.update(bar, description=f"{case.name} {way}")
+            yield _sample(case, way, runs)
+            progress.advance(bar)
+
+
+def _sample(case: Case, way: Way, runs: int) -> Sample:
+    if way is Way.DECIDE:
+        return measure_decide(case, runs)
+    return measure_churn(case, way) if way is Way.CHURN else measure_calls(case, way, runs)
+
+
+def _check_counters(cases: tuple[Case, ...], update: bool) -> None:
+    samples = list(_with_progress([(case, Way.DECIDE) for case in cases if Way.DECIDE in case.ways], 1))
+    if update:
+        golden.write(samples)
+        return
+    different = [line for sample in samples for line in golden.differences(sample)]
+    if different:
+        raise Unexpected("\n".join(different))
+    print(f"{len(samples)} cases, all counters as they must be")
+
+
+def _usage_error(message: str) -> typer.Exit:
+    NOTES.print(message, markup=False)
+    return typer.Exit(2)
+
+
+if __name__ == "__main__":
+    typer.run(main)

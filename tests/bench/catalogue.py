@@ -1,0 +1,26 @@
+"""All cases, and how they are picked by name."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+
+from tests.bench.case import Case
+from tests.bench.ours import ours
+from tests.bench.published import published
+
+
+@cache
+def all_cases() -> tuple[Case, ...]:
+    """Every case, the reference's first."""
+    return (*published(), *ours())
+
+
+def picked(patterns: Sequence[str]) -> tuple[Case, ...]:
+    """Those whose name or workload matches one of the patterns; without any, all that are not long."""
+    if not patterns:
+        return tuple(case for case in all_cases() if not case.is_long)
+    return tuple(case for case in all_cases() if any(_matches(case, pattern) for pattern in patterns))
+
+
+def _matches(case: Case, pattern: str) -> bool:
+    return fnmatchcase(case.name, pattern) or case.workload == pattern

@@ -1,0 +1,108 @@
+"""Measuring cycles on a cluster in motion (U5): jobs come, are bound, run and end.
+
+Every cycle brings 50 new jobs and ends 50, and two more steps of those on their way: what was bound before is
+now bound, what was bound is now running: 200 pods of a delta. The time is that of the delta and of the
+decision on it, which binds the 50 new ones.
+"""
+
+import time
+from collections import deque
+from typing import Final
+
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.decision_service_pb2 import DecideResponse
+from tenure.v1.state_pb2 import StateDelta, StateReference
+
+from tests.bench.case import Case, Tally, Way
+from tests.bench.deciding import Unexpected
+from tests.bench.fixture import MINUTE_S
+from tests.bench.sample import Sample, load_average
+from tests.bench.served import served
+
+CYCLES: Final = 100
+JOBS: Final = 50
+"""That come, and that end, in one cycle."""
+
+
+class Motion:
+    """The caller's side: which jobs run, which are bound, and which wait."""
+
+    def __init__(self, snapshot: pb.ClusterSnapshot, jobs: int) -> None:
+        self._jobs = jobs
+        self._now_s = snapshot.now.seconds
+        self._pods = {pod.uid: pod for pod in snapshot.pods}
+        self._groups = {group.uid: group for group in snapshot.pod_groups}
+        self._running = deque(self._groups)
+        self._bound: list[str] = []
+        self._count = 0
+
+    def delta(self, base: StateReference, answer: DecideResponse | None) -> StateDelta:
+        """What happened since the answer: it was carried out, jobs ended, and others came."""
+        self._now_s += MINUTE_S
+        delta = StateDelta(base=base, version=base.version + 1, now={"seconds": self._now_s})
+        for uid in self._bound:
+            self._move(delta, uid, pb.POD_STATUS_RUNNING)
+        self._running.extend(self._bound)
+        self._bound = self._carried_out(delta, answer)
+        self._end(delta)
+        self._come(delta)
+        return delta
+
+    def _carried_out(self, delta: StateDelta, answer: DecideResponse | None) -> list[str]:
+        """Pods that an answer binds are bound, and their jobs start."""
+        bound = []
+        for group in answer.groups if answer else ():
+            for step in group.decisions:
+                if step.HasField("bind"):
+                    self._pods[step.bind.pod].node = step.bind.node
+                    bound.append(self._pods[step.bind.pod].pod_group)
+                    self._move(delta, bound[-1], pb.POD_STATUS_BOUND)
+        return bound
+
+    def _move(self, delta: StateDelta, job: str, status: pb.PodStatus) -> None:
+        pod, group = self._pods[f"{job}-0"], self._groups[job]
+        pod.status = status
+        group.last_start_time.seconds = self._now_s
+        delta.upserts.pods.add().CopyFrom(pod)
+        delta.upserts.pod_groups.add().CopyFrom(group)
+
+    def _end(self, delta: StateDelta) -> None:
+        for _ in range(self._jobs):
+            uid = self._running.popleft()
+            delta.removes.pods.append(f"{uid}-0")
+            delta.removes.pod_groups.append(uid)
+            del self._pods[f"{uid}-0"], self._groups[uid]
+
+    def _come(self, delta: StateDelta) -> None:
+        for _ in range(self._jobs):
+            uid = f"new-{self._count:06}"
+            queue = f"queue-{self._count % 4}"
+            self._count += 1
+            group = delta.upserts.pod_groups.add(uid=uid, name=uid, queue=queue, min_member=1, priority=50)
+            group.creation_time.seconds = self._now_s
+            pod = delta.upserts.pods.add(
+                uid=f"{uid}-0", pod_group=uid, shape="gpu1", status=pb.POD_STATUS_PENDING
+            )
+            self._groups[uid] = pb.PodGroup.FromString(group.SerializeToString())
+            self._pods[pod.uid] = pb.Pod.FromString(pod.SerializeToString())
+
+
+def measure_churn(case: Case, way: Way, cycles: int = CYCLES) -> Sample:
+    """So many cycles. Raises Unexpected when a cycle binds others than came."""
+    snapshot = case.build()
+    jobs = min(JOBS, len(snapshot.nodes) // 4)
+    with served(case) as server:
+        motion, state = Motion(snapshot, jobs), server.client.put_snapshot("bench", snapshot)
+        wall, cpu = [], []
+        answer: DecideResponse | None = None
+        for _ in range(cycles):
+            delta = motion.delta(state, answer)
+            begin, cpu_begin = time.perf_counter(), server.cpu_ms()
+            state = server.client.apply_delta(delta)
+            answer = server.client.decide_on(state, case.actions)
+            wall.append((time.perf_counter() - begin) * 1e3)
+            cpu.append(server.cpu_ms() - cpu_begin)
+            tally = Tally.of_answer(answer)
+            if tally != Tally(jobs, 0, 0, {"BOUND": jobs}):
+                raise Unexpected(f"{case.name}: {jobs} jobs came, and what became of them is {tally}")
+        return Sample(case.name, way, wall, cpu, {}, tally._asdict(), load_average(), server.peak_mib)

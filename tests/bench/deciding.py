@@ -1,0 +1,46 @@
+"""Measuring `decide` on a decoded cluster, in this process."""
+
+import gc
+import time
+from dataclasses import asdict
+
+from tenure.server.codec.decode import decode_snapshot
+from tenure.solver.cycle import decide
+from tenure.solver.model.decision import Decision
+
+from tests.bench.case import Case, Tally, Way
+from tests.bench.sample import Sample, load_average
+
+
+class Unexpected(AssertionError):
+    """A case came out otherwise than it must."""
+
+
+def measure_decide(case: Case, runs: int) -> Sample:
+    """So many decisions on one cluster. Raises Unexpected."""
+    cluster, profile = decode_snapshot(case.build()), case.profile
+    gc.collect()
+    gc.freeze()  # as the server does with what it keeps
+    wall, cpu = [], []
+    try:
+        for _ in range(runs):
+            gc.collect()
+            wall_begin, cpu_begin = time.perf_counter(), time.process_time()
+            decision = decide(cluster, profile)
+            cpu.append((time.process_time() - cpu_begin) * 1e3)
+            wall.append((time.perf_counter() - wall_begin) * 1e3)
+    finally:
+        gc.unfreeze()
+    outcome = checked(case, Tally.of_decision(decision))
+    return Sample(case.name, Way.DECIDE, wall, cpu, _counters(decision), outcome, load_average())
+
+
+def checked(case: Case, tally: Tally) -> dict[str, object]:
+    """The tally, for a report. Raises Unexpected when it is not the one that the case expects."""
+    if case.expected not in (None, tally):
+        raise Unexpected(f"{case.name}: expected {case.expected}, got {tally}")
+    return tally._asdict()
+
+
+def _counters(decision: Decision) -> dict[str, int]:
+    return asdict(decision.counters)

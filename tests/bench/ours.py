@@ -1,0 +1,146 @@
+"""Workloads of our own, for what the reference does not measure (U2 to U6, and single reclaims)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+from tests.bench.case import Case, Tally, Way, nothing_done
+from tests.bench.fixture import GPUS, Fixture
+from tests.bench.published import FULL, THREE, at
+
+VICTIM_QUEUES: Final = 10
+DEPARTMENTS: Final = 3
+STARVING: Final = 2
+BUDGET: Final = 200
+"""Simulations, after which an adversarial search must end."""
+
+
+def ours() -> Iterator[Case]:
+    """All of them, by name."""
+    idle = nothing_done()
+    warm = (Way.DECIDE, Way.AGAIN, Way.WHAT_IF)
+    for nodes in (500, 1_000):
+        yield Case("U2", nodes, at(_busy, nodes), FULL, idle, warm)
+    for nodes, queues in ((500, 4), (5_000, 4), (5_000, 1_000)):
+        jobs = nodes * GPUS
+        name = "U3" if queues == 4 else "U3q"
+        done = Tally(jobs, 0, 0, {"BOUND": jobs})
+        ways = (Way.DECIDE, Way.COLD) if queues == 4 else (Way.DECIDE,)
+        yield Case(name, nodes, at(_many_jobs, nodes, queues), ("allocate",), done, ways)
+    full = Tally(30_000, 0, 0, {"BOUND": 30_000, "INFEASIBLE": 10_000})
+    yield Case("U3m", 5_000, at(_partly_full, 5_000), ("allocate",), full, (Way.DECIDE, *THREE[1:]))
+    for nodes in (20, 100, 500, 1_000):
+        yield Case("U4", nodes, at(_mixed, nodes), ("reclaim",), None, THREE, is_long=nodes > 100)
+    for nodes in (50, 500):
+        yield Case("U5", nodes, at(_busy, nodes), FULL, idle, (Way.CHURN,))
+    budget = {"prune": False, "max_simulations_per_pod_group": BUDGET}
+    yield Case(
+        "U6",
+        100,
+        at(_adversarial, 100),
+        ("reclaim",),
+        nothing_done(BUDGET_EXHAUSTED=1),
+        (Way.DECIDE,),
+        budget,
+    )
+    one = Tally(0, 1, 1, {"WAITING_FOR_VICTIMS": 1})
+    for nodes in (50, 500):
+        yield Case("S6", nodes, at(_one_reclaim, nodes), ("reclaim",), one, THREE)
+
+
+def _busy(nodes: int) -> ClusterSnapshot:
+    """All but a hundredth of the GPUs are in use, and nobody waits."""
+    fixture = _quarters(nodes, 4)
+    for i in range(nodes * GPUS * 99 // 100):
+        fixture.job(f"job-{i:06}", f"queue-{i % 4}", on=(i % nodes,))
+    return fixture.whole()
+
+
+def _quarters(nodes: int, queues: int) -> Fixture:
+    """Queues with equal quotas in two departments, all GPUs shared out."""
+    fixture, total = Fixture(nodes), nodes * GPUS
+    for name in ("dept-0", "dept-1"):
+        fixture.queue(name, "", total / 2, total / 2)
+    for i in range(queues):
+        fixture.queue(f"queue-{i}", f"dept-{i % 2}", total / queues, 1)
+    return fixture
+
+
+def _many_jobs(nodes: int, queues: int) -> ClusterSnapshot:
+    """As many jobs wait as there are GPUs."""
+    fixture = _quarters(nodes, queues)
+    for i in range(nodes * GPUS):
+        fixture.job(f"job-{i}", f"queue-{i % queues}")
+    return fixture.whole()
+
+
+def _partly_full(nodes: int) -> ClusterSnapshot:
+    """A quarter of the GPUs is in use, and as many jobs wait as there are GPUs."""
+    fixture = _quarters(nodes, 4)
+    for i in range(nodes * GPUS // 4):
+        fixture.job(f"running-{i}", f"queue-{i % 4}", on=(i % nodes,))
+    for i in range(nodes * GPUS):
+        fixture.job(f"job-{i}", f"queue-{i % 4}")
+    return fixture.whole()
+
+
+def _mixed(nodes: int) -> ClusterSnapshot:
+    """Ten queues in three departments hold all GPUs with gangs of one to four pods of one or two GPUs; two
+    starving queues with half of all quotas ask with eight jobs for each node.
+    """
+    fixture, total = Fixture(nodes), nodes * GPUS
+    leaves = [(f"victims-{i}", i % DEPARTMENTS, total / (2 * VICTIM_QUEUES)) for i in range(VICTIM_QUEUES)]
+    leaves += [(f"starving-{i}", i, total / (2 * STARVING)) for i in range(STARVING)]
+    for department in range(DEPARTMENTS):
+        quota = sum(share for _, parent, share in leaves if parent == department)
+        fixture.queue(f"dept-{department}", "", quota, quota)
+    for name, department, quota in leaves:
+        fixture.queue(name, f"dept-{department}", quota, 1)
+    place, number = 0, 0
+    while place < total:
+        size, gpus = 1 + number % 4, 1 + number // 4 % 2
+        gpus = gpus if place + size * gpus <= total and place % GPUS % gpus == 0 else 1
+        size = min(size, (total - place) // gpus)
+        on = [(place + task * gpus) // GPUS for task in range(size)]
+        fixture.job(f"gang-{number}", f"victims-{number % VICTIM_QUEUES}", size, gpus, on=on)
+        place, number = place + size * gpus, number + 1
+    for i in range(nodes * GPUS):
+        fixture.job(f"asks-{i}", f"starving-{i % STARVING}", gpus=1 + i % 3 // 2)
+    return fixture.whole()
+
+
+def _adversarial(nodes: int) -> ClusterSnapshot:
+    """A gang that wants much CPU in some pods and whole nodes of GPUs in others, where fairness lets go of a
+    little less: every scenario has to be simulated, and all of them fail late.
+    """
+    fixture, total = Fixture(nodes, cores=64), nodes * GPUS
+    fixture.queue("default")
+    cpu = {"quota": 0, "limit": -1}
+    fixture.queue("victims", "default", total - 47, cpu_milli=cpu)
+    fixture.queue("asks", "default", 48, cpu_milli={"quota": -1, "limit": -1})
+    for i, (gpus, milli) in enumerate(((1, 2_000), (1, 12_000), (2, 4_000))):
+        fixture.shape(f"victim-{i}", gpus, milli)
+    for node in range(nodes):
+        for i, shape in enumerate((0, 0, 1, 1, 2, 2)):
+            fixture.job(f"running-{i}-{node}", "victims", on=(node,), shape=f"victim-{shape}")
+    fixture.shape("wide", GPUS, 4_000)
+    fixture.shape("hungry", 1, 40_000)
+    fixture.job("gang", "asks", 5, shape="wide")
+    rows = fixture.rows
+    rows.pod_groups[-1].min_member = 13
+    for task in range(8):
+        rows.pods.add(uid=f"gang-hungry-{task}", pod_group="gang", shape="hungry", status=1)
+    return fixture.whole()
+
+
+def _one_reclaim(nodes: int) -> ClusterSnapshot:
+    """One job asks for a GPU of a full cluster."""
+    fixture = Fixture(nodes)
+    fixture.queue("default")
+    fixture.queue("victims", "default", 0)
+    fixture.queue("asks", "default", nodes * GPUS)
+    for i in range(nodes * GPUS):
+        fixture.job(f"running-{i}", "victims", on=(i % nodes,))
+    fixture.job("asks-0", "asks")
+    return fixture.whole()

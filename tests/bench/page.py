@@ -1,0 +1,68 @@
+"""The figures of docs/performance.md, written between two marks of the page."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tests.bench.case import Way
+from tests.bench.reference import PUBLISHED_MS, TWO_CORES_MS
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "performance.md"
+BEGIN: Final = "<!-- figures: written by make bench -->\n"
+END: Final = "<!-- end of figures -->\n"
+_COLUMNS: Final = (Way.DECIDE, Way.COLD, Way.WARM, Way.AGAIN, Way.CHURN, Way.WHAT_IF)
+_PERCENTILES: Final = 100
+"""Runs from which on a 99th percentile is told."""
+
+Row = Mapping[str, Any]
+
+
+def written(page: str, rows: Sequence[Row], growth: Mapping[str, float]) -> str:
+    """The page with these results in place of those it had."""
+    before, _, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise ValueError(f"the page has no place for figures: {BEGIN.strip()} and {END.strip()}")
+    return f"{before}{BEGIN}\n{_table(rows)}\n{_notes(rows, growth)}\n{END}{after}"
+
+
+def _table(rows: Sequence[Row]) -> str:
+    by_case: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        by_case.setdefault(row["case"], {})[row["way"]] = row
+    titles = ("row", "published", "two cores", *_COLUMNS, "server")
+    lines = [titles, ("---", *["---:"] * (len(titles) - 1))]
+    for case, found in by_case.items():
+        times = [_time(found.get(way)) for way in _COLUMNS]
+        reference = [_ms(known.get(case)) for known in (PUBLISHED_MS, TWO_CORES_MS)]
+        lines.append((case, *reference, *times, _memory(found.values())))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _notes(rows: Sequence[Row], growth: Mapping[str, float]) -> str:
+    loads, runs = [row["load"] for row in rows], [row["runs"] for row in rows]
+    told = [
+        f"Medians of {min(runs)} or more runs; from {_PERCENTILES} on the 99th percentile is told too. "
+        f"Load average while measuring: {min(loads):.1f} to {max(loads):.1f}.\n"
+    ]
+    if growth:
+        powers = ", ".join(f"{name} {exponent:.2f}" for name, exponent in growth.items())
+        told.append(f"\nTime grows with the number of nodes to the power of: {powers}.\n")
+    return "".join(told)
+
+
+def _time(row: Row | None) -> str:
+    if row is None:
+        return ""
+    return f"{_ms(row['median_ms'])}" + (f" / {_ms(row['p99_ms'])}" if row["runs"] >= _PERCENTILES else "")
+
+
+def _memory(rows: Any) -> str:
+    most = max((row["server_mib"] or 0 for row in rows), default=0)
+    return f"{most:.0f} MiB" if most else ""
+
+
+def _ms(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value / 1_000:,.3g} s" if value >= 1_000 else f"{value:.3g} ms"

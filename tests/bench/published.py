@@ -1,0 +1,192 @@
+"""The workloads that the reference scheduler publishes figures for, by its rules (W1 to W11)."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+from tests.bench.case import Case, Tally, Way, nothing_done
+from tests.bench.fixture import GPUS, Fixture
+
+FULL: Final = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")
+"""The reference's actions."""
+SIZES: Final = {"S": (10, 50), "M": (50, 200), "L": (100, 500)}
+"""Nodes and jobs."""
+THREE: Final = (Way.DECIDE, Way.COLD, Way.WARM)
+CONSOLIDATED: Final = {
+    "S": Tally(0, 28, 3, {"WAITING_FOR_VICTIMS": 25}),
+    "M": Tally(0, 115, 15, {"WAITING_FOR_VICTIMS": 100}),
+}
+"""Nobody yields for good: every victim is held room elsewhere."""
+GANG: Final = 10
+"""Pods of eight GPUs that reclaim in vain."""
+
+
+def published() -> Iterator[Case]:
+    """All of them, by name."""
+    for size in SIZES:
+        yield from _small(size)
+    yield Case("W6", "M", _many_queues, ("allocate",), Tally(200, 0, 0, {"BOUND": 200}), THREE)
+    yield Case("W7", "M", _gangs, ("allocate",), Tally(400, 0, 0, {"BOUND": 100}), THREE)
+    for nodes in (10, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000):
+        yield from _large(nodes)
+    rejected = nothing_done(INFEASIBLE=1)
+    unpruned = {"prune": False}
+    for nodes in (10, 50, 100, 200):
+        yield Case("W10u", nodes, at(_unschedulable, nodes), ("reclaim",), rejected, options=unpruned)
+    yield Case("W10aa", 100, _anti_affine, ("reclaim",), nothing_done(INFEASIBLE=1))
+    yield Case("W10t", 100, _racked, ("reclaim",), nothing_done(INFEASIBLE=1))
+    yield Case("W11", 1_500, _missing_volumes, ("reclaim",), nothing_done(INFEASIBLE=3), THREE)
+
+
+def _small(size: str) -> Iterator[Case]:
+    nodes, jobs = SIZES[size]
+    half = jobs // 2
+    mixed = at(_running_and_pending, nodes, jobs)
+    done = Tally(jobs, 0, 0, {"BOUND": jobs})
+    yield Case("W1", size, at(_pending, nodes, jobs), ("allocate",), done, THREE)
+    if size != "L":
+        idle = (Way.DECIDE, Way.COLD, Way.AGAIN)
+        yield Case("W2", size, at(_running, nodes, jobs), ("reclaim",), nothing_done(), idle)
+        waits = nothing_done(INFEASIBLE=half)
+        yield Case("W3", size, mixed, ("preempt",), waits, THREE)
+        moved = CONSOLIDATED[size]
+        yield Case("W4", size, mixed, ("consolidation",), moved, THREE)
+    yield Case("W5", size, mixed, FULL, Tally(half, 0, 0, {"BOUND": half}), THREE)
+
+
+def _large(nodes: int) -> Iterator[Case]:
+    is_long = nodes > 1_000
+    gpus = nodes * GPUS
+    gang = Tally(0, nodes // 2, gpus // 2, {"WAITING_FOR_VICTIMS": 1})
+    many = Tally(0, gpus, gpus, {"WAITING_FOR_VICTIMS": gpus})
+    yield Case("W8", nodes, at(_large_job, nodes), ("reclaim",), gang, THREE, is_long=is_long)
+    yield Case("W9", nodes, at(_many_singles, nodes), FULL, many, THREE, is_long=is_long or nodes > 500)
+    if nodes == 500:
+        yield Case("W9m", nodes, at(_many_singles, nodes, 30), FULL, many)
+    if nodes <= 1_000:
+        rejected = nothing_done(INFEASIBLE=1)
+        yield Case("W10", nodes, at(_unschedulable, nodes), ("reclaim",), rejected, THREE)
+
+
+def at(build: Callable[..., ClusterSnapshot], *arguments: int) -> Callable[[], ClusterSnapshot]:
+    """A builder with its arguments."""
+    return lambda: build(*arguments)
+
+
+def _four_queues(nodes: int) -> Fixture:
+    """Two departments with half of the GPUs each, and two queues in each of them."""
+    fixture, total = Fixture(nodes), nodes * GPUS
+    for name in ("dept-a", "dept-b"):
+        fixture.queue(name, "", total / 2, total / 2)
+    for i in range(4):
+        fixture.queue(f"queue-{i}", "dept-a" if i < 2 else "dept-b", total / 4, 1)
+    return fixture
+
+
+def _pending(nodes: int, jobs: int) -> ClusterSnapshot:
+    fixture = _four_queues(nodes)
+    for i in range(jobs):
+        fixture.job(f"job-{i}", f"queue-{i % 4}")
+    return fixture.whole()
+
+
+def _running(nodes: int, jobs: int) -> ClusterSnapshot:
+    fixture = _four_queues(nodes)
+    for i in range(jobs):
+        fixture.job(f"job-{i}", f"queue-{i % 4}", on=(i % nodes,))
+    return fixture.whole()
+
+
+def _running_and_pending(nodes: int, jobs: int) -> ClusterSnapshot:
+    """Every other job runs."""
+    fixture = _four_queues(nodes)
+    for i in range(jobs):
+        fixture.job(f"job-{i}", f"queue-{i % 4}", on=() if i % 2 else (i % nodes,))
+    return fixture.whole()
+
+
+def _many_queues() -> ClusterSnapshot:
+    fixture, total = Fixture(50), 50 * GPUS
+    for i in range(5):
+        fixture.queue(f"dept-{i}", "", total / 5, total / 5)
+    for i in range(20):
+        fixture.queue(f"queue-{i}", f"dept-{i % 5}", total / 20, 1)
+    for i in range(200):
+        fixture.job(f"job-{i}", f"queue-{i % 20}")
+    return fixture.whole()
+
+
+def _gangs() -> ClusterSnapshot:
+    fixture = _four_queues(50)
+    for i in range(100):
+        fixture.job(f"gang-{i}", f"queue-{i % 4}", tasks=4)
+    return fixture.whole()
+
+
+def _full(nodes: int, victims: float, asks: float, *, racks: int = 0, minimum_s: int = 0) -> Fixture:
+    """Jobs of one GPU fill all nodes; their queue and the one that asks have these quotas."""
+    fixture = Fixture(nodes, racks=racks)
+    fixture.queue("default")
+    shielded = {"reclaim_min_runtime": {"seconds": minimum_s}} if minimum_s else {}
+    fixture.queue("victims", "default", victims, **shielded)
+    fixture.queue("asks", "default", asks)
+    for i in range(nodes * GPUS):
+        fixture.job(f"running-{i}", "victims", on=(i % nodes,))
+    return fixture
+
+
+def _large_job(nodes: int) -> ClusterSnapshot:
+    fixture = _full(nodes, 0, nodes * GPUS)
+    fixture.job("very-large-job", "asks", nodes // 2, GPUS)
+    return fixture.whole()
+
+
+def _many_singles(nodes: int, minimum_s: int = 0) -> ClusterSnapshot:
+    fixture = _full(nodes, 0, nodes * GPUS, minimum_s=minimum_s)
+    for i in range(nodes * GPUS):
+        fixture.job(f"pending-{i}", "asks")
+    return fixture.whole()
+
+
+def _unschedulable(nodes: int) -> ClusterSnapshot:
+    """Fairness lets go of one GPU less than the gang needs."""
+    fixture = _full(nodes, nodes * GPUS - GANG * GPUS + 1, GANG * GPUS)
+    fixture.job("gang", "asks", GANG, GPUS)
+    return fixture.whole()
+
+
+def _anti_affine() -> ClusterSnapshot:
+    """Ten pods that must be in different racks, of which there are nine."""
+    fixture = _full(100, 100 * GPUS - GANG * GPUS, GANG * GPUS, racks=9)
+    fixture.shape("apart", GPUS).pod_anti_affinity.add(topology_key="rack", match_labels={"job": "gang"})
+    fixture.job("gang", "asks", GANG, shape="apart")
+    for pod in fixture.rows.pods[-GANG:]:
+        pod.labels["job"] = "gang"
+    return fixture.whole()
+
+
+def _racked() -> ClusterSnapshot:
+    """Ten pods of a whole node each that must be in one rack, of at most nine nodes."""
+    fixture = _full(100, 100 * GPUS - GANG * GPUS, GANG * GPUS, racks=12)
+    fixture.rows.topologies.add(name="racks", levels=["rack"])
+    gang = fixture.job("gang", "asks", GANG, GPUS)
+    gang.topology_constraint.topology, gang.topology_constraint.required_level = "racks", "rack"
+    return fixture.whole()
+
+
+def _missing_volumes() -> ClusterSnapshot:
+    """Three jobs wait for volume claims that do not exist, on a cluster where others use CPU alone."""
+    nodes, running = 1_500, 7_370
+    fixture = Fixture(nodes, cores=80, gpus=0)
+    fixture.queue("default")
+    for name, priority, quota in (("test-cpu", 100, 500_000), ("reclaim-cpu", 210, -1)):
+        fixture.queue(name, "default", -1, priority=priority, cpu_milli={"quota": quota, "limit": -1})
+    for step in range(19):
+        fixture.shape(f"cpu-{step}", 0, 500 + 250 * step)
+    for i in range(running):
+        fixture.job(f"running-{i}", "test-cpu", on=(i % nodes,), shape=f"cpu-{i % 19}")
+    for i in range(3):
+        fixture.job(f"waits-{i}", "reclaim-cpu", shape="cpu-0")
+        fixture.rows.pods[-1].blocked_by = f"volume claim data-{i} does not exist"
+    return fixture.whole()

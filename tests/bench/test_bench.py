@@ -1,0 +1,87 @@
+"""The benchmarks measure what they say: every small case comes out as it must, with the same work as ever."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.bench import golden
+from tests.bench.calling import measure_calls
+from tests.bench.case import Case, Way
+from tests.bench.catalogue import all_cases, picked
+from tests.bench.churn import measure_churn
+from tests.bench.deciding import measure_decide
+from tests.bench.page import BEGIN, END, PAGE, written
+from tests.bench.profiling import profile
+from tests.bench.reference import PUBLISHED_MS, TWO_CORES_MS
+from tests.bench.table import growth
+
+SMALL = [
+    *picked(["W?@S", "W6", "W7", "W8@10", "W8@50", "W9@10", "W9@50", "W10@10", "W10@100", "W10u@10"]),
+    *picked(["U4@20", "U6", "S6@50"]),
+]
+CALLED = [(case, way) for case in picked(["W1@S", "W8@10"]) for way in (Way.COLD, Way.WARM)]
+
+
+@pytest.mark.parametrize("case", SMALL, ids=[case.name for case in SMALL])
+def test_a_decision_takes_exactly_the_operations_of_the_golden_file(case: Case):
+    assert golden.differences(measure_decide(case, 1)) == []
+
+
+def test_the_golden_file_knows_every_case_that_is_not_long():
+    decided = {case.name for case in picked([]) if Way.DECIDE in case.ways}
+    assert decided <= set(golden.known())
+
+
+@pytest.mark.parametrize(("case", "way"), CALLED, ids=[f"{case.name} {way}" for case, way in CALLED])
+def test_calls_come_out_as_the_decision_does(case: Case, way: Way):
+    sample = measure_calls(case, way, 1)
+    assert sample.outcome == measure_decide(case, 1).outcome
+    assert sample.median_ms > 0
+
+
+def test_churn_binds_what_comes_in_every_cycle():
+    (case,) = picked(["U5@50"])
+    assert measure_churn(case, Way.CHURN, cycles=5).outcome["kinds"] == {"BOUND": 12}
+
+
+def test_growth_is_the_slope_of_time_over_size():
+    rows = [{"case": f"W@{n}", "way": "decide", "min_ms": n**1.5} for n in (100, 200, 1_000)]
+    assert growth(rows)["W decide"] == pytest.approx(1.5)
+
+
+def test_a_flame_graph_names_the_functions_of_the_solver(tmp_path: Path):
+    (case,) = picked(["W8@10"])
+    content = json.loads(profile(case, tmp_path).read_text())
+    names = {frame["name"] for frame in content["shared"]["frames"]}
+    assert "decide" in names
+
+
+ROW = {"case": "W1@S", "runs": 9, "load": 0.5, "server_mib": None}
+
+
+def test_figures_take_the_place_of_those_on_the_page():
+    old = f"# Title\n\n{BEGIN}earlier\n{END}\nThe rest.\n"
+    rows = [
+        {**ROW, "way": "decide", "median_ms": 4.5, "p99_ms": 5.0},
+        {**ROW, "way": "again", "median_ms": 0.8, "p99_ms": 1_200.0, "runs": 500, "server_mib": 63.2},
+    ]
+    page = written(old, rows, {"W1 decide": 1.04})
+    assert "| W1@S | 7 ms | 7.6 ms | 4.5 ms |  |  | 0.8 ms / 1.2 s |  |  | 63 MiB |" in page
+    assert "to the power of: W1 decide 1.04." in page
+    assert "earlier" not in page
+    assert written(page, rows, {"W1 decide": 1.04}) == page
+
+
+def test_the_page_of_performance_has_a_place_for_figures():
+    assert PAGE.read_text().count(BEGIN) == PAGE.read_text().count(END) == 1
+
+
+def test_every_figure_of_the_reference_has_a_case():
+    names = {case.name for case in all_cases()}
+    assert {*PUBLISHED_MS, *TWO_CORES_MS} <= names
+
+
+def test_names_of_cases_are_unique():
+    names = [case.name for case in all_cases()]
+    assert len(names) == len(set(names))

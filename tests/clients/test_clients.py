@@ -1,0 +1,22 @@
+"""Whoever has the contract can talk to the server: in Go, by reflection, in Python."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clients.asking import NEEDED
+from tests.server.running import serving_process
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with serving_process() as (_, address):
+        yield address
+
+
+@pytest.mark.parametrize(("ask", "needed"), NEEDED.items(), ids=[ask.__name__ for ask in NEEDED])
+def test_client(ask: Callable[[str], str], needed: Path | None, address: str) -> None:
+    if needed is not None and not needed.exists():
+        pytest.skip(f"{needed} is not there: make clients (needs Go and Node)")
+    assert ask(address)

@@ -1,0 +1,54 @@
+"""The tables of errors in protos/README.md and in the comments of the service."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import grpc
+
+PROTOS: Final = Path(__file__).parents[2] / "protos"
+_CODES: Final = frozenset(code.name for code in grpc.StatusCode)
+_TABLES: Final = ("| status |", "| method | status |")
+
+
+def page() -> tuple[set[str], dict[str, set[str]]]:
+    """The codes of every method, and those of each by its name, as the page has them."""
+    text = (PROTOS / "README.md").read_text()
+    common, own = (list(_rows(text, head)) for head in _TABLES)
+    of_methods: dict[str, set[str]] = defaultdict(set)
+    for method, code, *_ in own:
+        of_methods[method] |= {code} - {""}
+    return {code for code, *_ in common}, dict(of_methods)
+
+
+def comments() -> tuple[set[str], dict[str, set[str]]]:
+    """The same as the comments of the service have them."""
+    lines = (PROTOS / "tenure" / "v1" / "decision_service.proto").read_text().splitlines()
+    common: set[str] = set()
+    own: dict[str, set[str]] = {}
+    met: set[str] = set()
+    for line in lines:
+        if match := re.match(r"\s*//   ([A-Z_]+)\s", line):
+            met.add(match.group(1))
+        elif line.startswith("service "):
+            common, met = met, set()
+        elif match := re.match(r"\s+rpc (\w+)\(", line):
+            own[match.group(1)], met = met, set()
+    return common & _CODES, {method: codes & _CODES for method, codes in own.items()}
+
+
+def fault_codes() -> set[str]:
+    """The faults of deltas that the page tells about."""
+    return {code for code, *_ in _rows((PROTOS / "README.md").read_text(), "| `StateFaultCode` |")}
+
+
+def _rows(text: str, head: str) -> Iterator[list[str]]:
+    """The cells of a table whose first line begins so, without the code marks of the first two."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(head))
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            return
+        yield [cell.strip().strip("`") for cell in line.strip("|").split("|")]

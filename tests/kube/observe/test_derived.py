@@ -1,0 +1,182 @@
+"""Pod groups of pods that name none (R8.2, R8.3), from who owns them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from tenure.client.kubernetes.objects.meta import ObjectMeta, OwnerReference
+from tenure.client.kubernetes.objects.owner import OwnerObject
+from tenure.client.kubernetes.observe.owners import Owner
+from tenure.v1 import snapshot_pb2 as pb
+
+from tests.kube.observe.world import CONFIG, NOW, World, node, pod, running
+
+
+class Known:
+    """Owners that are known in advance; others cannot be looked up."""
+
+    def __init__(self, owners: Mapping[str, Owner]) -> None:
+        self.owners = dict(owners)
+
+    def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
+        return self.owners.get(reference.uid)
+
+
+def owned(kind: str, uid: str, **meta: Any) -> dict[str, Any]:
+    reference = {"apiVersion": "v1", "kind": kind, "name": f"{kind}-{uid}", "uid": uid, "controller": True}
+    return {"ownerReferences": [reference], **meta}
+
+
+def groups(world: World) -> dict[str, pb.PodGroup]:
+    return {row.uid: row for row in world.snapshot().pod_groups}
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "ReplicationController"])
+def test_pods_that_serve_are_each_for_themselves(kind: str) -> None:
+    world = World()
+    world.put("priority_classes", {"metadata": {"name": "inference"}, "value": 125})
+    for name in "ab":
+        world.put("pods", pod(name, meta=owned(kind, "r")))
+    found = groups(world)
+    assert set(found) == {"uid-a", "uid-b"}
+    assert {(row.min_member, row.priority) for row in found.values()} == {(1, 125)}
+
+
+def test_pods_without_an_owner_are_each_for_themselves() -> None:
+    world = World()
+    world.put("priority_classes", {"metadata": {"name": "train"}, "value": 40})
+    world.put("pods", pod("a"))
+    row = groups(world)["uid-a"]
+    assert (row.name, row.namespace, row.queue, row.min_member, row.priority) == (
+        "a",
+        "team",
+        "default-queue",
+        1,
+        40,
+    )
+
+
+def test_pods_of_a_job_are_one_elastic_pod_group() -> None:
+    world = World()
+    for name in "abc":
+        world.put("pods", pod(name, meta=owned("Job", "j", labels={"kai.scheduler/queue": "x"})))
+    [row] = groups(world).values()
+    assert (row.uid, row.name, row.queue, row.min_member) == ("j", "Job-j", "x", 1)
+    assert {one.pod_group for one in world.snapshot().pods} == {"j"}
+
+
+def test_the_owner_speaks_before_its_pods_and_says_how_many_are_a_gang() -> None:
+    world = World()
+    world.put("priority_classes", {"metadata": {"name": "high"}, "value": 125})
+    world.put("priority_classes", {"metadata": {"name": "low"}, "value": 5})
+    labels = {"kai.scheduler/queue": "of-pod", "priorityClassName": "low"}
+    annotations = {"kai.scheduler/requeue-delay": "1h", "kai.scheduler/expected-runtime": "2h"}
+    for name in "ab":
+        world.put("pods", pod(name, meta=owned("JobSet", "s", labels=labels, annotations=annotations)))
+    meta = ObjectMeta(
+        name="set",
+        uid="s",
+        labels={
+            "kai.scheduler/queue": "of-owner",
+            "priorityClassName": "high",
+            "kai.scheduler/preemptibility": "non-preemptible",
+        },
+        annotations={"kai.scheduler/expected-runtime": "3h", "kai.scheduler/preemption-delay": "30s"},
+    )
+    snapshot = world.picture(CONFIG, Known({"s": Owner(meta, gang=2)})).snapshot(NOW)
+    [row] = snapshot.pod_groups
+    assert (row.name, row.queue, row.priority, row.min_member) == ("set", "of-owner", 125, 2)
+    assert row.preemption_delay.seconds == 30
+    assert dict(row.annotations) == {
+        "kai.scheduler/preemptibility": "non-preemptible",
+        "kai.scheduler/expected-runtime": "3h",
+        "kai.scheduler/requeue-delay": "1h",
+    }
+
+
+def test_leaders_and_workers_are_a_gang_for_each_replica() -> None:
+    world = World()
+    for name, key in {"a": "x", "b": "x", "c": "y"}.items():
+        meta = owned(
+            "StatefulSet",
+            name,
+            labels={"leaderworkerset.sigs.k8s.io/group-key": key},
+            annotations={"leaderworkerset.sigs.k8s.io/size": "2"},
+        )
+        world.put("pods", pod(name, meta=meta))
+    assert {uid: row.min_member for uid, row in groups(world).items()} == {"x": 2, "y": 2}
+
+
+def test_a_pod_whose_owner_cannot_be_looked_up_waits_for_it() -> None:
+    world, owners = World(), Known({})
+    world.put("nodes", node())
+    world.put("pods", pod("waits", meta=owned("Job", "j")))
+    world.put("pods", running("runs", meta=owned("Job", "j")))
+    picture = world.picture(CONFIG, owners)
+    snapshot = picture.snapshot(NOW)
+    assert not snapshot.pods
+    assert snapshot.nodes[0].allocatable.cpu_milli == 63_000
+    assert not picture.delta(NOW).upserts.pods
+    owners.owners["j"] = Owner(ObjectMeta(name="j", uid="j"), 0)
+    delta = picture.delta(NOW)
+    assert {row.pod_group for row in delta.upserts.pods} == {"j"}
+    assert delta.upserts.nodes[0].allocatable.cpu_milli == 64_000
+
+
+def test_pods_of_others_and_of_other_pools_get_no_pod_group() -> None:
+    world = World()
+    world.put("pods", pod("other", spec={"schedulerName": "default-scheduler"}))
+    world.put("pods", pod("elsewhere", meta={"labels": {"kai.scheduler/node-pool": "b"}}))
+    world.put("pods", pod("ours"))
+    snapshot = world.snapshot(replace(CONFIG, node_pool_label="kai.scheduler/node-pool"))
+    assert [row.uid for row in snapshot.pod_groups] == ["uid-ours"]
+
+
+def test_nothing_is_derived_where_somebody_else_makes_pod_groups() -> None:
+    world = World()
+    world.put("pods", pod("a"))
+    picture = world.picture(replace(CONFIG, derive=False))
+    assert not picture.snapshot(NOW).pod_groups
+    assert "names no pod group" in picture.warnings.take()[0].text
+
+
+def test_a_derived_pod_group_ends_with_its_pods() -> None:
+    world = World()
+    world.put("pods", pod("a"))
+    picture = world.picture()
+    picture.snapshot(NOW)
+    world.put("pods", pod("a", status={"phase": "Succeeded"}))
+    delta = picture.delta(NOW)
+    assert list(delta.removes.pod_groups) == list(delta.removes.pods) == ["uid-a"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "gang"),
+    [
+        ({}, 0),
+        ({"replicas": 3, "parallelism": 4}, 0),
+        ({"replicatedJobs": [{"replicas": 2, "template": {"spec": {"parallelism": 3}}}, {"name": "x"}]}, 7),
+        ({"pytorchReplicaSpecs": {"Master": {}, "Worker": {"replicas": 3}}}, 4),
+        (
+            {
+                "mpiReplicaSpecs": {"Launcher": {"replicas": 1}, "Worker": {"replicas": 3}},
+                "runPolicy": {"schedulingPolicy": {"minAvailable": 2}},
+            },
+            2,
+        ),
+        (
+            {
+                "headGroupSpec": {},
+                "workerGroupSpecs": [
+                    {"replicas": 5, "minReplicas": 2, "numOfHosts": 2},
+                    {"replicas": 1},
+                ],
+            },
+            6,
+        ),
+    ],
+)
+def test_owners_say_how_many_pods_are_a_gang(spec: dict[str, Any], gang: int) -> None:
+    assert msgspec.convert({"spec": spec}, OwnerObject).gang() == gang

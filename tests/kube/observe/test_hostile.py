@@ -1,0 +1,117 @@
+"""Whatever people write into fields and annotations, a server takes the picture, and every doubt is told."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tenure.client.kubernetes.observe import names
+from tenure.client.kubernetes.observe.gpus import ANNOTATIONS
+from tenure.server.codec.decode import decode_snapshot
+
+from tests.kube.observe.world import NOW, World, node, pod, pod_group, queue, running
+
+ODD = st.one_of(
+    st.sampled_from(
+        [
+            "",
+            " ",
+            "0001-01-01T00:00:00Z",
+            "9999-12-31T23:59:59Z",
+            "2027-01-01T00:00:00+25:00",
+            "2027-01-01T00:00:00.123456789123Z",
+            "-1h",
+            "1e9h",
+            "99999999999999999999",
+            "٣",
+            "1e400",
+            "nan",
+            "-0",
+            "0x10",
+            "\x00",
+        ]
+    ),
+    st.text(max_size=20),
+)
+KEPT = (
+    names.LAST_START,
+    names.LAST_EVICTION,
+    names.STALE_SINCE,
+    names.EVICTION_COUNT,
+    names.WAITED,
+    names.PREEMPTION_DELAY,
+    names.VOLCANO_PREEMPTABLE,
+    *names.READ_BY_SERVER,
+)
+NUMBERS = st.sampled_from([-(2**40), -1, 0, 1, 2**31, 2**62])
+AMOUNTS = st.sampled_from([-1e308, -1.0, -0.1, 0.0, 0.3, 1e300, 1e308])
+MANY = settings(
+    max_examples=150,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+def accepted(world: World) -> None:
+    decode_snapshot(world.snapshot())
+
+
+@MANY
+@given(
+    notes=st.dictionaries(st.sampled_from(KEPT), ODD), minimum=NUMBERS, spans=st.tuples(ODD, ODD), mode=ODD
+)
+def test_pod_groups(notes: dict[str, str], minimum: int, spans: tuple[str, str], mode: str) -> None:
+    world = World()
+    spec = {"preemptionDelay": spans[0], "stalenessGracePeriod": spans[1], "preemptibility": mode}
+    parts = [{"name": "a", "minMember": minimum}, {"name": "b", "minSubGroup": minimum}]
+    world.put("kai_pod_groups", pod_group("g", annotations=notes, minMember=minimum, **spec))
+    world.put("kai_pod_groups", pod_group("h", minSubGroup=minimum, subGroups=parts))
+    world.put("volcano_pod_groups", pod_group("v", annotations=notes, minMember=minimum))
+    world.put("volcano_pod_groups", pod_group("w", annotations=notes, minTaskMember={"t": minimum}))
+    world.put("pods", running("p", meta={"annotations": notes}))
+    accepted(world)
+
+
+@MANY
+@given(
+    notes=st.dictionaries(st.sampled_from(ANNOTATIONS), ODD),
+    label=ODD,
+    request=ODD,
+    make=st.sampled_from([pod, running]),
+)
+def test_pods_and_nodes(notes: dict[str, str], label: str, request: str, make: Any) -> None:
+    world = World()
+    world.put("nodes", node(labels={names.GPU_MEMORY_LABEL: label}, allocatable={"cpu": request, "x": "1"}))
+    keys = (names.TASK_PRIORITY, names.GPU_GROUP, f"{names.GPU_GROUP}/x", names.SUB_GROUP)
+    meta = {"annotations": notes, "labels": dict.fromkeys(keys, label)}
+    world.put("pods", make("p", meta=meta, requests={"cpu": request, "nvidia.com/gpu": "300m"}))
+    accepted(world)
+
+
+@MANY
+@given(amounts=st.tuples(AMOUNTS, AMOUNTS, AMOUNTS), span=ODD, number=NUMBERS, quantity=ODD)
+def test_queues(amounts: tuple[float, ...], span: str, number: int, quantity: str) -> None:
+    world = World()
+    resource = dict(zip(("quota", "limit", "overQuotaWeight"), amounts, strict=True))
+    resources = dict.fromkeys(("cpu", "memory", "gpu"), resource)
+    world.put("kai_queues", queue("q", resources=resources, reclaimMinRuntime=span, priority=number))
+    shares = {key: {"cpu": quantity, "nvidia.com/gpu": quantity} for key in ("deserved", "capability")}
+    world.put("volcano_queues", queue("v", weight=number, priority=number, **shares))
+    accepted(world)
+
+
+@pytest.mark.parametrize("key", [names.LAST_START, names.LAST_EVICTION, names.EVICTION_COUNT, names.WAITED])
+def test_what_cannot_be_read_is_told_once_and_settled_when_mended(key: str) -> None:
+    world = World()
+    world.put("kai_pod_groups", pod_group("g", annotations={key: "odd"}))
+    picture = world.picture()
+    picture.snapshot(NOW)
+    assert [key in warned.text for warned in picture.warnings.take()] == [True]
+    world.put("kai_pod_groups", pod_group("g", annotations={key: "odd"}))
+    picture.delta(NOW)
+    assert not picture.warnings.take()
+    world.put("kai_pod_groups", pod_group("g"))
+    picture.delta(NOW)
+    assert not picture.warnings.open

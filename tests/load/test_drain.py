@@ -1,0 +1,11 @@
+"""F17: a server that is told to stop under load fails no call that it let in."""
+
+from pathlib import Path
+
+from tests.load.drain import drained_under_load
+
+
+def test_no_call_that_was_let_in_fails_when_servers_are_told_to_stop(tmp_path: Path) -> None:
+    summary = drained_under_load(tmp_path, calls=600, servers=2)
+    assert summary.is_good, summary
+    assert summary.endings["OK"] == 600

@@ -1,0 +1,87 @@
+"""What a server told after calls of every kind that metrics are about."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from tenure.client import Client, StateSession
+from tenure.client.errors import InvalidSnapshot
+from tenure.v1.decision_service_pb2 import DecideResponse
+from tenure.v1.outcome_pb2 import STEP_RESULT_APPLIED, ReportOutcomeRequest
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+from tests.telemetry.programs import free_port
+from tests.telemetry.receiver import Received, receiving
+from tests.telemetry.served import METRICS_INTERVAL, contested_snapshot, page, telling_server
+
+CYCLES = 3
+
+
+class Exposed(NamedTuple):
+    """The page for Prometheus as text and parsed, and what came over OTLP."""
+
+    page: str
+    families: dict[str, Metric]
+    received: Received
+
+    def value(self, sample: str, **labels: str) -> float:
+        """Of the one series of a name that has these labels."""
+        (found,) = [
+            each.value
+            for family in self.families.values()
+            for each in family.samples
+            if each.name == sample and labels.items() <= each.labels.items()
+        ]
+        return found
+
+
+def expose(folder: Path) -> Exposed:
+    port = free_port()
+    with (
+        receiving() as (received, address),
+        telling_server(
+            folder,
+            otlpEndpoint=f"http://{address}",
+            metricsInterval=METRICS_INTERVAL,
+            metricsListen=f"127.0.0.1:{port}",
+        ) as (_, server),
+        Client(server) as client,
+    ):
+        _call(client)
+        text = page(port)
+        received.until(lambda got: got.metrics.get("tenure_call_failures_total"))
+        received.until(lambda got: got.exemplars.get("tenure_call_duration_seconds"))
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    return Exposed(text, families, received)
+
+
+def _call(client: Client) -> None:
+    session, snapshot = StateSession(client), protected_snapshot()
+    session.push(snapshot)
+    for later in range(CYCLES):
+        now = Timestamp(seconds=snapshot.now.seconds + later)
+        answer = session.decide(now=now)
+    assert session.decide(now=now) == answer
+    client.report_outcome(_first_step_applied(answer))
+    with pytest.raises(InvalidSnapshot):
+        client.decide(ClusterSnapshot())
+
+
+def protected_snapshot() -> ClusterSnapshot:
+    """The contested cluster, and a guard that protects one of those who could yield."""
+    snapshot = contested_snapshot()
+    group = next(group for group in snapshot.pod_groups if group.uid == "runs")
+    group.last_start_time.CopyFrom(snapshot.now)
+    next(queue for queue in snapshot.queues if queue.name == "left").reclaim_min_runtime.FromSeconds(60)
+    return snapshot
+
+
+def _first_step_applied(answer: DecideResponse) -> ReportOutcomeRequest:
+    (group,) = answer.groups
+    request = ReportOutcomeRequest(cluster_id=answer.based_on.cluster_id, now=answer.based_on.now)
+    report = request.groups.add(group=group)
+    report.steps.add(decision_id=group.decisions[0].id, result=STEP_RESULT_APPLIED)
+    return request

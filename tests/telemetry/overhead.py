@@ -1,0 +1,116 @@
+"""`make telemetry-overhead`: what telemetry costs a cycle on 500 nodes and 5,000 pods.
+
+Three servers that differ in their configuration alone are asked in turn about the same pushed state; what is
+compared is the processor time of their processes: the median, and what a quarter of the cycles stays below,
+which other work on the machine changes least.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+import timeit
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from tenure.client import Client, StateSession
+from tenure.server.telemetry.timeline import Timeline
+from tenure.solver.framework.observer import Part, watched
+
+from tests.properties.draw import SeededDraw
+from tests.states.made import made_snapshot
+from tests.telemetry.receiver import Received, receiving
+from tests.telemetry.served import telling_server
+from tests.telemetry.usage import processor_seconds
+
+NODES: Final = 500
+PODS: Final = 5_000
+ACTIONS: Final = ("allocate", "consolidation", "reclaim", "preempt", "requeue")
+WAYS: Final[dict[str, dict[str, Any]]] = {
+    "off": {},
+    "sampled 1 %": {"sampleRatio": 0.01},
+    "full": {"sampleRatio": 1},
+}
+"""Sections `telemetry`, but for the address of the receiver, which all but the first have."""
+SHORT: Final = {"maxSimulationsPerPodGroup": 20, "maxSimulationsPerAction": 60}
+"""A search that ends soon: the shorter the cycle, the more telemetry weighs."""
+
+
+class Asked(NamedTuple):
+    """A server, the state it was given, and the processor time of each of its cycles so far."""
+
+    name: str
+    pid: int
+    session: StateSession
+    received: Received
+    seconds: list[float]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.telemetry.overhead", description=__doc__)
+    parser.add_argument("--cycles", type=int, default=40, help="cycles of each server (default 40)")
+    cycles = parser.parse_args().cycles
+    with ExitStack() as stack:
+        servers = [_started(stack, name, keys) for name, keys in WAYS.items()]
+        for number in track(range(cycles), "cycles", console=Console(stderr=True)):
+            for place in range(len(servers)):
+                _ask(servers[(number + place) % len(servers)])
+        Console().print(_table(servers))
+    Console().print(f"Always on, off included: {_always_on() * 1e6:.0f} µs a cycle for times of actions.")
+    return 0
+
+
+def _started(stack: ExitStack, name: str, keys: dict[str, Any]) -> Asked:
+    received, address = stack.enter_context(receiving())
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    endpoint = {"otlpEndpoint": f"http://{address}"} if keys else {}
+    process, server = stack.enter_context(telling_server(folder, options=SHORT, **endpoint, **keys))
+    session = StateSession(stack.enter_context(Client(server, timeout=600)), timeout=600)
+    session.push(made_snapshot(SeededDraw(0), NODES, PODS))
+    session.decide(ACTIONS)
+    received.spans.clear()
+    return Asked(name, process.pid, session, received, [])
+
+
+def _ask(server: Asked) -> None:
+    before = processor_seconds(server.pid)
+    server.session.decide(ACTIONS)
+    server.seconds.append(processor_seconds(server.pid) - before)
+
+
+def _always_on() -> float:
+    """Seconds that the timeline of a cycle takes that nobody watches; the best of many."""
+
+    def once() -> None:
+        timeline = Timeline(is_close=False)
+        for part in (Part.DECODE, Part.SESSION, *(Part.ACTION for _ in ACTIONS), Part.FOLD, Part.ENCODE):
+            with watched(timeline, part):
+                pass
+
+    return min(timeit.repeat(once, number=100, repeat=50)) / 100
+
+
+def _table(servers: list[Asked]) -> Table:
+    table = Table(title=f"{NODES:,} nodes, {PODS:,} pods, {len(servers[0].seconds)} cycles each")
+    for column in ("telemetry", "quarter", "median", "quarter over off", "median over off", "spans"):
+        table.add_column(column, justify="left" if column == "telemetry" else "right")
+    off_quarter, off_median, _ = statistics.quantiles(servers[0].seconds)
+    for server in servers:
+        quarter, median, _ = statistics.quantiles(server.seconds)
+        table.add_row(
+            server.name,
+            f"{quarter * 1_000:.0f} ms",
+            f"{median * 1_000:.0f} ms",
+            f"{quarter / off_quarter - 1:+.1%}",
+            f"{median / off_median - 1:+.1%}",
+            f"{len(server.received.spans) / len(server.seconds):.0f}",
+        )
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

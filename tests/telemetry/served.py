@@ -1,0 +1,59 @@
+"""A server process that says what it does, and clusters that give it something to say."""
+
+import json
+import subprocess
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from tenure.v1 import snapshot_pb2 as pb
+
+from tests.server.given import small_snapshot
+from tests.server.running import serving_process
+
+METRICS_INTERVAL: Final = "200ms"
+NO_OPTIONS: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+@contextmanager
+def telling_server(
+    folder: Path, /, *, solver: str = "thread", options: Mapping[str, int] = NO_OPTIONS, **telemetry: Any
+) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """`tenure serve` with a section `telemetry` of these keys, and its address."""
+    file = folder / "telling.yaml"
+    write_configuration(file, solver=solver, options=options, **telemetry)
+    arguments = ("--records", str(folder / "records.db"), "--config", str(file))
+    with serving_process(*arguments) as (process, address):
+        yield process, address
+
+
+def write_configuration(
+    file: Path, *, solver: str = "thread", options: Mapping[str, int] = NO_OPTIONS, **telemetry: Any
+) -> None:
+    """JSON is YAML."""
+    sections = {"server": {"solver": solver}, "options": dict(options), "telemetry": telemetry}
+    file.write_text(json.dumps(sections))
+
+
+def page(port: int) -> str:
+    """The page for Prometheus."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
+
+
+def contested_snapshot() -> pb.ClusterSnapshot:
+    """The small cluster, full: who waits in `right` can reclaim from `left`, which is above its share."""
+    snapshot = small_snapshot()
+    for name, node in (("hog-0", "n1"), ("hog-1", "n2"), ("hog-2", "n2")):
+        group = snapshot.pod_groups.add(uid=name, name=name, queue="left", min_member=1)
+        group.creation_time.seconds = group.last_start_time.seconds = 1_690_000_000
+        group.preemptibility = pb.PREEMPTIBILITY_PREEMPTIBLE
+        snapshot.pods.add(
+            uid=f"{name}-pod", pod_group=name, shape="gpu", status=pb.POD_STATUS_RUNNING, node=node
+        )
+    snapshot.pods[1].ClearField("gpu_groups")
+    del snapshot.pods[1]
+    return snapshot

@@ -1,0 +1,96 @@
+"""The files in docker/: what they ask for is there, and programs that read them are content."""
+
+import json
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import yaml
+from tenure.server.settings import load_settings
+
+from tests.telemetry.exposed import Exposed
+from tests.telemetry.programs import FILES, ROOT, found
+from tests.telemetry.queries import SCRAPED, Query, alerts, dashboard
+
+QUERIES = [*dashboard(), *alerts()]
+COMPOSE = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
+
+
+@pytest.fixture(scope="module")
+def labels(exposed: Exposed) -> dict[str, set[str]]:
+    """Label names of every series that a real server exposes."""
+    found = defaultdict(set, SCRAPED)
+    for family in exposed.families.values():
+        for sample in family.samples:
+            found[sample.name] |= {*sample.labels, "job", "instance"}
+    return dict(found)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: f"{query.where}: {query.expression}"[:80])
+def test_every_metric_and_label_that_is_asked_for_is_exposed(
+    query: Query, labels: dict[str, set[str]]
+) -> None:
+    asked = query.metrics()
+    assert asked
+    for metric, about in asked.items():
+        assert metric in labels
+        assert about <= labels[metric]
+    assert query.shown <= set.union(*(labels[metric] for metric in asked))
+
+
+def test_every_metric_of_ours_is_on_the_dashboard_or_in_an_alert(exposed: Exposed) -> None:
+    asked = {metric for query in QUERIES for metric in query.metrics()}
+    for name, family in exposed.families.items():
+        if name.startswith(("tenure_", "kai_")):
+            assert asked & {sample.name for sample in family.samples}, name
+
+
+def promtool(*arguments: str) -> None:
+    checked = subprocess.run([found("promtool"), *arguments], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_prometheus_can_read_its_configuration_and_the_alerts() -> None:
+    promtool("check", "config", str(FILES / "prometheus.yaml"))
+
+
+def test_alerts_come_when_they_should() -> None:
+    promtool("test", "rules", str(FILES / "alerts.test.yaml"))
+
+
+def test_prometheus_can_read_what_the_dashboard_asks(tmp_path: Path) -> None:
+    rules = [
+        {"record": f"panel:{number}", "expr": query.expression} for number, query in enumerate(dashboard())
+    ]
+    file = tmp_path / "dashboard.yaml"
+    file.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
+    promtool("check", "rules", "--lint=none", str(file))
+
+
+def test_the_collector_can_read_its_configuration() -> None:
+    command = [found("collector"), "validate", "--config", str(FILES / "collector.yaml")]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_the_server_can_read_its_configuration() -> None:
+    telemetry = load_settings(FILES / "tenure.yaml").telemetry
+    assert telemetry.otlp_endpoint == "http://collector:4317"
+    assert "collector" in COMPOSE["services"]
+
+
+def test_the_services_of_compose_mount_files_that_exist_and_are_reached_on_this_machine_only() -> None:
+    for service in COMPOSE["services"].values():
+        for volume in service.get("volumes", ()):
+            assert (ROOT / "docker" / volume.split(":")[0]).is_file()
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
+
+
+def test_panels_do_not_lie_on_each_other() -> None:
+    places = set()
+    for panel in json.loads((FILES / "grafana" / "tenure.json").read_text())["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & places, panel["title"]
+        places |= cells

@@ -1,0 +1,1 @@
+"""Groups in flight: what was accepted and is not seen done yet."""

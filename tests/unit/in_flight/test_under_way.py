@@ -1,0 +1,247 @@
+"""Evictions and bindings that were asked for and are not seen done, and when a group in flight ends."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from tenure.solver.cycle import decide
+from tenure.solver.model.decision import Atomicity, InFlightResult
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.workload import TaskStatus
+from tenure.solver.registry import default_profile
+from tenure.solver.resume import MOST_ATTEMPTS
+from tenure.solver.testing import NOW, ClusterBuilder
+
+from tests.unit.in_flight.told import told
+
+KEPT, FINISHED = (InFlightResult.KEPT, ReasonCode.UNDER_WAY), (InFlightResult.FINISHED, ReasonCode.DONE)
+LAPSED = (InFlightResult.LAPSED, ReasonCode.EXPIRED)
+CANCELLED, REDEEMED = InFlightResult.CANCELLED, InFlightResult.REDEEMED
+RUNNING, RELEASING, PENDING = TaskStatus.RUNNING, TaskStatus.RELEASING, TaskStatus.PENDING
+
+
+def one_node(gpus: int = 1) -> ClusterBuilder:
+    return ClusterBuilder().node("n", gpus=gpus).queue("q")
+
+
+def victim(status: TaskStatus = RUNNING, node: str = "n") -> ClusterBuilder:
+    where = node if status.is_active_used else ""
+    return one_node().node("m", gpus=1).pods("old", status, node=where, queue="q", gpus=1, started_ago="1h")
+
+
+EVICTIONS: dict[str, tuple[ClusterBuilder, tuple[InFlightResult, ReasonCode]]] = {
+    "it still runs": (victim(), KEPT),
+    "it terminates": (victim(RELEASING), FINISHED),
+    "it runs elsewhere": (victim(node="m"), FINISHED),
+    "it waits again": (victim(PENDING), FINISHED),
+    "it has ended": (victim(TaskStatus.SUCCEEDED), FINISHED),
+    "it is gone": (one_node().pod_group("old", queue="q"), FINISHED),
+}
+
+
+@pytest.mark.parametrize("case", EVICTIONS)
+def test_eviction_is_open_until_the_pod_is_seen_to_leave(case: str) -> None:
+    builder, expected = EVICTIONS[case]
+    builder.in_flight("f", beneficiary="old", action="stalegangeviction", evicts={"old-0": "n"})
+    assert told(builder).results == {"f": expected}
+
+
+def test_nobody_is_evicted_twice() -> None:
+    builder = victim().running("mine", node="m", queue="q", gpus=1, started_ago="1h")
+    builder.pending("new", queue="q", gpus=1, priority=75).pending("next", queue="q", gpus=1, priority=75)
+    builder.in_flight("f", beneficiary="new", evicts={"old-0": "n"}, holds={"new-0": "n"})
+    found = told(builder)
+    assert (found.evicted, found.kept, found.held) == (["mine-0"], {"new-0": "n"}, {"next-0": "m"})
+
+
+def test_room_on_its_way_is_promised_to_others_before_anybody_else_is_evicted() -> None:
+    builder = victim().running("mine", node="m", queue="q", gpus=1, started_ago="1h")
+    builder.pending("next", queue="q", gpus=1, priority=75)
+    found = told(builder.in_flight("f", beneficiary="old", action="stalegangeviction", evicts={"old-0": "n"}))
+    assert (found.evicted, found.held) == ([], {"next-0": "n"})
+
+
+BINDINGS: dict[str, tuple[ClusterBuilder, tuple[InFlightResult, ReasonCode]]] = {
+    "it waits": (one_node().pending("new", queue="q", gpus=1), KEPT),
+    "it is bound": (one_node().pods("new", TaskStatus.BOUND, node="n", queue="q", gpus=1), FINISHED),
+    "it runs": (one_node().running("new", node="n", queue="q", gpus=1), FINISHED),
+    "it is held back again": (one_node().pods("new", TaskStatus.GATED, queue="q", gpus=1), FINISHED),
+    "it is gone": (one_node().pod_group("new", queue="q"), FINISHED),
+    "its node is gone": (
+        ClusterBuilder().node("m", gpus=1).queue("q").pending("new", queue="q", gpus=1),
+        (CANCELLED, ReasonCode.GONE),
+    ),
+    "its node is full": (
+        one_node().pending("new", queue="q", gpus=1).running("third", node="n", queue="q", gpus=1),
+        (CANCELLED, ReasonCode.NO_ROOM),
+    ),
+    "it does not say which device": (
+        one_node().pending("new", queue="q", gpus=0.5),
+        (CANCELLED, ReasonCode.NO_NODE_MATCHES),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BINDINGS)
+def test_binding_is_under_way_while(case: str) -> None:
+    builder, expected = BINDINGS[case]
+    assert told(builder.in_flight("f", beneficiary="new", binds={"new-0": "n"})).results == {"f": expected}
+
+
+def test_binding_under_way_is_not_decided_again() -> None:
+    builder = one_node().node("m", gpus=2).pending("new", queue="q", gpus=1)
+    found = told(builder.in_flight("f", beneficiary="new", binds={"new-0": "n"}))
+    assert (found.bound, found.decision.outcomes) == ({}, ())
+
+
+def test_room_of_a_binding_under_way_is_not_given_away_and_its_pod_not_evicted() -> None:
+    builder = one_node().pending("new", queue="q", gpus=1, started_ago="1h")
+    builder.pending("other", queue="q", gpus=1, priority=90)
+    found = told(builder.in_flight("f", beneficiary="new", binds={"new-0": "n"}))
+    assert (found.bound, found.held, found.evicted) == ({}, {}, [])
+
+
+def test_bindings_that_do_not_fit_together_are_cancelled_the_last_first() -> None:
+    builder = one_node().pending("a", queue="q", gpus=1).pending("b", queue="q", gpus=1)
+    builder.in_flight("1", beneficiary="b", binds={"b-0": "n"}).in_flight(
+        "2", beneficiary="a", binds={"a-0": "n"}
+    )
+    assert told(builder).results == {"1": KEPT, "2": (CANCELLED, ReasonCode.NO_ROOM)}
+
+
+def test_shared_device_that_is_full_cancels_a_binding() -> None:
+    builder = one_node().running("third", node="n", queue="q", gpus=0.7, gpu_groups=["g"])
+    builder.pending("new", queue="q", gpus=0.5)
+    builder.in_flight("f", beneficiary="new", binds={"new-0": "n"}, gpu_groups={"new-0": ["g"]})
+    assert told(builder).results == {"f": (CANCELLED, ReasonCode.NO_ROOM)}
+
+
+LAPSES: dict[str, Callable[[ClusterBuilder], ClusterBuilder]] = {
+    "an eviction": lambda b: b.in_flight("f", beneficiary="new", evicts={"old-0": "n"}, ends_in="0s"),
+    "a promise": lambda b: b.in_flight("f", beneficiary="new", holds={"new-0": "m"}, ends_in="0s"),
+    "a binding": lambda b: b.in_flight("f", beneficiary="new", binds={"new-0": "m"}, ends_in="0s"),
+}
+
+
+@pytest.mark.parametrize("case", LAPSES)
+def test_nothing_counts_of_a_group_whose_time_is_over(case: str) -> None:
+    builder = victim().pending("new", queue="q", gpus=1, priority=20)
+    plain = told(builder)
+    found = told(LAPSES[case](builder))
+    assert found.results == {"f": LAPSED}
+    assert found.decision == replace(plain.decision, in_flight=found.decision.in_flight)
+
+
+def test_group_counts_until_the_very_end() -> None:
+    builder = victim().in_flight(
+        "f", beneficiary="old", action="stalegangeviction", evicts={"old-0": "n"}, ends_in="1ns"
+    )
+    assert told(builder).results == {"f": KEPT}
+
+
+NEEDS_NONE: dict[str, ClusterBuilder] = {
+    "they run elsewhere": victim().running("new", node="m", queue="q", gpus=1),
+    "they have ended": victim().pods("new", TaskStatus.SUCCEEDED, queue="q", gpus=1),
+    "they are held back": victim().pods("new", TaskStatus.GATED, queue="q", gpus=1),
+    "they are gone": victim().pod_group("new", queue="q"),
+    "they are gone with their pod group": victim(),
+}
+
+
+@pytest.mark.parametrize("case", NEEDS_NONE)
+def test_nobody_is_evicted_for_pods_that_need_no_room_any_more(case: str) -> None:
+    builder = NEEDS_NONE[case]
+    used = told(builder).decision.queues[0].allocated_before
+    found = told(builder.in_flight("f", beneficiary="new", evicts={"old-0": "n"}, holds={"new-0": "n"}))
+    assert found.results == {"f": (CANCELLED, ReasonCode.GONE)}
+    assert found.decision.queues[0].allocated_before == used
+
+
+def test_what_was_asked_for_stays_asked_for_when_the_room_comes_from_another() -> None:
+    """`old` was to leave n, but another pod there went first. Others may have been promised its room."""
+    builder = one_node(2).running("old", node="n", queue="q", gpus=1, started_ago="1h")
+    builder.pending("new", queue="q", gpus=1, priority=75)
+    builder.in_flight("f", beneficiary="new", evicts={"old-0": "n"}, holds={"new-0": "n"})
+    found = told(builder)
+    assert found.bound == {"new-0": "n"}
+    assert found.results == {"f": KEPT}
+    assert found.decision.queues[0].allocated_before[2] == 0
+
+
+def test_who_waits_for_nobody_any_more_is_bound_first() -> None:
+    """One GPU is free, and `a` ends first; but the victim of `b` has left, and that of `a` has not."""
+    builder = one_node(2).pods("old", RELEASING, node="n", queue="q", gpus=1)
+    builder.pending("a", queue="q", gpus=1).pending("b", queue="q", gpus=1)
+    builder.in_flight("1", beneficiary="a", evicts={"old-0": "n"}, holds={"a-0": "n"}, ends_in="1m")
+    builder.in_flight("2", beneficiary="b", evicts={"gone-0": "n"}, holds={"b-0": "n"}, ends_in="2m")
+    found = told(builder)
+    assert (found.bound, found.kept) == ({"b-0": "n"}, {"a-0": "n"})
+
+
+def test_groups_that_rest_on_each_other_without_an_end_are_cancelled_in_the_end() -> None:
+    """Each is promised what the next one makes free, and the last has no room."""
+    count = MOST_ATTEMPTS + 3
+    builder = ClusterBuilder().queue("q").node("full", gpus=1)
+    builder.running("third", node="full", queue="q", gpus=1, priority=120)
+    for i in range(count):
+        builder.node(f"n{i}", gpus=1).running(f"old{i}", node=f"n{i}", queue="q", gpus=1, priority=120)
+        builder.pending(f"new{i}", queue="q", gpus=1, priority=20)
+    for i in range(count):
+        node = f"n{i + 1}" if i + 1 < count else "full"
+        builder.in_flight(
+            f"f{i}",
+            beneficiary=f"new{i}",
+            evicts={f"old{i}-0": f"n{i}"},
+            holds={f"new{i}-0": node},
+            ends_in=f"{i + 1}m",
+        )
+    found = told(builder)
+    assert {result for result, _ in found.results.values()} == {CANCELLED}
+    assert (found.kept, found.held, found.bound) == ({}, {}, {})
+
+
+def test_groups_are_kept_as_they_are_when_the_time_is_up_at_once() -> None:
+    builder = victim().pending("new", queue="q", gpus=1, priority=75)
+    cluster = builder.in_flight("f", beneficiary="new", evicts={"old-0": "n"}, holds={"new-0": "n"}).build()
+    decision = decide(cluster, default_profile(), lambda: True)
+    (status,) = decision.in_flight
+    assert (status.result, status.reason.code) == (InFlightResult.KEPT, ReasonCode.BUDGET_EXHAUSTED)
+    assert decision.stopped_early
+    assert not any(group.evictions or group.holds or group.bindings for group in decision.groups)
+
+
+def test_stale_gang_keeps_what_is_under_way() -> None:
+    """Only what is there can be evicted; a binding that is not seen yet is left to a later cycle."""
+    builder = one_node(3).pod_group("gang", queue="q", min_member=3, stale_ago="1h")
+    builder.running("gang", node="n", gpus=1).pending("gang", gpus=1)
+    found = told(builder.in_flight("f", beneficiary="gang", binds={"gang-1": "n"}))
+    assert (found.evicted, found.results) == (["gang-0"], {"f": KEPT})
+
+
+GROUPS: dict[str, tuple[ClusterBuilder, Atomicity]] = {
+    "a gang starts": (one_node(2).pending("new", queue="q", gpus=1, count=2, min_member=2), Atomicity.ALL),
+    "a single pod starts": (one_node().pending("new", queue="q", gpus=1), Atomicity.ALL),
+    "surplus joins": (
+        one_node(2).running("new", node="n", queue="q", gpus=1, min_member=1).pending("new", gpus=1),
+        Atomicity.BEST_EFFORT,
+    ),
+    "somebody yields": (
+        victim()
+        .running("mine", node="m", queue="q", gpus=1, priority=90)
+        .pending("new", queue="q", gpus=1, priority=75),
+        Atomicity.ALL,
+    ),
+    "a stale gang goes": (
+        one_node().pod_group("new", queue="q", min_member=2, stale_ago="1h").running("new", node="n", gpus=1),
+        Atomicity.BEST_EFFORT,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GROUPS)
+def test_group_is_atomic_when_its_steps_need_each_other(case: str) -> None:
+    builder, expected = GROUPS[case]
+    groups = told(builder).decision.groups
+    moved = [group for group in groups if group.evictions or group.bindings]
+    assert [group.atomicity for group in moved] == [expected]
+    assert {group.expires for group in groups} == {NOW + default_profile().options.group_timeout}
