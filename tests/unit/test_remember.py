@@ -56,6 +56,13 @@ def is_bound(builder: ClusterBuilder) -> None:
     builder.pending("old", queue="a", gpus=2).pending("new", queue="a", gpus=2, priority=90)
 
 
+def is_being_bound(builder: ClusterBuilder) -> None:
+    """It is bound, its start is written down, and nobody has seen it run."""
+    builder.pending("old", queue="a", gpus=2)
+    builder.pending("new", queue="a", gpus=2, priority=90, started_ago="1s")
+    builder.in_flight("f", beneficiary="new", binds={"new-0": "n"})
+
+
 def started_since(builder: ClusterBuilder) -> None:
     builder.pending("old", queue="a", gpus=2)
     builder.running("new", queue="a", gpus=1, count=2, node="n", priority=90, started_ago="1s")
@@ -98,6 +105,7 @@ FATES: dict[str, tuple[Callable[[ClusterBuilder], None], str]] = {
     "pods of the victim terminate": (terminates, "open"),
     "the preemptor is promised room": (is_held, "open"),
     "the preemptor is bound, and binding may fail": (is_bound, "open"),
+    "a binding of the preemptor is in flight, and may fail": (is_being_bound, "open"),
     "the preemptor runs": (started_since, "of use"),
     "the preemptor runs and wants more": (started_in_part, "of use"),
     "the preemptor started before and still wants more": (started_with_it, "failed"),

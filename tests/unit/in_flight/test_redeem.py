@@ -1,14 +1,18 @@
 """Promises of groups in flight: who gets the room, when, and what ends a promise."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from tenure.solver.framework.statement import Statement
 from tenure.solver.model.decision import InFlightResult, OutcomeKind, PatchKind
 from tenure.solver.model.duration import parse_duration
-from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.workload import TaskStatus
 from tenure.solver.registry import default_profile
+from tenure.solver.search.place import Placer
 from tenure.solver.testing import NOW, ClusterBuilder
 
 from tests.unit.in_flight.told import told
@@ -305,3 +309,18 @@ def test_other_devices_of_the_node_do_when_the_promised_ones_are_taken() -> None
     builder.in_flight("f", beneficiary="new", holds={"new-0": "n"}, gpu_groups={"new-0": ["g2"]})
     (group,) = (group for group in told(builder).decision.groups if group.bindings)
     assert group.bindings[0].gpu_groups == ("g1",)
+
+
+def test_pods_alike_are_not_tried_one_by_one_where_none_of_them_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, place_again = Counter[int](), Placer.place_again
+
+    def counted(placer: Placer, statement: Statement, task: int, *where: Any) -> Rejection | None:
+        tried[task] += 1
+        return place_again(placer, statement, task, *where)
+
+    monkeypatch.setattr(Placer, "place_again", counted)
+    builder = (
+        one_node().running("other", node="n", queue="q", gpus=1).pending("moved", queue="q", gpus=1, count=9)
+    )
+    told(builder.in_flight("f", beneficiary="other", holds={"moved-before": "n"}))
+    assert 0 < tried.total() <= 2, "once in the simulation, once for good"

@@ -211,12 +211,17 @@ class Redeeming:
         Of the beneficiary somebody is there, or its promise is of no use: it does not move.
         """
         self.session.stop.check()
-        objection = None
+        objection, too_large = None, set[int]()
         for task in self._candidates(hold.pod_group):
+            shape = self._cluster.tasks[task].shape
+            if shape.index in too_large:
+                continue
             objection = self.context.placer.capacity(hold.pod_group, [task])
             objection = objection or self._place(attempt, hold, task, simulation)
             if objection is None:
                 return None
+            if not self._ledger.fits_soon(shape, hold.node):
+                too_large.add(shape.index)
         attempt.awaits_successor |= objection is None and hold.pod_group != attempt.group.beneficiary
         return objection
 

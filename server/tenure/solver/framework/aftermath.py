@@ -7,7 +7,7 @@ says now:
 - The preemptor has pods that wait, nobody terminates any more and nobody gave it room in this cycle: it
   came to nothing, be it that the victim was not evicted after all, that others were faster, or that the
   preemptor failed to start.
-- Otherwise it is still open.
+- Otherwise it is still open, and so it is while a binding of the preemptor is in flight: it may fail.
 """
 
 from tenure.solver.framework.session import Session
@@ -22,6 +22,8 @@ def settled(session: Session, memory: EvictionMemory) -> EvictionMemory:
     not judged in that cycle, nor one whose time is yet to come.
     """
     if not memory.unsettled or memory.last_eviction >= session.cluster.now:
+        return memory
+    if _is_being_bound(session, memory.preemptor):
         return memory
     if _has_started(session, memory):
         return memory._replace(failures=0, last_failure=None, unsettled=False)
@@ -39,6 +41,12 @@ def _has_started(session: Session, memory: EvictionMemory) -> bool:
         return False
     start = preemptor.last_start
     return (start is not None and start > memory.last_eviction) or TaskStatus.PENDING not in statuses
+
+
+def _is_being_bound(session: Session, pod_group: int) -> bool:
+    """Whether bindings of its tasks were asked for and are not seen yet."""
+    tasks = session.pledged.intersection(session.cluster.pod_groups[pod_group].tasks)
+    return any(session.cluster.tasks[task].placement.status is TaskStatus.BINDING for task in tasks)
 
 
 def _has_failed(session: Session, memory: EvictionMemory) -> bool:
