@@ -54,7 +54,7 @@ def served(case: Case) -> Iterator[Served]:
 def _process(configuration: Path) -> Iterator[tuple[int, str]]:
     """`tenure serve` on a free port, killed afterwards; its number and its address."""
     command = [sys.executable, "-m", "tenure.server", "serve", "--listen", "127.0.0.1:0"]
-    command += ["--config", str(configuration)]
+    command += ["--no-records", "--config", str(configuration)]
     with (
         configuration.with_suffix(".log").open("w") as log,
         subprocess.Popen(

@@ -90,6 +90,14 @@ def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None:
         reported.take(SHARD, report(BINDING, b1=APPLIED))
 
 
+def test_a_failure_for_good_stays_final_when_it_is_reported_as_one_for_now() -> None:
+    reported = Reported()
+    reported.take(SHARD, report(BINDING, b1=FAILED))
+    assert reported.take(SHARD, report(BINDING, b1=LATER)) == []
+    with pytest.raises(Conflict):
+        reported.take(SHARD, report(BINDING, b1=APPLIED))
+
+
 def test_clusters_and_node_pools_are_strangers() -> None:
     reported = Reported()
     reported.take(SHARD, report(BINDING, b1=APPLIED))

@@ -2,10 +2,12 @@
 
 import logging
 import os
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -195,3 +197,61 @@ def test_records_are_kept_where_the_platform_keeps_state() -> None:
     kept = FileRecorder(RecordSettings())
     kept.close(10)
     assert (Path(os.environ["XDG_STATE_HOME"]) / "tenure" / "records.sqlite").is_file()
+
+
+@pytest.mark.parametrize("moved", [None, "old"])
+def test_a_file_that_is_removed_or_moved_is_begun_anew(moved: str | None, tmp_path: Path) -> None:
+    path, states = tmp_path / "r", pushed(run(5, 4, nodes=30, pods=300))
+    kept = recorder(path)
+    kept.decided(referred(states[0]))
+    eventually(lambda: rows(path, "SELECT count(*) FROM records") == [(1,)])
+    if moved is None:
+        path.unlink()
+    else:
+        path.rename(tmp_path / moved)
+    for state in states[1:]:
+        kept.decided(referred(state))
+        eventually(path.is_file)
+    kept.close(10)
+    later = [version for (version,) in rows(path, "SELECT version FROM records")]
+    assert later[-1] == states[-1].snapshot.version
+    if moved is not None:
+        assert rows(tmp_path / moved, "SELECT version FROM records") == [(states[0].snapshot.version,)]
+
+
+def test_a_database_of_somebody_else_is_left_as_it_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "r"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE theirs (a)")
+        other.commit()
+    before = path.read_bytes()
+    kept = recorder(path)
+    assert not kept.is_recording
+    kept.close(10)
+    assert path.read_bytes() == before
+    assert f"not recorded: {path}: is a database, but not one of records" in caplog.text
+
+
+def test_a_user_without_a_home_costs_records_only(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def none(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.setattr("pwd.getpwuid", none)
+    for name in ("HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    kept = FileRecorder(RecordSettings())
+    assert not kept.is_recording
+    kept.close(10)
+    assert "this user has no home" in caplog.text
+
+
+def test_an_age_beyond_all_clocks_keeps_everything(tmp_path: Path) -> None:
+    kept = FileRecorder(RecordSettings(path=tmp_path / "r").model_copy(update={"max_age": 10**20}))
+    kept.decided(inline(*run(1, 1)))
+    kept.close(10)
+    assert kept.is_recording
+    assert rows(tmp_path / "r", "SELECT count(*) FROM records") == [(1,)]

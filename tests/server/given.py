@@ -2,6 +2,7 @@
 
 import os
 import sys
+from tempfile import gettempdir
 
 from google.protobuf import text_format
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -36,5 +37,9 @@ def small_snapshot() -> ClusterSnapshot:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Environment of a child process that imports what this process imports, installed or not."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **variables}
+    """Environment of a child process that imports what this process imports, installed or not.
+
+    What it keeps between runs is not kept where the programs of the user keep theirs.
+    """
+    state = {"XDG_STATE_HOME": os.path.join(gettempdir(), "tenure-tests"), **os.environ}
+    return {**state, "PYTHONPATH": os.pathsep.join(sys.path), **variables}

@@ -1,5 +1,6 @@
 """The command line: exit codes and messages a person or a script can act on."""
 
+import subprocess
 import sys
 from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
@@ -141,6 +142,16 @@ def test_defect_is_told_in_one_line(tenure: Tenure, file: str, monkeypatch: pyte
         "tenure: a defect in Tenure, please report it: KeyError: 'secret of the inside' ("
     )
     assert ended.err.count("\n") == 1
+
+
+def test_a_full_disk_is_no_defect(file: str) -> None:
+    command = [sys.executable, "-m", "tenure.server", "decide", file]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            command, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    said = "tenure: what is printed cannot be written: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (3, said)
 
 
 @pytest.mark.parametrize("command", [[], ["decide"], ["serve"], ["demo"], ["import"], ["import", "openb"]])

@@ -55,7 +55,8 @@ class Reported:
         kinds = {each.id: each.WhichOneof("step") or "unknown" for each in report.group.decisions}
         for step in report.steps:
             key, before = (shard, step.decision_id), self._known.get((shard, step.decision_id))
-            self._known[key] = _Known(step.result, _is_final(step))
+            was_final = before is not None and before.is_final
+            self._known[key] = _Known(step.result, was_final or _is_final(step))
             self._known.move_to_end(key)
             if before is None or before.result != step.result:
                 yield Fact(step.decision_id, kinds[step.decision_id], step)

@@ -5,7 +5,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from tenure.server.records import counters
@@ -56,7 +55,7 @@ class FileRecorder(Recorder):
     def __init__(
         self, settings: RecordSettings, backlog: Backlog | None = None, retry_seconds: float = RETRY_SECONDS
     ) -> None:
-        self._path: Path = settings.path or default_path()
+        self._path = settings.path
         self._max_age, self._max_bytes = settings.max_age, settings.max_mib * _MIB
         self._backlog = Backlog() if backlog is None else backlog
         self._retry_seconds = retry_seconds
@@ -103,6 +102,10 @@ class FileRecorder(Recorder):
             self._writer.close()
 
     def _write(self, batch: Sequence[Entry]) -> None:
+        if self._writer is not None and not self._writer.is_in_place():
+            self._writer.close()
+            self._writer = None
+            self._forget()
         if self._writer is None and time.monotonic() >= self._next_try:
             self._open()
         if self._writer is None:
@@ -122,6 +125,7 @@ class FileRecorder(Recorder):
 
     def _open(self) -> None:
         try:
+            self._path = self._path or default_path()
             self._writer = Writer(self._path)
         except _TROUBLE as error:
             self._give_up(error)
@@ -137,7 +141,8 @@ class FileRecorder(Recorder):
             self._writer = None
         if not self._has_failed:
             defect = None if isinstance(error, _TROUBLE) else error
-            _LOG.error("Decisions are not recorded: %s: %s", self._path, error, exc_info=defect)
+            told = error if isinstance(error, RecordsError) else f"{self._path}: {error}"
+            _LOG.error("Decisions are not recorded: %s", told, exc_info=defect)
         self._has_failed = True
         self._next_try = time.monotonic() + self._retry_seconds
         self._forget()
@@ -154,4 +159,4 @@ class FileRecorder(Recorder):
         if now < self._next_look and used_bytes(writer.database) <= self._max_bytes:
             return
         self._next_look = now + _RETAIN_SECONDS
-        retain(writer.database, time.time_ns() - self._max_age, self._max_bytes)
+        retain(writer.database, max(0, time.time_ns() - self._max_age), self._max_bytes)

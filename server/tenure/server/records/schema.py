@@ -106,20 +106,26 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    if database.execute("PRAGMA page_count").fetchone() == (0,):
+    if _has_tables(database):
+        _check(database, path)  # before anything is changed: the mode of the journal stays in a file
+    elif database.execute("PRAGMA page_count").fetchone() == (0,):
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute("PRAGMA foreign_keys = ON")
     database.execute(f"PRAGMA journal_size_limit = {_MAX_LOG_BYTES}")
     database.execute("BEGIN IMMEDIATE")
-    if database.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
+    if not _has_tables(database):
         for statement in _TABLES.split(";\n"):
             database.execute(statement)
         database.execute(f"PRAGMA application_id = {_APPLICATION}")
         database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     database.execute("COMMIT")
     _check(database, path)
+
+
+def _has_tables(database: sqlite3.Connection) -> bool:
+    return bool(database.execute("SELECT count(*) FROM sqlite_schema").fetchone() != (0,))
 
 
 def _check(database: sqlite3.Connection, path: Path) -> None:

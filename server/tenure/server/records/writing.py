@@ -1,7 +1,9 @@
 """Entries as rows, a batch in one transaction."""
 
 import json
+import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,7 +19,9 @@ class Writer:
     """A file of records that is being written; for one thread at a time."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self.database = open_to_write(path)
+        self._opened = _identity(path)
         self._states = StateRows(self.database)
 
     def write(self, batch: Sequence[Entry]) -> list[Cycle]:
@@ -38,8 +42,15 @@ class Writer:
         self.database.execute("COMMIT")
         return missing
 
+    def is_in_place(self) -> bool:
+        """Whether the file is where it was opened: what is moved or removed can be written, but not found."""
+        return _identity(self._path) == self._opened
+
     def close(self) -> None:
         """What was not committed is as if it had never been written."""
+        with suppress(sqlite3.Error):  # SQLite leaves the log of a file that was moved as it is
+            self.database.rollback()
+            self.database.execute("PRAGMA wal_checkpoint")
         self.database.close()
 
     def _write_cycle(self, cycle: Cycle, state: Key) -> None:
@@ -62,3 +73,12 @@ class Writer:
         self.database.execute(
             "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row
         )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of its name; None when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
