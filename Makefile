@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHARED ?= ../shared
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint proto proto-check proto-lint proto-breaking clients go-client bench bench-counters conformance differential full-size delta-sequences kill-points drain-load crowd collector promtool telemetry-overhead telemetry-trouble telemetry-picture fuzz clean
+.PHONY: help demo test lint proto proto-check proto-lint proto-breaking clients go-client bench bench-counters conformance differential full-size delta-sequences kill-points drain-load crowd collector promtool kubeapi e2e telemetry-overhead telemetry-trouble telemetry-picture fuzz clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -63,6 +63,16 @@ promtool: .cache/promtool/promtool ## Prometheus' own checker, for the tests of 
 	mkdir -p $(@D)
 	cd $(@D) && apt-get -qq -o APT::Sandbox::User=root download prometheus && dpkg-deb -x prometheus_*.deb package
 	cp $(@D)/package/usr/bin/promtool $@ && rm -r $(@D)/package $(@D)/*.deb
+
+kubeapi: .cache/kubeapi/ready ## a real kube-apiserver and etcd for tests of the adapter (needs Go; five minutes, once)
+
+.cache/kubeapi/ready: tests/kubeapi/go.sum $(wildcard tests/kubeapi/cmd/*/main.go)
+	cd tests/kubeapi && CGO_ENABLED=0 go build -buildvcs=false -trimpath \
+		-ldflags '-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3' -o $(CURDIR)/$(@D)/bin/ ./cmd/...
+	@touch $@
+
+e2e: .venv/ready kubeapi ## the adapter on a real API server
+	REQUIRE_KUBE=1 $(BIN)/pytest -n auto tests/kube tests/e2e/kube
 
 telemetry-overhead: .venv/ready ## what telemetry costs a cycle on 500 nodes (five minutes)
 	$(BIN)/python -m tests.telemetry.overhead

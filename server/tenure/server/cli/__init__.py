@@ -4,6 +4,7 @@ import gc
 from typing import Final
 
 import typer
+from tenure.server.cli.adapter import adapter
 from tenure.server.cli.capture import capture
 from tenure.server.cli.decide import decide
 from tenure.server.cli.demo import demo
@@ -36,6 +37,7 @@ app.command()(workloads)
 app.command()(simulate)
 app.command()(explain)
 app.command()(serve)
+app.command()(adapter)
 app.command()(records)
 app.command()(replay)
 app.command()(redact)

@@ -1,5 +1,6 @@
 """What the command line says and returns when something is wrong. No traceback reaches a user."""
 
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ def _tell(error: Exception) -> NoReturn:
     # Imported only here: the client alone takes longer to import than `tenure --help` to run.
     from tenure.client.errors import BadCredentials, TenureError, Unauthenticated, Untrusted
     from tenure.client.errors import InvalidSnapshot as RefusedSnapshot
-    from tenure.client.kubernetes.failures import ApiFailure
+    from tenure.client.kubernetes.failures import ApiFailure, LedgerUnreadable
     from tenure.client.snapshot_file import SnapshotFileError
     from tenure.server.codec.violations import InvalidSnapshot
     from tenure.server.listening import ListenError
@@ -45,10 +46,14 @@ def _tell(error: Exception) -> NoReturn:
             _end(str(error), BAD_INPUT)
         case TelemetryError():
             _end(str(error), BAD_INPUT)
+        case LedgerUnreadable():
+            _end(str(error), BAD_INPUT)
         case ApiFailure():
             _end(f"the API server does not do it: {error}", SERVER_TROUBLE)
         case TenureError():
             _end(str(error), SERVER_TROUBLE)
+        case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            _end(f"what is printed cannot be written: {error.strerror}", SERVER_TROUBLE)
     _end(f"a defect in Tenure, please report it: {_place(error)}", SERVER_TROUBLE)
 
 

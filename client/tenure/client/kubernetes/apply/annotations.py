@@ -1,0 +1,72 @@
+"""What pod groups are to remember, written as annotations of their objects.
+
+Server-side apply takes the whole set of what its manager says, so all of our annotations are applied
+together, to the resource version that was read: a lost update would forget an eviction. What is in the way
+stays noted and is tried again in the next round, so a crash before, between or after the two calls loses
+nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from tenure.client.kubernetes.apply.calls import MANAGER
+from tenure.client.kubernetes.failures import ApiFailure, LeaseLost
+from tenure.client.kubernetes.ledger.notes import ANNOTATIONS, Note
+from tenure.client.kubernetes.objects.meta import Object
+from tenure.client.kubernetes.observe.groups import Subject
+from tenure.client.kubernetes.transport import APPLY_PATCH, Transport
+
+_OBJECTS: Final = msgspec.json.Decoder(Object)
+
+
+class Annotations:
+    """Writes notes to the objects of pod groups."""
+
+    def __init__(self, transport: Transport, may_act: Callable[[], bool]) -> None:
+        self._transport = transport
+        self._may_act = may_act
+        self._written: dict[str, dict[str, str]] = {}
+        """What was written last, by uid, so that nothing is written again while mirrors catch up."""
+
+    def write(self, subject: Subject, note: Note) -> str:
+        """Bring the annotations of an object up to date; why that failed, or empty. Raises LeaseLost."""
+        if self._written.get(subject.uid) == note.annotations:
+            return ""
+        try:
+            there = _OBJECTS.decode(self._transport.get(path(subject))).metadata
+            if there.uid == subject.uid:
+                ours = {name: text for name, text in there.annotations.items() if name in ANNOTATIONS}
+                self._apply(subject, {**ours, **note.annotations}, there.resource_version)
+        except ApiFailure as failure:
+            return str(failure)
+        self._written[subject.uid] = dict(note.annotations)
+        return ""
+
+    def forget(self, uids: set[str]) -> None:
+        """Only these have notes any more."""
+        self._written = {uid: texts for uid, texts in self._written.items() if uid in uids}
+
+    def _apply(self, subject: Subject, annotations: Mapping[str, str], version: str) -> None:
+        body: dict[str, Any] = {
+            "apiVersion": subject.api_version,
+            "kind": subject.kind,
+            "metadata": {
+                "name": subject.name,
+                "namespace": subject.namespace,
+                "uid": subject.uid,
+                "resourceVersion": version,
+                "annotations": annotations,
+            },
+        }
+        if not self._may_act():
+            raise LeaseLost
+        query = {"fieldManager": MANAGER, "force": "true"}
+        self._transport.patch(path(subject), body, APPLY_PATCH, query)
+
+
+def path(subject: Subject) -> str:
+    """Where the API server has the object of a pod group."""
+    namespace, name = quote(subject.namespace, safe=""), quote(subject.name, safe="")
+    return f"/apis/{subject.api_version}/namespaces/{namespace}/podgroups/{name}"

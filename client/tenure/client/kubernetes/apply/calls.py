@@ -1,0 +1,203 @@
+"""One binding or eviction: sent once, and what came of it found out.
+
+    answer                          bind                                evict
+    2xx                             applied                             applied
+    404                             rejected: the pod is gone           applied: it is gone
+    409                             look: ours is applied, else rejected    rejected: it is another pod
+    429                             later                               later: a disruption budget
+    500, several budgets                                                failed for good
+    other 5xx, no answer            look: if not done, later            look: if not done, later
+    other 4xx                       failed for good                     failed for good
+
+To look is to read the pod and compare its uid. Nothing is sent without the lease.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+from tenure.client.kubernetes.failures import (
+    ApiFailure,
+    Broken,
+    Conflict,
+    LeaseLost,
+    NotFound,
+    Refused,
+    TooManyRequests,
+    Unreachable,
+)
+from tenure.client.kubernetes.objects.pod import Pod
+from tenure.client.kubernetes.observe import names
+from tenure.client.kubernetes.settings import EvictionMode
+from tenure.client.kubernetes.transport import MERGE_PATCH, Transport
+from tenure.v1 import outcome_pb2 as pb
+
+MANAGER: Final = "tenure"
+"""Field manager of everything that is written but conditions."""
+_PODS: Final = msgspec.json.Decoder(Pod)
+_SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
+
+
+class PodName(NamedTuple):
+    """Which pod is meant: the name says where to ask, the uid who must answer."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def path(self) -> str:
+        """Where the API server has it."""
+        return f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods/{quote(self.name, safe='')}"
+
+
+class Result(NamedTuple):
+    """What came of a step."""
+
+    result: pb.StepResult
+    detail: str = ""
+    is_retryable: bool = False
+    retry_after: float | None = None
+    """Seconds the API server asks to wait; None: it does not say."""
+
+
+APPLIED: Final = Result(pb.STEP_RESULT_APPLIED)
+
+
+def rejected(why: str) -> Result:
+    """A precondition does not hold."""
+    return Result(pb.STEP_RESULT_REJECTED_PRECONDITION, why)
+
+
+def later(why: str, after: float | None = None) -> Result:
+    """Not done; it may be tried again."""
+    return Result(pb.STEP_RESULT_FAILED, why, is_retryable=True, retry_after=after)
+
+
+class Calls:
+    """Writes about pods, for many threads. `may_act` is asked before each."""
+
+    def __init__(self, transport: Transport, may_act: Callable[[], bool], mode: EvictionMode) -> None:
+        self._transport = transport
+        self._may_act = may_act
+        self._mode = mode
+
+    def bind(self, pod: PodName, node: str, labels: Mapping[str, str | None]) -> Result:
+        """Bind a pod; `labels` are set before, None takes one away. Raises LeaseLost."""
+        try:
+            if labels:
+                self._send(lambda: self._label(pod, labels))
+            self._send(lambda: self._post_binding(pod, node))
+        except NotFound as failure:
+            return rejected(str(failure))
+        except (Conflict, Broken, Unreachable) as failure:
+            return self.look_at_binding(pod, node, failure)
+        except ApiFailure as failure:
+            return _refused(failure)
+        return APPLIED
+
+    def evict(self, pod: PodName) -> Result:
+        """Have a pod end within its grace period. Raises LeaseLost."""
+        try:
+            self._send(lambda: self._post_eviction(pod))
+        except NotFound:
+            return APPLIED
+        except Conflict as failure:
+            return rejected(str(failure))
+        except (Broken, Unreachable) as failure:
+            if _SEVERAL_BUDGETS in str(failure):
+                return Result(pb.STEP_RESULT_FAILED, str(failure))
+            return self.look_at_eviction(pod, failure)
+        except ApiFailure as failure:
+            return _refused(failure)
+        return APPLIED
+
+    def look_at_binding(self, pod: PodName, node: str, doubt: ApiFailure | None) -> Result:
+        """Whether a pod is bound as wanted. With a doubt, a pod that is not: rejected after a conflict."""
+        try:
+            there = self._read(pod)
+        except ApiFailure as failure:
+            return later(str(failure))
+        if there is None:
+            return rejected("the pod is gone")
+        if there.spec.node_name == node:
+            return APPLIED
+        if there.spec.node_name:
+            return rejected(f"the pod is on node {there.spec.node_name}")
+        said = str(doubt or "the pod is not bound yet")
+        return rejected(said) if isinstance(doubt, Conflict) else later(said)
+
+    def look_at_eviction(self, pod: PodName, doubt: ApiFailure | None) -> Result:
+        """Whether a pod terminates or is gone."""
+        try:
+            there = self._read(pod)
+        except ApiFailure as failure:
+            return later(str(failure))
+        if there is None or there.metadata.deletion_timestamp is not None:
+            return APPLIED
+        return later(str(doubt or "the pod is not evicted yet"))
+
+    def _send(self, call: Callable[[], bytes]) -> None:
+        if not self._may_act():
+            raise LeaseLost
+        call()
+
+    def _read(self, pod: PodName) -> Pod | None:
+        """The pod as it is; None: it is gone, or its name is another's by now."""
+        try:
+            there = _PODS.decode(self._transport.get(pod.path))
+        except NotFound:
+            return None
+        return there if there.metadata.uid == pod.uid else None
+
+    def _label(self, pod: PodName, labels: Mapping[str, str | None]) -> bytes:
+        body = {"metadata": {"uid": pod.uid, "labels": labels}}
+        return self._transport.patch(pod.path, body, MERGE_PATCH, {"fieldManager": MANAGER})
+
+    def _post_binding(self, pod: PodName, node: str) -> bytes:
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        return self._transport.post(f"{pod.path}/binding", body, {"fieldManager": MANAGER})
+
+    def _post_eviction(self, pod: PodName) -> bytes:
+        options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
+        if self._mode is EvictionMode.DELETE:
+            return self._transport.delete(pod.path, {"apiVersion": "v1", "kind": "DeleteOptions", **options})
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod.name, "namespace": pod.namespace},
+            "deleteOptions": options,
+        }
+        return self._transport.post(f"{pod.path}/eviction", body)
+
+
+def gpu_labels(groups: list[str], has: Mapping[str, str]) -> dict[str, str | None]:
+    """The labels that tell which devices a pod shares, in place of those that it has."""
+    if len(groups) == 1:
+        wanted = {names.GPU_GROUP: groups[0]}
+    else:
+        wanted = {f"{names.GPU_GROUP}/{group}": group for group in groups}
+    if not wanted:
+        return {}
+    prefix = f"{names.GPU_GROUP}/"
+    old = {key: None for key in has if key == names.GPU_GROUP or key.startswith(prefix)}
+    return {**old, **wanted}
+
+
+def _refused(failure: ApiFailure) -> Result:
+    """Of 429 and what is wrong with the call itself."""
+    if isinstance(failure, TooManyRequests):
+        return later(str(failure), failure.retry_after)
+    said = str(failure)
+    if isinstance(failure, Refused) and failure.status == _FORBIDDEN:
+        said = f"the adapter is not allowed to: {said}"
+    return Result(pb.STEP_RESULT_FAILED, said)
+
+
+_FORBIDDEN: Final = 403

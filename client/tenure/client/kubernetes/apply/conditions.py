@@ -1,0 +1,109 @@
+"""Verdicts on pod groups that wait, as conditions of their pods and of themselves.
+
+`Unschedulable` is what others act upon, autoscalers for one: it is said only of what cannot run on the
+cluster as it is. Whoever waits for quota, victims or time has a reason of its own, and a search that was
+cut short is no verdict at all.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from tenure.v1 import decision_pb2 as pb
+
+UNSCHEDULABLE: Final = "Unschedulable"
+_REASONS: Final = {
+    pb.OUTCOME_KIND_WAITING_FOR_RELEASE: "WaitingForRelease",
+    pb.OUTCOME_KIND_WAITING_FOR_VICTIMS: "WaitingForVictims",
+    pb.OUTCOME_KIND_WAITING_FOR_QUOTA: "WaitingForQuota",
+    pb.OUTCOME_KIND_DELAYED: "Delayed",
+    pb.OUTCOME_KIND_INFEASIBLE: UNSCHEDULABLE,
+    pb.OUTCOME_KIND_BUDGET_EXHAUSTED: "SearchNotFinished",
+    pb.OUTCOME_KIND_REJECTED_INPUT: "RejectedInput",
+}
+"""Reason of the pod condition by kind of outcome; no others are told."""
+_STANDS: Final = (UNSCHEDULABLE, "WaitingForQuota", "RejectedInput")
+"""Verdicts that hold until somebody changes something."""
+_KAI_TYPE: Final = "UnschedulableOnNodePool"
+_DEFAULT_POOL: Final = "default"
+_LONGEST: Final = 1024
+
+
+class Verdict(NamedTuple):
+    """What is told about a pod group that waits, or that got what it waited for."""
+
+    reason: str
+    """Of pod conditions; empty: it is bound."""
+    code: str
+    """The reason code in camel case, like NonPreemptibleOverQuota."""
+    message: str
+
+
+def verdict_of(outcome: pb.PodGroupOutcome) -> Verdict | None:
+    """What is to be told; None: nothing."""
+    code = camel(pb.ReasonCode.Name(outcome.reason.code).removeprefix("REASON_CODE_"))
+    if outcome.kind == pb.OUTCOME_KIND_BOUND:
+        return Verdict("", code, outcome.reason.message[:_LONGEST])
+    reason = _REASONS.get(outcome.kind)
+    return None if reason is None else Verdict(reason, code, outcome.reason.message[:_LONGEST])
+
+
+def camel(name: str) -> str:
+    """NO_ROOM as NoRoom."""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def pod_condition(verdict: Verdict) -> dict[str, Any]:
+    """That a pod is not scheduled, and why."""
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "lastTransitionTime": _now(),
+    }
+
+
+def kai_condition(verdict: Verdict, node_pool: str, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The scheduling condition of a pod group of KAI's."""
+    return {
+        "type": _KAI_TYPE,
+        "nodePool": node_pool or _DEFAULT_POOL,
+        "status": "True" if verdict.reason in _STANDS else "False",
+        "reason": verdict.reason or "Scheduled",
+        "message": verdict.message,
+        "reasons": [{"reason": verdict.code, "message": verdict.message}],
+        "transitionID": _next_transition(before),
+        "lastTransitionTime": _now(),
+    }
+
+
+def volcano_condition(verdict: Verdict, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The condition of a pod group of Volcano's."""
+    return {
+        "type": UNSCHEDULABLE if verdict.reason == UNSCHEDULABLE else "Scheduled",
+        "status": "False" if verdict.reason and verdict.reason != UNSCHEDULABLE else "True",
+        "reason": verdict.code,
+        "message": verdict.message,
+        "transitionID": _next_transition(before),
+        "lastTransitionTime": _now(),
+    }
+
+
+def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two conditions say the same, but for when and in which words."""
+    return all(one.get(key) == other.get(key) for key in ("type", "status", "reason", "nodePool")) and [
+        said.get("reason") for said in one.get("reasons", [])
+    ] == [said.get("reason") for said in other.get("reasons", [])]
+
+
+def _next_transition(before: Mapping[str, Any]) -> str:
+    text = str(before.get("transitionID", ""))
+    return str(int(text) + 1) if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS else "1"
+
+
+_MOST_DIGITS: Final = 18
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,179 @@
+"""What happens while one adapter leads, from when it has the lease to when somebody else had it.
+
+Everything that is known of the cluster is read after the lease was won, so it includes all that the adapter
+before did: that one sends nothing any more. If the lease is out of reach for a while, rounds wait; when it
+comes back and nobody had it in between, they go on.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Final
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.client.client import Client
+from tenure.client.errors import TenureError
+from tenure.client.kubernetes.apply.annotations import Annotations
+from tenure.client.kubernetes.apply.applier import Applier
+from tenure.client.kubernetes.apply.calls import Calls
+from tenure.client.kubernetes.apply.telling import Teller
+from tenure.client.kubernetes.dryrun import left_out
+from tenure.client.kubernetes.failures import ApiFailure, Conflict, LeaseLost
+from tenure.client.kubernetes.leading import Leading
+from tenure.client.kubernetes.ledger.store import LedgerFull, Store
+from tenure.client.kubernetes.observe.mirrors import Mirrors
+from tenure.client.kubernetes.observe.owners import ApiOwners
+from tenure.client.kubernetes.observe.picture import Picture
+from tenure.client.kubernetes.round import Rounds
+from tenure.client.kubernetes.settings import AdapterSettings
+from tenure.client.kubernetes.transport import Transport
+from tenure.client.kubernetes.waking import Alarm
+from tenure.client.session import StateSession
+
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 10.0
+_LOOK_SECONDS: Final = 0.5
+"""How often it is looked whether mirrors and lease are there again."""
+_SERVER_SECONDS: Final = 30.0
+_NO_API: Final = "neither KAI's nor Volcano's queues are served by the API server: install their CRDs"
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Clock:
+    """The time in snapshots: that of this machine, but never back."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._reading = threading.Lock()
+
+    def __call__(self) -> Timestamp:
+        """Now, or the last time that was given."""
+        with self._reading:
+            self._last = max(self._last, time.time_ns())
+            now = Timestamp()
+            now.FromNanoseconds(self._last)
+            return now
+
+
+class Term:
+    """One turn of leading. `run` once; `stop` from any thread."""
+
+    def __init__(
+        self,
+        settings: AdapterSettings,
+        reading: Transport,
+        writing: Transport,
+        client: Client,
+        leading: Leading,
+        identity: str,
+        now: Clock,
+    ) -> None:
+        self._settings, self._reading, self._writing = settings, reading, writing
+        self._client = client
+        self._leading, self._identity, self._now = leading, identity, now
+        self._transitions = leading.transitions
+        self._alarm = Alarm()
+        self._stopped = threading.Event()
+        self._problem = "the cluster is not listed yet"
+
+    @property
+    def problem(self) -> str:
+        """Why nothing is decided just now; empty: rounds go on."""
+        return self._problem
+
+    def stop(self) -> None:
+        """Let `run` return after the round that is under way."""
+        self._stopped.set()
+        self._alarm.ring()
+
+    def run(self) -> None:
+        """Rounds until stopped or until somebody else had the lease. Raises ApiFailure, LedgerUnreadable."""
+        with ExitStack() as ends:
+            mirrors = Mirrors.waking(self._alarm.ring)
+            self._follow(mirrors, ends)
+            rounds = self._rounds(mirrors, ends)
+            pause = 0.0
+            while self._goes_on():
+                if not self._is_able(mirrors):
+                    self._stopped.wait(_LOOK_SECONDS)
+                    continue
+                pause = self._round(rounds, pause)
+                if pause:
+                    self._stopped.wait(pause)
+                else:
+                    self._alarm.wait(rounds.next_seconds)
+
+    def _goes_on(self) -> bool:
+        if self._stopped.is_set():
+            return False
+        return not self._leading.may_act or self._leading.transitions == self._transitions
+
+    def _is_able(self, mirrors: Mirrors) -> bool:
+        if not self._leading.may_act:
+            self._problem = "the lease could not be renewed"
+        else:
+            self._problem = mirrors.problem
+        return not self._problem
+
+    def _round(self, rounds: Rounds, pause: float) -> float:
+        """One round; seconds to wait before the next whatever happens, 0 after one that went well."""
+        try:
+            rounds.run_once()
+        except LeaseLost:
+            return _LOOK_SECONDS
+        except Conflict:
+            raise  # somebody else wrote the ledger: all is read anew
+        except (TenureError, ApiFailure, LedgerFull) as failure:
+            said = str(failure) or "the ledger is full: groups that are under way must end first"
+            if said != self._problem:
+                _LOG.warning("This round came to nothing: %s", said)
+            self._problem = said
+            return min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
+        self._problem = ""
+        return 0.0
+
+    def _follow(self, mirrors: Mirrors, ends: ExitStack) -> None:
+        """Begin to observe; everything is listed afresh."""
+        reflectors = mirrors.follow(self._reading, left_out(self._settings.workload_api))
+        if not {"kai_queues", "volcano_queues"} & mirrors.followed:
+            _LOG.warning(_NO_API)
+        for reflector in reflectors:
+            _run(reflector.run, "tenure-follow")
+            ends.callback(reflector.stop)
+
+    def _rounds(self, mirrors: Mirrors, ends: ExitStack) -> Rounds:
+        settings, may_act = self._settings, self._leading_us
+        store = Store(self._writing, settings.namespace, settings.lease, may_act)
+        ledger = store.load()
+        calls = Calls(self._writing, may_act, settings.eviction_mode)
+        applier = Applier(calls, mirrors, settings.scheduler_name, self._now)
+        ends.callback(applier.close)
+        teller = Teller(self._writing, mirrors, may_act, settings.node_pool, self._identity)
+        _run(teller.run, "tenure-tell")
+        ends.callback(teller.stop)
+        session = ends.enter_context(StateSession(self._client, timeout=_SERVER_SECONDS))
+        picture = Picture(mirrors, settings.picture(), ApiOwners(self._reading))
+        annotations = Annotations(self._writing, may_act)
+        return Rounds(
+            settings,
+            self._client,
+            session,
+            mirrors,
+            picture,
+            ledger,
+            store,
+            applier,
+            annotations,
+            teller,
+            self._now,
+        )
+
+    def _leading_us(self) -> bool:
+        """Whether a write may be sent: nobody else had the lease since this term began."""
+        return self._leading.may_act and self._leading.transitions == self._transitions
+
+
+def _run(work: Callable[[], None], name: str) -> None:
+    threading.Thread(target=work, name=name, daemon=True).start()

@@ -1,0 +1,100 @@
+"""The adapter process: a Kubernetes adapter with probes and telemetry, until it is told to stop."""
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from lightkube.core.exceptions import ConfigError
+from rich.console import Console
+from tenure.client.client import Client
+from tenure.client.kubernetes.adapter import Adapter, write_seconds
+from tenure.client.kubernetes.dryrun import dry_run, steps
+from tenure.client.kubernetes.probes import Probes
+from tenure.client.kubernetes.settings import AdapterSettings
+from tenure.client.kubernetes.transport import Transport
+from tenure.server.report import print_report
+from tenure.server.settings import ConfigurationError, TelemetrySection
+from tenure.server.settings.problems import Problem
+from tenure.server.telemetry.providers import Telemetry
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+def adapt(settings: AdapterSettings) -> None:
+    """Run an adapter until SIGTERM or SIGINT.
+
+    Telemetry goes where the standard variables (OTEL_*) say. Raises ConfigurationError, BadCredentials,
+    TelemetryError and LedgerUnreadable.
+    """
+    telemetry = Telemetry(TelemetrySection())
+    telemetry.start()
+    writing_seconds = write_seconds(settings.lease_duration)
+    with (
+        _transport(settings) as reading,
+        _transport(settings, writing_seconds) as writing,
+        _client(settings) as client,
+    ):
+        adapter = Adapter(settings, reading, writing, client)
+        for number in _SIGNALS:
+            signal.signal(number, lambda *_: adapter.stop())
+        with _probes(settings, adapter):
+            print(f"tenure: adapter of cluster {settings.cluster_id}, asks {settings.server}", flush=True)
+            adapter.run()
+    telemetry.end()
+
+
+def print_dry_run(settings: AdapterSettings, *, as_json: bool) -> None:
+    """Print what would be done now. Raises as `adapt` does, and ApiFailure and TenureError."""
+    with _transport(settings) as transport, _client(settings) as client:
+        run = dry_run(settings, transport, client)
+    for warned in run.warnings:
+        print(f"{warned.subject}: {warned.text}", file=sys.stderr)
+    if as_json:
+        for step in steps(run):
+            print(json.dumps(step))
+    else:
+        print_report(Console(), run.snapshot, run.answer)
+
+
+@contextmanager
+def _transport(settings: AdapterSettings, timeout: float | None = None) -> Iterator[Transport]:
+    try:
+        seconds = {} if timeout is None else {"timeout": timeout}
+        transport = Transport(settings.kubeconfig, settings.context, **seconds)
+    except (ConfigError, OSError) as error:
+        where = str(settings.kubeconfig or "kubeconfig")
+        raise ConfigurationError(where, [Problem("", str(error) or type(error).__name__)]) from None
+    try:
+        yield transport
+    finally:
+        transport.close()
+
+
+def _client(settings: AdapterSettings) -> Client:
+    return Client(
+        settings.server,
+        tls_ca=settings.tls_ca,
+        tls_cert=settings.tls_cert,
+        tls_key=settings.tls_key,
+        token_file=settings.token_file,
+        insecure_beyond_loopback=settings.insecure_beyond_loopback,
+    )
+
+
+@contextmanager
+def _probes(settings: AdapterSettings, adapter: Adapter) -> Iterator[None]:
+    if settings.probes_listen is None:
+        yield
+        return
+    try:
+        probes = Probes(settings.probes_listen, adapter.health)
+    except OSError as error:
+        told = f"cannot be listened on: {error.strerror}"
+        raise ConfigurationError("adapter", [Problem("adapter.probesListen", told)]) from None
+    try:
+        yield
+    finally:
+        probes.close()

@@ -1,0 +1,143 @@
+"""`tenure adapter`: a Kubernetes cluster, scheduled by what a server decides."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from tenure.server.cli.connecting import BeyondLoopback, TlsCa, TlsCert, TlsKey, TokenFile
+from tenure.server.cli.decide import Output
+from tenure.server.cli.kubernetes import in_kubernetes_extra
+from tenure.server.cli.serve import Level
+
+Config = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="YAML with a section `adapter`; what is said here goes before it."),
+]
+Server = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Server that decides (127.0.0.1:50051).")
+]
+ClusterId = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What to call the cluster. Required, here or in --config.")
+]
+NodePool = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Value of the label kai.scheduler/node-pool; without it, those without."
+    ),
+]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Else where kubectl looks, then the service account of the pod."),
+]
+Context = Annotated[str | None, typer.Option(metavar="NAME", help="Of the kubeconfig; else its current one.")]
+SchedulerName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Whose pods are bound (kai-scheduler, so that workloads need no change)."
+    ),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Of the lease and the ledger (tenure-system); it must exist."),
+]
+LeaseName = Annotated[str | None, typer.Option(metavar="NAME", help="Else tenure, or tenure-NODEPOOL.")]
+LeaseDuration = Annotated[
+    str | None, typer.Option(metavar="DURATION", help="How long others wait for a silent leader (15s).")
+]
+ProbesListen = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="Where /healthz and /readyz are answered; else nowhere."),
+]
+
+
+class Evictions(StrEnum):
+    """How pods are made to end."""
+
+    EVICTION = "eviction"
+    DELETE = "delete"
+
+
+class Workloads(StrEnum):
+    """Whose queues and pod groups are followed."""
+
+    AUTO = "auto"
+    KAI = "kai"
+    VOLCANO = "volcano"
+
+
+def adapter(
+    config: Config = None,
+    server: Server = None,
+    cluster_id: ClusterId = None,
+    node_pool: NodePool = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    scheduler_name: SchedulerName = None,
+    workload_api: Annotated[
+        Workloads | None, typer.Option(help="Whose queues and pod groups are followed (auto: all served).")
+    ] = None,
+    eviction_mode: Annotated[
+        Evictions | None, typer.Option(help="eviction respects disruption budgets, delete does not.")
+    ] = None,
+    namespace: Namespace = None,
+    lease_name: LeaseName = None,
+    lease_duration: LeaseDuration = None,
+    probes_listen: ProbesListen = None,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    token_file: TokenFile = None,
+    insecure_beyond_loopback: BeyondLoopback = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be done now, do nothing, and end.")
+    ] = False,
+    output: Annotated[
+        Output, typer.Option(help="Of --dry-run: a table for people, a JSON object a step for programs.")
+    ] = Output.TABLE,
+    log_level: Level = None,
+) -> None:
+    """Schedule a Kubernetes cluster: observe it, ask a server, bind and evict as it decides.
+
+    Runs until SIGTERM or Ctrl-C; then it finishes the calls under way, gives its lease back and exits with 0.
+    Of several adapters of one node pool one acts and the others wait for its lease. Nothing is lost when it
+    is killed: what is under way is in a ConfigMap.
+
+    For example: tenure adapter --cluster-id prod --dry-run
+
+    Exit codes: 0 it was told to stop; 2 the command line, the configuration or the kubeconfig must be mended;
+    3 the server or the API server failed. Once it runs, failures of either are waited out.
+    """
+    with in_kubernetes_extra():
+        from tenure.server.adapting import adapt, print_dry_run
+    from tenure.server.settings.adapter import load_adapter_settings
+    from tenure.server.settings.telemetry import Logs
+    from tenure.server.telemetry.log_lines import write_lines
+
+    write_lines(Logs(level="info" if log_level is None else log_level.value))
+    settings = load_adapter_settings(
+        config,
+        {
+            "server": server,
+            "cluster_id": cluster_id,
+            "node_pool": node_pool,
+            "kubeconfig": kubeconfig,
+            "context": context,
+            "scheduler_name": scheduler_name,
+            "workload_api": workload_api and workload_api.value,
+            "eviction_mode": eviction_mode and eviction_mode.value,
+            "namespace": namespace,
+            "lease_name": lease_name,
+            "lease_duration": lease_duration,
+            "probes_listen": probes_listen,
+            "tls_ca": tls_ca,
+            "tls_cert": tls_cert,
+            "tls_key": tls_key,
+            "token_file": token_file,
+            "insecure_beyond_loopback": insecure_beyond_loopback or None,
+        },
+    )
+    if dry_run:
+        print_dry_run(settings, as_json=output is Output.JSON)
+    else:
+        adapt(settings)

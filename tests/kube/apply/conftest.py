@@ -1,0 +1,15 @@
+"""What tests of applying have in common."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tenure.client.kubernetes.transport import Transport
+
+from tests.kube.apply.answering import ApiServer, answering
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[ApiServer, Transport]]:
+    with answering(tmp_path) as both:
+        yield both
