@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SHARED ?= ../shared
+# One more than there are cores: tests of servers spend a third of their time waiting.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint proto proto-check proto-lint proto-breaking clients go-client bench bench-counters conformance differential full-size delta-sequences kill-points drain-load crowd collector promtool kubeapi e2e telemetry-overhead telemetry-trouble telemetry-picture fuzz clean
 
@@ -17,8 +19,8 @@ help: ## show this list
 demo: .venv/ready ## start a server and let it decide on a small cluster
 	@$(BIN)/tenure demo
 
-test: .venv/ready ## run the tests
-	$(BIN)/pytest -n auto
+test: .venv/ready ## run the tests (those on a real API server: make e2e)
+	$(BIN)/pytest -n $(WORKERS) -m 'not kube'
 
 lint: .venv/ready ## style, types, architecture
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
