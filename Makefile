@@ -5,7 +5,7 @@ SHARED ?= ../shared
 # One more than there are cores: tests of servers spend a third of their time waiting.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint proto proto-check proto-lint proto-breaking clients go-client bench bench-counters conformance differential full-size delta-sequences kill-points drain-load crowd collector promtool kubeapi e2e telemetry-overhead telemetry-trouble telemetry-picture fuzz clean
+.PHONY: help demo test compiled lint proto proto-check proto-lint proto-breaking clients go-client bench bench-counters conformance differential full-size delta-sequences kill-points drain-load crowd collector promtool kubeapi e2e telemetry-overhead telemetry-trouble telemetry-picture fuzz clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -22,13 +22,21 @@ demo: .venv/ready ## start a server and let it decide on a small cluster
 test: .venv/ready ## run the tests (those on a real API server: make e2e)
 	$(BIN)/pytest -n $(WORKERS) -m 'not kube'
 
+compiled: .venv-compiled/ready ## the reference's cases, properties and contract with the solver compiled (needs a C compiler; minutes)
+	.venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/contract
+
+.venv-compiled/ready: pyproject.toml docker/build_hook.py $(shell find server/tenure/solver -name '*.py')
+	$(PYTHON) -m venv .venv-compiled
+	TENURE_COMPILED=1 .venv-compiled/bin/pip install --quiet --disable-pip-version-check --force-reinstall '.[dev]'
+	@touch $@
+
 lint: .venv/ready ## style, types, architecture
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/ready ## how long decisions take: make bench [BENCH="--only W9@500 --compare EARLIER.json"]
-	$(BIN)/python -m tests.bench $(BENCH)
+bench: .venv-compiled/ready ## how long decisions take: make bench [BENCH="--only W9@500 --compare EARLIER.json"]
+	.venv-compiled/bin/python -m tests.bench $(BENCH)
 
 bench-counters: .venv/ready ## the work of every benchmark, exact, against the golden file
 	$(BIN)/python -m tests.bench --counters $(BENCH)

@@ -1,7 +1,7 @@
 """Resource shares of queues: how recorded ones are written, and the functions that compare them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from tenure.solver.model.resources import UNLIMITED, WHOLE_GPU, Share
 from tenure.solver.plugins.proportion.fairshare import Claim
@@ -19,11 +19,12 @@ ZERO: Share = (0, 0, 0)
 
 
 def from_native(amounts: Iterable[float]) -> Share:
-    """CPU, memory and GPU of a recording in our units. Recorded amounts may be fractions of a byte; the
-    functions under test only add and compare, so they are kept.
-    """
-    pairs = zip(amounts, UNITS, strict=True)
-    return cast(Share, tuple(UNLIMITED if amount == UNLIMITED else amount * unit for amount, unit in pairs))
+    """CPU, memory and GPU of a recording in our units."""
+    cpu, memory, gpu = (
+        UNLIMITED if amount == UNLIMITED else round(amount * unit)
+        for amount, unit in zip(amounts, UNITS, strict=True)
+    )
+    return (cpu, memory, gpu)
 
 
 def to_native(share: Share) -> list[float]:

@@ -1,10 +1,13 @@
 """A profile: which actions run, in which order, with which plugins and arguments."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from tenure.solver.model.duration import SECOND
+
+Parsers = Mapping[str, Callable[[str], object]]
+"""What reads each argument of a plugin; a ValueError refuses the configuration."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,11 @@ class InFlightGroup(NamedTuple):
     @property
     def promises(self) -> list[tuple[int, list[InFlightStep]]]:
         """Holds by pod group: those of the beneficiary, then those of others that make way for it."""
-        by_group: dict[int, list[InFlightStep]] = {}
-        for hold in self.holds:
-            if hold.pod_group != NOWHERE:
-                by_group.setdefault(hold.pod_group, []).append(hold)
-        return sorted(by_group.items(), key=lambda item: (item[0] != self.beneficiary, item[0]))
+        by_group: dict[int, list[InFlightStep]] = {self.beneficiary: []}
+        for hold in sorted(self.holds, key=_pod_group):
+            by_group.setdefault(hold.pod_group, []).append(hold)
+        return [(group, holds) for group, holds in by_group.items() if holds and group != NOWHERE]
+
+
+def _pod_group(step: InFlightStep) -> int:
+    return step.pod_group

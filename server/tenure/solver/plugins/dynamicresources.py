@@ -1,7 +1,9 @@
 """Device claims for GPUs: who may use them (semantics R9.41). What they take is in the ledger."""
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.claims import MAX_CONSUMERS, DeviceClaim
 
@@ -9,7 +11,7 @@ from tenure.solver.model.claims import MAX_CONSUMERS, DeviceClaim
 class DynamicResources:
     """Keeps pods from claims that are for another queue, or used by as many pods as may."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._cluster = session.cluster

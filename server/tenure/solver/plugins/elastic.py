@@ -1,8 +1,9 @@
 """Pod groups below their minimum first, those above it last (semantics R3.9, R3.10)."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import Counts
 
@@ -14,7 +15,7 @@ ABOVE: Final = 2
 class Elastic:
     """Orders pod groups by how far their minimum is met."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

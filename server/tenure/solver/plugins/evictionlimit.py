@@ -1,8 +1,9 @@
 """Immune after enough evictions, so that nobody is interrupted again and again without an end."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.guard import EVICTING_ACTIONS, GuardVerdict, Scope, guarded_actions
@@ -24,7 +25,7 @@ def eviction_limit(text: str) -> int:
 class EvictionLimit:
     """A guard. Counted are cycles that took or moved pods of it, however many, for whoever."""
 
-    ARGUMENTS = {"maxEvictions": eviction_limit, "actions": guarded_actions}
+    ARGUMENTS: ClassVar[Parsers] = {"maxEvictions": eviction_limit, "actions": guarded_actions}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

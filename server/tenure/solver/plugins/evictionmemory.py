@@ -8,9 +8,10 @@ For each pair of a victim and a preemptor the snapshot brings what is remembered
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from tenure.solver.framework.aftermath import settled
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.duration import format_duration, parse_duration
@@ -44,7 +45,7 @@ class _Term(NamedTuple):
 class EvictionMemoryGuard:
     """A guard. What happens in a cycle counts in that cycle; times that are yet to come protect longer."""
 
-    ARGUMENTS = {**dict.fromkeys(_DURATIONS, parse_duration), "actions": guarded_actions}
+    ARGUMENTS: ClassVar[Parsers] = {**dict.fromkeys(_DURATIONS, parse_duration), "actions": guarded_actions}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._session = session

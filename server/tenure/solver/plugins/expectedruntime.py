@@ -5,7 +5,9 @@ in silence. The checks come in the order of semantics R12.63, so that of several
 """
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.terms import expected_runtime
 from tenure.solver.model.duration import format_duration
@@ -16,7 +18,7 @@ from tenure.solver.model.workload import PodGroup
 class ExpectedRuntime:
     """A nominator. Min-runtime is not its business: the action asks the guards (semantics R12.33)."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._now = session.cluster.now

@@ -2,7 +2,9 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.scenario import Batch, Scenario, ScenarioBuilder
 from tenure.solver.framework.session import Session
 
@@ -13,7 +15,7 @@ Entry = tuple[int, int, int, int]
 class MultiNodeGang:
     """Nodes with accumulated victims, the smallest capacity first, in sets that grow by doubling steps."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         pass

@@ -4,8 +4,9 @@ It counts from the same times as a requeue: the last start, and the expected run
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.terms import expected_runtime
 from tenure.solver.model.decision import Protection
@@ -24,7 +25,7 @@ class NearEnd:
     It wakes nobody when a protection begins: that makes less possible, and nothing new.
     """
 
-    ARGUMENTS = {"window": parse_duration, "actions": guarded_actions}
+    ARGUMENTS: ClassVar[Parsers] = {"window": parse_duration, "actions": guarded_actions}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._now = session.cluster.now

@@ -1,7 +1,9 @@
 """Scenarios that empty one node at a time (semantics R5.40-R5.44)."""
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.scenario import Scenario, ScenarioBuilder
 from tenure.solver.framework.session import Session
 
@@ -9,7 +11,7 @@ from tenure.solver.framework.session import Session
 class NodeLocalGreedy:
     """For every node of the victim added last: the accumulated victims that have tasks there."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         pass

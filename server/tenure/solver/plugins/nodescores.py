@@ -1,8 +1,9 @@
 """The node scores of the default profile (semantics R3.50-R3.57); each its own plugin name."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import CPU, GPU
 
@@ -24,7 +25,7 @@ def strategy(text: str) -> str:
 class NodePlacement:
     """Fills the fullest nodes first (binpack), or the emptiest (spread); for GPUs and CPU apart."""
 
-    ARGUMENTS = {"gpu": strategy, "cpu": strategy}
+    ARGUMENTS: ClassVar[Parsers] = {"gpu": strategy, "cpu": strategy}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._tasks = session.cluster.tasks
@@ -68,7 +69,7 @@ def _spread(free: Sequence[int], offers: Sequence[int]) -> list[float]:
 class NodeAvailability:
     """Nodes where the task can start now (semantics R3.54)."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._tasks = session.cluster.tasks
@@ -83,7 +84,7 @@ class NodeAvailability:
 class ResourceType:
     """CPU-only tasks on CPU-only nodes (semantics R3.53)."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._tasks = session.cluster.tasks
@@ -102,7 +103,7 @@ class GpuSharingOrder:
     A CPU-only task asks for no GPU memory and so earns this on any node with a shared device.
     """
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._tasks = session.cluster.tasks
@@ -124,7 +125,7 @@ class GpuSharingOrder:
 class NominatedNode:
     """The node a task was nominated to earlier (semantics R3.57)."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._tasks = session.cluster.tasks
@@ -142,7 +143,7 @@ class NominatedNode:
 class GpuPack:
     """Shares of a GPU go to the fullest device that fits (semantics R3.45)."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         pass
@@ -155,7 +156,7 @@ class GpuPack:
 class GpuSpread:
     """Shares of a GPU go to the emptiest device (semantics R3.45)."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         pass

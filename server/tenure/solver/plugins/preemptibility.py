@@ -1,8 +1,9 @@
 """Who may be interrupted at all: preemptibility and opt-outs (semantics R1.80, sections 8.1 and 8.3)."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.guard import EVICTING_ACTIONS, GuardVerdict, Scope
@@ -16,7 +17,7 @@ NAME: Final = "preemptibility"
 class Preemptibility:
     """A guard that is always on, whatever the profile says."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

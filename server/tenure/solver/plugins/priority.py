@@ -1,7 +1,9 @@
 """Higher priority first within a queue (semantics R3.9)."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import Counts
 
@@ -9,7 +11,7 @@ from tenure.solver.model.workload import Counts
 class Priority:
     """Orders pod groups by priority."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

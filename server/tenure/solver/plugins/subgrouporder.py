@@ -1,14 +1,16 @@
 """Order of the members of a sub group (semantics R3.12)."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 
 
 class SubGroupOrder:
     """Members below their threshold first, then those with the smallest part of it."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         pass

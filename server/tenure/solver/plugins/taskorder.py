@@ -1,14 +1,16 @@
 """Task order within a pod set: task priorities, and leaders first (semantics R3.11)."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 
 
 class TaskPriority:
     """Labelled tasks first, higher numbers first."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._tasks = session.cluster.tasks
@@ -22,7 +24,7 @@ class TaskPriority:
 class LeaderFirst:
     """The launcher or head of a distributed job first (Kubeflow and Ray)."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._tasks = session.cluster.tasks

@@ -1,8 +1,9 @@
 """Immune after long enough waits: what evictions cost a pod group in waiting time has a bound."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.duration import format_duration, parse_duration
@@ -25,7 +26,7 @@ def wait_limit(text: str) -> int:
 class WaitLimit:
     """A guard. All waits between an eviction of the whole pod group and its next start count together."""
 
-    ARGUMENTS = {"maxWait": wait_limit, "actions": guarded_actions}
+    ARGUMENTS: ClassVar[Parsers] = {"maxWait": wait_limit, "actions": guarded_actions}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

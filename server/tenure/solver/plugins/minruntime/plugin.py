@@ -1,8 +1,9 @@
 """The minruntime plugin: protects what has not run long enough (semantics section 7)."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.duration import format_duration, parse_duration
@@ -28,7 +29,7 @@ class MinRuntime:
     (semantics R12.49 for requeue).
     """
 
-    ARGUMENTS = {
+    ARGUMENTS: ClassVar[Parsers] = {
         "defaultPreemptMinRuntime": parse_duration,
         "defaultReclaimMinRuntime": parse_duration,
         "reclaimResolveMethod": method,

@@ -1,8 +1,9 @@
 """The numa plugin: zones for tasks on nodes that align them, and nodes where few zones do (R9.40)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import NumaPolicy, Zones
@@ -18,7 +19,7 @@ BEST: Final = 100.0
 class Numa:
     """Keeps tasks off nodes that would refuse them, and prefers few zones. Not in the default profile."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._tasks = session.cluster.tasks

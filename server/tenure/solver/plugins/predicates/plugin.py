@@ -1,7 +1,9 @@
 """Node fit, amounts apart: readiness, selectors, taints, kind of GPUs (semantics R3.60-R3.63)."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.node import MigStrategy, Node
 from tenure.solver.model.reason import ReasonCode, Rejection
@@ -12,7 +14,7 @@ from tenure.solver.plugins.predicates.podaffinity import PodAffinity, has_terms
 class Predicates:
     """Rejects nodes that tasks of a shape can never run on, and those that pod affinity forbids."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         if has_terms(session.cluster):

@@ -82,7 +82,7 @@ def _divide_by_weight(amount: float, claims: Sequence[Claim], k: float) -> float
                 is_another_round = is_another_round or missing < share
                 granted, claim.remainder = missing, 0.0
             else:
-                granted = floor(share)
+                granted = float(floor(share))
                 claim.remainder = share - granted
             claim.fair_share += granted
             amount -= granted

@@ -1,10 +1,10 @@
 """The proportion plugin: ties usage and shares to the extension points."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from math import inf, isfinite
-from typing import Any
+from typing import Any, ClassVar
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import QueueStatus
@@ -33,7 +33,7 @@ def number(text: str) -> float:
 class Proportion:
     """Fair share by queue: order, gates, victims and the fairness of what a reclaim leaves behind."""
 
-    ARGUMENTS = {"kValue": number, "relcaimerSaturationMultiplier": number}
+    ARGUMENTS: ClassVar[Parsers] = {"kValue": number, "relcaimerSaturationMultiplier": number}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._session = session
@@ -51,6 +51,8 @@ class Proportion:
         self._limits: dict[int, list[Queue]] = {}
         self._victim_queues: dict[int, Rejection | None] = {}
         self._demand: Share = (0, 0, 0)
+        self._largest: list[int] = []
+        """GPUs of the largest pod group below each queue: the most that is taken in one piece."""
         self.on_move = self._usage.on_move
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
@@ -110,7 +112,7 @@ class Proportion:
         if any(reclaimable.exceeds(used[:GPU], kept[:GPU]) for kept in keeps):
             return None
         above = [used[GPU] - kept[GPU] for kept in keeps if kept[GPU] != UNLIMITED and used[GPU] > kept[GPU]]
-        return level, max(above) + self._largest[level] - 1 if above else 0
+        return level, max(above) + self._largest_below(level) - 1 if above else 0
 
     def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
         """A reclaim must be fair at every level (semantics R4.50-R4.58)."""
@@ -137,9 +139,12 @@ class Proportion:
             i = queue.index
             yield QueueStatus(i, self._fair[i], self._initial[i], self._usage.allocated[i])
 
-    @cached_property
-    def _largest(self) -> list[int]:
-        """GPUs of the largest pod group below each queue: the most that is taken in one piece."""
+    def _largest_below(self, queue: int) -> int:
+        if not self._largest:
+            self._largest = self._find_largest()
+        return self._largest[queue]
+
+    def _find_largest(self) -> list[int]:
         largest = [1] * len(self._queues)
         for group in self._groups:
             if group.queue is not None:

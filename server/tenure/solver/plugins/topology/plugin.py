@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import floor
-from typing import Final
+from typing import ClassVar, Final
 
+from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Topology as Levels
 from tenure.solver.model.workload import NOWHERE, TopologyConstraint
@@ -16,7 +17,7 @@ PREFERRED: Final = 100_000.0
 class Topology:
     """Offers domains, the fullest first, the narrowest level first (semantics R9.21-R9.31)."""
 
-    ARGUMENTS: Mapping[str, type] = {}
+    ARGUMENTS: ClassVar[Parsers] = {}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._session = session
