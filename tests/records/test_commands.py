@@ -1,6 +1,8 @@
 """`tenure records` and `tenure replay` as processes: exit codes, tables, JSON."""
 
 import json
+import shutil
+import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -19,7 +21,7 @@ OTHER = "tiers: [{plugins: [{name: predicates}, {name: proportion}]}]\nactions: 
 
 def tenure(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "tenure.server", *arguments]
-    env = environment(COLUMNS="100", **variables)
+    env = environment(COLUMNS="80", **variables)
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -44,7 +46,20 @@ def test_records_are_listed_for_people(path: Path) -> None:
     )
     assert "with request" in ended.stdout
     assert "1 applied" in ended.stdout
-    assert max(map(len, ended.stdout.splitlines())) <= 100
+    assert max(map(len, ended.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(("command", "says"), [("records", "1 applied"), ("replay", "3 records decided again")])
+def test_a_damaged_record_is_named_and_the_others_are_used(
+    command: str, says: str, path: Path, tmp_path: Path
+) -> None:
+    shutil.copy(path, tmp_path / "r")
+    with closing(sqlite3.connect(tmp_path / "r")) as database:
+        database.executescript("UPDATE records SET answer = x'00' WHERE id = 2")
+    ended = tenure(command, str(tmp_path / "r"))
+    assert says in ended.stdout
+    assert "record 2 cannot be read: packed bytes are damaged" in ended.stderr
+    assert ended.returncode == 2
 
 
 def test_records_are_listed_for_programs(path: Path) -> None:
@@ -90,7 +105,7 @@ def test_replay_shows_people_what_differs(path: Path, tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert "1 record decided by the other configuration: 1 not the same." in ended.stdout
     assert "missing" in ended.stdout
-    assert max(map(len, ended.stdout.splitlines())) <= 100
+    assert max(map(len, ended.stdout.splitlines())) <= 80
 
 
 def test_a_record_that_was_stopped_early_is_said_to_be(tmp_path: Path) -> None:

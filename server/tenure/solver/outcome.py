@@ -27,16 +27,14 @@ KINDS: Final = {
 """Kinds of outcome by the reason a pod group got nothing; INFEASIBLE for all others."""
 WITHOUT_VICTIMS: Final = ("redeem", "allocate", "stalegangeviction")
 """Commits of these evict nobody for their beneficiary."""
+STARTS: Final = Rejection(ReasonCode.ALLOCATED, "")
+NO_ROOM: Final = Rejection(ReasonCode.NO_ROOM, "no node has enough free room")
 
 
 def with_pending(cluster: Cluster) -> list[int]:
     """Pod groups with tasks to schedule: each of them will have an outcome."""
     pending, tasks = TaskStatus.PENDING, cluster.tasks
     return [g.index for g in cluster.pod_groups if any(tasks[t].placement.status is pending for t in g.tasks)]
-
-
-STARTS: Final = Rejection(ReasonCode.ALLOCATED, "")
-NO_ROOM: Final = Rejection(ReasonCode.NO_ROOM, "no node has enough free room")
 
 
 def give_up(session: Session, waiting: Iterable[int]) -> None:

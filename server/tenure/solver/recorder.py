@@ -4,6 +4,7 @@ Every task contributes once: where it was before the cycle and where it is after
 put back, or promised and taken back, vanishes. A step belongs to the last commit that moved its task.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
@@ -118,16 +119,12 @@ def _group(
 
 
 def _completes(session: Session, given: frozenset[int]) -> bool:
-    """Whether any pod group has its minimum, if it has it, by these tasks."""
-    placements = session.ledger.placements
-    for index in sorted({session.cluster.tasks[task].pod_group for task in given}):
-        group = session.cluster.pod_groups[index]
-        others = {
-            pod_set.index: sum(
-                placements[task].status.is_active_allocated for task in pod_set.tasks if task not in given
-            )
-            for pod_set in group.pod_sets
-        }
-        if not group.root.is_met(others):
+    """Whether any pod group has its minimum, if it has it, by these tasks; all of them have room now."""
+    tasks, groups = session.cluster.tasks, session.cluster.pod_groups
+    gained = Counter(tasks[task].pod_set for task in given)
+    for index in sorted({tasks[task].pod_group for task in given}):
+        active = session.ledger.active_allocated
+        others = {each.index: active[each.index] - gained[each.index] for each in groups[index].pod_sets}
+        if not groups[index].root.is_met(others):
             return True
     return False

@@ -1,13 +1,18 @@
 """`tenure records`: the decisions that a server recorded."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 from tenure.server.cli.decide import Output
 
 if TYPE_CHECKING:
-    from tenure.server.records import RecordsFile
+    from tenure.server.records import Record, RecordsError, RecordsFile
+
+T = TypeVar("T")
+MOST: Final = 2**31
+"""Records that can be asked for."""
 
 RecordsPath = Annotated[
     Path | None,
@@ -17,13 +22,16 @@ RecordsPath = Annotated[
 
 def records(
     file: RecordsPath = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Only so many of the newest.")] = 20,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=1, max=MOST, help="Only so many of the newest.")
+    ] = 20,
     output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
 ) -> None:
     """List the decisions that a server recorded, the newest last.
 
-    The file may belong to a server that runs, or to one that was killed. STATE says how the snapshot came:
-    with the request, or pushed before and referred to. REPORTED is what callers said became of the steps.
+    The file may belong to a server that runs, or to one that was killed. STATE names the cluster, its node
+    pool and the version of the state that was referred to, or says that it came with the request.
+    REPORTED is what callers said became of the steps.
 
     JSON: a list of objects with these keys; times are RFC 3339.
 
@@ -38,19 +46,45 @@ def records(
       steps                     how many of each kind were decided
       reported                  how many of them became what
 
-    Exit codes: 0 listed; 2 the command line or the file must be mended.
+    Exit codes: 0 listed; 2 the command line or the file must be mended: records that cannot be read are
+    named, and the others listed.
     """
     with opened(file) as kept:
-        found = [(record, kept.outcomes(record)) for record in kept.records(limit)]
+        found, unread = each(kept, kept.ids(limit), lambda record: (record, kept.outcomes(record)))
     if output is Output.JSON:
         from tenure.server.report.records import records_json
 
         typer.echo(records_json(found))
-        return
-    from rich.console import Console
-    from tenure.server.report.records import print_records
+    else:
+        from rich.console import Console
+        from tenure.server.report.records import print_records
 
-    print_records(Console(), found)
+        print_records(Console(), found)
+    tell(unread)
+
+
+def each(
+    kept: "RecordsFile", numbers: Iterable[int], use: "Callable[[Record], T]"
+) -> "tuple[list[T], list[RecordsError]]":
+    """What is made of the records of these ids, and what is wrong with those that cannot be used."""
+    from tenure.server.records import RecordsError
+
+    made, unread = [], []
+    for number in numbers:
+        try:
+            if (record := kept.record(number)) is not None:
+                made.append(use(record))
+        except RecordsError as error:
+            unread.append(error)
+    return made, unread
+
+
+def tell(unread: "list[RecordsError]") -> None:
+    """Raises RecordsError, with one line for each that is wrong; nothing when there is none."""
+    from tenure.server.records import RecordsError
+
+    if unread:
+        raise RecordsError("\n".join(dict.fromkeys(map(str, unread))))
 
 
 def opened(file: Path | None) -> "RecordsFile":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from tenure.server.cli.decide import Output
-from tenure.server.cli.records import RecordsPath, opened
+from tenure.server.cli.records import MOST, RecordsPath, each, opened, tell
 
 if TYPE_CHECKING:
     from tenure.server.records import RecordsFile
@@ -27,7 +27,7 @@ def replay(
         typer.Option(metavar="FILE", help="Decide by this scheduler configuration, not by the recorded one."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only so many of the newest records.")
+        int | None, typer.Option(metavar="N", min=1, max=MOST, help="Only so many of the newest records.")
     ] = None,
     output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
 ) -> None:
@@ -46,17 +46,17 @@ def replay(
     node_pool, version, now, stopped_early, engine_version, result (same, different) and differences: a list
     of kind (added, missing, other node, other reason, other content), step, subject, before and after.
 
-    Exit codes: 0 all are the same; 1 some are not; 2 the command line or a file must be mended.
+    Exit codes: 0 all are the same; 1 some are not; 2 the command line or a file must be mended: records that
+    cannot be read are named, and the others replayed.
     """
     from tenure.server.records.replay import replay as replayed
 
     other = _profile(profile)
     with opened(file) as kept:
         chosen = _chosen(kept, record, limit)
-        results = [
-            replayed(kept, found, other) for number in _watched(chosen) if (found := kept.record(number))
-        ]
+        results, unread = each(kept, _watched(chosen), lambda found: replayed(kept, found, other))
     _print(results, output, has_other=other is not None)
+    tell(unread)
     if any(result.differences for result in results):
         raise typer.Exit(DIFFERENT)
 

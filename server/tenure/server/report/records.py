@@ -17,9 +17,7 @@ Listed = tuple[Record, Mapping[str, str]]
 _COLUMNS = (
     Column("Record", right=True),
     Column("Decided at"),
-    Column("Cluster, node pool", wraps=True),
-    Column("Version", right=True),
-    Column("State"),
+    Column("State", wraps=True),
     Column("Steps", wraps=True),
     Column("Reported", wraps=True),
 )
@@ -55,13 +53,12 @@ def time_text(nanoseconds: int) -> str:
 def _cells(record: Record, reported: Mapping[str, str]) -> tuple[str, ...]:
     stopped = ["stopped early"] if record.stopped_early else []
     decided = [f"{number:,} {kind}" for kind, number in steps(record).items()]
-    pool = f"\n{record.node_pool}" if record.node_pool else ""
+    pool = f", {record.node_pool}" if record.node_pool else ""
+    origin = f"version {record.version}" if record.epoch else "with request"
     return (
         str(record.id),
         time_text(record.now // SECOND * SECOND),
-        f"{record.cluster_id}{pool}",
-        str(record.version),
-        "pushed" if record.epoch else "with request",
+        f"{record.cluster_id}{pool}\n{origin}",
         ", ".join([*decided, *stopped]) or "nothing to do",
         ", ".join(f"{number:,} {result}" for result, number in Counter(reported.values()).items()),
     )
