@@ -7,6 +7,7 @@ from tenure.server.basis import based_on, unknown_actions
 from tenure.server.codec.decode import decode_snapshot
 from tenure.server.codec.encode import encode_decision
 from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
+from tenure.server.collecting import resting_collector
 from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.cycle import decide
 from tenure.solver.framework.observer import SILENCE, Part, watched
@@ -79,9 +80,10 @@ class Engine:
         timeline: Timeline | None,
     ) -> DecideResponse:
         profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
-        decision = decide(cluster, profile, stop, timeline or SILENCE)
-        with watched(timeline or SILENCE, Part.ENCODE):
-            answer = encode_decision(cluster, decision, based_on(header, profile))
+        with resting_collector():
+            decision = decide(cluster, profile, stop, timeline or SILENCE)
+            with watched(timeline or SILENCE, Part.ENCODE):
+                answer = encode_decision(cluster, decision, based_on(header, profile))
         if timeline is not None:
             for ours, theirs in zip(decision.groups, answer.groups, strict=True):
                 timeline.decided[ours.action, ours.beneficiary] = theirs.id

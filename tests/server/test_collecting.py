@@ -1,0 +1,35 @@
+"""The garbage collector rests while cycles run, and only then."""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+from tenure.server.collecting import resting_collector
+
+
+@pytest.fixture(autouse=True)
+def _enabled() -> Iterator[None]:
+    assert gc.isenabled()
+    yield
+    gc.enable()
+
+
+def test_it_rests_for_the_first_of_two_cycles() -> None:
+    with resting_collector():
+        with resting_collector():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_it_goes_on_when_a_cycle_fails() -> None:
+    with pytest.raises(RuntimeError), resting_collector():
+        raise RuntimeError
+    assert gc.isenabled()
+
+
+def test_who_switched_it_off_finds_it_off() -> None:
+    gc.disable()
+    with resting_collector():
+        pass
+    assert not gc.isenabled()
