@@ -4,15 +4,28 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tenure.server.settings import load_settings
+from tenure.solver.framework.profile import PluginSetting, Profile
+from tenure.solver.framework.session import Session
 from tenure.solver.registry import ALWAYS_ON, DEFAULT_PLUGINS, plugins
+from tenure.solver.testing import ClusterBuilder
 
 from tests.e2e.command import ROOT, SAMPLE, tenure
 
 PAGE = (ROOT / "docs/guards.md").read_text()
-GUARDS = {name: plugin for name, plugin in plugins().items() if hasattr(plugin, "guard")}
+
+
+def guards() -> dict[str, Any]:
+    """Plugins that a session with all of them asks for protection."""
+    everything = Profile((), tuple(map(PluginSetting, plugins())))
+    chains = Session.open(ClusterBuilder().build(), everything, plugins()).chains
+    return {chains.names[guard]: plugins()[chains.names[guard]] for guard in chains.guard}
+
+
+GUARDS = guards()
 
 
 def blocks(language: str) -> list[str]:
