@@ -30,7 +30,7 @@ class Ledger:
         self.placements = [task.placement for task in cluster.tasks]
         mig = tuple((i, mig_gpu_milli(n)) for i, n in enumerate(cluster.resource_names) if mig_gpu_milli(n))
         self.rooms = [NodeRoom(node, mig) for node in cluster.nodes]
-        pod_sets = sum(len(group.pod_sets) for group in cluster.pod_groups)
+        pod_sets = 1 + max([s.index for group in cluster.pod_groups for s in group.pod_sets], default=-1)
         self.active_allocated = [0] * pod_sets
         self.active_used = [0] * pod_sets
         self.promised = [0] * pod_sets

@@ -89,7 +89,7 @@ class Session:
     """Tasks to which groups in flight give room: nobody takes it from them in this cycle."""
     stop: Stop = field(default_factory=Stop)
     """Whether the cycle is to end before it is done; the loops of the search check it."""
-    pod_sets: tuple[PodSet, ...] = ()
+    pod_sets: Mapping[int, PodSet] = field(default_factory=dict)
     """All pod sets of the cluster, by index."""
 
     @classmethod
@@ -110,7 +110,7 @@ class Session:
         session.remembered = {group for pair in session.memory for group in pair}
         session.unsettled = _by_preemptor(cluster.eviction_memory)
         session.stop = Stop(stop)
-        session.pod_sets = tuple(pod_set for group in cluster.pod_groups for pod_set in group.pod_sets)
+        session.pod_sets = {s.index: s for group in cluster.pod_groups for s in group.pod_sets}
         for setting in profile.plugins:
             plugin = factories[setting.name](session, setting.arguments)
             session.plugins[setting.name] = plugin

@@ -26,7 +26,7 @@ class PodGroupLists:
         self._session = session
         self._gangs = gangs
         groups = session.cluster.pod_groups
-        self._by_rank = [g.index for g in sorted(groups, key=lambda g: g.rank)]
+        self._by_rank = {group.rank: group.index for group in groups if group.queue is not None}
         leaves = [queue.index for queue in session.cluster.queues if queue.is_leaf]
         self._pending: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
         """By the reversed key: best last."""
