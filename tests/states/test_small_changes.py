@@ -37,7 +37,8 @@ def test_answers_on_a_state_of_many_changes_are_those_to_the_snapshot(chunk: int
 
 
 def answer(state: State, snapshot: ClusterSnapshot) -> bytes:
-    decided = ENGINE.decide_on(*state.at(snapshot.now), DecideRequest(state=state.reference))
+    request = DecideRequest(state=state.reference)
+    decided = ENGINE.decide_on(*state.at(snapshot.now), request, opening=state.opening)
     return decided.SerializeToString(deterministic=True)
 
 

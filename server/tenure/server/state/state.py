@@ -15,6 +15,7 @@ from tenure.server.state import faults
 from tenure.server.state.answers import LastAnswer
 from tenure.server.state.lineage import Lineage, new_lineage
 from tenure.server.state.overlay import Overlay, check_upserts, overlay
+from tenure.solver.framework.opening import Opening
 from tenure.solver.model.cluster import Cluster
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateReference
@@ -33,6 +34,8 @@ class State:
     """Digest of the delta that made it; empty for a full snapshot."""
     lineage: Lineage = field(default_factory=new_lineage)
     """How it came about, for those who write it down."""
+    opening: Opening = field(default_factory=Opening, compare=False)
+    """What was found out about it, for all who decide on it."""
     last_answer: LastAnswer = field(default_factory=LastAnswer, compare=False)
     """What was answered about it last."""
 
@@ -93,7 +96,8 @@ def next_state(state: State, delta: StateDelta, max_bytes: int, most: MaxRows) -
         raise faults.too_large(size, max_bytes)
     decoded, content = _decoded(state, delta, after), _to_bytes(delta)
     made_by, lineage = sha256(content).digest(), state.lineage.after(content, size)
-    return State(state.epoch, after.snapshot, decoded, size, made_by, lineage)
+    opening = Opening() if decoded.change is None else state.opening.after(decoded.change)
+    return State(state.epoch, after.snapshot, decoded, size, made_by, lineage, opening)
 
 
 def _decoded(state: State, delta: StateDelta, after: Overlay) -> Decoded:

@@ -53,7 +53,12 @@ class QueueOrder(Protocol):
 
 
 class PodGroupOrder(Protocol):
-    """Which pod group goes first within a queue? Lexicographic; victims in reverse."""
+    """Which pod group goes first within a queue? Lexicographic; victims in reverse.
+
+    A plugin whose keys follow from the pod group, its tasks and `active` alone, whatever the time, says so by
+    a class attribute `HAS_LASTING_KEYS`: then pod groups that stay as they are are not sorted anew in every
+    cycle of a state.
+    """
 
     def pod_group_key(self, pod_group: int, active: Counts) -> int:
         """An integer; smaller first. `active[pod_set]` counts the active allocated tasks of a pod set."""

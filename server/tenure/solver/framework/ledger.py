@@ -5,6 +5,7 @@ applying its reverse. Nothing else changes state during a cycle.
 """
 
 from collections.abc import Callable
+from copy import copy
 from typing import Final
 
 from tenure.solver.framework.claims import ClaimUses
@@ -12,12 +13,14 @@ from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED, Move
 from tenure.solver.framework.room import TO_IDLE, TO_RELEASING, USE, NodeRoom
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, mig_gpu_milli
-from tenure.solver.model.workload import Placement, Task, TaskShape, TaskStatus
+from tenure.solver.model.slots import Change
+from tenure.solver.model.workload import Placement, PodGroup, Task, TaskShape, TaskStatus
 
 Listener = Callable[[int, Placement, Placement], None]
 NO: Final = 0
 SOON: Final = 1
 NOW: Final = 2
+NOT_THERE: Final = Placement(TaskStatus.UNKNOWN)
 Charges = tuple[tuple[int, int], ...]
 
 
@@ -42,7 +45,7 @@ class Ledger:
         """Counts the moves of each pod group, and of those it shares device claims with, for caches."""
         self.queue_versions = [0] * len(cluster.queues)
         """Counts the moves of tasks below each queue, and of those that share device claims, for caches."""
-        self._paths = [() if g.queue is None else cluster.queues[g.queue].path for g in cluster.pod_groups]
+        self._paths = [_path(cluster, group) for group in cluster.pod_groups]
         self.touched: set[int] = set(range(len(cluster.nodes)))
         """Nodes whose room changed since the node index looked last."""
         self.room_epoch = 0
@@ -62,6 +65,48 @@ class Ledger:
         for task in cluster.tasks:
             self._charge(task, task.placement, 1)
             self._count(task, task.placement.status, 1)
+
+    def copy(self) -> "Ledger":
+        """The same, to be changed apart; of a ledger that nothing listens to, in a cluster without claims."""
+        other = copy(self)
+        other.placements = self.placements.copy()
+        other.rooms = [room.copy() for room in self.rooms]
+        other.active_allocated, other.active_used = self.active_allocated.copy(), self.active_used.copy()
+        other.promised = self.promised.copy()
+        other.allocated, other.pending = self.allocated.copy(), self.pending.copy()
+        other.versions, other.queue_versions = self.versions.copy(), self.queue_versions.copy()
+        other.touched = self.touched.copy()
+        return other
+
+    def after(self, cluster: Cluster, change: Change) -> "Ledger":
+        """The ledger of a cluster that differs by a change, without looking at what stays."""
+        other = self.copy()
+        for index in change.tasks:
+            if index < len(self.tasks):
+                task = self.tasks[index]
+                other._charge(task, task.placement, -1)
+                other._count(task, task.placement.status, -1)
+        other.tasks = cluster.tasks
+        other._paths = self._paths.copy()
+        other._paths.extend([()] * (len(cluster.pod_groups) - len(other._paths)))
+        for index in change.pod_groups:
+            group = cluster.pod_groups[index]
+            other._paths[index] = _path(cluster, group)
+            other._make_room(1 + max([pod_set.index for pod_set in group.pod_sets], default=-1))
+        new_groups = [0] * (len(cluster.pod_groups) - len(other.allocated))
+        for counts in (other.allocated, other.pending, other.versions):
+            counts.extend(new_groups)
+        other.placements.extend([NOT_THERE] * (len(cluster.tasks) - len(other.placements)))
+        for index in change.tasks:
+            task = cluster.tasks[index]
+            other.placements[index] = task.placement
+            other._charge(task, task.placement, 1)
+            other._count(task, task.placement.status, 1)
+        return other
+
+    def _make_room(self, pod_sets: int) -> None:
+        for counts in (self.active_allocated, self.active_used, self.promised):
+            counts.extend([0] * (pod_sets - len(counts)))
 
     def apply(self, move: Move) -> None:
         """Carry out a move. Its `before` must be the task's placement."""
@@ -218,6 +263,10 @@ class Ledger:
             charges = tuple((i, a) for i, a in enumerate(shape.request) if a and offers[i] > 0)
             known[shape.index] = charges
         return charges
+
+
+def _path(cluster: Cluster, group: PodGroup) -> tuple[int, ...]:
+    return () if group.queue is None else cluster.queues[group.queue].path
 
 
 def _share(shape: TaskShape, gpu_milli: int) -> Share:

@@ -10,6 +10,7 @@ from tenure.solver.framework.core import Cores
 from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.move import Move
+from tenure.solver.framework.opening import Opening
 from tenure.solver.framework.order import Order
 from tenure.solver.framework.profile import Options, Profile
 from tenure.solver.framework.statement import Statement
@@ -21,7 +22,7 @@ from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Counts, PodSet, TaskStatus, add_shares
+from tenure.solver.model.workload import Counts, Task, TaskStatus, add_shares
 
 NOTHING: Final[Share] = (0, 0, 0)
 
@@ -89,8 +90,8 @@ class Session:
     """Tasks to which groups in flight give room: nobody takes it from them in this cycle."""
     stop: Stop = field(default_factory=Stop)
     """Whether the cycle is to end before it is done; the loops of the search check it."""
-    pod_sets: Mapping[int, PodSet] = field(default_factory=dict)
-    """All pod sets of the cluster, by index."""
+    opening: Opening | None = None
+    """What sessions of this state have in common; None when it is not kept."""
 
     @classmethod
     def open(
@@ -99,9 +100,14 @@ class Session:
         profile: Profile,
         factories: Mapping[str, PluginFactory],
         stop: Callable[[], bool] = never,
+        opening: Opening | None = None,
     ) -> "Session":
-        """Construct the plugins in profile order and let them listen to the ledger."""
-        ledger, chains = Ledger(cluster), Chains()
+        """Construct the plugins in profile order and let them listen to the ledger.
+
+        With the opening of the cluster's state all that was found out about it before need not be again.
+        """
+        kept = opening if opening is not None and opening.suits(profile) else None
+        ledger, chains = _ledger(cluster, kept), Chains()
         guards = Guards(cluster.pod_groups, chains, ledger.placements)
         order = Order(cluster.tasks, chains)
         cores = Cores(cluster.pod_groups, ledger, order)
@@ -109,8 +115,7 @@ class Session:
         session.memory = {(memory.victim, memory.preemptor): memory for memory in cluster.eviction_memory}
         session.remembered = {group for pair in session.memory for group in pair}
         session.unsettled = _by_preemptor(cluster.eviction_memory)
-        session.stop = Stop(stop)
-        session.pod_sets = {s.index: s for group in cluster.pod_groups for s in group.pod_sets}
+        session.stop, session.opening = Stop(stop), kept
         for setting in profile.plugins:
             plugin = factories[setting.name](session, setting.arguments)
             session.plugins[setting.name] = plugin
@@ -184,9 +189,10 @@ class Session:
                     earlier.overrun = max(earlier.overrun, nomination.overrun)
         return list(found.values())
 
-    def tasks_of(self, pod_set: int | None) -> Sequence[int]:
-        """Tasks of a pod set, by its dense index."""
-        return () if pod_set is None else self.pod_sets[pod_set].tasks
+    def beside(self, task: Task) -> Sequence[int]:
+        """Tasks of its pod set, itself included."""
+        pod_sets = self.cluster.pod_groups[task.pod_group].pod_sets
+        return next((pod_set.tasks for pod_set in pod_sets if pod_set.index == task.pod_set), ())
 
     def demand(self, tasks: Collection[int]) -> Share:
         """What tasks ask of their queue before they are placed."""
@@ -233,6 +239,19 @@ class Session:
             if report is not None:
                 return tuple(report())
         return ()
+
+
+def _ledger(cluster: Cluster, opening: Opening | None) -> Ledger:
+    """A ledger of one's own. Claims tie pods to each other: with them it is made anew."""
+    if opening is None or cluster.claims:
+        return Ledger(cluster)
+    start: Ledger = opening.get(
+        "ledger",
+        len(cluster.pod_groups),
+        lambda: Ledger(cluster),
+        lambda before, change: before.after(cluster, change),
+    )
+    return start.copy()
 
 
 def _by_preemptor(memories: Sequence[EvictionMemory]) -> dict[int, list[EvictionMemory]]:

@@ -1,7 +1,7 @@
 """Pod groups below their minimum first, those above it last (semantics R3.9, R3.10)."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import Counts
@@ -15,6 +15,7 @@ class Elastic:
     """Orders pod groups by how far their minimum is met."""
 
     ARGUMENTS: Mapping[str, type] = {}
+    HAS_LASTING_KEYS: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

@@ -1,6 +1,7 @@
 """Higher priority first within a queue (semantics R3.9)."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import Counts
@@ -10,6 +11,7 @@ class Priority:
     """Orders pod groups by priority."""
 
     ARGUMENTS: Mapping[str, type] = {}
+    HAS_LASTING_KEYS: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups
