@@ -18,7 +18,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop import Stopped, never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision
-from tenure.solver.outcome import give_up, next_wake, outcomes, protections, with_pending
+from tenure.solver.outcome import give_up, next_wake, outcomes, protections
 from tenure.solver.recorder import fold
 from tenure.solver.registry import ACTIONS, opened, plugins
 from tenure.solver.remember import remember
@@ -59,7 +59,7 @@ def play(
             cluster, opening, lambda taken_up, kept: _opened(taken_up, profile, stop, observer, kept)
         )
     session = context.session
-    waiting = with_pending(session.cluster)
+    waiting = sorted(session.standing.waiting)
     for action in profile.actions:
         with suppress(Stopped), watched(observer, Part.ACTION, action):
             ACTIONS[action](context)
@@ -96,7 +96,7 @@ def _decision(session: Session, waiting: list[int]) -> Decision:
         protections=guarded,
         queues=session.queue_status(),
         next_wake=next_wake(session, guarded, verdicts),
-        doubts=doubts(session.cluster),
+        doubts=doubts(session),
         counters=session.counters,
         nominations=tuple(session.nominations),
         in_flight=session.in_flight,

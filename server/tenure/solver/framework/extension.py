@@ -214,7 +214,12 @@ class MoveListener(Protocol):
 
 
 class Protector(Protocol):
-    """Who may not be touched until when? For the answer, not for the search."""
+    """Who may not be touched until when? For the answer, not for the search.
+
+    Where nothing that the caller tells of a pod group changes, its protections should only end as time goes
+    by, but for those that come from memories of evictions. A plugin of which that is true says so by a class
+    attribute `PROTECTIONS_ONLY_END`: then it is not asked in every cycle of a state about everybody.
+    """
 
     def protections(self, pod_group: int) -> Iterable[Protection]:
         """What protects this running pod group now."""

@@ -75,6 +75,11 @@ class Opening:
                 return self.put(name, update(part.value, since))
         return self.put(name, build())
 
+    def find(self, name: str) -> tuple[Any, Change] | None:
+        """A part as it was left, and what changed since."""
+        part = self._parts.get(name)
+        return None if part is None else (part.value, part.since)
+
     def put(self, name: str, value: Value) -> Value:
         """A part as it is now."""
         self._parts[name] = _Part(value, NO_CHANGE)

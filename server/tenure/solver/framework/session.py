@@ -1,6 +1,6 @@
 """A session: one cycle's cluster, ledger, chains and findings."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
@@ -13,6 +13,7 @@ from tenure.solver.framework.move import Move
 from tenure.solver.framework.opening import Opening
 from tenure.solver.framework.order import Order
 from tenure.solver.framework.profile import Options, Profile
+from tenure.solver.framework.standing import Standing, standing_of
 from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.stop import Stop, never
 from tenure.solver.model.cluster import Cluster
@@ -59,6 +60,7 @@ class Session:
     guards: Guards
     order: Order
     cores: Cores
+    standing: Standing
     counters: Counters = field(default_factory=Counters)
     journal: list[Commit] = field(default_factory=list)
     patches: list[tuple[int, Patch]] = field(default_factory=list)
@@ -111,7 +113,8 @@ class Session:
         guards = Guards(cluster.pod_groups, chains, ledger.placements)
         order = Order(cluster.tasks, chains)
         cores = Cores(cluster.pod_groups, ledger, order)
-        session = cls(cluster, profile.options, ledger, chains, guards, order, cores)
+        standing = standing_of(cluster, kept)
+        session = cls(cluster, profile.options, ledger, chains, guards, order, cores, standing)
         session.memory = {(memory.victim, memory.preemptor): memory for memory in cluster.eviction_memory}
         session.remembered = {group for pair in session.memory for group in pair}
         session.unsettled = _by_preemptor(cluster.eviction_memory)
@@ -215,7 +218,8 @@ class Session:
         return (0, 0, self.ledger.claims.new_gpu_milli(self.cluster.tasks[task].shape for task in tasks))
 
     def _blocked_tasks(self) -> dict[int, Rejection]:
-        found = [(t.index, t.blocked_by, "") for t in self.cluster.tasks if t.blocked_by]
+        tasks = self.cluster.tasks
+        found = [(index, tasks[index].blocked_by, "") for index in sorted(self.standing.blocked)]
         for method in self.chains.blocked_tasks:
             found.extend((task, why, self.chains.names[method]) for task, why in method())
         blocked: dict[int, Rejection] = {}
@@ -225,6 +229,16 @@ class Session:
                 detail = f"pod {task.name} cannot be placed: {why}"
                 blocked.setdefault(index, Rejection(ReasonCode.BLOCKED, detail, source=source))
         return blocked
+
+    def moved(self) -> set[int]:
+        """Pod groups of which tasks were moved in this cycle."""
+        tasks = self.ledger.tasks
+        return {tasks[move.task].pod_group for commit in self.journal for move in commit.moves}
+
+    def all_say(self, methods: Iterable[Callable[..., Any]], attribute: str) -> bool:
+        """Whether the plugins behind all these methods vouch for it by this attribute of their class."""
+        givers = [self.plugins[self.chains.names[method]] for method in methods]
+        return all(getattr(giver, attribute, False) for giver in givers)
 
     def pod_group_key(self, pod_group: int, active: Counts | None = None) -> tuple[int, ...]:
         """Sort key of a pod group within its queue, unique; `active` overrides the ledger's counts."""

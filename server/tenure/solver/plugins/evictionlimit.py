@@ -1,7 +1,7 @@
 """Immune after enough evictions, so that nobody is interrupted again and again without an end."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
@@ -25,6 +25,7 @@ class EvictionLimit:
     """A guard. Counted are cycles that took or moved pods of it, however many, for whoever."""
 
     ARGUMENTS = {"maxEvictions": eviction_limit, "actions": guarded_actions}
+    PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

@@ -8,7 +8,7 @@ For each pair of a victim and a preemptor the snapshot brings what is remembered
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from tenure.solver.framework.aftermath import settled
 from tenure.solver.framework.session import Session
@@ -45,6 +45,7 @@ class EvictionMemoryGuard:
     """A guard. What happens in a cycle counts in that cycle; times that are yet to come protect longer."""
 
     ARGUMENTS = {**dict.fromkeys(_DURATIONS, parse_duration), "actions": guarded_actions}
+    PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._session = session

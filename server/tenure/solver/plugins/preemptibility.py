@@ -1,7 +1,7 @@
 """Who may be interrupted at all: preemptibility and opt-outs (semantics R1.80, sections 8.1 and 8.3)."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
@@ -17,6 +17,7 @@ class Preemptibility:
     """A guard that is always on, whatever the profile says."""
 
     ARGUMENTS: Mapping[str, type] = {}
+    PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

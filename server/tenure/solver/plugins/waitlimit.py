@@ -1,7 +1,7 @@
 """Immune after long enough waits: what evictions cost a pod group in waiting time has a bound."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
@@ -26,6 +26,7 @@ class WaitLimit:
     """A guard. All waits between an eviction of the whole pod group and its next start count together."""
 
     ARGUMENTS = {"maxWait": wait_limit, "actions": guarded_actions}
+    PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

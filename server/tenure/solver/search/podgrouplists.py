@@ -85,17 +85,11 @@ class PodGroupLists:
 
     def _start(self) -> "_Filed":
         """The lists as the session begins, to be changed by it alone."""
-        opening = self._session.opening
-        if opening is None or not self._has_lasting_keys():
+        session, opening = self._session, self._session.opening
+        if opening is None or not session.all_say(session.chains.pod_group_key, "HAS_LASTING_KEYS"):
             return self._file_all()
-        groups = len(self._session.cluster.pod_groups)
+        groups = len(session.cluster.pod_groups)
         return opening.get("lists", groups, self._file_all, self._file_changed).copy()
-
-    def _has_lasting_keys(self) -> bool:
-        """Whether all plugins that give keys say that they follow from the pod group alone."""
-        chains, plugins = self._session.chains, self._session.plugins
-        givers = [plugins[chains.names[key]] for key in chains.pod_group_key]
-        return all(getattr(giver, "HAS_LASTING_KEYS", False) for giver in givers)
 
     def _use(self, filed: "_Filed") -> None:
         self._by_rank = filed.by_rank

@@ -1,7 +1,7 @@
 """The minruntime plugin: protects what has not run long enough (semantics section 7)."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
@@ -34,6 +34,7 @@ class MinRuntime:
         "reclaimResolveMethod": method,
         "actions": guarded_actions,
     }
+    PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._now = session.cluster.now
