@@ -23,12 +23,23 @@ MOST_AT_ONCE: Final = 100
 
 _REQUEUE: Final = logging.getLogger("tenure.requeue")
 _PREEMPTIBILITY: Final = logging.getLogger("tenure.preemptibility")
+_LOGGED: Final = (
+    service_pb.WARNING_CODE_LEGACY_PREEMPTIBILITY,
+    service_pb.WARNING_CODE_UNKNOWN_PREEMPTIBILITY,
+    service_pb.WARNING_CODE_INVALID_REQUEUE_DELAY,
+)
+"""Warnings of which there are lines, with names."""
 _DOUBTFUL: Final = (
     pb.NOMINATION_SKIP_REASON_INVALID_DURATION,
     pb.NOMINATION_SKIP_REASON_INVALID_NOT_BEFORE,
     pb.NOMINATION_SKIP_REASON_CLOCK_SKEW,
 )
 """Skips that somebody should mend: warnings when they are new, with the error."""
+
+
+def names_anybody(response: service_pb.DecideResponse) -> bool:
+    """Whether there is anything to write about."""
+    return bool(response.nominations) or any(warning.code in _LOGGED for warning in response.warnings)
 
 
 class CycleLog:
