@@ -81,7 +81,11 @@ class SubGroupOrder(Protocol):
 
 
 class NodeFilter(Protocol):
-    """May a task of this shape ever run on this node, amounts apart? First rejection wins."""
+    """May a task of this shape ever run on this node, amounts apart? First rejection wins.
+
+    A plugin whose answers follow from the shape and the node alone says so by a class attribute
+    `HAS_LASTING_FITS`: then it is asked once while the nodes and shapes of a state stay as they are.
+    """
 
     def fits(self, shape: TaskShape, node: Node) -> Rejection | None:
         """Asked once per shape and node and session; facts of the snapshot only."""

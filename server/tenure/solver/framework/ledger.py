@@ -5,7 +5,6 @@ applying its reverse. Nothing else changes state during a cycle.
 """
 
 from collections.abc import Callable
-from copy import copy
 from typing import Final
 
 from tenure.solver.framework.claims import ClaimUses
@@ -33,6 +32,8 @@ class Ledger:
         self.placements = [task.placement for task in cluster.tasks]
         mig = tuple((i, mig_gpu_milli(n)) for i, n in enumerate(cluster.resource_names) if mig_gpu_milli(n))
         self.rooms = [NodeRoom(node, mig) for node in cluster.nodes]
+        self._own_rooms: set[int] | None = None
+        """Nodes whose rooms are this ledger's alone, and may be changed; None: all of them."""
         pod_sets = 1 + max([s.index for group in cluster.pod_groups for s in group.pod_sets], default=-1)
         self.active_allocated = [0] * pod_sets
         self.active_used = [0] * pod_sets
@@ -68,14 +69,18 @@ class Ledger:
 
     def copy(self) -> "Ledger":
         """The same, to be changed apart; of a ledger that nothing listens to, in a cluster without claims."""
-        other = copy(self)
-        other.placements = self.placements.copy()
-        other.rooms = [room.copy() for room in self.rooms]
+        other = Ledger.__new__(Ledger)
+        other.tasks, other.nodes = self.tasks, self.nodes
+        other.placements, other.rooms = self.placements.copy(), self.rooms.copy()
+        other._own_rooms = set()
         other.active_allocated, other.active_used = self.active_allocated.copy(), self.active_used.copy()
         other.promised = self.promised.copy()
         other.allocated, other.pending = self.allocated.copy(), self.pending.copy()
         other.versions, other.queue_versions = self.versions.copy(), self.queue_versions.copy()
-        other.touched = self.touched.copy()
+        other.touched, other.room_epoch = self.touched.copy(), 0
+        other._paths, other.listeners, other.claims = self._paths, (), self.claims
+        other._charges, other._shares = self._charges, self._shares
+        other.unplaced_shares, other.least_shares = self.unplaced_shares, self.least_shares
         return other
 
     def after(self, cluster: Cluster, change: Change) -> "Ledger":
@@ -221,7 +226,7 @@ class Ledger:
 
     def _change_use(self, task: Task, node: int, was: int, use: int) -> None:
         """A task that shares nothing stays on its node and uses it in another way."""
-        room = self.rooms[node]
+        room = self._own_room(node)
         to_idle, to_releasing = TO_IDLE[use] - TO_IDLE[was], TO_RELEASING[use] - TO_RELEASING[was]
         if to_idle:
             idle = room.idle
@@ -238,7 +243,7 @@ class Ledger:
         use, node = USE[placement.status], placement.node
         if not use:
             return
-        room = self.rooms[node]
+        room = self._own_room(node)
         idle, releasing = room.idle, room.releasing
         to_idle, to_releasing = sign * TO_IDLE[use], sign * TO_RELEASING[use]
         for slot, amount in self._charges_on(task.shape, node):
@@ -253,6 +258,14 @@ class Ledger:
         self.touched.add(node)
         if placement.leaving is not None:
             self._charge(task, placement.leaving, sign)
+
+    def _own_room(self, node: int) -> NodeRoom:
+        """The room of a node, to be changed: a copy of its own, if others read it as well."""
+        own = self._own_rooms
+        if own is not None and node not in own:
+            own.add(node)
+            self.rooms[node] = self.rooms[node].copy()
+        return self.rooms[node]
 
     def _charges_on(self, shape: TaskShape, node: int) -> Charges:
         """Slots and amounts that are charged; what the node does not offer is not (semantics R1.22)."""

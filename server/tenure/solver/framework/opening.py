@@ -75,6 +75,14 @@ class Opening:
                 return self.put(name, update(part.value, since))
         return self.put(name, build())
 
+    def once(self, name: str, build: Callable[[], Value]) -> Value:
+        """What follows from nodes, queues and shapes alone, and so stays as it is."""
+        part = self._parts.get(name)
+        if part is None:
+            return self.put(name, build())
+        value: Value = part.value
+        return value
+
     def find(self, name: str) -> tuple[Any, Change] | None:
         """A part as it was left, and what changed since."""
         part = self._parts.get(name)

@@ -1,6 +1,7 @@
 """Node fit, amounts apart: readiness, selectors, taints, kind of GPUs (semantics R3.60-R3.63)."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.node import MigStrategy, Node
@@ -13,6 +14,7 @@ class Predicates:
     """Rejects nodes that tasks of a shape can never run on, and those that pod affinity forbids."""
 
     ARGUMENTS: Mapping[str, type] = {}
+    HAS_LASTING_FITS: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         if has_terms(session.cluster):

@@ -43,7 +43,7 @@ class Proportion:
         self._groups = session.cluster.pod_groups
         self._usage = Usage(session.cluster, session.ledger, session.opening)
         self._cores = CoreUse(session, self._usage)
-        self._total = shares.cluster_total(session.cluster)
+        self._total = _total(session)
         k = float(arguments.get("kValue", "1"))
         self._multiplier = max(1.0, float(arguments.get("relcaimerSaturationMultiplier", "1")))
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
@@ -242,3 +242,10 @@ class Proportion:
             shares.allocatable_share(queue.quota[r], queue.limit[r], self._fair[i][r]) for r in range(GPU + 1)
         )
         return (cpu, memory, gpu)
+
+
+def _total(session: Session) -> Share:
+    cluster, opening = session.cluster, session.opening
+    if opening is None:
+        return shares.cluster_total(cluster)
+    return opening.once("cluster total", lambda: shares.cluster_total(cluster))
