@@ -109,8 +109,8 @@ class NodeIndex:
         start: NodeIndex = opening.get(
             "node index",
             len(cluster.pod_groups),
-            lambda: cls(cluster, ledger).looked_through(cluster),
-            lambda before, change: before.copy(ledger).after(cluster, change),
+            lambda: cls(cluster, ledger.copy()).looked_through(cluster),
+            lambda before, change: before.copy(ledger.copy()).after(cluster, change),
         )
         ledger.touched.clear()
         return start.copy(ledger)
