@@ -69,7 +69,6 @@ def _doubtful(session: Session) -> _Doubtful:
         return _Doubtful(cluster)
     found: _Doubtful = opening.get(
         "doubts",
-        len(cluster.pod_groups),
         lambda: _Doubtful(cluster),
         lambda before, change: before.after(cluster, change),
     )

@@ -89,7 +89,7 @@ class _Resuming:
     def _attempt(self) -> Redeeming:
         cluster, tasks = taken_up(self._cluster, self._groups)
         change = Change(frozenset([cluster.tasks[task].pod_group for task in tasks]), tasks)
-        opening = None if self._opening is None else self._opening.beside(change)
+        opening = None if self._opening is None else self._opening.beside(change, len(cluster.pod_groups))
         attempt = Redeeming(self._opened(cluster, opening), self._cluster, self._groups)
         try:
             attempt.run()

@@ -12,13 +12,15 @@ from tenure.server.service.turns import NoTurn
 from tenure.server.shard import Shard
 from tenure.server.state import State
 from tenure.server.telemetry.timeline import Timeline
+from tenure.server.view import View
 from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 
 class _Question(NamedTuple):
     shard: Shard
-    snapshot: Callable[[], ClusterSnapshot]
+    snapshot: ClusterSnapshot
+    """What is asked about; of a state, its header."""
     state: State | None
     """What the request refers to, if it does."""
     answer_by: Callable[[Callable[[], bool], Timeline], DecideResponse]
@@ -33,7 +35,8 @@ def decide(shared: Shared, request: DecideRequest, context: grpc.ServicerContext
             raise NoTurn
         timeline = shared.cycles.timeline()
         answer = answer_by(deadline, timeline)
-        shared.cycles.write(snapshot, answer, timeline)
+        known = None if state is None else state.decoded.pod_groups
+        shared.cycles.write(View(snapshot, answer, known), timeline)
         record(shared, request, state, answer)
         return answer
 
@@ -42,7 +45,7 @@ def _question(shared: Shared, request: DecideRequest) -> _Question:
     """What is asked about, and what answers it."""
     if not request.HasField("state"):
         shard = Shard(request.snapshot.cluster_id, request.snapshot.node_pool)
-        return _Question(shard, lambda: request.snapshot, None, partial(shared.engine.decide, request))
+        return _Question(shard, request.snapshot, None, partial(shared.engine.decide, request))
     if request.HasField("snapshot"):
         raise InvalidSnapshot([FieldViolation("state", "cannot be set together with snapshot")])
     state = shared.states.find(request.state)
@@ -57,4 +60,4 @@ def _question(shared: Shared, request: DecideRequest) -> _Question:
             state.last_answer.keep(actions, answer, state.header)
         return answer
 
-    return _Question(state.shard, state.written.read, state, answer_by)
+    return _Question(state.shard, state.header, state, answer_by)

@@ -113,7 +113,9 @@ def next_state(state: State, delta: StateDelta, max_bytes: int, most: MaxRows) -
         raise faults.too_large(written.size, max_bytes)
     decoded, content = changed or _decoded(after), _to_bytes(delta)
     made_by, lineage = sha256(content).digest(), state.lineage.after(content, written.size)
-    opening = Opening() if decoded.change is None else state.opening.after(decoded.change)
+    opening = (
+        Opening() if decoded.change is None else state.opening.after(decoded.change, len(decoded.pod_groups))
+    )
     return State(state.epoch, header, written, decoded, made_by, lineage, opening)
 
 

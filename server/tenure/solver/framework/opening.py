@@ -34,20 +34,24 @@ class Opening:
 
     def __init__(self) -> None:
         self._parts: dict[str, _Part] = {}
+        self._lasting: dict[str, Any] = {}
         self._profile: Profile | None = None
         self._origin: Opening | None = None
         self._apart: Change = NO_CHANGE
 
-    def after(self, change: Change) -> "Opening":
-        """The opening of the state after a change."""
+    def after(self, change: Change, pod_groups: int) -> "Opening":
+        """The opening of the state after a change, with so many pod groups."""
         later = Opening()
-        later._profile = self._profile
-        later._parts = {name: _Part(p.value, _both(p.since, change)) for name, p in self._parts.items()}
+        later._profile, later._lasting = self._profile, self._lasting
+        for name, part in self._parts.items():
+            since = _both(part.since, change)
+            if len(since.pod_groups) * MOST <= pod_groups:
+                later._parts[name] = _Part(part.value, since)
         return later
 
-    def beside(self, change: Change) -> "Opening":
+    def beside(self, change: Change, pod_groups: int) -> "Opening":
         """The opening of a cluster that differs from the state; what is found out there serves here too."""
-        other = self.after(change)
+        other = self.after(change, pod_groups)
         other._origin, other._apart = self, change
         return other
 
@@ -61,26 +65,21 @@ class Opening:
             return True
         return first.plugins == profile.plugins and first.options == profile.options
 
-    def get(
-        self, name: str, pod_groups: int, build: Callable[[], Value], update: Callable[[Value, Change], Value]
-    ) -> Value:
-        """A part as it is now, of a cluster with so many pod groups. The caller copies what it changes."""
-        part = self._parts.get(name)
-        if part is not None:
-            since = part.since
-            if not (since.pod_groups or since.tasks):
-                value: Value = part.value
-                return value
-            if len(since.pod_groups) * MOST <= pod_groups:
-                return self.put(name, update(part.value, since))
-        return self.put(name, build())
-
-    def once(self, name: str, build: Callable[[], Value]) -> Value:
-        """What follows from nodes, queues and shapes alone, and so stays as it is."""
+    def get(self, name: str, build: Callable[[], Value], update: Callable[[Value, Change], Value]) -> Value:
+        """A part as it is now. The caller copies what it changes."""
         part = self._parts.get(name)
         if part is None:
             return self.put(name, build())
+        if part.since.pod_groups or part.since.tasks:
+            return self.put(name, update(part.value, part.since))
         value: Value = part.value
+        return value
+
+    def once(self, name: str, build: Callable[[], Value]) -> Value:
+        """What follows from nodes, queues and shapes alone, and so stays as it is."""
+        if name not in self._lasting:
+            self._lasting[name] = build()
+        value: Value = self._lasting[name]
         return value
 
     def find(self, name: str) -> tuple[Any, Change] | None:

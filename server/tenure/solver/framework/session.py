@@ -261,7 +261,6 @@ def _ledger(cluster: Cluster, opening: Opening | None) -> Ledger:
         return Ledger(cluster)
     start: Ledger = opening.get(
         "ledger",
-        len(cluster.pod_groups),
         lambda: Ledger(cluster),
         lambda before, change: before.after(cluster, change),
     )

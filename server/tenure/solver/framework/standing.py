@@ -57,8 +57,7 @@ def standing_of(cluster: Cluster, opening: Opening | None) -> Standing:
     """Who stands where in a cluster."""
     if opening is None:
         return Standing(cluster)
-    groups = len(cluster.pod_groups)
     found: Standing = opening.get(
-        "standing", groups, lambda: Standing(cluster), lambda before, change: before.after(cluster, change)
+        "standing", lambda: Standing(cluster), lambda before, change: before.after(cluster, change)
     )
     return found

@@ -41,7 +41,6 @@ class ExpectedRuntime:
             return self._told_among(range(len(self._groups)))
         return self._opening.get(
             "expectedruntime",
-            len(self._groups),
             lambda: self._told_among(range(len(self._groups))),
             lambda before, change: (before - change.pod_groups) | self._told_among(change.pod_groups),
         )

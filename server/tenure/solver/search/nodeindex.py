@@ -108,7 +108,6 @@ class NodeIndex:
             return cls(cluster, ledger)
         start: NodeIndex = opening.get(
             "node index",
-            len(cluster.pod_groups),
             lambda: cls(cluster, ledger.copy()).looked_through(cluster),
             lambda before, change: before.copy(ledger.copy()).after(cluster, change),
         )

@@ -88,8 +88,7 @@ class PodGroupLists:
         session, opening = self._session, self._session.opening
         if opening is None or not session.all_say(session.chains.pod_group_key, "HAS_LASTING_KEYS"):
             return self._file_all()
-        groups = len(session.cluster.pod_groups)
-        return opening.get("lists", groups, self._file_all, self._file_changed).copy()
+        return opening.get("lists", self._file_all, self._file_changed).copy()
 
     def _use(self, filed: "_Filed") -> None:
         self._by_rank = filed.by_rank

@@ -147,7 +147,6 @@ class Proportion:
             return Sizes(cluster).largest()
         sizes: Sizes = opening.get(
             "sizes",
-            len(cluster.pod_groups),
             lambda: Sizes(cluster),
             lambda before, change: before.after(cluster, change),
         )

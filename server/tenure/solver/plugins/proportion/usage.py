@@ -131,10 +131,8 @@ class Usage:
 def _initial(cluster: Cluster, ledger: Ledger, opening: Opening | None) -> InitialUse:
     if opening is None:
         return InitialUse(cluster, ledger)
-    groups = len(cluster.pod_groups)
     found: InitialUse = opening.get(
         "proportion",
-        groups,
         lambda: InitialUse(cluster, ledger),
         lambda before, change: before.after(cluster, ledger, change),
     )
