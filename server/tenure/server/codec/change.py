@@ -79,6 +79,13 @@ def decode_change(
     )
 
 
+def on_footing(decoded: Decoded) -> Decoded:
+    """The same with what its next change starts from, for states that are going to change."""
+    if decoded.cluster.claims or decoded.known.zones:
+        return decoded
+    return replace(decoded, footing=_footing(decoded))
+
+
 def _footing(before: Decoded) -> Footing:
     """What is known of it from the change before, or else found out now."""
     cluster = before.cluster

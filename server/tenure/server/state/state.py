@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.server.codec.change import decode_change
+from tenure.server.codec.change import decode_change, on_footing
 from tenure.server.codec.checks import time_problem
 from tenure.server.codec.decode import Decoded, decode
 from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
@@ -90,7 +90,7 @@ class State:
 def full_state(epoch: str, snapshot: ClusterSnapshot, most: MaxRows) -> State:
     """The state that begins with a full snapshot. Raises InvalidSnapshot, or Fault for too many rows."""
     _check_rows(snapshot, most)
-    decoded = decode(snapshot)
+    decoded = on_footing(decode(snapshot))
     return State(epoch, _header(snapshot), Written(snapshot), decoded)
 
 

@@ -43,7 +43,7 @@ class Opening:
         """The opening of the state after a change, with so many pod groups."""
         later = Opening()
         later._profile, later._lasting = self._profile, self._lasting
-        for name, part in self._parts.items():
+        for name, part in self._parts.copy().items():  # a session may be adding to them
             since = _both(part.since, change)
             if len(since.pod_groups) * MOST <= pod_groups:
                 later._parts[name] = _Part(part.value, since)
