@@ -55,6 +55,14 @@ def test_client_survives_a_server_that_is_replaced() -> None:
         replacement.drain()
 
 
+def test_server_that_went_since_its_last_answer_is_unavailable() -> None:
+    with server_here() as (server, address), Client(address, timeout=5) as client:
+        assert client.decide(small_snapshot()).outcomes
+        server.drain()
+        with pytest.raises(Unavailable, match="no server answers"):
+            client.decide(small_snapshot())
+
+
 def test_threads_may_share_a_client() -> None:
     with server_here() as (_, address), Client(address) as client, ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(client.decide, [small_snapshot()] * 8))

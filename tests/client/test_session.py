@@ -43,6 +43,10 @@ class CountingClient(Client):
         self.called.append(method._method.rpartition("/")[2])
         return super()._ask(method, question, timeout)
 
+    def _ask_in_stream(self, method: Any, question: Any, timeout: float | None) -> Any:
+        self.called.append(method._method.rpartition("/")[2])
+        return super()._ask_in_stream(method, question, timeout)
+
     def deltas(self) -> DeltaStream:
         self.streams = CountingStream(self._service.SyncState, self._reach, self._address)
         return self.streams

@@ -59,10 +59,14 @@ class DoomedClient(Client):
         return stream
 
     def _ask(self, method: Any, question: Any, timeout: float | None) -> Any:
+        self._perhaps_kill()
+        return super()._ask(method, question, timeout)
+
+    def _ask_in_stream(self, method: Any, question: Any, timeout: float | None) -> Any:
         if not isinstance(question, Iterator):
             self._perhaps_kill()
-            return super()._ask(method, question, timeout)
-        return super()._ask(method, self._between(question), timeout)
+            return super()._ask_in_stream(method, question, timeout)
+        return super()._ask_in_stream(method, self._between(question), timeout)
 
     def _between(self, pieces: Iterator[Any]) -> Iterator[Any]:
         for piece in pieces:

@@ -1,6 +1,6 @@
 """Snapshots of any size with rows of every kind, made of choices, and what becomes of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from tenure.v1 import snapshot_pb2 as pb
@@ -12,6 +12,8 @@ NOW_S: Final = 1_700_000_000
 GPUS: Final = 8
 SHAPES: Final = ("one", "two", "half", "cpu", "apart")
 GPUS_OF: Final = {"one": 1, "two": 2, "half": 0, "cpu": 0, "apart": 1, "node": GPUS}
+_Change = Callable[[Draw, pb.ClusterSnapshot], None]
+
 LEAVES: Final = ("a1", "a2", "b1", "b2")
 
 
@@ -43,11 +45,20 @@ def made_snapshot(draw: Draw, nodes: int, pods: int) -> pb.ClusterSnapshot:
 
 def later_snapshot(draw: Draw, snapshot: pb.ClusterSnapshot) -> pb.ClusterSnapshot:
     """The next version, a random time later, with a few rows of some lists changed, added and gone."""
+    return _later(draw, snapshot, _CHANGES)
+
+
+def later_workloads(draw: Draw, snapshot: pb.ClusterSnapshot) -> pb.ClusterSnapshot:
+    """The same when only pods, pod groups and groups in flight change."""
+    return _later(draw, snapshot, _CHANGES_OF_WORKLOADS)
+
+
+def _later(draw: Draw, snapshot: pb.ClusterSnapshot, changes: Sequence[_Change]) -> pb.ClusterSnapshot:
     after = pb.ClusterSnapshot()
     after.CopyFrom(snapshot)
     after.version += draw.integer(1, 3)
     after.now.seconds += draw.integer(0, 600)
-    for change in _CHANGES:
+    for change in changes:
         if draw.chance(50):
             change(draw, after)
     return after
@@ -211,3 +222,4 @@ _CHANGES: Final = (
     *(_change_pods, _lose_pods, _new_group, _lose_group),
     *(_change_node, _change_queue, _new_memory, _change_in_flight),
 )
+_CHANGES_OF_WORKLOADS: Final = (_change_pods, _lose_pods, _new_group, _lose_group, _change_in_flight)

@@ -11,6 +11,7 @@ from tenure.v1.state_pb2 import StateDelta
 from tests.properties.draw import SeededDraw
 from tests.server.given import small_snapshot
 from tests.states.made import later_snapshot, made_snapshot
+from tests.states.plain import plain
 
 
 def without_claims(snapshot: ClusterSnapshot) -> ClusterSnapshot:
@@ -26,7 +27,7 @@ def changed(before: Decoded, state: ClusterSnapshot, delta: StateDelta) -> Decod
 
 
 def facts(decoded: Decoded) -> tuple[object, ...]:
-    return decoded.cluster, decoded.pod_groups, decoded.tasks
+    return plain(decoded.cluster), decoded.pod_groups, decoded.tasks
 
 
 def test_random_changes_give_the_cluster_of_the_whole_snapshot():

@@ -1,6 +1,7 @@
 """The client: one connection to a server, deadlines, retries and errors that say what to do."""
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import grpc
+from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1.health_pb2_grpc import HealthStub
 from tenure.client.access import Access, File
@@ -33,6 +35,10 @@ from tenure.v1.state_pb2 import (
 )
 
 DEFAULT_TIMEOUT_SECONDS: Final = 60.0
+FRESH_SECONDS: Final = 5.0
+"""So long after an answer nobody looks whether the server is there before the next call."""
+_GONE: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+"""What a call ends with when the server that answered a moment ago is gone."""
 
 _RETRIES: Final = {
     "methodConfig": [
@@ -97,6 +103,8 @@ class Client:
         self._channel = self._access.channel(address, _OPTIONS)
         self._service = DecisionServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._health = HealthStub(self._channel)
+        self._answered = -math.inf
+        """When the server answered last, by the monotonic clock."""
 
     def decide(
         self, snapshot: ClusterSnapshot, actions: Iterable[str] = (), timeout: float | None = None
@@ -132,7 +140,9 @@ class Client:
 
         `epoch` is any text that was not used before. Raises an error of `tenure.client.errors`.
         """
-        answer: PutSnapshotResponse = self._ask(self._service.PutSnapshot, pieces(epoch, snapshot), timeout)
+        answer: PutSnapshotResponse = self._ask_in_stream(
+            self._service.PutSnapshot, pieces(epoch, snapshot), timeout
+        )
         return answer.state
 
     def apply_delta(self, delta: StateDelta, timeout: float | None = None) -> StateReference:
@@ -161,7 +171,7 @@ class Client:
         request = GetStateRequest(cluster_id=cluster_id, node_pool=node_pool)
         reference, snapshot = StateReference(), ClusterSnapshot()
         with self._told():
-            for response in self._ask(self._service.GetState, request, timeout):
+            for response in self._ask_in_stream(self._service.GetState, request, timeout):
                 reference.MergeFrom(response.state)
                 snapshot.MergeFrom(to_pods(response.part))
         return reference, snapshot
@@ -196,12 +206,37 @@ class Client:
         )
         return answer
 
-    def _ask(self, method: Callable[..., Any], question: object, timeout: float | None) -> Any:
-        """What a method answers to a question, a message or several in a stream."""
-        deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
+    def _ask(self, method: Callable[..., Any], question: Message, timeout: float | None) -> Any:
+        """The message that a method answers to a message.
+
+        Who answered a moment ago is asked at once; if nobody is there any more, as any other is.
+        """
+        deadline = self._deadline(timeout)
+        with self._told():
+            if time.monotonic() - self._answered < FRESH_SECONDS:
+                try:
+                    return self._answer(method, question, deadline)
+                except grpc.RpcError as failure:
+                    if failure.code() not in _GONE:
+                        raise
+                    self._answered = -math.inf
+            self._reach(deadline)
+            return self._answer(method, question, deadline)
+
+    def _answer(self, method: Callable[..., Any], question: Message, deadline: float) -> Any:
+        answer = method(question, timeout=_remaining(deadline))
+        self._answered = time.monotonic()
+        return answer
+
+    def _ask_in_stream(self, method: Callable[..., Any], question: object, timeout: float | None) -> Any:
+        """The same when either side sends several messages: it cannot be asked twice."""
+        deadline = self._deadline(timeout)
         self._reach(deadline)
         with self._told():
             return method(question, timeout=_remaining(deadline))
+
+    def _deadline(self, timeout: float | None) -> float:
+        return time.monotonic() + (self._timeout if timeout is None else timeout)
 
     def _reach(self, deadline: float) -> None:
         wait_until_reached(self._health, self._address, self._access.has_tls, deadline)

@@ -11,6 +11,7 @@ from tenure.server.collecting import resting_collector
 from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.cycle import decide
 from tenure.solver.framework.observer import SILENCE, Part, watched
+from tenure.solver.framework.opening import Opening
 from tenure.solver.framework.profile import Profile
 from tenure.solver.framework.stop import never
 from tenure.solver.model.cluster import Cluster
@@ -61,15 +62,17 @@ class Engine:
         request: DecideRequest,
         stop: Callable[[], bool] = never,
         timeline: Timeline | None = None,
+        opening: Opening | None = None,
     ) -> DecideResponse:
         """The answer to a request that refers to a state: the same as if its rows and header came with it.
 
         `cluster` is the state decoded, and `header` a snapshot whose lists are of no account; both are of the
-        time to decide at. Raises InvalidSnapshot when `actions[i]` are unknown.
+        time to decide at. `opening` is what is known about the state from earlier answers, if it is kept.
+        Raises InvalidSnapshot when `actions[i]` are unknown.
         """
         if violations := unknown_actions(request.actions):
             raise InvalidSnapshot(violations)
-        return self._answer(cluster, header, request, stop, timeline)
+        return self._answer(cluster, header, request, stop, timeline, opening)
 
     def _answer(
         self,
@@ -78,10 +81,11 @@ class Engine:
         request: DecideRequest,
         stop: Callable[[], bool],
         timeline: Timeline | None,
+        opening: Opening | None = None,
     ) -> DecideResponse:
         profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
         with resting_collector():
-            decision = decide(cluster, profile, stop, timeline or SILENCE)
+            decision = decide(cluster, profile, stop, timeline or SILENCE, opening)
             with watched(timeline or SILENCE, Part.ENCODE):
                 answer = encode_decision(cluster, decision, based_on(header, profile))
         if timeline is not None:

@@ -20,6 +20,7 @@ from tenure.server.source import Source, decoded
 from tenure.server.state.overlay import check_upserts, overlay
 from tenure.solver.carryout import next_cluster
 from tenure.solver.cycle import decide
+from tenure.solver.framework.opening import Opening
 from tenure.solver.framework.profile import Profile
 from tenure.solver.framework.stop import never
 from tenure.solver.model.cluster import Cluster
@@ -51,7 +52,7 @@ class Simulator:
         violations = [*unknown_actions(request.actions), *_bad_numbers(request)]
         try:
             base = source or decoded(request.snapshot if request.HasField("snapshot") else None)
-            cluster = _changed(base, request)
+            cluster, opening = _changed(base, request)
         except InvalidSnapshot as invalid:
             raise InvalidSnapshot([*invalid.violations, *violations]) from None
         if violations:
@@ -60,16 +61,22 @@ class Simulator:
             cluster = replace(cluster, now=request.now.ToNanoseconds())
         if cluster.now + request.cycles * _interval(request) > MAX_TIME_SECONDS * SECOND:
             raise InvalidSnapshot([FieldViolation("interval", "the last cycle is after the year 2262")])
-        return SimulateResponse(cycles=self._cycles(request, base.snapshot, cluster, stop))
+        return SimulateResponse(cycles=self._cycles(request, base.header, cluster, opening, stop))
 
     def _cycles(
-        self, request: SimulateRequest, snapshot: ClusterSnapshot, cluster: Cluster, stop: Callable[[], bool]
+        self,
+        request: SimulateRequest,
+        snapshot: ClusterSnapshot,
+        cluster: Cluster,
+        opening: Opening | None,
+        stop: Callable[[], bool],
     ) -> Iterator[DecideResponse]:
         """Each cycle with the decisions of the one before carried out; one that is stopped is the last."""
         profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
         basis = based_on(snapshot, profile)
         for _ in range(max(request.cycles, 1)):
-            decision = decide(cluster, profile, stop)
+            decision = decide(cluster, profile, stop, opening=opening)
+            opening = None  # the next cluster is another one
             basis.now.CopyFrom(timestamp(cluster.now))
             answer = encode_decision(cluster, decision, basis)
             yield answer
@@ -80,19 +87,24 @@ class Simulator:
             )
 
 
-def _changed(base: Source, request: SimulateRequest) -> Cluster:
-    """The cluster of a state with the rows of the request; nothing of the state is changed."""
+def _changed(base: Source, request: SimulateRequest) -> tuple[Cluster, Opening | None]:
+    """The cluster of a state with the rows of the request; nothing of the state is changed.
+
+    With it what is known of such a cluster, if the state is kept.
+    """
     if violations := check_upserts(request.upserts):
         raise InvalidSnapshot(violations)
     if not request.upserts.ListFields() and not request.removes.ListFields():
-        return base.cluster
+        return base.cluster, base.opening
     now = base.cluster.now
-    changed = decode_change(base.decoded, base.snapshot, request.upserts, request.removes, now)
+    changed = decode_change(base.decoded, base.header, request.upserts, request.removes, now)
     if changed is not None:
-        return changed.cluster
-    laid = overlay(base.snapshot, request.upserts, request.removes)
+        if base.opening is None or changed.change is None:
+            return changed.cluster, None
+        return changed.cluster, base.opening.after(changed.change, len(changed.pod_groups))
+    laid = overlay(base.read(), request.upserts, request.removes)
     try:
-        return decode_snapshot(laid.snapshot)
+        return decode_snapshot(laid.snapshot), None
     except InvalidSnapshot as invalid:
         found = (laid.located(violation) for violation in invalid.violations)
         raise InvalidSnapshot(map(_in_request, found)) from None

@@ -1,11 +1,12 @@
 """The snapshot and the answer side by side, looked up by uid."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from tenure.client.columns import from_columns
+from tenure.solver.model.linking import PodGroupSpec
 from tenure.v1.decision_pb2 import Decision, DecisionGroup, Hold, Nomination
 from tenure.v1.decision_service_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue
@@ -24,6 +25,8 @@ class View:
 
     snapshot: ClusterSnapshot
     response: DecideResponse
+    known: Mapping[str, PodGroupSpec] | None = None
+    """Pod groups by uid, where the snapshot is without its rows."""
 
     @property
     def now(self) -> int:
@@ -76,8 +79,10 @@ class View:
         return found.pod_group if found else pod
 
     @cached_property
-    def pod_groups(self) -> dict[str, PodGroup]:
+    def pod_groups(self) -> Mapping[str, PodGroup | PodGroupSpec]:
         """Pod groups by uid."""
+        if self.known is not None:
+            return self.known
         return {group.uid: group for group in self.snapshot.pod_groups}
 
     @cached_property

@@ -25,7 +25,7 @@ def next_cluster(
     groups; None: any.
     """
     asked = [s.group for s in decision.in_flight if s.result is InFlightResult.KEPT]
-    after = placements(taken_up(cluster, asked), decision.groups)
+    after = placements(taken_up(cluster, asked)[0], decision.groups)
     tasks = tuple(_later(task, after[task.index]) for task in cluster.tasks)
     patches: dict[int, list[Patch]] = {}
     for group in decision.groups:

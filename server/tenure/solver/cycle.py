@@ -12,12 +12,13 @@ from contextlib import suppress
 from tenure.solver.actions.context import Context
 from tenure.solver.doubts import doubts
 from tenure.solver.framework.observer import SILENCE, Observer, Part, watched
+from tenure.solver.framework.opening import Opening
 from tenure.solver.framework.profile import Profile
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop import Stopped, never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision
-from tenure.solver.outcome import give_up, next_wake, outcomes, protections, with_pending
+from tenure.solver.outcome import give_up, next_wake, outcomes, protections
 from tenure.solver.recorder import fold
 from tenure.solver.registry import ACTIONS, opened, plugins
 from tenure.solver.remember import remember
@@ -26,28 +27,39 @@ from tenure.solver.watching import watch_plugins, watch_search
 
 
 def decide(
-    cluster: Cluster, profile: Profile, stop: Callable[[], bool] = never, observer: Observer = SILENCE
+    cluster: Cluster,
+    profile: Profile,
+    stop: Callable[[], bool] = never,
+    observer: Observer = SILENCE,
+    opening: Opening | None = None,
 ) -> Decision:
     """Decide who runs, who waits and who yields.
 
     The search asks `stop` every few steps. When it says yes, what was committed stays, and whoever was not
     decided on for good is told so: no verdict of infeasibility. Opening a session and folding the decision
-    are not interrupted; they take time in proportion to the cluster. `observer` is told what happens; the
-    decision is the same whoever watches.
+    are not interrupted; they take time in proportion to the cluster, or to what changed in it, if `opening`
+    has what was found out about it before. `observer` is told what happens; the decision is the same whoever
+    watches, and whatever was kept.
 
     The profile's actions and plugins must be known (`registry.check_profile` tells); a KeyError otherwise.
     """
-    return play(cluster, profile, stop, observer)[1]
+    return play(cluster, profile, stop, observer, opening)[1]
 
 
 def play(
-    cluster: Cluster, profile: Profile, stop: Callable[[], bool] = never, observer: Observer = SILENCE
+    cluster: Cluster,
+    profile: Profile,
+    stop: Callable[[], bool] = never,
+    observer: Observer = SILENCE,
+    opening: Opening | None = None,
 ) -> tuple[Context, Decision]:
     """The same, and the search as the cycle left it, for whoever asks why."""
     with watched(observer, Part.SESSION):
-        context = resume(cluster, lambda taken_up: _opened(taken_up, profile, stop, observer))
+        context = resume(
+            cluster, opening, lambda taken_up, kept: _opened(taken_up, profile, stop, observer, kept)
+        )
     session = context.session
-    waiting = with_pending(session.cluster)
+    waiting = sorted(session.standing.waiting)
     for action in profile.actions:
         with suppress(Stopped), watched(observer, Part.ACTION, action):
             ACTIONS[action](context)
@@ -55,8 +67,14 @@ def play(
         return context, _decision(session, waiting)
 
 
-def _opened(cluster: Cluster, profile: Profile, stop: Callable[[], bool], observer: Observer) -> Context:
-    session = Session.open(cluster, opened(profile), plugins(), stop)
+def _opened(
+    cluster: Cluster,
+    profile: Profile,
+    stop: Callable[[], bool],
+    observer: Observer,
+    opening: Opening | None,
+) -> Context:
+    session = Session.open(cluster, opened(profile), plugins(), stop, opening)
     if observer.is_close:
         watch_plugins(session.chains, observer)
     context = Context.open(session)
@@ -78,7 +96,7 @@ def _decision(session: Session, waiting: list[int]) -> Decision:
         protections=guarded,
         queues=session.queue_status(),
         next_wake=next_wake(session, guarded, verdicts),
-        doubts=doubts(session.cluster),
+        doubts=doubts(session),
         counters=session.counters,
         nominations=tuple(session.nominations),
         in_flight=session.in_flight,

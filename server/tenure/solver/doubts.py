@@ -3,43 +3,99 @@
 In doubt nothing is evicted; only a missing start time protects from nothing (semantics R7.20, R8.20).
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
+from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.doubt import Doubt, DoubtCode
 from tenure.solver.model.requeue import NO_TERMS
+from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import PodGroup, Preemptibility
 
 
-def doubts(cluster: Cluster) -> tuple[Doubt, ...]:
+class _Doubtful:
+    """Pod groups about which there may be doubts, by index. Not changed once it is made."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.now = cluster.now
+        self.legacy: list[int] = []
+        """That do not say whether they are preemptible, in order."""
+        self.odd: set[int] = set()
+        """That have no start time, or one that is yet to come."""
+        self.bad: set[int] = set()
+        """That say anything that might not be readable."""
+        for group in cluster.pod_groups:
+            if _is_legacy(group):
+                self.legacy.append(group.index)
+            self._look(group)
+
+    def after(self, cluster: Cluster, change: Change) -> "_Doubtful":
+        """The same of a cluster that differs by a change."""
+        if cluster.now < self.now:
+            return _Doubtful(cluster)
+        other = _Doubtful.__new__(_Doubtful)
+        other.now = cluster.now
+        other.legacy, other.odd, other.bad = self.legacy.copy(), self.odd.copy(), self.bad.copy()
+        for index in change.pod_groups:
+            other.odd.discard(index)
+            other.bad.discard(index)
+            group, at = cluster.pod_groups[index], bisect_left(other.legacy, index)
+            was_legacy = at < len(other.legacy) and other.legacy[at] == index
+            if was_legacy and not _is_legacy(group):
+                del other.legacy[at]
+            elif _is_legacy(group) and not was_legacy:
+                other.legacy.insert(at, index)
+            other._look(group)
+        return other
+
+    def _look(self, group: PodGroup) -> None:
+        if group.last_start is None or group.last_start > self.now:
+            self.odd.add(group.index)
+        if _may_be_bad(group):
+            self.bad.add(group.index)
+
+
+def doubts(session: Session) -> tuple[Doubt, ...]:
     """Those of the snapshot, then one for all pod groups alike, then one for each value that is bad."""
-    own = (doubt for group in cluster.pod_groups if _may_be_bad(group) for doubt in _own(group))
-    return (*cluster.doubts, *_shared(cluster), *own)
+    cluster, doubtful = session.cluster, _doubtful(session)
+    own = (doubt for index in sorted(doubtful.bad) for doubt in _own(cluster.pod_groups[index]))
+    return (*cluster.doubts, *_shared(session, doubtful), *own)
 
 
-def _shared(cluster: Cluster) -> Iterator[Doubt]:
+def _doubtful(session: Session) -> _Doubtful:
+    cluster, opening = session.cluster, session.opening
+    if opening is None:
+        return _Doubtful(cluster)
+    found: _Doubtful = opening.get(
+        "doubts",
+        lambda: _Doubtful(cluster),
+        lambda before, change: before.after(cluster, change),
+    )
+    return found if found.now <= cluster.now else _Doubtful(cluster)
+
+
+def _shared(session: Session, doubtful: _Doubtful) -> Iterator[Doubt]:
     """Doubts that are told of many pod groups at once."""
-    unspecified, now = Preemptibility.UNSPECIFIED, cluster.now
-    legacy = tuple([g.index for g in cluster.pod_groups if g.preemptibility is unspecified])
-    if legacy:
+    cluster = session.cluster
+    if doubtful.legacy:
         message = (
             "nothing says whether these pod groups are preemptible: they are if their priority is below 100"
         )
-        yield Doubt(DoubtCode.LEGACY_PREEMPTIBILITY, legacy, message)
-    odd = [g for g in cluster.pod_groups if g.last_start is None or g.last_start > now]
-    running = [group for group in odd if _runs(cluster, group)]
-    missing = tuple(group.index for group in running if group.last_start is None)
+        yield Doubt(DoubtCode.LEGACY_PREEMPTIBILITY, tuple(doubtful.legacy), message)
+    running = [cluster.pod_groups[index] for index in sorted(doubtful.odd & session.standing.running)]
+    missing = tuple([group.index for group in running if group.last_start is None])
     if missing:
         message = "nobody says since when these pod groups run: min-runtime does not protect them"
         yield Doubt(DoubtCode.MISSING_START_TIME, missing, message)
-    skewed = tuple(group.index for group in running if group.last_start is not None)
+    skewed = tuple([g.index for g in running if g.last_start is not None and g.last_start > cluster.now])
     if skewed:
         message = "these pod groups start after the time of the snapshot: their runtime counts from then on"
         yield Doubt(DoubtCode.CLOCK_SKEW, skewed, message)
 
 
-def _runs(cluster: Cluster, group: PodGroup) -> bool:
-    return any(cluster.tasks[task].placement.status.is_allocated for task in group.tasks)
+def _is_legacy(group: PodGroup) -> bool:
+    return group.preemptibility is Preemptibility.UNSPECIFIED
 
 
 def _may_be_bad(group: PodGroup) -> bool:

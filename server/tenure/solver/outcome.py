@@ -1,13 +1,13 @@
 """What became of every pod group that had tasks to schedule, and who is protected until when."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Set as AbstractSet
+from typing import Final, NamedTuple
 
-from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.framework.session import Session
-from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Outcome, OutcomeKind, Protection
 from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import PodGroup, TaskStatus
 from tenure.solver.search.budget import OUT_OF_TIME
 
@@ -29,12 +29,6 @@ WITHOUT_VICTIMS: Final = ("redeem", "allocate", "stalegangeviction")
 """Commits of these evict nobody for their beneficiary."""
 STARTS: Final = Rejection(ReasonCode.ALLOCATED, "")
 NO_ROOM: Final = Rejection(ReasonCode.NO_ROOM, "no node has enough free room")
-
-
-def with_pending(cluster: Cluster) -> list[int]:
-    """Pod groups with tasks to schedule: each of them will have an outcome."""
-    pending, tasks = TaskStatus.PENDING, cluster.tasks
-    return [g.index for g in cluster.pod_groups if any(tasks[t].placement.status is pending for t in g.tasks)]
 
 
 def give_up(session: Session, waiting: Iterable[int]) -> None:
@@ -90,21 +84,41 @@ def _count(session: Session, group: PodGroup) -> tuple[int, int, int]:
     return bound, held, pending
 
 
+class _Protected(NamedTuple):
+    """Of the pod groups that run: all but those that no guard had anything to say about."""
+
+    now: int
+    pod_groups: frozenset[int]
+
+
 def protections(session: Session) -> tuple[Protection, ...]:
     """What the guards say about every pod group that goes on running, by uid.
 
-    One that starts in this very cycle is protected from its new start on: the next answer tells.
+    One that starts in this very cycle is protected from its new start on: the next answer tells. Protections
+    only end as time goes by, as a rule, so of a pod group that stays as it is nothing new is said.
     """
-    running = [group for group in session.cluster.pod_groups if _goes_on(session, group)]
-    running.sort(key=lambda group: group.uid)
-    return tuple(p for group in running for guard in session.chains.protections for p in guard(group.index))
+    guards, moved = session.chains.protections, session.moved()
+    found: list[Protection] = []
+    protected = moved.copy()
+    for index in sorted(session.standing.running & _to_ask_about(session, moved)):
+        said = [p for guard in guards for p in guard(index)] if session.ledger.allocated[index] else None
+        if said != []:
+            protected.add(index)
+        found.extend(said or ())
+    if session.opening is not None:
+        session.opening.put("protected", _Protected(session.cluster.now, frozenset(protected)))
+    return tuple(found)
 
 
-def _goes_on(session: Session, group: PodGroup) -> bool:
-    if not session.ledger.allocated[group.index]:
-        return False
-    tasks = session.cluster.tasks
-    return any(ALLOCATED[tasks[task].placement.status] for task in group.tasks)
+def _to_ask_about(session: Session, moved: set[int]) -> AbstractSet[int]:
+    known: tuple[_Protected, Change] | None
+    known = None if session.opening is None else session.opening.find("protected")
+    if known is None or not session.all_say(session.chains.protections, "PROTECTIONS_ONLY_END"):
+        return session.standing.running
+    before, since = known
+    if before.now > session.cluster.now:
+        return session.standing.running
+    return before.pod_groups | since.pod_groups | moved | session.remembered
 
 
 def next_wake(session: Session, guarded: Sequence[Protection], verdicts: Sequence[Outcome]) -> int | None:

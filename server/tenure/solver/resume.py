@@ -17,11 +17,13 @@ from tenure.solver.framework.inflight import (
     open_evictions,
     taken_up,
 )
+from tenure.solver.framework.opening import Opening
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop import Stopped
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Hold, InFlightResult, InFlightStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import NOWHERE, TaskStatus
 from tenure.solver.search.budget import OUT_OF_TIME
 from tenure.solver.search.place import binds_any
@@ -39,20 +41,24 @@ RELEASE: Final = Rejection(ReasonCode.PIPELINED, "the room that it was promised 
 REDEEMED: Final = Rejection(ReasonCode.ALLOCATED, "its pods are bound now")
 
 
-def resume(cluster: Cluster, opened: Callable[[Cluster], Context]) -> Context:
+Open = Callable[[Cluster, Opening | None], Context]
+
+
+def resume(cluster: Cluster, opening: Opening | None, opened: Open) -> Context:
     """A search on a session of the cluster, in which who was promised room has it; `opened` opens one.
 
     What became of every group in flight is in the session. When the caller's time is up before that is known,
     the groups are kept as they are.
     """
-    return _Resuming(cluster, opened).run() if cluster.in_flight else opened(cluster)
+    return _Resuming(cluster, opening, opened).run() if cluster.in_flight else opened(cluster, opening)
 
 
 class _Resuming:
     """The groups of one cluster, and what is known of them after each attempt."""
 
-    def __init__(self, cluster: Cluster, opened: Callable[[Cluster], Context]) -> None:
+    def __init__(self, cluster: Cluster, opening: Opening | None, opened: Open) -> None:
         self._cluster = cluster
+        self._opening = opening
         self._opened = opened
         self._groups = in_order(cluster)
         """Those that stand, the one that ends first first."""
@@ -81,7 +87,10 @@ class _Resuming:
         return attempt.context
 
     def _attempt(self) -> Redeeming:
-        attempt = Redeeming(self._opened(taken_up(self._cluster, self._groups)), self._cluster, self._groups)
+        cluster, tasks = taken_up(self._cluster, self._groups)
+        change = Change(frozenset([cluster.tasks[task].pod_group for task in tasks]), tasks)
+        opening = None if self._opening is None else self._opening.beside(change, len(cluster.pod_groups))
+        attempt = Redeeming(self._opened(cluster, opening), self._cluster, self._groups)
         try:
             attempt.run()
         except Stopped:

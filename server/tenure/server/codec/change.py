@@ -1,24 +1,24 @@
 """A change of pods, pod groups and groups in flight, decoded without reading again the rows that stay.
 
 What a pod or pod group means depends on few other rows, which such a change leaves alone: nodes, shapes,
-topologies. Only linking looks at all rows. Whatever else changes, or is wrong, takes the long way: everything
-is decoded anew, which also finds the words for what is wrong.
+topologies. Rows that stay keep their places (`model.slots`). Whatever else changes, or is wrong, takes the
+long way: everything is decoded anew, which also finds the words for what is wrong.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from tenure.server.codec.checks import name_ranks
 from tenure.server.codec.columns import decode_columns
-from tenure.server.codec.decode import Decoded, excessive_totals
-from tenure.server.codec.inflight import check_in_flight, decode_in_flight
+from tenure.server.codec.decode import Decoded, asked_in_all, excessive_totals
+from tenure.server.codec.footing import Footing
+from tenure.server.codec.inflight import InFlightRows, check_in_flight, decode_in_flight
 from tenure.server.codec.lost import lost_doubts
 from tenure.server.codec.memory import decode_memory
 from tenure.server.codec.podgroups import decode_pod_groups
 from tenure.server.codec.pods import decode_pods
 from tenure.server.codec.violations import Findings
-from tenure.solver.model.linking import PodGroupSpec, TaskSpec, link_workloads
+from tenure.solver.model.linking import PodGroupSpec, TaskSpec, leaves_by_name
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, InFlightGroup
 from tenure.v1.state_pb2 import StateKeys
 
@@ -28,6 +28,8 @@ _WORKLOADS: Final = frozenset(("pod_groups", "pods", "pod_columns", "in_flight_g
 class _Rows(NamedTuple):
     pod_groups: Mapping[str, PodGroupSpec]
     tasks: Mapping[str, TaskSpec]
+    changed: tuple[list[str], list[str]]
+    """Uids of pod groups and of pods that are other ones now, or gone; those that are gone first."""
 
 
 def decode_change(
@@ -42,35 +44,52 @@ def decode_change(
     rows = _changed(before, upserts, removes)
     if rows is None:
         return None
-    cluster, tasks = before.cluster, rows.tasks.values()
-    if any(excessive_totals(cluster.resource_names, cluster.nodes, cluster.shapes, tasks)):
+    cluster = before.cluster
+    footing, change = _footing(before).after(
+        rows.changed, before.tasks, rows.pod_groups, rows.tasks, leaves_by_name(cluster.queues)
+    )
+    if any(excessive_totals(cluster.resource_names, "pods", asked_in_all(cluster.shapes, footing.pods))):
         return None
     in_flight = _in_flight(state, upserts, removes)
     if in_flight is None:
         return None
-    workloads = link_workloads(rows.pod_groups.values(), tasks, cluster.queues)
+    slots, known = footing.slots, before.known
     memory = cluster.eviction_memory
     if state.eviction_memory:
-        ranks = name_ranks(dict.fromkeys(rows.pod_groups, 0))
+        ranks = {group.uid: group.index for group in slots.pod_groups if group.uid}
         memory = decode_memory(state.eviction_memory, ranks, Findings("eviction_memory"))
+    referred = InFlightRows(slots.task, slots.group, cluster.nodes, known.nodes, known.slots)
     after = replace(
         cluster,
         now=now,
-        pod_groups=workloads.pod_groups,
-        tasks=workloads.tasks,
+        pod_groups=slots.pod_groups,
+        tasks=slots.tasks,
         eviction_memory=memory,
-        doubts=(*workloads.doubts, *lost_doubts(tasks, workloads.pod_groups)),
-        in_flight=decode_in_flight(
-            in_flight, workloads.tasks, workloads.pod_groups, cluster.nodes, before.known.slots
-        ),
+        doubts=(*slots.doubts(), *lost_doubts(footing.lost.values(), slots.pod_groups)),
+        in_flight=decode_in_flight(in_flight, referred),
     )
     return replace(
         before,
         cluster=after,
         pod_groups=rows.pod_groups,
         tasks=rows.tasks,
-        known=replace(before.known, pod_groups=rows.pod_groups),
+        known=replace(known, pod_groups=rows.pod_groups),
+        footing=footing,
+        change=change,
     )
+
+
+def on_footing(decoded: Decoded) -> Decoded:
+    """The same with what its next change starts from, for states that are going to change."""
+    if decoded.cluster.claims or decoded.known.zones:
+        return decoded
+    return replace(decoded, footing=_footing(decoded))
+
+
+def _footing(before: Decoded) -> Footing:
+    """What is known of it from the change before, or else found out now."""
+    cluster = before.cluster
+    return before.footing or Footing.of(cluster.pod_groups, cluster.tasks, before.tasks)
 
 
 def _in_flight(
@@ -101,18 +120,24 @@ def _changed(before: Decoded, upserts: ClusterSnapshot, removes: StateKeys) -> _
         pod_groups.pop(uid, None)
     for uid in removes.pods:
         tasks.pop(uid, None)
-    for group in decode_pod_groups(upserts.pod_groups, before.levels, found):
+    groups = decode_pod_groups(upserts.pod_groups, before.levels, found)
+    for group in groups:
         pod_groups[group.uid] = group
     known = replace(before.known, pod_groups=pod_groups)
     fresh = decode_pods(upserts.pods, known, found) + decode_columns(upserts.pod_columns, known, found)
     for task in fresh:
         tasks[task.uid] = task
-    if found or "" in pod_groups or "" in tasks or _has_orphans(tasks, pod_groups, removes):
+    gone = [uid for uid in removes.pod_groups if uid not in pod_groups]
+    if found or "" in pod_groups or "" in tasks or (gone and _has_orphans(before, tasks, gone)):
         return None
-    return _Rows(pod_groups, tasks)
+    uids = dict.fromkeys([uid for uid in removes.pods if uid not in tasks])
+    uids.update(dict.fromkeys([task.uid for task in fresh]))
+    changed = [*dict.fromkeys(gone), *dict.fromkeys([group.uid for group in groups])]
+    return _Rows(pod_groups, tasks, (changed, list(uids)))
 
 
-def _has_orphans(tasks: Mapping[str, TaskSpec], pod_groups: Container[str], removes: StateKeys) -> bool:
-    """Whether the pod group of a pod that stays is gone."""
-    gone = {uid for uid in removes.pod_groups if uid not in pod_groups}
-    return bool(gone) and any(task.pod_group in gone for task in tasks.values())
+def _has_orphans(before: Decoded, tasks: Mapping[str, TaskSpec], gone: Iterable[str]) -> bool:
+    """Whether a pod group is gone and any of its pods stays with it."""
+    members = _footing(before).slots.members
+    pods = ((tasks.get(uid), group) for group in gone for uid in members.get(group, ()))
+    return any(task is not None and task.pod_group == group for task, group in pods)

@@ -1,15 +1,16 @@
 """A snapshot message to a frozen cluster, or a list of everything that is wrong with it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
 from tenure.server.codec.checks import MISSING, index_names, name_ranks, time_problem
 from tenure.server.codec.claims import check_templates, decode_claims
 from tenure.server.codec.columns import check_uids, decode_columns
-from tenure.server.codec.inflight import check_in_flight, decode_in_flight
+from tenure.server.codec.footing import Footing
+from tenure.server.codec.inflight import InFlightRows, check_in_flight, decode_in_flight
 from tenure.server.codec.limits import MAX_RESOURCE_NAMES, MAX_TOTAL
 from tenure.server.codec.lost import lost_doubts, without_lost_claims
 from tenure.server.codec.memory import decode_memory
@@ -24,8 +25,10 @@ from tenure.server.codec.violations import FieldViolation, Findings, InvalidSnap
 from tenure.solver.model.claimlinking import link_claims
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.duration import SECOND
-from tenure.solver.model.linking import PodGroupSpec, TaskSpec, link_queues, link_workloads
+from tenure.solver.model.linking import PodGroupSpec, TaskSpec, Workloads, link_queues, link_workloads
 from tenure.solver.model.node import Node
+from tenure.solver.model.resources import Vector
+from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import TaskShape
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -57,6 +60,10 @@ class Decoded:
     """What pods may refer to."""
     levels: Levels
     """What topology constraints may refer to."""
+    footing: Footing | None = field(default=None, compare=False, repr=False)
+    """What the next change of its workloads starts from, if this came about by one."""
+    change: Change | None = field(default=None, compare=False, repr=False)
+    """Where its workloads differ from those that it came about from; None: anywhere."""
 
 
 def decode_snapshot(message: ClusterSnapshot) -> Cluster:
@@ -102,7 +109,9 @@ def decode(message: ClusterSnapshot) -> Decoded:
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].in_order())])
     sent.sort(key=attrgetter("uid"))  # for link_claims numbers shapes as it meets them
     tasks, shapes = link_claims(sent, shapes, claims)
-    _refuse(excessive_totals(names, nodes, shapes, tasks))
+    pods = Counter([task.shape.index for task in tasks])
+    _refuse(excessive_totals(names, "nodes", [(1, node.allocatable) for node in nodes]))
+    _refuse(excessive_totals(names, "pods", asked_in_all(shapes, pods)))
     linked_queues = link_queues(queues)
     workloads = link_workloads(pod_groups, tasks, linked_queues)
     cluster = Cluster(
@@ -116,11 +125,18 @@ def decode(message: ClusterSnapshot) -> Decoded:
         claims=claims,
         resource_names=names,
         eviction_memory=memory,
-        in_flight=decode_in_flight(in_flight, workloads.tasks, workloads.pod_groups, nodes, slots),
+        in_flight=decode_in_flight(in_flight, _in_flight_rows(workloads, nodes, slots)) if in_flight else (),
         doubts=(*workloads.doubts, *lost_doubts(sent, workloads.pod_groups)),
     )
     by_uid = {group.uid: group for group in pod_groups}
     return Decoded(cluster, by_uid, {task.uid: task for task in sent}, known, levels)
+
+
+def _in_flight_rows(workloads: Workloads, nodes: Sequence[Node], slots: Mapping[str, int]) -> InFlightRows:
+    tasks = {task.uid: task for task in workloads.tasks}
+    pod_groups = {group.uid: group for group in workloads.pod_groups}
+    ranks = {node.name: node.index for node in nodes}
+    return InFlightRows(tasks.get, pod_groups.get, nodes, ranks, slots)
 
 
 def _refuse(violations: Iterable[FieldViolation]) -> None:
@@ -145,16 +161,15 @@ def _excessive_names(names: tuple[str, ...]) -> Iterator[FieldViolation]:
         yield FieldViolation("nodes", f"{told}, more than {MAX_RESOURCE_NAMES}")
 
 
+def asked_in_all(shapes: Iterable[TaskShape], pods: Mapping[int, int]) -> list[tuple[int, Vector]]:
+    """Requests, and how many pods have them; `pods` counts them by shape."""
+    return [(pods[shape.index], shape.request) for shape in shapes if shape.index in pods]
+
+
 def excessive_totals(
-    names: tuple[str, ...], nodes: Iterable[Node], shapes: Iterable[TaskShape], tasks: Iterable[TaskSpec]
+    names: tuple[str, ...], field: str, amounts: Sequence[tuple[int, Vector]]
 ) -> Iterator[FieldViolation]:
     """Resources whose sum does not fit the answer's 64 bits, though each amount is within its limit."""
-    pods = Counter(task.shape.index for task in tasks)
-    vectors = {
-        "nodes": [(1, node.allocatable) for node in nodes],
-        "pods": [(pods[shape.index], shape.request) for shape in shapes],
-    }
-    for field, amounts in vectors.items():
-        for slot, name in enumerate(names):
-            if sum(n * vector[slot] for n, vector in amounts) > MAX_TOTAL:
-                yield FieldViolation(field, f"amounts of {name} add up to more than {MAX_TOTAL}")
+    for slot, name in enumerate(names):
+        if sum([n * vector[slot] for n, vector in amounts]) > MAX_TOTAL:
+            yield FieldViolation(field, f"amounts of {name} add up to more than {MAX_TOTAL}")

@@ -4,7 +4,7 @@ What does not go with the rest of the snapshot is no violation: clusters race wi
 apart here (index NOWHERE, zones left out), and the cycle decides what becomes of the group.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tenure.server.codec.checks import MISSING, time
@@ -31,41 +31,32 @@ def check_in_flight(messages: Sequence[snapshot_pb2.InFlightGroup], findings: Fi
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class InFlightRows:
     """What steps may refer to."""
 
-    pods: Mapping[str, Task]
-    pod_groups: Mapping[str, int]
+    task: Callable[[str], Task | None]
+    """Finds a pod by its uid."""
+    pod_group: Callable[[str], PodGroup | None]
+    """Finds a pod group likewise."""
     nodes: Sequence[Node]
     node_ranks: Mapping[str, int]
     slots: Mapping[str, int]
+    """Position of each resource name."""
 
 
 def decode_in_flight(
     messages: Sequence[snapshot_pb2.InFlightGroup],
-    tasks: Sequence[Task],
-    pod_groups: Sequence[PodGroup],
-    nodes: Sequence[Node],
-    slots: Mapping[str, int],
+    rows: InFlightRows,
 ) -> tuple[InFlightGroup, ...]:
-    """The groups by id; messages were checked. `slots` gives the position of each resource name."""
-    if not messages:
-        return ()
-    known = _Known(
-        pods={task.uid: task for task in tasks},
-        pod_groups={group.uid: group.index for group in pod_groups},
-        nodes=nodes,
-        node_ranks={node.name: node.index for node in nodes},
-        slots=slots,
-    )
-    return tuple(_group(message, known) for message in sorted(messages, key=lambda message: message.id))
+    """The groups by id; messages were checked."""
+    return tuple(_group(message, rows) for message in sorted(messages, key=lambda message: message.id))
 
 
-def _group(message: snapshot_pb2.InFlightGroup, known: _Known) -> InFlightGroup:
+def _group(message: snapshot_pb2.InFlightGroup, known: InFlightRows) -> InFlightGroup:
     return InFlightGroup(
         id=message.id,
         action=message.action,
-        beneficiary=known.pod_groups.get(message.beneficiary, NOWHERE),
+        beneficiary=_index(known.pod_group(message.beneficiary)),
         expires=message.expire_time.ToNanoseconds(),
         evictions=_steps(message.evictions, known),
         holds=_steps(message.holds, known),
@@ -73,20 +64,24 @@ def _group(message: snapshot_pb2.InFlightGroup, known: _Known) -> InFlightGroup:
     )
 
 
-def _steps(messages: Iterable[snapshot_pb2.InFlightStep], known: _Known) -> tuple[InFlightStep, ...]:
+def _steps(messages: Iterable[snapshot_pb2.InFlightStep], known: InFlightRows) -> tuple[InFlightStep, ...]:
     return tuple(sorted(_step(message, known) for message in messages))
 
 
-def _step(message: snapshot_pb2.InFlightStep, known: _Known) -> InFlightStep:
-    node, task = known.node_ranks.get(message.node, NOWHERE), known.pods.get(message.pod)
+def _step(message: snapshot_pb2.InFlightStep, known: InFlightRows) -> InFlightStep:
+    node, task = known.node_ranks.get(message.node, NOWHERE), known.task(message.pod)
     return InFlightStep(
         pod=message.pod,
         task=NOWHERE if task is None else task.index,
         node=node,
-        pod_group=known.pod_groups.get(message.pod_group, NOWHERE) if task is None else task.pod_group,
+        pod_group=_index(known.pod_group(message.pod_group)) if task is None else task.pod_group,
         gpu_groups=tuple(message.gpu_groups),
         zones=() if node == NOWHERE else _zones(message, known.nodes[node], known.slots),
     )
+
+
+def _index(group: PodGroup | None) -> int:
+    return NOWHERE if group is None else group.index
 
 
 def _zones(message: snapshot_pb2.InFlightStep, node: Node, slots: Mapping[str, int]) -> Zones:

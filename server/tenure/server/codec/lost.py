@@ -36,6 +36,11 @@ def without_lost_claims(
     return [_nowhere(task) if _waits_with(task, lost) else task for task in tasks] if lost else tasks
 
 
+def is_lost(task: TaskSpec) -> bool:
+    """Whether it is left out for one of these reasons."""
+    return task.placement is LOST or task.placement is _CLAIM_LOST
+
+
 def lost_doubts(tasks: Iterable[TaskSpec], pod_groups: Sequence[PodGroup]) -> Iterator[Doubt]:
     """One doubt about all pods that are left out for the same reason."""
     specs = list(tasks)

@@ -33,7 +33,7 @@ class Explainer:
         search before there is anything to explain.
         """
         base = source or decoded(request.snapshot if request.HasField("snapshot") else None)
-        groups = {group.uid: group.index for group in base.cluster.pod_groups}
+        groups = {group.uid: group.index for group in base.cluster.pod_groups if group.uid}
         if violations := [*_bad_time(request), *_unknown_names(request, groups)]:
             raise InvalidSnapshot(violations)
         cluster = base.cluster

@@ -11,6 +11,7 @@ from tenure.server.engine import Engine
 from tenure.server.host.pool import Pool
 from tenure.server.host.protocol import Answered, Defect, Question, Refused
 from tenure.server.telemetry.timeline import Timeline
+from tenure.solver.framework.opening import Opening
 from tenure.solver.framework.profile import Profile
 from tenure.solver.framework.stop import never
 from tenure.solver.model.cluster import Cluster
@@ -47,8 +48,9 @@ class ProcessEngine(Engine):
         request: DecideRequest,
         stop: Callable[[], bool] = never,
         timeline: Timeline | None = None,
+        opening: Opening | None = None,
     ) -> DecideResponse:
-        """See Engine. Raises ChildLost or NotReady as well."""
+        """See Engine. Raises ChildLost or NotReady as well. Processes keep nothing, so no opening helps."""
         question = Question(request.SerializeToString(), _seconds(stop), cluster, _bare(header))
         return self._ask(question, stop, timeline)
 

@@ -4,7 +4,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from tenure.server.records import counters
@@ -16,6 +16,7 @@ from tenure.server.records.schema import RecordsError
 from tenure.server.records.writing import Writer
 from tenure.server.settings.records import RecordSettings
 from tenure.server.shard import Shard
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 RETRY_SECONDS: Final = 30.0
 """How long a file that could not be written is left alone."""
@@ -36,8 +37,8 @@ class Recorder:
         """Whether decisions are recorded now."""
         return False
 
-    def decided(self, cycle: Cycle) -> None:
-        """Record a cycle. Never waits and never fails."""
+    def decided(self, cycle: Cycle, read: Callable[[], ClusterSnapshot] | None = None) -> None:
+        """Record a cycle; `read` gives its snapshot if it has none. Never waits and never fails."""
 
     def reported(self, outcome: Outcome) -> None:
         """Record what became of a step. Never waits and never fails."""
@@ -74,12 +75,16 @@ class FileRecorder(Recorder):
         """See Recorder; not while the file cannot be written."""
         return self._writer is not None
 
-    def decided(self, cycle: Cycle) -> None:
+    def decided(self, cycle: Cycle, read: Callable[[], ClusterSnapshot] | None = None) -> None:
         """See Recorder. The snapshot goes with it only when the thread has not got it yet."""
         lineage = cycle.lineage
         with self._changing:
             is_known = lineage is not None and self._bases.get(cycle.shard) == lineage.base
-            is_taken = self._backlog.offer(cycle._replace(snapshot=None) if is_known else cycle)
+            if is_known:
+                cycle = cycle._replace(snapshot=None)
+            elif read is not None:
+                cycle = cycle._replace(snapshot=read())
+            is_taken = self._backlog.offer(cycle)
             if is_taken and lineage is not None:
                 if len(self._bases) >= _MOST_SHARDS:
                     self._bases.clear()

@@ -12,12 +12,15 @@ from tenure.server.service.turns import NoTurn
 from tenure.server.shard import Shard
 from tenure.server.state import State
 from tenure.server.telemetry.timeline import Timeline
+from tenure.server.view import View
 from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 
 class _Question(NamedTuple):
+    shard: Shard
     snapshot: ClusterSnapshot
+    """What is asked about; of a state, its header."""
     state: State | None
     """What the request refers to, if it does."""
     answer_by: Callable[[Callable[[], bool], Timeline], DecideResponse]
@@ -26,14 +29,14 @@ class _Question(NamedTuple):
 
 def decide(shared: Shared, request: DecideRequest, context: grpc.ServicerContext) -> DecideResponse:
     """One cycle on the snapshot of the request, or on the state it refers to."""
-    snapshot, state, answer_by = _question(shared, request)
-    shard = Shard(snapshot.cluster_id, snapshot.node_pool)
+    shard, snapshot, state, answer_by = _question(shared, request)
     with shared.turns.of(shard, context.time_remaining()) as deadline:
         if not context.add_callback(deadline.give_up):
             raise NoTurn
         timeline = shared.cycles.timeline()
         answer = answer_by(deadline, timeline)
-        shared.cycles.write(snapshot, answer, timeline)
+        known = None if state is None else state.decoded.pod_groups
+        shared.cycles.write(View(snapshot, answer, known), timeline)
         record(shared, request, state, answer)
         return answer
 
@@ -41,19 +44,20 @@ def decide(shared: Shared, request: DecideRequest, context: grpc.ServicerContext
 def _question(shared: Shared, request: DecideRequest) -> _Question:
     """What is asked about, and what answers it."""
     if not request.HasField("state"):
-        return _Question(request.snapshot, None, partial(shared.engine.decide, request))
+        shard = Shard(request.snapshot.cluster_id, request.snapshot.node_pool)
+        return _Question(shard, request.snapshot, None, partial(shared.engine.decide, request))
     if request.HasField("snapshot"):
         raise InvalidSnapshot([FieldViolation("state", "cannot be set together with snapshot")])
     state = shared.states.find(request.state)
-    cluster, header = state.at(request.now if request.HasField("now") else state.snapshot.now)
+    cluster, header = state.at(request.now if request.HasField("now") else state.header.now)
     shared.pushes.link(request.state)
     actions = tuple(request.actions)
 
     def answer_by(stop: Callable[[], bool], timeline: Timeline) -> DecideResponse:
         answer = state.last_answer.find(actions, header.now)
         if answer is None:
-            answer = shared.engine.decide_on(cluster, header, request, stop, timeline)
-            state.last_answer.keep(actions, answer, state.snapshot)
+            answer = shared.engine.decide_on(cluster, header, request, stop, timeline, state.opening)
+            state.last_answer.keep(actions, answer, state.header)
         return answer
 
-    return _Question(state.snapshot, state, answer_by)
+    return _Question(state.shard, state.header, state, answer_by)

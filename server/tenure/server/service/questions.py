@@ -19,7 +19,7 @@ def referred(shared: Shared, request: SimulateRequest | ExplainRequest) -> Sourc
     if not request.HasField("state"):
         return None
     state = shared.states.find(request.state)
-    return Source(state.snapshot, state.decoded)
+    return Source(state.header, state.decoded, state.written.read, state.opening)
 
 
 @contextmanager

@@ -19,11 +19,12 @@ def record(shared: Shared, request: DecideRequest, state: State | None, answer: 
             actions=actions,
             profile=replace(profile, actions=actions or profile.actions),
             answer=answer,
-            snapshot=request.snapshot if state is None else state.snapshot,
+            snapshot=request.snapshot if state is None else None,
             epoch="" if state is None else state.epoch,
             lineage=None if state is None else state.lineage,
             trace_id=_trace_id(),
-        )
+        ),
+        None if state is None else state.written.read,
     )
 
 

@@ -61,8 +61,8 @@ class StateStore:
     def find(self, reference: StateReference) -> State:
         """The state that is referred to. Raises Fault: unknown, another version, too old."""
         state = self._used(reference)
-        if state.snapshot.version != reference.version:
-            raise faults.version_gap(state.snapshot.version, reference.version)
+        if state.header.version != reference.version:
+            raise faults.version_gap(state.header.version, reference.version)
         self._refuse_stale(state)
         return state
 
@@ -75,8 +75,8 @@ class StateStore:
             before = self._used(delta.base)
             if before.is_made_by(delta):
                 return before
-            if before.snapshot.version != delta.base.version:
-                raise faults.version_gap(before.snapshot.version, delta.base.version)
+            if before.header.version != delta.base.version:
+                raise faults.version_gap(before.header.version, delta.base.version)
             after = next_state(before, delta, self._bounds.bytes, self._bounds.rows)
             with self._changing:
                 if self._is_kept(before):

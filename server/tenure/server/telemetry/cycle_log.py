@@ -11,10 +11,11 @@ from tenure.server.codec import annotations
 from tenure.server.labels import PREEMPTIBILITY, label
 from tenure.server.telemetry.told import Told
 from tenure.server.view import View
+from tenure.solver.model.linking import PodGroupSpec
 from tenure.solver.model.workload import LEGACY_NON_PREEMPTIBLE_PRIORITY, Preemptibility
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import decision_service_pb2 as service_pb
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodGroup
+from tenure.v1.snapshot_pb2 import PodGroup
 
 MOST_REMEMBERED: Final = 100_000
 """Warnings that are remembered as said; beyond that the oldest may be said again."""
@@ -37,12 +38,11 @@ class CycleLog:
     def __init__(self) -> None:
         self._told = Told(MOST_REMEMBERED)
 
-    def write(self, snapshot: ClusterSnapshot, response: service_pb.DecideResponse) -> None:
+    def write(self, view: View) -> None:
         """Write about one cycle. Not for several threads at a time."""
-        view = View(snapshot, response)
-        for nomination in response.nominations:
+        for nomination in view.response.nominations:
             self._nomination(view, nomination)
-        for warning in response.warnings:
+        for warning in view.response.warnings:
             self._warning(view, warning)
 
     def _nomination(self, view: View, nomination: pb.Nomination) -> None:
@@ -86,7 +86,7 @@ class CycleLog:
 
     def _legacy(self, view: View) -> None:
         """Everybody whose priority decides, to encourage them to say it; the warning names the first only."""
-        legacy = (group for group in view.snapshot.pod_groups if _is_legacy(group))
+        legacy = (group for group in view.pod_groups.values() if _is_legacy(group))
         new = [group for group in legacy if self._is_new(view, group.uid, "legacy preemptibility")]
         line = "Legacy preemptibility: job=%s, priority=%d, preemptibility=%s; say so by the annotation %s"
         for group in new[:MOST_AT_ONCE]:
@@ -123,13 +123,15 @@ def _eligibility(view: View, nomination: pb.Nomination) -> str:
     return ", ".join(f"{key}={value}" for key, value in facts.items() if value)
 
 
-def _is_legacy(group: PodGroup) -> bool:
+def _is_legacy(group: PodGroup | PodGroupSpec) -> bool:
     if group.preemptibility:
         return False
+    if isinstance(group, PodGroupSpec):
+        return True
     text = group.annotations.get(annotations.PREEMPTIBILITY, "")
     return annotations.preemptibility(text) is Preemptibility.UNSPECIFIED
 
 
-def _legacy_mode(group: PodGroup) -> Preemptibility:
+def _legacy_mode(group: PodGroup | PodGroupSpec) -> Preemptibility:
     is_preemptible = group.priority < LEGACY_NON_PREEMPTIBLE_PRIORITY
     return Preemptibility.PREEMPTIBLE if is_preemptible else Preemptibility.NON_PREEMPTIBLE

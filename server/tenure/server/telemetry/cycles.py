@@ -8,8 +8,7 @@ from tenure.server.telemetry import cycle_metrics, cycle_spans, requeue_metrics
 from tenure.server.telemetry.cycle_log import CycleLog
 from tenure.server.telemetry.gauges import LAST_CYCLES
 from tenure.server.telemetry.timeline import Timeline
-from tenure.v1.decision_service_pb2 import DecideResponse
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.server.view import View
 
 
 class Cycles:
@@ -24,11 +23,12 @@ class Cycles:
         """For the cycle that comes: with a close look at it when spans of the call are kept."""
         return Timeline(is_close=cycle_spans.is_watched())
 
-    def write(self, snapshot: ClusterSnapshot, answer: DecideResponse, timeline: Timeline) -> None:
+    def write(self, view: View, timeline: Timeline) -> None:
         """Write about one cycle. Threads wait for each other.
 
         When nothing happened, the answer is that of an earlier cycle, which was written about.
         """
+        answer = view.response
         if not timeline.entries:
             cycle_metrics.count_again()
             return
@@ -38,8 +38,8 @@ class Cycles:
             requeue_metrics.count(answer)
             LAST_CYCLES.keep(answer)
         if self._names_workloads:
-            cycle_spans.write(timeline, answer, sorted(group.uid for group in snapshot.pod_groups))
+            cycle_spans.write(timeline, answer, sorted(view.pod_groups))
         else:
             cycle_spans.write(timeline, answer)
         with self._one_writes:
-            self._log.write(snapshot, answer)
+            self._log.write(view)

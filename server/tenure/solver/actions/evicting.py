@@ -8,6 +8,7 @@ from tenure.solver.actions.delays import Delays
 from tenure.solver.actions.notes import note_evictions
 from tenure.solver.actions.repeats import Repeats
 from tenure.solver.framework.scenario import Scenario
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import UNLIMITED, Vector
 from tenure.solver.model.workload import PodGroup, TaskShape
@@ -197,7 +198,12 @@ def other_leaves(context: Context, group: PodGroup) -> Iterator[int]:
 
 def _largest_node(context: Context) -> Vector:
     """The largest allocatable amount of each resource on any node (semantics R3.64)."""
-    amounts = [node.allocatable for node in context.session.cluster.nodes]
+    cluster, opening = context.session.cluster, context.session.opening
+    return _largest(cluster) if opening is None else opening.once("largest node", lambda: _largest(cluster))
+
+
+def _largest(cluster: Cluster) -> Vector:
+    amounts = [node.allocatable for node in cluster.nodes]
     if not amounts:
-        return (0,) * len(context.session.cluster.resource_names)
+        return (0,) * len(cluster.resource_names)
     return tuple(max(column) for column in zip(*amounts, strict=True))

@@ -14,12 +14,14 @@ NAME: Final = "stalegangeviction"
 def stalegangeviction(context: Context) -> None:
     """Evict after the grace period; remember since when, and forget when the gang is whole again.
 
-    Nobody is evicted in a cycle that was stopped: what was not tried might have made the gang whole.
+    Nobody is evicted in a cycle that was stopped: what was not tried might have made the gang whole. Who was
+    whole when the cycle began, and of whom nothing moved, is whole.
     """
     session = context.session
     if session.stop.is_set:
         return
-    for group in session.cluster.pod_groups:
+    for index in sorted(session.standing.partial | session.moved()):
+        group = session.cluster.pod_groups[index]
         if not is_stale(context, group):
             if group.stale_since is not None:
                 session.patch_alone(NAME, Patch(group.index, PatchKind.CLEAR_STALE_SINCE))

@@ -106,7 +106,7 @@ class _Search:
 
     def _priority(self) -> Iterator[Remedy]:
         """The lowest higher priority: just above that of some other pod group."""
-        others = {g.priority for g in self._cluster.pod_groups if g.index != self._group.index}
+        others = {g.priority for g in self._cluster.pod_groups if g.uid not in ("", self._group.uid)}
         higher = [priority + 1 for priority in sorted(others) if priority >= self._group.priority]
         found = self._trials.smallest(
             len(higher),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Final
 
 from tenure.solver.model.reason import Rejection
 
@@ -42,10 +42,10 @@ class Chains:
 
     def add(self, name: str, plugin: object) -> None:
         """Append the plugin's methods to the chains of the extension points it implements."""
-        for point in fields(self):
-            method = getattr(plugin, point.name, None)
-            if point.name != "names" and method is not None:
-                setattr(self, point.name, (*getattr(self, point.name), method))
+        for point in POINTS:
+            method = getattr(plugin, point, None)
+            if method is not None:
+                setattr(self, point, (*getattr(self, point), method))
                 self.names[method] = name
 
     def wrap(self, point: str, around: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> None:
@@ -63,3 +63,7 @@ class Chains:
             if rejection is not None:
                 return Rejection(rejection.code, rejection.detail, rejection.until, self.names[method])
         return None
+
+
+POINTS: Final = tuple(point.name for point in fields(Chains) if point.name != "names")
+"""Names of all extension points."""

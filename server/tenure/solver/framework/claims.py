@@ -22,7 +22,7 @@ class ClaimUses:
         self._rooms = rooms
         self._uses: list[dict[int, Shared]] = [{} for _ in cluster.claims]
         self._pod_groups: list[set[int]] = [set() for _ in cluster.claims]
-        for task in cluster.tasks:
+        for task in cluster.tasks if cluster.claims else ():
             for index in task.shape.shared_claims:
                 self._pod_groups[index].add(task.pod_group)
         for claim in cluster.claims:

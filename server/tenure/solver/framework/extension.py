@@ -53,7 +53,12 @@ class QueueOrder(Protocol):
 
 
 class PodGroupOrder(Protocol):
-    """Which pod group goes first within a queue? Lexicographic; victims in reverse."""
+    """Which pod group goes first within a queue? Lexicographic; victims in reverse.
+
+    A plugin whose keys follow from the pod group, its tasks and `active` alone, whatever the time, says so by
+    a class attribute `HAS_LASTING_KEYS`: then pod groups that stay as they are are not sorted anew in every
+    cycle of a state.
+    """
 
     def pod_group_key(self, pod_group: int, active: Counts) -> int:
         """An integer; smaller first. `active[pod_set]` counts the active allocated tasks of a pod set."""
@@ -76,7 +81,11 @@ class SubGroupOrder(Protocol):
 
 
 class NodeFilter(Protocol):
-    """May a task of this shape ever run on this node, amounts apart? First rejection wins."""
+    """May a task of this shape ever run on this node, amounts apart? First rejection wins.
+
+    A plugin whose answers follow from the shape and the node alone says so by a class attribute
+    `HAS_LASTING_FITS`: then it is asked once while the nodes and shapes of a state stay as they are.
+    """
 
     def fits(self, shape: TaskShape, node: Node) -> Rejection | None:
         """Asked once per shape and node and session; facts of the snapshot only."""
@@ -209,7 +218,12 @@ class MoveListener(Protocol):
 
 
 class Protector(Protocol):
-    """Who may not be touched until when? For the answer, not for the search."""
+    """Who may not be touched until when? For the answer, not for the search.
+
+    Where nothing that the caller tells of a pod group changes, its protections should only end as time goes
+    by, but for those that come from memories of evictions. A plugin of which that is true says so by a class
+    attribute `PROTECTIONS_ONLY_END`: then it is not asked in every cycle of a state about everybody.
+    """
 
     def protections(self, pod_group: int) -> Iterable[Protection]:
         """What protects this running pod group now."""

@@ -21,22 +21,24 @@ def in_order(cluster: Cluster) -> list[int]:
     return sorted(alive, key=lambda index: (groups[index].expires, groups[index].id))
 
 
-def taken_up(cluster: Cluster, groups: Iterable[int]) -> Cluster:
-    """The cluster with the open evictions and bindings of these groups taken for done.
+def taken_up(cluster: Cluster, groups: Iterable[int]) -> tuple[Cluster, frozenset[int]]:
+    """The cluster with the open evictions and bindings of these groups taken for done, and whose they are.
 
     A pod that several groups bind goes where the first says.
     """
-    tasks = list(cluster.tasks)
+    tasks, changed = list(cluster.tasks), set[int]()
     for index in groups:
         group = cluster.in_flight[index]
         for step in open_evictions(cluster, group):
             leaving = cluster.tasks[step.task].placement._replace(status=TaskStatus.RELEASING)
             tasks[step.task] = replace(cluster.tasks[step.task], placement=leaving)
+            changed.add(step.task)
         for step in open_bindings(cluster, group):
             if tasks[step.task].placement.status is TaskStatus.PENDING:
                 bound = Placement(TaskStatus.BINDING, step.node, step.gpu_groups, zones=step.zones)
                 tasks[step.task] = replace(cluster.tasks[step.task], placement=bound)
-    return replace(cluster, tasks=tuple(tasks))
+                changed.add(step.task)
+    return replace(cluster, tasks=tuple(tasks)), frozenset(changed)
 
 
 def open_evictions(cluster: Cluster, group: InFlightGroup) -> Iterator[InFlightStep]:

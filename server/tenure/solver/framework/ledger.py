@@ -12,12 +12,14 @@ from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED, Move
 from tenure.solver.framework.room import TO_IDLE, TO_RELEASING, USE, NodeRoom
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, mig_gpu_milli
-from tenure.solver.model.workload import Placement, Task, TaskShape, TaskStatus
+from tenure.solver.model.slots import Change
+from tenure.solver.model.workload import Placement, PodGroup, Task, TaskShape, TaskStatus
 
 Listener = Callable[[int, Placement, Placement], None]
 NO: Final = 0
 SOON: Final = 1
 NOW: Final = 2
+NOT_THERE: Final = Placement(TaskStatus.UNKNOWN)
 Charges = tuple[tuple[int, int], ...]
 
 
@@ -30,7 +32,9 @@ class Ledger:
         self.placements = [task.placement for task in cluster.tasks]
         mig = tuple((i, mig_gpu_milli(n)) for i, n in enumerate(cluster.resource_names) if mig_gpu_milli(n))
         self.rooms = [NodeRoom(node, mig) for node in cluster.nodes]
-        pod_sets = sum(len(group.pod_sets) for group in cluster.pod_groups)
+        self._own_rooms: set[int] | None = None
+        """Nodes whose rooms are this ledger's alone, and may be changed; None: all of them."""
+        pod_sets = 1 + max([s.index for group in cluster.pod_groups for s in group.pod_sets], default=-1)
         self.active_allocated = [0] * pod_sets
         self.active_used = [0] * pod_sets
         self.promised = [0] * pod_sets
@@ -42,7 +46,7 @@ class Ledger:
         """Counts the moves of each pod group, and of those it shares device claims with, for caches."""
         self.queue_versions = [0] * len(cluster.queues)
         """Counts the moves of tasks below each queue, and of those that share device claims, for caches."""
-        self._paths = [() if g.queue is None else cluster.queues[g.queue].path for g in cluster.pod_groups]
+        self._paths = [_path(cluster, group) for group in cluster.pod_groups]
         self.touched: set[int] = set(range(len(cluster.nodes)))
         """Nodes whose room changed since the node index looked last."""
         self.room_epoch = 0
@@ -62,6 +66,52 @@ class Ledger:
         for task in cluster.tasks:
             self._charge(task, task.placement, 1)
             self._count(task, task.placement.status, 1)
+
+    def copy(self) -> "Ledger":
+        """The same, to be changed apart; of a ledger that nothing listens to, in a cluster without claims."""
+        other = Ledger.__new__(Ledger)
+        other.tasks, other.nodes = self.tasks, self.nodes
+        other.placements, other.rooms = self.placements.copy(), self.rooms.copy()
+        other._own_rooms = set()
+        other.active_allocated, other.active_used = self.active_allocated.copy(), self.active_used.copy()
+        other.promised = self.promised.copy()
+        other.allocated, other.pending = self.allocated.copy(), self.pending.copy()
+        other.versions, other.queue_versions = self.versions.copy(), self.queue_versions.copy()
+        other.touched, other.room_epoch = self.touched.copy(), 0
+        other._paths, other.listeners, other.claims = self._paths, (), self.claims
+        other._charges, other._shares = self._charges, self._shares
+        other.unplaced_shares, other.least_shares = self.unplaced_shares, self.least_shares
+        return other
+
+    def after(self, cluster: Cluster, change: Change) -> "Ledger":
+        """The ledger of a cluster that differs by a change, without looking at what stays."""
+        other = self.copy()
+        for index in change.tasks:
+            if index < len(self.tasks):
+                task = self.tasks[index]
+                other._charge(task, task.placement, -1)
+                other._count(task, task.placement.status, -1)
+        other.tasks = cluster.tasks
+        other._paths = self._paths.copy()
+        other._paths.extend([()] * (len(cluster.pod_groups) - len(other._paths)))
+        for index in change.pod_groups:
+            group = cluster.pod_groups[index]
+            other._paths[index] = _path(cluster, group)
+            other._make_room(1 + max([pod_set.index for pod_set in group.pod_sets], default=-1))
+        new_groups = [0] * (len(cluster.pod_groups) - len(other.allocated))
+        for counts in (other.allocated, other.pending, other.versions):
+            counts.extend(new_groups)
+        other.placements.extend([NOT_THERE] * (len(cluster.tasks) - len(other.placements)))
+        for index in change.tasks:
+            task = cluster.tasks[index]
+            other.placements[index] = task.placement
+            other._charge(task, task.placement, 1)
+            other._count(task, task.placement.status, 1)
+        return other
+
+    def _make_room(self, pod_sets: int) -> None:
+        for counts in (self.active_allocated, self.active_used, self.promised):
+            counts.extend([0] * (pod_sets - len(counts)))
 
     def apply(self, move: Move) -> None:
         """Carry out a move. Its `before` must be the task's placement."""
@@ -176,7 +226,7 @@ class Ledger:
 
     def _change_use(self, task: Task, node: int, was: int, use: int) -> None:
         """A task that shares nothing stays on its node and uses it in another way."""
-        room = self.rooms[node]
+        room = self._own_room(node)
         to_idle, to_releasing = TO_IDLE[use] - TO_IDLE[was], TO_RELEASING[use] - TO_RELEASING[was]
         if to_idle:
             idle = room.idle
@@ -193,7 +243,7 @@ class Ledger:
         use, node = USE[placement.status], placement.node
         if not use:
             return
-        room = self.rooms[node]
+        room = self._own_room(node)
         idle, releasing = room.idle, room.releasing
         to_idle, to_releasing = sign * TO_IDLE[use], sign * TO_RELEASING[use]
         for slot, amount in self._charges_on(task.shape, node):
@@ -209,6 +259,14 @@ class Ledger:
         if placement.leaving is not None:
             self._charge(task, placement.leaving, sign)
 
+    def _own_room(self, node: int) -> NodeRoom:
+        """The room of a node, to be changed: a copy of its own, if others read it as well."""
+        own = self._own_rooms
+        if own is not None and node not in own:
+            own.add(node)
+            self.rooms[node] = self.rooms[node].copy()
+        return self.rooms[node]
+
     def _charges_on(self, shape: TaskShape, node: int) -> Charges:
         """Slots and amounts that are charged; what the node does not offer is not (semantics R1.22)."""
         known = self._charges[node]
@@ -218,6 +276,10 @@ class Ledger:
             charges = tuple((i, a) for i, a in enumerate(shape.request) if a and offers[i] > 0)
             known[shape.index] = charges
         return charges
+
+
+def _path(cluster: Cluster, group: PodGroup) -> tuple[int, ...]:
+    return () if group.queue is None else cluster.queues[group.queue].path
 
 
 def _share(shape: TaskShape, gpu_milli: int) -> Share:

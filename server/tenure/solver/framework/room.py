@@ -75,6 +75,12 @@ class SharedGpu(Shared):
 
     __slots__ = ()
 
+    def copy(self) -> "SharedGpu":
+        """The same amounts, to be changed apart."""
+        other = SharedGpu()
+        other.used, other.allocated, other.releasing = self.used, self.allocated, self.releasing
+        return other
+
     def fits(self, memory: int, device_memory: int) -> bool:
         """Whether a task finds room here, now or when the terminating tasks are gone (semantics R1.24)."""
         if self.used == 0 or self.allocated == self.releasing:
@@ -98,6 +104,14 @@ class NodeRoom:
         self.memory = node.gpu_memory_mib
         self.mig = mig
         """Slots of MIG profiles, and the GPU amount of one slice of each."""
+
+    def copy(self) -> "NodeRoom":
+        """The same amounts, to be changed apart."""
+        other = NodeRoom.__new__(NodeRoom)
+        other.idle, other.releasing = self.idle.copy(), self.releasing.copy()
+        other.memory, other.mig = self.memory, self.mig
+        other.gpus = {group: gpu.copy() for group, gpu in self.gpus.items()} if self.gpus else {}
+        return other
 
     def charge_gpu(self, group: str, use: int, memory: int) -> None:
         """Add or remove one task's part of a shared device, and the whole GPU it stands for."""

@@ -1,6 +1,6 @@
 """A session: one cycle's cluster, ledger, chains and findings."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
@@ -10,8 +10,10 @@ from tenure.solver.framework.core import Cores
 from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.move import Move
+from tenure.solver.framework.opening import Opening
 from tenure.solver.framework.order import Order
 from tenure.solver.framework.profile import Options, Profile
+from tenure.solver.framework.standing import Standing, standing_of
 from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.stop import Stop, never
 from tenure.solver.model.cluster import Cluster
@@ -21,7 +23,7 @@ from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Counts, PodSet, TaskStatus, add_shares
+from tenure.solver.model.workload import Counts, Task, TaskStatus, add_shares
 
 NOTHING: Final[Share] = (0, 0, 0)
 
@@ -58,6 +60,7 @@ class Session:
     guards: Guards
     order: Order
     cores: Cores
+    standing: Standing
     counters: Counters = field(default_factory=Counters)
     journal: list[Commit] = field(default_factory=list)
     patches: list[tuple[int, Patch]] = field(default_factory=list)
@@ -89,8 +92,8 @@ class Session:
     """Tasks to which groups in flight give room: nobody takes it from them in this cycle."""
     stop: Stop = field(default_factory=Stop)
     """Whether the cycle is to end before it is done; the loops of the search check it."""
-    pod_sets: tuple[PodSet, ...] = ()
-    """All pod sets of the cluster, by index."""
+    opening: Opening | None = None
+    """What sessions of this state have in common; None when it is not kept."""
 
     @classmethod
     def open(
@@ -99,18 +102,23 @@ class Session:
         profile: Profile,
         factories: Mapping[str, PluginFactory],
         stop: Callable[[], bool] = never,
+        opening: Opening | None = None,
     ) -> "Session":
-        """Construct the plugins in profile order and let them listen to the ledger."""
-        ledger, chains = Ledger(cluster), Chains()
+        """Construct the plugins in profile order and let them listen to the ledger.
+
+        With the opening of the cluster's state all that was found out about it before need not be again.
+        """
+        kept = opening if opening is not None and opening.suits(profile) else None
+        ledger, chains = _ledger(cluster, kept), Chains()
         guards = Guards(cluster.pod_groups, chains, ledger.placements)
         order = Order(cluster.tasks, chains)
         cores = Cores(cluster.pod_groups, ledger, order)
-        session = cls(cluster, profile.options, ledger, chains, guards, order, cores)
+        standing = standing_of(cluster, kept)
+        session = cls(cluster, profile.options, ledger, chains, guards, order, cores, standing)
         session.memory = {(memory.victim, memory.preemptor): memory for memory in cluster.eviction_memory}
         session.remembered = {group for pair in session.memory for group in pair}
         session.unsettled = _by_preemptor(cluster.eviction_memory)
-        session.stop = Stop(stop)
-        session.pod_sets = tuple(pod_set for group in cluster.pod_groups for pod_set in group.pod_sets)
+        session.stop, session.opening = Stop(stop), kept
         for setting in profile.plugins:
             plugin = factories[setting.name](session, setting.arguments)
             session.plugins[setting.name] = plugin
@@ -184,9 +192,10 @@ class Session:
                     earlier.overrun = max(earlier.overrun, nomination.overrun)
         return list(found.values())
 
-    def tasks_of(self, pod_set: int | None) -> Sequence[int]:
-        """Tasks of a pod set, by its dense index."""
-        return () if pod_set is None else self.pod_sets[pod_set].tasks
+    def beside(self, task: Task) -> Sequence[int]:
+        """Tasks of its pod set, itself included."""
+        pod_sets = self.cluster.pod_groups[task.pod_group].pod_sets
+        return next((pod_set.tasks for pod_set in pod_sets if pod_set.index == task.pod_set), ())
 
     def demand(self, tasks: Collection[int]) -> Share:
         """What tasks ask of their queue before they are placed."""
@@ -209,7 +218,8 @@ class Session:
         return (0, 0, self.ledger.claims.new_gpu_milli(self.cluster.tasks[task].shape for task in tasks))
 
     def _blocked_tasks(self) -> dict[int, Rejection]:
-        found = [(t.index, t.blocked_by, "") for t in self.cluster.tasks if t.blocked_by]
+        tasks = self.cluster.tasks
+        found = [(index, tasks[index].blocked_by, "") for index in sorted(self.standing.blocked)]
         for method in self.chains.blocked_tasks:
             found.extend((task, why, self.chains.names[method]) for task, why in method())
         blocked: dict[int, Rejection] = {}
@@ -219,6 +229,16 @@ class Session:
                 detail = f"pod {task.name} cannot be placed: {why}"
                 blocked.setdefault(index, Rejection(ReasonCode.BLOCKED, detail, source=source))
         return blocked
+
+    def moved(self) -> set[int]:
+        """Pod groups of which tasks were moved in this cycle."""
+        tasks = self.ledger.tasks
+        return {tasks[move.task].pod_group for commit in self.journal for move in commit.moves}
+
+    def all_say(self, methods: Iterable[Callable[..., Any]], attribute: str) -> bool:
+        """Whether the plugins behind all these methods vouch for it by this attribute of their class."""
+        givers = [self.plugins[self.chains.names[method]] for method in methods]
+        return all(getattr(giver, attribute, False) for giver in givers)
 
     def pod_group_key(self, pod_group: int, active: Counts | None = None) -> tuple[int, ...]:
         """Sort key of a pod group within its queue, unique; `active` overrides the ledger's counts."""
@@ -233,6 +253,18 @@ class Session:
             if report is not None:
                 return tuple(report())
         return ()
+
+
+def _ledger(cluster: Cluster, opening: Opening | None) -> Ledger:
+    """A ledger of one's own. Claims tie pods to each other: with them it is made anew."""
+    if opening is None or cluster.claims:
+        return Ledger(cluster)
+    start: Ledger = opening.get(
+        "ledger",
+        lambda: Ledger(cluster),
+        lambda before, change: before.after(cluster, change),
+    )
+    return start.copy()
 
 
 def _by_preemptor(memories: Sequence[EvictionMemory]) -> dict[int, list[EvictionMemory]]:

@@ -108,6 +108,10 @@ class TaskSpec(NamedTuple):
     labels: Labels = ()
 
 
+Members = Sequence[Sequence[int]] | Mapping[int, Sequence[int]]
+"""Tasks by pod set."""
+
+
 class Workloads(NamedTuple):
     """Linked pod groups and tasks, and what was doubtful about them."""
 
@@ -168,13 +172,17 @@ def link_workloads(
     ordered = sorted(groups, key=_BY_UID)
     numbers = _number_pod_sets(ordered)
     linked, members, doubts = _link_tasks(tasks, [group.uid for group in ordered], numbers)
-    leaves = {queue.name: queue.index for queue in queues if queue.is_leaf}
+    leaves = leaves_by_name(queues)
     rank = ranks([(spec.creation, spec.uid) for spec in ordered])
     pod_groups = []
     for i, spec in enumerate(ordered):
-        root, pod_sets, inside = _link_parts(spec, numbers[i], members)
-        pod_groups.append(_link_pod_group(i, spec, leaves.get(spec.queue), rank[i], root, pod_sets, inside))
+        pod_groups.append(link_pod_group(i, spec, leaves.get(spec.queue), rank[i], numbers[i], members))
     return Workloads(tuple(pod_groups), linked, doubts)
+
+
+def leaves_by_name(queues: Iterable[Queue]) -> dict[str, int]:
+    """Index of each leaf queue, which pod groups may name."""
+    return {queue.name: queue.index for queue in queues if queue.is_leaf}
 
 
 def _path(queue: int, parents: Sequence[int | None]) -> tuple[int, ...]:
@@ -189,15 +197,22 @@ def _number_pod_sets(groups: Iterable[PodGroupSpec]) -> list[dict[str, int]]:
     numbered, count = [], 0
     for group in groups:
         if group.sub_groups:
-            inner = {part.parent.lower() for part in group.sub_groups}
-            names = sorted(part.name for part in group.sub_groups)
-            leaves = [lower for name in names if (lower := name.lower()) not in inner]
+            leaves = pod_set_names(group)
             numbered.append({name: count + i for i, name in enumerate(leaves)})
             count += len(leaves)
         else:
             numbered.append({DEFAULT_SUB_GROUP: count})
             count += 1
     return numbered
+
+
+def pod_set_names(group: PodGroupSpec) -> list[str]:
+    """Names of the pod sets of a pod group, in lower case, in the order of the parts that they are."""
+    if not group.sub_groups:
+        return [DEFAULT_SUB_GROUP]
+    inner = {part.parent.lower() for part in group.sub_groups}
+    names = sorted(part.name for part in group.sub_groups)
+    return [lower for name in names if (lower := name.lower()) not in inner]
 
 
 def _link_tasks(
@@ -210,21 +225,27 @@ def _link_tasks(
     tasks = []
     for i, spec in enumerate(sorted(specs, key=_BY_UID)):
         group = group_index[spec.pod_group]
-        names, name = numbers[group], spec.sub_group
-        pod_set = names.get(name) if name == DEFAULT_SUB_GROUP else names.get(name.lower())
-        tasks.append(_link_task(i, spec, group, pod_set))
+        pod_set = pod_set_of(spec, numbers[group])
+        tasks.append(link_task(i, spec, group, pod_set))
         if pod_set is None:
-            strays[group, name] += 1
+            strays[group, spec.sub_group] += 1
         else:
             members[pod_set].append(i)
     doubts = tuple(
-        Doubt(DoubtCode.STRAY_PODS, (group,), _stray(pod_groups[group], sub_group, count))
+        stray_doubt(group, pod_groups[group], sub_group, count)
         for (group, sub_group), count in sorted(strays.items())
     )
     return tuple(tasks), members, doubts
 
 
-def _link_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None) -> Task:
+def pod_set_of(task: TaskSpec, names: Mapping[str, int]) -> int | None:
+    """The pod set of a task among those of its pod group; None: its sub group does not exist."""
+    name = task.sub_group
+    return names.get(name) if name == DEFAULT_SUB_GROUP else names.get(name.lower())
+
+
+def link_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None) -> Task:
+    """A task with its place among all tasks, pod groups and pod sets."""
     uid, _, shape, placement, name, _, creation, priority, leader, nominated, blocked, claims, labels = spec
     return Task(
         index,
@@ -244,15 +265,17 @@ def _link_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None) 
     )
 
 
-def _stray(pod_group: str, sub_group: str, count: int) -> str:
-    return (
-        f"pod group {pod_group}: pods that are never scheduled because they name {sub_group!r}, "
+def stray_doubt(pod_group: int, uid: str, sub_group: str, count: int) -> Doubt:
+    """Pods of an unknown sub group are left out (semantics R1.53)."""
+    message = (
+        f"pod group {uid}: pods that are never scheduled because they name {sub_group!r}, "
         f"which is not a leaf sub group of it: {count}"
     )
+    return Doubt(DoubtCode.STRAY_PODS, (pod_group,), message)
 
 
 def _link_parts(
-    spec: PodGroupSpec, numbers: Mapping[str, int], members: Sequence[Sequence[int]]
+    spec: PodGroupSpec, numbers: Mapping[str, int], members: Members
 ) -> tuple[SubGroupSet, tuple[PodSet, ...], tuple[int, ...]]:
     """The tree of parts of a pod group, its leaves by name, and the tasks in them."""
     if spec.sub_groups:
@@ -265,7 +288,7 @@ def _link_parts(
 
 
 def _link_sub_groups(
-    spec: PodGroupSpec, numbers: Mapping[str, int], members: Sequence[Sequence[int]]
+    spec: PodGroupSpec, numbers: Mapping[str, int], members: Members
 ) -> tuple[SubGroupSet, tuple[PodSet, ...], tuple[int, ...]]:
     parts = sorted(spec.sub_groups, key=lambda part: part.name)
     pod_sets = {
@@ -278,7 +301,7 @@ def _link_sub_groups(
     return _link_tree(spec, parts, pod_sets), leaves, inside
 
 
-def _link_pod_set(part: SubGroupSpec, index: int, members: Sequence[Sequence[int]]) -> PodSet:
+def _link_pod_set(part: SubGroupSpec, index: int, members: Members) -> PodSet:
     return PodSet(index, part.name, part.min_member or 0, tuple(members[index]), part.topology)
 
 
@@ -299,15 +322,16 @@ def _link_tree(
     return link_set(SubGroupSpec("", min_sub_groups=spec.min_sub_groups, topology=spec.topology))
 
 
-def _link_pod_group(
+def link_pod_group(
     index: int,
     spec: PodGroupSpec,
     queue: int | None,
     rank: int,
-    root: SubGroupSet,
-    pod_sets: tuple[PodSet, ...],
-    tasks: tuple[int, ...],
+    numbers: Mapping[str, int],
+    members: Members,
 ) -> PodGroup:
+    """A pod group with its place among the others; `numbers` are the indices of its pod sets by name."""
+    root, pod_sets, tasks = _link_parts(spec, numbers, members)
     return PodGroup(
         index=index,
         uid=spec.uid,

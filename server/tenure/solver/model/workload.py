@@ -125,7 +125,7 @@ class TaskShape:
 
 @record(frozen=True, slots=True)
 class Task:
-    """One pod. `index` is dense; `rank` orders tasks by uid as text."""
+    """One pod. `index` is its slot: slots are in the order of uids, and an empty one has no uid."""
 
     index: int
     uid: str
@@ -219,7 +219,7 @@ LEGACY_NON_PREEMPTIBLE_PRIORITY: Final = 100
 
 @record(frozen=True, slots=True)
 class PodGroup:
-    """A workload. `index` is dense; `rank` orders pod groups by creation time, then uid."""
+    """A workload. `index` is its slot, as for tasks; `rank` orders pod groups by creation time, then uid."""
 
     index: int
     uid: str

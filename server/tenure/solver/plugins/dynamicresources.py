@@ -19,7 +19,7 @@ class DynamicResources:
     def blocked_tasks(self) -> Iterator[tuple[int, str]]:
         """Tasks that name a claim they cannot use."""
         claims, groups = self._cluster.claims, self._cluster.pod_groups
-        for task in self._cluster.tasks:
+        for task in self._cluster.tasks if claims else ():
             for claim in task.claims:
                 problem = _problem(claims[claim], groups[task.pod_group].queue_name)
                 if problem:

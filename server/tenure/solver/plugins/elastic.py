@@ -16,6 +16,7 @@ class Elastic:
     """Orders pod groups by how far their minimum is met."""
 
     ARGUMENTS: ClassVar[Parsers] = {}
+    HAS_LASTING_KEYS: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

@@ -26,6 +26,7 @@ class EvictionLimit:
     """A guard. Counted are cycles that took or moved pods of it, however many, for whoever."""
 
     ARGUMENTS: ClassVar[Parsers] = {"maxEvictions": eviction_limit, "actions": guarded_actions}
+    PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._limit = eviction_limit(arguments.get("maxEvictions", str(DEFAULT_LIMIT)))

@@ -46,6 +46,7 @@ class EvictionMemoryGuard:
     """A guard. What happens in a cycle counts in that cycle; times that are yet to come protect longer."""
 
     ARGUMENTS: ClassVar[Parsers] = {**dict.fromkeys(_DURATIONS, parse_duration), "actions": guarded_actions}
+    PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._session = session

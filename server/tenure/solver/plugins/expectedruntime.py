@@ -4,7 +4,7 @@ Whoever says how long it should run takes part, by itself or through its queue; 
 in silence. The checks come in the order of semantics R12.63, so that of several reasons the first counts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from tenure.solver.framework.profile import Parsers
@@ -25,15 +25,32 @@ class ExpectedRuntime:
         self._groups = session.cluster.pod_groups
         self._queues = session.cluster.queues
         self._tasks = session.cluster.tasks
+        self._opening = session.opening
 
     def nominate(self) -> Iterator[Nomination]:
         """Everybody who is expected to end and has pods on nodes or would have them (semantics R12.3)."""
-        for group in self._groups:
+        for index in sorted(self._told()):
+            group = self._groups[index]
             setting, _ = expected_runtime(group, self._queues)
             if setting.problem:
                 yield _skip(group, SkipReason.INVALID_DURATION, setting.problem)
             elif setting.value is not None:
                 yield self._judge(group, setting.value)
+
+    def _told(self) -> set[int]:
+        """Pod groups of which anybody says how long they should run."""
+        if self._opening is None:
+            return self._told_among(range(len(self._groups)))
+        return self._opening.get(
+            "expectedruntime",
+            lambda: self._told_among(range(len(self._groups))),
+            lambda before, change: (before - change.pod_groups) | self._told_among(change.pod_groups),
+        )
+
+    def _told_among(self, pod_groups: Iterable[int]) -> set[int]:
+        return {
+            index for index in pod_groups if expected_runtime(self._groups[index], self._queues)[0].is_set
+        }
 
     def _judge(self, group: PodGroup, expected: int) -> Nomination:
         if not self._is_active(group):

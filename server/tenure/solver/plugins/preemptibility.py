@@ -18,6 +18,7 @@ class Preemptibility:
     """A guard that is always on, whatever the profile says."""
 
     ARGUMENTS: ClassVar[Parsers] = {}
+    PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

@@ -12,6 +12,7 @@ class Priority:
     """Orders pod groups by priority."""
 
     ARGUMENTS: ClassVar[Parsers] = {}
+    HAS_LASTING_KEYS: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups

@@ -27,6 +27,7 @@ class WaitLimit:
     """A guard. All waits between an eviction of the whole pod group and its next start count together."""
 
     ARGUMENTS: ClassVar[Parsers] = {"maxWait": wait_limit, "actions": guarded_actions}
+    PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._limit = wait_limit(arguments.get("maxWait", DEFAULT_LIMIT))

@@ -8,15 +8,17 @@ other.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 from tenure.solver.framework.ledger import NO, NOW, SOON, Ledger
-from tenure.solver.framework.room import NodeRoom
+from tenure.solver.framework.room import USE, NodeRoom
+from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import CPU, GPU, WHOLE_GPU
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.slots import Change
+from tenure.solver.model.workload import Task, TaskShape
 
 ROUNDING: Final = 20
 """Most that rounding to hundredths hides on a device, idle and releasing parts together."""
@@ -41,6 +43,12 @@ class Buckets:
         self.values: list[int] = []
         """Values that some node has or had, smallest first."""
         self._of: dict[int, int] = {}
+
+    def copy(self) -> "Buckets":
+        """The same, to be changed apart."""
+        other = Buckets()
+        other.sets, other.values, other._of = self.sets.copy(), self.values.copy(), self._of.copy()
+        return other
 
     def put(self, node: int, bit: int, value: int) -> None:
         """The node, alone in the bit set `bit`, now has this value."""
@@ -88,7 +96,55 @@ class NodeIndex:
         self._bounds = [0] * len(cluster.nodes)
         self._bound = 0
         self._shared = 0
+        self._tasks: Sequence[Task] = ()
+        """Those whose room was looked at last, where the index is kept."""
         self._cpu_only = sum(1 << node.index for node in cluster.nodes if node.is_cpu_only)
+
+    @classmethod
+    def of(cls, session: Session) -> "NodeIndex":
+        """The index of a session; where its state is kept, only nodes on which pods changed are looked at."""
+        cluster, ledger, opening = session.cluster, session.ledger, session.opening
+        if opening is None or cluster.claims:
+            return cls(cluster, ledger)
+        start: NodeIndex = opening.get(
+            "node index",
+            lambda: cls(cluster, ledger.copy()).looked_through(cluster),
+            lambda before, change: before.copy(ledger.copy()).after(cluster, change),
+        )
+        ledger.touched.clear()
+        return start.copy(ledger)
+
+    def looked_through(self, cluster: Cluster) -> "NodeIndex":
+        """When all nodes have been looked at for all that anybody may ask."""
+        self._tasks = cluster.tasks
+        self._refresh_room()
+        self._refresh_cpu()
+        return self
+
+    def after(self, cluster: Cluster, change: Change) -> "NodeIndex":
+        """The index in a cluster that differs by a change."""
+        touched = self._ledger.touched
+        touched.clear()
+        for tasks in (self._tasks, cluster.tasks):
+            for index in change.tasks:
+                if index < len(tasks) and USE[tasks[index].placement.status]:
+                    touched.add(tasks[index].placement.node)
+        return self.looked_through(cluster)
+
+    def copy(self, ledger: Ledger) -> "NodeIndex":
+        """The same for another ledger of the same room, to be changed apart."""
+        other = NodeIndex.__new__(NodeIndex)
+        other.all_nodes, other._ledger, other._tasks = self.all_nodes, ledger, self._tasks
+        other._idle, other._soon, other._shareable = (
+            buckets.copy() for buckets in (self._idle, self._soon, self._shareable)
+        )
+        other._by_cpu, other._cpu = self._by_cpu.copy(), self._cpu.copy()
+        other._cpu_touched, other._room_touched = self._cpu_touched.copy(), self._room_touched.copy()
+        other._shared_once, other._uneven = self._shared_once.copy(), self._uneven
+        other._with_room, other._free_gpu = self._with_room, self._free_gpu.copy()
+        other._bounds, other._bound = self._bounds.copy(), self._bound
+        other._shared, other._cpu_only = self._shared, self._cpu_only
+        return other
 
     def free_gpu_milli(self) -> list[int]:
         """Idle and releasing GPUs by node, parts of devices included, in thousandths."""

@@ -31,6 +31,10 @@ NO_NODE: Final = Rejection(ReasonCode.NO_NODE_MATCHES, "no node meets its constr
 NO_ROOM: Final = Rejection(ReasonCode.NO_ROOM, "no node that meets its constraints has enough free room")
 
 
+Allowed = dict[tuple[Constraints, tuple[int, ...]], int]
+"""Nodes on which tasks of a kind could ever run."""
+
+
 class Placer:
     """Finds nodes for tasks and moves the tasks there, within a statement."""
 
@@ -38,10 +42,10 @@ class Placer:
         self._session = session
         self._ledger = session.ledger
         self._devices = DeviceChooser(session)
-        self.index = NodeIndex(session.cluster, session.ledger)
+        self.index = NodeIndex.of(session)
         self._full: dict[tuple[int, int], int] = {}
         """Shapes that found no room on a set of nodes, with the ledger's epoch at that time."""
-        self._allowed: dict[tuple[Constraints, tuple[int, ...]], int] = {}
+        self._allowed = _allowed(session)
         self._allowed_by_shape: list[int | None] = [None] * len(session.cluster.shapes)
         scores = {session.chains.names[method] for method in session.chains.scores}
         packs = getattr(session.plugins.get("nodeplacement"), "is_binpack", False)
@@ -298,3 +302,11 @@ def _leaves(member: Member) -> Iterator[PodSet]:
     else:
         for inner in member.members:
             yield from _leaves(inner)
+
+
+def _allowed(session: Session) -> Allowed:
+    """Kept for all sessions of a state if all plugins that filter nodes say that it stays as it is."""
+    opening, nothing = session.opening, Allowed()
+    if opening is None or not session.all_say(session.chains.fits, "HAS_LASTING_FITS"):
+        return nothing
+    return opening.once("allowed nodes", lambda: nothing)

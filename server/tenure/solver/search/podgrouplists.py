@@ -6,13 +6,68 @@ Read between statements only: the lists describe committed state.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.gang import Gangs
 
 Key = tuple[int, ...]
+
+
+class _Filed:
+    """What the lists consist of."""
+
+    def __init__(self, leaves: Iterable[int], groups: int) -> None:
+        self.by_rank: dict[int, int] = {}
+        self.queues: list[int | None] = [None] * groups
+        """Queue of each pod group that is in any list."""
+        self.pending: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
+        """By the reversed key: best last."""
+        self.victims: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
+        """By the key: worst last."""
+        self.takeable: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
+        """Those among them of which anything may be taken in this cycle."""
+        self.spent: dict[int, list[int]] = {leaf: [] for leaf in self.pending}
+        self.keys: list[Key] = [()] * groups
+        self.reversed: list[Key] = [()] * groups
+        self.is_pending = [False] * groups
+        self.is_victim = [False] * groups
+        self.is_takeable = [False] * groups
+
+    def copy(self) -> "_Filed":
+        """The same, to be changed apart."""
+        other = _Filed((), 0)
+        other.by_rank, other.queues = self.by_rank.copy(), self.queues.copy()
+        other.pending = {queue: keys.copy() for queue, keys in self.pending.items()}
+        other.victims = {queue: keys.copy() for queue, keys in self.victims.items()}
+        other.takeable = {queue: keys.copy() for queue, keys in self.takeable.items()}
+        other.spent = {queue: spent.copy() for queue, spent in self.spent.items()}
+        other.keys, other.reversed = self.keys.copy(), self.reversed.copy()
+        other.is_pending, other.is_victim = self.is_pending.copy(), self.is_victim.copy()
+        other.is_takeable = self.is_takeable.copy()
+        return other
+
+    def extend(self, groups: int) -> None:
+        """Let there be so many pod groups."""
+        more = groups - len(self.queues)
+        self.queues.extend([None] * more)
+        for keys in (self.keys, self.reversed):
+            keys.extend([()] * more)
+        for flags in (self.is_pending, self.is_victim, self.is_takeable):
+            flags.extend([False] * more)
+
+    def enter(self, group: PodGroup) -> None:
+        """Note whose rank it is, and where it is filed."""
+        self.by_rank[group.rank] = group.index
+        self.queues[group.index] = group.queue
+
+    def leave(self, index: int) -> None:
+        """Forget a pod group that is in no list any more."""
+        del self.by_rank[self.keys[index][-1]]
+        self.queues[index] = None
+        self.is_pending[index] = self.is_victim[index] = self.is_takeable[index] = False
 
 
 class PodGroupLists:
@@ -25,27 +80,52 @@ class PodGroupLists:
     def __init__(self, session: Session, gangs: Gangs) -> None:
         self._session = session
         self._gangs = gangs
-        groups = session.cluster.pod_groups
-        self._by_rank = [g.index for g in sorted(groups, key=lambda g: g.rank)]
-        leaves = [queue.index for queue in session.cluster.queues if queue.is_leaf]
-        self._pending: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
-        """By the reversed key: best last."""
-        self._victims: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
-        """By the key: worst last."""
-        self._takeable: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
-        """Those among them of which anything may be taken in this cycle."""
-        self._spent: dict[int, list[int]] = {leaf: [] for leaf in leaves}
-        self._keys: list[Key] = [()] * len(groups)
-        self._reversed: list[Key] = [()] * len(groups)
-        self._is_pending = [False] * len(groups)
-        self._is_victim = [False] * len(groups)
-        self._is_takeable = [False] * len(groups)
-        for group in groups:
-            if group.queue is not None:
-                self._file(group, list.append)
-        for keys in (*self._pending.values(), *self._victims.values(), *self._takeable.values()):
-            keys.sort()
+        self._use(self._start())
         session.changed.clear()
+
+    def _start(self) -> "_Filed":
+        """The lists as the session begins, to be changed by it alone."""
+        session, opening = self._session, self._session.opening
+        if opening is None or not session.all_say(session.chains.pod_group_key, "HAS_LASTING_KEYS"):
+            return self._file_all()
+        return opening.get("lists", self._file_all, self._file_changed).copy()
+
+    def _use(self, filed: "_Filed") -> None:
+        self._by_rank = filed.by_rank
+        self._pending, self._victims, self._takeable = filed.pending, filed.victims, filed.takeable
+        self._spent = filed.spent
+        self._keys, self._reversed = filed.keys, filed.reversed
+        self._is_pending, self._is_victim = filed.is_pending, filed.is_victim
+        self._is_takeable = filed.is_takeable
+
+    def _file_all(self) -> "_Filed":
+        cluster = self._session.cluster
+        leaves = [queue.index for queue in cluster.queues if queue.is_leaf]
+        filed = _Filed(leaves, len(cluster.pod_groups))
+        self._use(filed)
+        for group in cluster.pod_groups:
+            if group.queue is not None:
+                filed.enter(group)
+                self._file(group, list.append)
+        for keys in (*filed.pending.values(), *filed.victims.values(), *filed.takeable.values()):
+            keys.sort()
+        return filed
+
+    def _file_changed(self, before: "_Filed", change: Change) -> "_Filed":
+        """The lists of an earlier session, when these pod groups are other ones now."""
+        groups, filed = self._session.cluster.pod_groups, before.copy()
+        filed.extend(len(groups))
+        self._use(filed)
+        for index in change.pod_groups:
+            queue = filed.queues[index]
+            if queue is not None:
+                self._unfile(index, queue)
+                filed.leave(index)
+        for index in sorted(change.pod_groups):
+            if groups[index].queue is not None:
+                filed.enter(groups[index])
+                self._file(groups[index], insort)
+        return filed
 
     def leaves(self) -> list[int]:
         """Indices of all leaf queues."""
@@ -90,7 +170,7 @@ class PodGroupLists:
         for index in sorted(self._session.changed):
             group = self._session.cluster.pod_groups[index]
             if group.queue is not None:
-                self._unfile(group)
+                self._unfile(index, group.queue)
                 self._file(group, insort)
         self._session.changed.clear()
 
@@ -111,15 +191,13 @@ class PodGroupLists:
             else:
                 self._spent[group.queue].append(index)
 
-    def _unfile(self, group: PodGroup) -> None:
-        assert group.queue is not None
-        index = group.index
+    def _unfile(self, index: int, queue: int) -> None:
         if self._is_pending[index]:
-            _remove(self._pending[group.queue], self._reversed[index])
+            _remove(self._pending[queue], self._reversed[index])
         if self._is_victim[index]:
-            _remove(self._victims[group.queue], self._keys[index])
+            _remove(self._victims[queue], self._keys[index])
         if self._is_takeable[index]:
-            _remove(self._takeable[group.queue], self._keys[index])
+            _remove(self._takeable[queue], self._keys[index])
 
     def _is_active(self, group: PodGroup) -> bool:
         active = self._session.ledger.active_allocated

@@ -35,6 +35,7 @@ class MinRuntime:
         "reclaimResolveMethod": method,
         "actions": guarded_actions,
     }
+    PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._now = session.cluster.now

@@ -15,6 +15,7 @@ class Predicates:
     """Rejects nodes that tasks of a shape can never run on, and those that pod affinity forbids."""
 
     ARGUMENTS: ClassVar[Parsers] = {}
+    HAS_LASTING_FITS: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         if has_terms(session.cluster):

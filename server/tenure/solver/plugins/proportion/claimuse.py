@@ -24,13 +24,13 @@ class ClaimUse:
 
     def __init__(self, cluster: Cluster) -> None:
         self._claims = cluster.claims
-        self._is_firm = [group.is_firm for group in cluster.pod_groups]
+        self._groups = cluster.pod_groups
         self._users = ([0] * len(cluster.claims), [0] * len(cluster.claims))
         """By claim: all tasks that use it, and those among them that cannot be taken back."""
         self._requested: set[int] = set()
         self._queues: list[int | None] = [None] * len(cluster.claims)
         leaves = {queue.name: queue.index for queue in cluster.queues if queue.is_leaf}
-        for task in reversed(cluster.tasks):
+        for task in reversed(cluster.tasks) if cluster.claims else ():
             for claim in task.shape.shared_claims:
                 mine = cluster.pod_groups[task.pod_group].queue
                 self._queues[claim] = leaves.get(cluster.claims[claim].queue_name, mine)
@@ -38,7 +38,7 @@ class ClaimUse:
     def change(self, task: Task, sign: int) -> Iterator[Charge]:
         """The task begins to use its claims (sign 1) or ends to (sign -1)."""
         yield from self._change(task, sign, firm=False)
-        if self._is_firm[task.pod_group]:
+        if self._groups[task.pod_group].is_firm:
             yield from self._change(task, sign, firm=True)
 
     def change_firmly(self, task: Task, sign: int) -> Iterator[Charge]:

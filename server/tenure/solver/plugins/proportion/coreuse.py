@@ -10,7 +10,8 @@ from collections.abc import Collection
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.plugins.proportion.usage import FIRM, FIRM_CORE, Usage
+from tenure.solver.plugins.proportion.initial import FIRM, FIRM_CORE
+from tenure.solver.plugins.proportion.usage import Usage
 
 
 class CoreUse:

@@ -10,12 +10,14 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import QueueStatus
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.resources import GPU, UNLIMITED, WHOLE_GPU, Share
-from tenure.solver.model.workload import PodGroup, Task, TaskShape, add_shares
+from tenure.solver.model.resources import GPU, UNLIMITED, Share
+from tenure.solver.model.workload import PodGroup, Task, add_shares
 from tenure.solver.plugins.proportion import capacity, reclaimable, shares
 from tenure.solver.plugins.proportion.coreuse import CoreUse
+from tenure.solver.plugins.proportion.initial import PREEMPTIBLE
+from tenure.solver.plugins.proportion.largest import Sizes
 from tenure.solver.plugins.proportion.queueorder import queue_keys
-from tenure.solver.plugins.proportion.usage import PREEMPTIBLE, Usage
+from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.plugins.proportion.verdict import Verdict
 
 
@@ -39,9 +41,9 @@ class Proportion:
         self._session = session
         self._queues = session.cluster.queues
         self._groups = session.cluster.pod_groups
-        self._usage = Usage(session.cluster, session.ledger)
+        self._usage = Usage(session.cluster, session.ledger, session.opening)
         self._cores = CoreUse(session, self._usage)
-        self._total = shares.cluster_total(session.cluster)
+        self._total = _total(session)
         k = float(arguments.get("kValue", "1"))
         self._multiplier = max(1.0, float(arguments.get("relcaimerSaturationMultiplier", "1")))
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
@@ -145,14 +147,15 @@ class Proportion:
         return self._largest[queue]
 
     def _find_largest(self) -> list[int]:
-        largest = [1] * len(self._queues)
-        for group in self._groups:
-            if group.queue is not None:
-                shapes = [self._session.cluster.tasks[task].shape for task in group.tasks]
-                gpus = sum(_most_gpus(shape) for shape in shapes)
-                for queue in self._queues[group.queue].path:
-                    largest[queue] = max(largest[queue], gpus)
-        return largest
+        cluster, opening = self._session.cluster, self._session.opening
+        if opening is None:
+            return Sizes(cluster).largest()
+        sizes: Sizes = opening.get(
+            "sizes",
+            lambda: Sizes(cluster),
+            lambda before, change: before.after(cluster, change),
+        )
+        return sizes.largest()
 
     def _over_quota(self, group: PodGroup, tasks: Sequence[int], demand: Share) -> Rejection | None:
         firm = self._cores.asked_firmly(group, tasks, demand)
@@ -245,8 +248,8 @@ class Proportion:
         return (cpu, memory, gpu)
 
 
-def _most_gpus(shape: TaskShape) -> int:
-    """The most a task of this shape can count for in its queue, whatever the node."""
-    gpu = shape.gpu
-    whole = gpu.devices * WHOLE_GPU if gpu.memory_mib else gpu.gpu_milli()
-    return whole + shape.extra_gpu_milli + shape.shared_gpu_milli
+def _total(session: Session) -> Share:
+    cluster, opening = session.cluster, session.opening
+    if opening is None:
+        return shares.cluster_total(cluster)
+    return opening.once("cluster total", lambda: shares.cluster_total(cluster))

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED
+from tenure.solver.framework.opening import Opening
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Placement, PodGroup, TaskStatus, add_shares
+from tenure.solver.model.workload import Placement, TaskStatus, add_shares
 from tenure.solver.plugins.proportion.claimuse import Charge, ClaimUse
-
-ZERO: Share = (0, 0, 0)
-PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
-"""What of a pod group counts as non-preemptible: nothing, all, its core."""
+from tenure.solver.plugins.proportion.initial import FIRM, FIRM_CORE, ZERO, InitialUse
 
 
 class Usage:
@@ -24,52 +22,41 @@ class Usage:
     all of them to begin with.
     """
 
-    def __init__(self, cluster: Cluster, ledger: Ledger) -> None:
+    def __init__(self, cluster: Cluster, ledger: Ledger, opening: Opening | None = None) -> None:
         queues = len(cluster.queues)
         self.allocated: list[Share] = [ZERO] * queues
         self.non_preemptible: list[Share] = [ZERO] * queues
         self.request: list[Share] = [ZERO] * queues
         self.before: dict[int, Share] = {}
         self.non_preemptible_before: dict[int, Share] = {}
-        self.moved_cores = {group.index for group in cluster.pod_groups if group.has_firm_core}
+        initial = _initial(cluster, ledger, opening)
+        self.moved_cores = initial.firm_cores.copy()
         self._ledger = ledger
-        self._paths = [
-            () if group.queue is None else tuple(reversed(cluster.queues[group.queue].path))
-            for group in cluster.pod_groups
-        ]
-        self.kinds = [_kind(group) for group in cluster.pod_groups]
+        self._paths = initial.paths
+        self.kinds = initial.kinds
         self._queues = cluster.queues
         self._claims = ClaimUse(cluster)
-        self._count_initial(cluster)
-
-    def _count_initial(self, cluster: Cluster) -> None:
-        """What tasks hold and ask for when the cycle begins: summed up by leaf queue, then for ancestors."""
-        allocated, firm, request = ([ZERO] * len(cluster.queues) for _ in range(3))
-        for task in cluster.tasks:
-            path, status = self._paths[task.pod_group], task.placement.status
-            if task.shape.shared_claims and ACTIVE_ALLOCATED[status]:
-                self._charge(self._claims.change(task, 1))
-            if ALLOCATED[status]:
-                share = self._ledger.share(task, task.placement.node)
-                if path:
-                    allocated[path[0]] = add_shares(allocated[path[0]], share)
-                if path and self.kinds[task.pod_group] == FIRM:
-                    firm[path[0]] = add_shares(firm[path[0]], share)
-            elif status is TaskStatus.PENDING and task.pod_set is not None:
-                share = self._ledger.unplaced_shares[task.shape.index]
-            else:
-                continue
-            if path:
-                request[path[0]] = add_shares(request[path[0]], share)
-            if task.shape.shared_claims:
-                for charge in self._claims.request(task):
-                    request[charge.queue] = add_shares(request[charge.queue], (0, 0, charge.gpu_milli))
         for sums, totals in (
-            (allocated, self.allocated),
-            (firm, self.non_preemptible),
-            (request, self.request),
+            (initial.allocated, self.allocated),
+            (initial.firm, self.non_preemptible),
+            (initial.request, self.request),
         ):
             self._sum_up(sums, totals)
+        if cluster.claims:
+            self._count_claims(cluster)
+
+    def _count_claims(self, cluster: Cluster) -> None:
+        """What tasks hold and ask for through claims that they share."""
+        for task in cluster.tasks:
+            if not task.shape.shared_claims:
+                continue
+            status = task.placement.status
+            if ACTIVE_ALLOCATED[status]:
+                self._charge(self._claims.change(task, 1))
+            if ALLOCATED[status] or (status is TaskStatus.PENDING and task.pod_set is not None):
+                for queue, gpu_milli, _ in self._claims.request(task):
+                    for above in self._queues[queue].path:
+                        self.request[above] = add_shares(self.request[above], (0, 0, gpu_milli))
 
     def _sum_up(self, sums: Sequence[Share], totals: list[Share]) -> None:
         """Add the sums of the queues to the totals of the queues and their ancestors."""
@@ -141,7 +128,12 @@ class Usage:
             self.non_preemptible[queue] = add_shares(self.non_preemptible[queue], share)
 
 
-def _kind(group: PodGroup) -> int:
-    if group.has_firm_core:
-        return FIRM_CORE
-    return FIRM if group.is_firm else PREEMPTIBLE
+def _initial(cluster: Cluster, ledger: Ledger, opening: Opening | None) -> InitialUse:
+    if opening is None:
+        return InitialUse(cluster, ledger)
+    found: InitialUse = opening.get(
+        "proportion",
+        lambda: InitialUse(cluster, ledger),
+        lambda before, change: before.after(cluster, ledger, change),
+    )
+    return found

@@ -1,13 +1,13 @@
 """The topology plugin: sets of nodes for constrained sub groups, and scores for preferred levels."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor
 from typing import ClassVar, Final
 
 from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Topology as Levels
-from tenure.solver.model.workload import NOWHERE, TopologyConstraint
+from tenure.solver.model.workload import NOWHERE, Task, TopologyConstraint
 from tenure.solver.plugins.topology.capacity import Demand
 from tenure.solver.plugins.topology.tree import Domain, build
 
@@ -98,7 +98,7 @@ class Topology:
         if constraint.required_level not in topology.levels:
             return root.nodes
         depth = topology.levels.index(constraint.required_level) + 1
-        used = self._nodes_in_use({self._session.cluster.tasks[task].pod_set for task in tasks})
+        used = self._nodes_in_use({task.pod_set: task for task in map(self._task, tasks)}.values())
         if not used:
             return root.nodes
         allowed = 0
@@ -107,11 +107,15 @@ class Topology:
                 allowed |= domain.nodes
         return allowed
 
-    def _nodes_in_use(self, pod_sets: set[int | None]) -> int:
+    def _task(self, index: int) -> Task:
+        return self._session.cluster.tasks[index]
+
+    def _nodes_in_use(self, tasks: Iterable[Task]) -> int:
+        """By pod sets, each named by one of its tasks."""
         used = 0
         placements = self._session.ledger.placements
-        for pod_set in pod_sets:
-            for task in self._session.tasks_of(pod_set):
+        for named in tasks:
+            for task in self._session.beside(named):
                 if placements[task].status.is_active_allocated and placements[task].node != NOWHERE:
                     used |= 1 << placements[task].node
         return used

@@ -1,0 +1,63 @@
+"""Who stands where when a cycle begins: pod groups that wait, that run, and that are not whole."""
+
+from tenure.solver.framework.move import ALLOCATED
+from tenure.solver.framework.opening import Opening
+from tenure.solver.framework.room import USE
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.slots import Change
+from tenure.solver.model.workload import PodGroup, TaskStatus
+
+
+class Standing:
+    """Pod groups and tasks by index. Not changed once it is made."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.waiting: set[int] = set()
+        """With tasks to schedule."""
+        self.running: set[int] = set()
+        """With tasks that hold room."""
+        self.partial: set[int] = set()
+        """Below their minimum, or noted as such."""
+        for group in cluster.pod_groups:
+            self._look(cluster, group)
+        self.blocked = {task.index for task in cluster.tasks if task.blocked_by}
+        """Tasks that cannot be placed, by the caller's knowledge."""
+
+    def after(self, cluster: Cluster, change: Change) -> "Standing":
+        """The same of a cluster that differs by a change."""
+        other = Standing.__new__(Standing)
+        other.waiting, other.running = self.waiting.copy(), self.running.copy()
+        other.partial, other.blocked = self.partial.copy(), self.blocked.copy()
+        for index in change.pod_groups:
+            for standing in (other.waiting, other.running, other.partial):
+                standing.discard(index)
+            other._look(cluster, cluster.pod_groups[index])
+        for index in change.tasks:
+            (other.blocked.add if cluster.tasks[index].blocked_by else other.blocked.discard)(index)
+        return other
+
+    def _look(self, cluster: Cluster, group: PodGroup) -> None:
+        used: dict[int, int] = {}
+        for pod_set in group.pod_sets:
+            count = 0
+            for task in pod_set.tasks:
+                status = cluster.tasks[task].placement.status
+                if USE[status]:
+                    count += 1
+                    if ALLOCATED[status]:
+                        self.running.add(group.index)
+                elif status is TaskStatus.PENDING:
+                    self.waiting.add(group.index)
+            used[pod_set.index] = count
+        if group.stale_since is not None or not group.root.is_met(used):
+            self.partial.add(group.index)
+
+
+def standing_of(cluster: Cluster, opening: Opening | None) -> Standing:
+    """Who stands where in a cluster."""
+    if opening is None:
+        return Standing(cluster)
+    found: Standing = opening.get(
+        "standing", lambda: Standing(cluster), lambda before, change: before.after(cluster, change)
+    )
+    return found

@@ -1,0 +1,83 @@
+"""What queues use and ask for when a cycle begins, before anybody counts device claims that tasks share."""
+
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.move import ALLOCATED
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.resources import Share
+from tenure.solver.model.slots import Change
+from tenure.solver.model.workload import PodGroup, Task, TaskStatus
+
+ZERO: Share = (0, 0, 0)
+PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
+"""What of a pod group counts as non-preemptible: nothing, all, its core."""
+
+
+class InitialUse:
+    """Sums by leaf queue, and what they are made of. Not changed once it is made."""
+
+    def __init__(self, cluster: Cluster, ledger: Ledger) -> None:
+        queues = len(cluster.queues)
+        self.allocated: list[Share] = [ZERO] * queues
+        self.firm: list[Share] = [ZERO] * queues
+        """The part of it that cannot be taken back, cores of semi-preemptible pod groups apart."""
+        self.request: list[Share] = [ZERO] * queues
+        """What is held, and what those that wait ask for (semantics R4.2)."""
+        self.paths: list[tuple[int, ...]] = [queue_path(cluster, group) for group in cluster.pod_groups]
+        """By pod group, its queue and the queues above it."""
+        self.kinds = [_kind(group) for group in cluster.pod_groups]
+        self.firm_cores = {index for index, kind in enumerate(self.kinds) if kind == FIRM_CORE}
+        self._tasks = cluster.tasks
+        for task in cluster.tasks:
+            self._count(task, ledger, 1)
+
+    def after(self, cluster: Cluster, ledger: Ledger, change: Change) -> "InitialUse":
+        """The same of a cluster that differs by a change; `ledger` is of either."""
+        other = InitialUse.__new__(InitialUse)
+        other.allocated, other.firm = self.allocated.copy(), self.firm.copy()
+        other.request, other.firm_cores = self.request.copy(), self.firm_cores.copy()
+        other.paths, other.kinds = self.paths.copy(), self.kinds.copy()
+        for index in change.tasks:
+            if index < len(self._tasks):
+                other._count(self._tasks[index], ledger, -1)
+        more = len(cluster.pod_groups) - len(other.kinds)
+        other.paths.extend([()] * more)
+        other.kinds.extend([PREEMPTIBLE] * more)
+        for index in change.pod_groups:
+            group = cluster.pod_groups[index]
+            other.paths[index] = queue_path(cluster, group)
+            kind = other.kinds[index] = _kind(group)
+            (other.firm_cores.add if kind == FIRM_CORE else other.firm_cores.discard)(index)
+        other._tasks = cluster.tasks
+        for index in change.tasks:
+            other._count(cluster.tasks[index], ledger, 1)
+        return other
+
+    def _count(self, task: Task, ledger: Ledger, sign: int) -> None:
+        """Add what a task holds or asks for, or (with sign -1) take it off."""
+        path, status = self.paths[task.pod_group], task.placement.status
+        if not path:
+            return
+        if ALLOCATED[status]:
+            share, queue = ledger.share(task, task.placement.node), path[0]
+            _add(self.allocated, queue, share, sign)
+            if self.kinds[task.pod_group] == FIRM:
+                _add(self.firm, queue, share, sign)
+            _add(self.request, queue, share, sign)
+        elif status is TaskStatus.PENDING and task.pod_set is not None:
+            _add(self.request, path[0], ledger.unplaced_shares[task.shape.index], sign)
+
+
+def queue_path(cluster: Cluster, group: PodGroup) -> tuple[int, ...]:
+    """The queue of a pod group and the queues above it, upwards; nothing when it has no queue."""
+    return () if group.queue is None else cluster.queues[group.queue].path[::-1]
+
+
+def _add(sums: list[Share], queue: int, share: Share, sign: int) -> None:
+    cpu, memory, gpu = sums[queue]
+    sums[queue] = (cpu + sign * share[0], memory + sign * share[1], gpu + sign * share[2])
+
+
+def _kind(group: PodGroup) -> int:
+    if group.has_firm_core:
+        return FIRM_CORE
+    return FIRM if group.is_firm else PREEMPTIBLE

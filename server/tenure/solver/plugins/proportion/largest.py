@@ -1,0 +1,56 @@
+"""GPUs of the largest pod group below each queue: the most that is taken from it in one piece."""
+
+from collections import Counter
+
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.resources import WHOLE_GPU
+from tenure.solver.model.slots import Change
+from tenure.solver.model.workload import PodGroup, TaskShape
+
+
+class Sizes:
+    """Pod groups by leaf queue and size. Not changed once it is made."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._sizes: dict[int, Counter[int]] = {}
+        """Number of pod groups by leaf queue and GPUs."""
+        self._cluster = cluster
+        for group in cluster.pod_groups:
+            self._count(group, 1)
+
+    def after(self, cluster: Cluster, change: Change) -> "Sizes":
+        """The same of a cluster that differs by a change."""
+        other = Sizes.__new__(Sizes)
+        other._sizes = {queue: sizes.copy() for queue, sizes in self._sizes.items()}
+        other._cluster = self._cluster
+        for index in change.pod_groups:
+            if index < len(self._cluster.pod_groups):
+                other._count(self._cluster.pod_groups[index], -1)
+        other._cluster = cluster
+        for index in change.pod_groups:
+            other._count(cluster.pod_groups[index], 1)
+        return other
+
+    def largest(self) -> list[int]:
+        """By queue index; at least one thousandth of a GPU."""
+        queues = self._cluster.queues
+        largest = [1] * len(queues)
+        for leaf, sizes in self._sizes.items():
+            most = max((gpus for gpus, count in sizes.items() if count), default=0)
+            for queue in queues[leaf].path:
+                largest[queue] = max(largest[queue], most)
+        return largest
+
+    def _count(self, group: PodGroup, sign: int) -> None:
+        if group.queue is not None:
+            gpus = 0
+            for task in group.tasks:
+                gpus += _most_gpus(self._cluster.tasks[task].shape)
+            self._sizes.setdefault(group.queue, Counter())[gpus] += sign
+
+
+def _most_gpus(shape: TaskShape) -> int:
+    """The most a task of this shape can count for in its queue, whatever the node."""
+    gpu = shape.gpu
+    whole = gpu.devices * WHOLE_GPU if gpu.memory_mib else gpu.gpu_milli()
+    return whole + shape.extra_gpu_milli + shape.shared_gpu_milli

@@ -1,0 +1,113 @@
+"""Rows come and go while all others keep their places."""
+
+import pytest
+from tenure.solver.model.linking import PodGroupSpec, TaskSpec
+from tenure.solver.model.slots import Change, Relinking, Slots, slots_of, spaced
+from tenure.solver.model.workload import Placement, TaskShape, TaskStatus
+
+SHAPE = TaskShape(0, "shape", (0, 0, 0, 0))
+
+
+class Rows:
+    """Pod groups of one pod each, linked, and changed one by one."""
+
+    def __init__(self, *uids: str) -> None:
+        self.groups = {uid: PodGroupSpec(uid, "q", creation=ord(uid[0])) for uid in uids}
+        self.tasks = {f"{uid}-0": _task(uid) for uid in uids}
+        self.slots = spaced(self.groups, self.tasks, {"q": 0})
+        self.slots = slots_of((), (), {}) if not uids else self.slots
+
+    def go(self, *uids: str) -> Change:
+        groups, tasks = dict(self.groups), dict(self.tasks)
+        for uid in uids:
+            del groups[uid], tasks[f"{uid}-0"]
+        return self._change(uids, groups, tasks)
+
+    def come(self, *uids: str, creation: int = 0) -> Change:
+        groups, tasks = dict(self.groups), dict(self.tasks)
+        for uid in uids:
+            groups[uid] = PodGroupSpec(uid, "q", creation=creation or ord(uid[0]))
+            tasks[f"{uid}-0"] = _task(uid)
+        return self._change(uids, groups, tasks)
+
+    def _change(
+        self, uids: tuple[str, ...], groups: dict[str, PodGroupSpec], tasks: dict[str, TaskSpec]
+    ) -> Change:
+        relinking = Relinking(self.slots, groups, tasks)
+        assert relinking.change(uids, [f"{uid}-0" for uid in uids], self.tasks)
+        self.slots, change = relinking.linked({"q": 0})
+        self.groups, self.tasks = groups, tasks
+        return change
+
+    def by_slot(self) -> str:
+        return "".join(group.uid or "." for group in self.slots.pod_groups)
+
+    def by_age(self) -> str:
+        groups = [group for group in self.slots.pod_groups if group.uid]
+        return "".join(group.uid for group in sorted(groups, key=lambda group: group.rank))
+
+
+def _task(uid: str) -> TaskSpec:
+    return TaskSpec(f"{uid}-0", uid, SHAPE, Placement(TaskStatus.PENDING))
+
+
+def test_who_comes_last_takes_a_new_slot_at_the_end() -> None:
+    rows = Rows()
+    rows.come("a", "b")
+    assert rows.come("c") == Change(frozenset({2}), frozenset({2}))
+    assert rows.by_slot() == "abc"
+
+
+def test_who_goes_leaves_an_empty_slot_that_the_next_takes() -> None:
+    rows = Rows()
+    rows.come("a", "c", "e")
+    assert rows.go("c") == Change(frozenset({1}), frozenset({1}))
+    assert rows.by_slot() == "a.e"
+    assert rows.come("d") == Change(frozenset({1}), frozenset({1}))
+    assert rows.by_slot() == "ade"
+
+
+def test_neighbours_move_into_the_nearest_empty_slot() -> None:
+    rows = Rows()
+    rows.come(*"acdegh")
+    rows.go("c")
+    assert rows.come("f").pod_groups == {1, 2, 3}
+    assert rows.by_slot() == "adefgh"
+    assert [group.tasks for group in rows.slots.pod_groups] == [(i,) for i in range(6)]
+    assert [task.pod_group for task in rows.slots.tasks] == list(range(6))
+
+
+def test_ages_do_not_follow_slots() -> None:
+    rows = Rows()
+    rows.come("x", creation=1)
+    rows.come("a", creation=3)
+    rows.come("m", creation=2)
+    assert (rows.by_slot(), rows.by_age()) == ("amx", "xma")
+    rows.come("x", creation=4)
+    assert rows.by_age() == "max"
+
+
+def test_everything_linked_anew_has_empty_slots_at_hand() -> None:
+    assert Rows(*"abcdefghij").by_slot() == "a.bcdefghi.j"
+
+
+def test_slots_are_found_by_uid_and_empty_ones_are_not() -> None:
+    rows = Rows()
+    rows.come("a", "b")
+    rows.go("a")
+    found: Slots = rows.slots
+    assert found.group("a") is None
+    assert found.task("a-0") is None
+    group = found.group("b")
+    assert group is not None
+    assert group.index == 1
+
+
+@pytest.mark.parametrize("count", [10, 200])
+def test_more_empty_slots_than_rows_are_too_many(count: int) -> None:
+    rows = Rows()
+    uids = [chr(ord("A") + i // 26) + chr(ord("a") + i % 26) for i in range(count)]
+    rows.come(*uids)
+    assert not rows.slots.has_too_many_empty
+    rows.go(*uids[: count - 4])
+    assert rows.slots.has_too_many_empty == (count > 20)
