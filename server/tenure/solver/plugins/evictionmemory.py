@@ -93,6 +93,9 @@ class EvictionMemoryGuard:
 
     def _verdict(self, preemptor: int, victim: int) -> GuardVerdict:
         """By the rule that protects for longer."""
+        remembered = self._session.remembered
+        if victim not in remembered or preemptor not in remembered:
+            return self._nothing
         terms = []
         if (turn := self._memory.get((preemptor, victim))) is not None:
             terms.append(self._cooling_down(turn))

@@ -42,6 +42,8 @@ class MinRuntime:
         self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
         self._most: dict[int | None, int] = {}
         self._found: dict[int | None, list[tuple[str, Resolved]]] = {}
+        self._passes: dict[tuple[int | None, Resolved], GuardVerdict] = {}
+        """What it says of those that are not protected any more, by last start and minimum."""
         self._resolver = Resolver(
             self._queues,
             parse_duration(arguments.get("defaultPreemptMinRuntime", "0s")),
@@ -109,10 +111,15 @@ class MinRuntime:
             previous = by_level[level]
 
     def _verdict(self, group: PodGroup, resolved: Resolved) -> GuardVerdict:
+        passes = self._passes.get((group.last_start, resolved))
+        if passes is not None:
+            return passes
         source = self._source(resolved)
         end = protection_end(group.last_start, resolved.minimum)
         if end is None or self._now >= end:
-            return GuardVerdict(NAME, Scope.NOTHING, source, end)
+            passes = GuardVerdict(NAME, Scope.NOTHING, source, end)
+            self._passes[group.last_start, resolved] = passes
+            return passes
         left = format_duration(end - self._now)
         detail = f"{group.name} is protected for another {left} by {source}"
         return GuardVerdict(NAME, Scope.CORE, source, end, ReasonCode.MIN_RUNTIME, detail)
