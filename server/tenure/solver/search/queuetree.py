@@ -29,7 +29,19 @@ class Entry(NamedTuple):
 class _Branch:
     """A queue in the tree."""
 
-    __slots__ = ("basis", "children", "entries", "key", "parent", "queue", "source", "source_key", "stale")
+    __slots__ = (
+        "children",
+        "entries",
+        "is_known",
+        "key",
+        "parent",
+        "popped",
+        "queue",
+        "source",
+        "source_key",
+        "stale",
+        "version",
+    )
 
     def __init__(self, queue: int, parent: "_Branch | None", children: "LiveHeap[_Branch] | None") -> None:
         self.queue = queue
@@ -39,9 +51,13 @@ class _Branch:
         self.source: Iterator[Entry] = iter(())
         self.source_key: tuple[int, ...] | None = None
         self.stale = False
+        """Whether its place among its siblings may be wrong."""
+        self.popped = ZERO
+        """What the victims hold that were popped from it, if it is a leaf."""
         self.key: tuple[Any, ...] = ()
-        self.basis: tuple[int, Entry | None, Share] = (-1, None, ZERO)
-        """What the key was made from: version of the queue, best entry below it, victims popped there."""
+        self.is_known = False
+        """Whether the key is right, as long as the version of the queue is the one it was made from."""
+        self.version = -1
 
     @property
     def is_empty(self) -> bool:
@@ -68,7 +84,6 @@ class QueueTree:
         self._leaves: dict[int, _Branch] = {}
         self._loose: list[_Branch] = []
         """Filled leaves that are not in the tree yet: it is built bottom-up, once all are there."""
-        self._popped: dict[int, Share] = {}
 
     def fill(self, queue: int, source: Iterator[Entry]) -> None:
         """Give a leaf queue its entries, in ascending order of their keys; they are drawn as needed."""
@@ -105,9 +120,10 @@ class QueueTree:
         if entry.key == branch.source_key:
             branch.draw()
         if self._victims:
-            self._popped[branch.queue] = add_shares(self._popped.get(branch.queue, ZERO), entry.share)
+            branch.popped = add_shares(branch.popped, entry.share)
         self._mark_stale(branch)
-        self._prune(branch)
+        if branch.is_empty:
+            self._prune(branch)
         return entry
 
     def _build(self) -> None:
@@ -123,6 +139,7 @@ class QueueTree:
                 parent = self._parent(branch)
                 is_new = parent.is_empty and parent is not self._root
                 branch.parent = parent
+                branch.is_known = False
                 assert parent.children is not None
                 parent.children.push(branch)
                 if is_new:
@@ -148,6 +165,7 @@ class QueueTree:
         """Hang a branch below its parent queue, which is made if it is not there."""
         parent = self._parent(leaf)
         leaf.parent = parent
+        leaf.is_known = False
         assert parent.children is not None
         is_new = parent.is_empty
         parent.children.push(leaf)
@@ -164,24 +182,28 @@ class QueueTree:
             branch = parent
 
     def _mark_stale(self, branch: _Branch | None) -> None:
+        """What the branch holds changed, and with it its key and those of the branches above it."""
         while branch is not None:
             branch.stale = True
+            branch.is_known = False
             branch = branch.parent
 
     def _key(self, branch: _Branch) -> tuple[Any, ...]:
         """Of a queue with what it and its best pod group ask for; asked anew when either changed."""
+        queue = branch.queue
+        version = self._versions[queue]
+        if branch.is_known and branch.version == version:
+            return branch.key
         leaf = branch
         while leaf.children is not None:
             leaf = leaf.children.items[0]
-        queue, head = branch.queue, leaf.entries[0]
-        popped = self._popped.get(leaf.queue, ZERO) if self._victims else ZERO
-        version, basis = self._versions[queue], branch.basis
-        if head is basis[1] and version == basis[0] and popped is basis[2]:
-            return branch.key
-        branch.basis = (version, head, popped)
+        request, popped = leaf.entries[0].share, ZERO
         if self._victims:
-            popped, request = add_shares(popped, head.share), ZERO
-        else:
-            request = head.share
-        branch.key = (*[key(queue, request, popped) for key in self._keys], self._queues[queue].rank)
+            request, popped = ZERO, add_shares(leaf.popped, request)
+        parts: list[Any] = []
+        for key in self._keys:
+            parts.append(key(queue, request, popped))
+        parts.append(self._queues[queue].rank)
+        branch.key = tuple(parts)
+        branch.version, branch.is_known = version, True
         return branch.key

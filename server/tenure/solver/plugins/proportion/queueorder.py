@@ -37,7 +37,17 @@ class QueueKeys:
     smaller dominant share; smaller allocatable share.
     """
 
-    __slots__ = ("_bounds", "_fair", "_last", "_priority", "_quota", "_withheld")
+    __slots__ = (
+        "_allocated",
+        "_bounds",
+        "_fair",
+        "_is_above",
+        "_last",
+        "_priority",
+        "_quota",
+        "_share",
+        "_withheld",
+    )
 
     def __init__(
         self, queue: Queue, fair_share: Share, allocatable: Share, total: Share, last: SmallerShare
@@ -50,21 +60,37 @@ class QueueKeys:
         """What it has no share of."""
         self._bounds = bounding_share(allocatable, total)
         self._last = last
+        self._use((0, 0, 0))
 
     def key(self, allocated: Share, request: Share, popped: Share) -> tuple[Any, ...]:
         """The key when its next pod group asks for `request`; the victims `popped` count as gone."""
+        if allocated != self._allocated:
+            self._use(allocated)
+        quota = self._quota
         cpu, memory, gpu = allocated
-        after = (cpu + request[0], memory + request[1], gpu + request[2])
-        fair, quota, bounds = self._fair, self._quota, self._bounds
+        cpu, memory, gpu = cpu + request[0], memory + request[1], gpu + request[2]
         return (
-            fair[0] < cpu and fair[1] < memory and fair[2] < gpu,
-            after[0] > quota[0] or after[1] > quota[1] or after[2] > quota[2],
+            self._is_above,
+            cpu > quota[0] or memory > quota[1] or gpu > quota[2],
             self._priority,
-            bool(self._withheld) and any(after[resource] > 0 for resource in self._withheld),
-            dominant_share((after[0] - popped[0], after[1] - popped[1], after[2] - popped[2]), bounds),
-            dominant_share(allocated, bounds),
+            bool(self._withheld) and self._uses_withheld((cpu, memory, gpu)),
+            dominant_share((cpu - popped[0], memory - popped[1], gpu - popped[2]), self._bounds),
+            self._share,
             self._last,
         )
+
+    def _use(self, allocated: Share) -> None:
+        """Work out what follows from what the queue uses alone."""
+        fair = self._fair
+        self._allocated = allocated
+        self._is_above = fair[0] < allocated[0] and fair[1] < allocated[1] and fair[2] < allocated[2]
+        self._share = dominant_share(allocated, self._bounds)
+
+    def _uses_withheld(self, after: Share) -> bool:
+        for resource in self._withheld:
+            if after[resource] > 0:
+                return True
+        return False
 
 
 def queue_keys(
