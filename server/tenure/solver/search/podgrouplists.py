@@ -35,6 +35,7 @@ class PodGroupLists:
         self._takeable: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
         """Those among them of which anything may be taken in this cycle."""
         self._spent: dict[int, list[int]] = {leaf: [] for leaf in leaves}
+        self._versions = dict.fromkeys(leaves, 0)
         self._keys: list[Key] = [()] * len(groups)
         self._reversed: list[Key] = [()] * len(groups)
         self._is_pending = [False] * len(groups)
@@ -84,12 +85,18 @@ class PodGroupLists:
         self._refresh()
         return bool(self._victims[queue])
 
+    def version(self, queue: int) -> int:
+        """Changes with the lists of the queue."""
+        self._refresh()
+        return self._versions[queue]
+
     def _refresh(self) -> None:
         if not self._session.changed:
             return
         for index in sorted(self._session.changed):
             group = self._session.cluster.pod_groups[index]
             if group.queue is not None:
+                self._versions[group.queue] += 1
                 self._unfile(group)
                 self._file(group, insort)
         self._session.changed.clear()

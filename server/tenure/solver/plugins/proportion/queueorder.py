@@ -73,7 +73,7 @@ class QueueKeys:
             self._is_above,
             cpu > quota[0] or memory > quota[1] or gpu > quota[2],
             self._priority,
-            bool(self._withheld) and self._uses_withheld((cpu, memory, gpu)),
+            bool(self._withheld) and max([(cpu, memory, gpu)[r] for r in self._withheld]) > 0,
             dominant_share((cpu - popped[0], memory - popped[1], gpu - popped[2]), self._bounds),
             self._share,
             self._last,
@@ -85,12 +85,6 @@ class QueueKeys:
         self._allocated = allocated
         self._is_above = fair[0] < allocated[0] and fair[1] < allocated[1] and fair[2] < allocated[2]
         self._share = dominant_share(allocated, self._bounds)
-
-    def _uses_withheld(self, after: Share) -> bool:
-        for resource in self._withheld:
-            if after[resource] > 0:
-                return True
-        return False
 
 
 def queue_keys(
