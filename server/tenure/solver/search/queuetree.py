@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import add_shares
-from tenure.solver.search.heap import LiveHeap
+from tenure.solver.search.heap import LiveHeap, Ranked
 
 ZERO: Share = (0, 0, 0)
 
@@ -26,38 +26,55 @@ class Entry(NamedTuple):
     item: Any = None
 
 
-class _Branch:
+class _Facts:
+    """What all branches of a tree make their keys from."""
+
+    __slots__ = ("keys", "queues", "versions", "victims")
+
+    def __init__(self, session: Session, victims: bool) -> None:
+        self.queues = session.cluster.queues
+        self.keys = session.chains.queue_key
+        self.versions = session.ledger.queue_versions
+        self.victims = victims
+
+
+class _Branch(Ranked):
     """A queue in the tree."""
 
     __slots__ = (
+        "_facts",
+        "_is_known",
+        "_key",
+        "_source",
+        "_source_key",
+        "_version",
         "children",
         "entries",
-        "is_known",
-        "key",
         "parent",
         "popped",
         "queue",
-        "source",
-        "source_key",
         "stale",
-        "version",
     )
 
-    def __init__(self, queue: int, parent: "_Branch | None", children: "LiveHeap[_Branch] | None") -> None:
+    def __init__(self, facts: _Facts, queue: int, source: Iterator[Entry] | None) -> None:
+        """A leaf, if there is a source of entries."""
+        self._facts = facts
         self.queue = queue
-        self.parent = parent
-        self.children = children
+        self.parent: _Branch | None = None
+        self.children: LiveHeap[_Branch] | None = None
+        if source is None:
+            self.children = LiveHeap(largest_first=facts.victims)
         self.entries: list[Entry] = []
-        self.source: Iterator[Entry] = iter(())
-        self.source_key: tuple[int, ...] | None = None
+        self._source = source
+        self._source_key: tuple[int, ...] | None = None
         self.stale = False
         """Whether its place among its siblings may be wrong."""
         self.popped = ZERO
         """What the victims hold that were popped from it, if it is a leaf."""
-        self.key: tuple[Any, ...] = ()
-        self.is_known = False
+        self._key: tuple[Any, ...] = ()
+        self._is_known = False
         """Whether the key is right, as long as the version of the queue is the one it was made from."""
-        self.version = -1
+        self._version = -1
 
     @property
     def is_empty(self) -> bool:
@@ -66,29 +83,70 @@ class _Branch:
 
     def draw(self) -> None:
         """Take the next entry of the source: the heap always holds the source's best."""
-        entry = next(self.source, None)
-        self.source_key = None if entry is None else entry.key
+        entry = None if self._source is None else next(self._source, None)
+        self._source_key = None if entry is None else entry.key
         if entry is not None:
             heappush(self.entries, entry)
+
+    def take(self) -> Entry:
+        """Take the best entry out."""
+        entry = heappop(self.entries)
+        if entry.key == self._source_key:
+            self.draw()
+        if self._facts.victims:
+            self.popped = add_shares(self.popped, entry.share)
+        return entry
+
+    def mark_stale(self) -> None:
+        """What it holds changed, and with it its key and those of the branches above it."""
+        branch: _Branch | None = self
+        while branch is not None:
+            branch.stale = True
+            branch._is_known = False
+            branch = branch.parent
+
+    def hang(self, parent: "_Branch") -> None:
+        """It is a child of this one from now on."""
+        assert parent.children is not None
+        self.parent = parent
+        self._is_known = False
+        parent.children.push(self)
+
+    def current_key(self) -> tuple[Any, ...]:
+        """Of a queue with what it and its best pod group ask for; asked anew when either changed."""
+        facts, queue = self._facts, self.queue
+        version = facts.versions[queue]
+        if self._is_known and self._version == version:
+            return self._key
+        leaf = self
+        while leaf.children is not None:
+            leaf = leaf.children.items[0]
+        request, popped = leaf.entries[0].share, ZERO
+        if facts.victims:
+            request, popped = ZERO, add_shares(leaf.popped, request)
+        parts: list[Any] = []
+        for key in facts.keys:
+            parts.append(key(queue, request, popped))
+        parts.append(facts.queues[queue].rank)
+        self._key = tuple(parts)
+        self._version, self._is_known = version, True
+        return self._key
 
 
 class QueueTree:
     """Entries of many queues, popped in order."""
 
     def __init__(self, session: Session, *, victims: bool = False) -> None:
+        self._facts = _Facts(session, victims)
         self._queues = session.cluster.queues
-        self._keys = session.chains.queue_key
-        self._versions = session.ledger.queue_versions
-        self._victims = victims
-        self._root = _Branch(-1, None, self._new_heap())
-        self._leaves: dict[int, _Branch] = {}
+        self._root = _Branch(self._facts, -1, None)
+        self._branches: dict[int, _Branch] = {}
         self._loose: list[_Branch] = []
         """Filled leaves that are not in the tree yet: it is built bottom-up, once all are there."""
 
     def fill(self, queue: int, source: Iterator[Entry]) -> None:
         """Give a leaf queue its entries, in ascending order of their keys; they are drawn as needed."""
-        leaf = self._new_leaf(queue)
-        leaf.source = source
+        leaf = self._branches[queue] = _Branch(self._facts, queue, source)
         leaf.draw()
         if leaf.entries:
             self._loose.append(leaf)
@@ -96,14 +154,14 @@ class QueueTree:
     def push(self, queue: int, entry: Entry) -> None:
         """Add one entry."""
         self._build()
-        leaf = self._leaves.get(queue)
+        leaf = self._branches.get(queue)
         if leaf is None:
-            leaf = self._new_leaf(queue)
-        is_new = leaf.is_empty
+            leaf = self._branches[queue] = _Branch(self._facts, queue, iter(()))
+        is_new = not leaf.entries
         heappush(leaf.entries, entry)
         if is_new:
             self._attach(leaf)
-        self._mark_stale(leaf)
+        leaf.mark_stale()
 
     def pop(self) -> Entry | None:
         """The next entry, or None."""
@@ -116,13 +174,9 @@ class QueueTree:
             while (branch := children.items[0]).stale:
                 branch.stale = False
                 children.fix_top()
-        entry = heappop(branch.entries)
-        if entry.key == branch.source_key:
-            branch.draw()
-        if self._victims:
-            branch.popped = add_shares(branch.popped, entry.share)
-        self._mark_stale(branch)
-        if branch.is_empty:
+        entry = branch.take()
+        branch.mark_stale()
+        if not branch.entries:
             self._prune(branch)
         return entry
 
@@ -130,7 +184,7 @@ class QueueTree:
         """Hang every filled leaf, then its ancestors, deepest first: a queue's place depends on its best."""
         level, self._loose = self._loose, []
         while level:
-            deepest = max(len(self._queues[branch.queue].path) for branch in level)
+            deepest = max([len(self._queues[branch.queue].path) for branch in level])
             parents: dict[int, _Branch] = {}
             for branch in level:
                 if len(self._queues[branch.queue].path) < deepest:
@@ -138,10 +192,7 @@ class QueueTree:
                     continue
                 parent = self._parent(branch)
                 is_new = parent.is_empty and parent is not self._root
-                branch.parent = parent
-                branch.is_known = False
-                assert parent.children is not None
-                parent.children.push(branch)
+                branch.hang(parent)
                 if is_new:
                     parents[parent.queue] = parent
             level = list(parents.values())
@@ -150,25 +201,15 @@ class QueueTree:
         queue = self._queues[branch.queue].parent
         if queue is None:
             return self._root
-        if queue not in self._leaves:
-            self._leaves[queue] = _Branch(queue, None, self._new_heap())
-        return self._leaves[queue]
+        if queue not in self._branches:
+            self._branches[queue] = _Branch(self._facts, queue, None)
+        return self._branches[queue]
 
-    def _new_heap(self) -> "LiveHeap[_Branch]":
-        return LiveHeap(self._key, largest_first=self._victims)
-
-    def _new_leaf(self, queue: int) -> _Branch:
-        leaf = self._leaves[queue] = _Branch(queue, None, None)
-        return leaf
-
-    def _attach(self, leaf: _Branch) -> None:
+    def _attach(self, branch: _Branch) -> None:
         """Hang a branch below its parent queue, which is made if it is not there."""
-        parent = self._parent(leaf)
-        leaf.parent = parent
-        leaf.is_known = False
-        assert parent.children is not None
+        parent = self._parent(branch)
         is_new = parent.is_empty
-        parent.children.push(leaf)
+        branch.hang(parent)
         if is_new and parent is not self._root:
             self._attach(parent)
 
@@ -180,30 +221,3 @@ class QueueTree:
             parent.children.pop_top()
             branch.parent = None
             branch = parent
-
-    def _mark_stale(self, branch: _Branch | None) -> None:
-        """What the branch holds changed, and with it its key and those of the branches above it."""
-        while branch is not None:
-            branch.stale = True
-            branch.is_known = False
-            branch = branch.parent
-
-    def _key(self, branch: _Branch) -> tuple[Any, ...]:
-        """Of a queue with what it and its best pod group ask for; asked anew when either changed."""
-        queue = branch.queue
-        version = self._versions[queue]
-        if branch.is_known and branch.version == version:
-            return branch.key
-        leaf = branch
-        while leaf.children is not None:
-            leaf = leaf.children.items[0]
-        request, popped = leaf.entries[0].share, ZERO
-        if self._victims:
-            request, popped = ZERO, add_shares(leaf.popped, request)
-        parts: list[Any] = []
-        for key in self._keys:
-            parts.append(key(queue, request, popped))
-        parts.append(self._queues[queue].rank)
-        branch.key = tuple(parts)
-        branch.version, branch.is_known = version, True
-        return branch.key
