@@ -86,11 +86,11 @@ class EvictingAction:
 
     def _impossible(self, tasks: list[int]) -> Rejection | None:
         """Tasks that no node could run even if it were empty (semantics R3.64, R5.90)."""
-        shapes = [self._session.cluster.tasks[task].shape for task in tasks]
-        if all(self._could_run(shape) for shape in shapes):
-            return None
-        detail = "no node could run it, not even an empty one"
-        return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._name)
+        for task in tasks:
+            if not self._could_run(self._session.cluster.tasks[task].shape):
+                detail = "no node could run it, not even an empty one"
+                return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._name)
+        return None
 
     def _could_run(self, shape: TaskShape) -> bool:
         """Whether some node might run a task of this shape, if it were empty."""

@@ -37,8 +37,9 @@ class Needs:
 
     def are_met(self) -> bool:
         """Whether the victims could give all that is needed."""
-        if any(slots.gained < missing for slots, missing in self.short):
-            return False
+        for slots, missing in self.short:
+            if slots.gained < missing:
+                return False
         return self._taken is None or self._taken.taken >= self.gpus
 
     def are_met_with(self, batches: Sequence[Batch]) -> bool:
@@ -53,7 +54,7 @@ class Prospects:
     """What ever longer prefixes of a sequence of victims give; worked out once for all probes of a search."""
 
     def __init__(
-        self, sequence: VictimSequence, pruner: Pruner, bound: TakeBound | None, tasks: Iterable[int]
+        self, sequence: VictimSequence, pruner: Pruner, bound: TakeBound | None, tasks: Sequence[int]
     ) -> None:
         self._sequence = sequence
         self._pruner = pruner

@@ -61,6 +61,12 @@ class PodGroupLists:
             pod_group = self._by_rank[-keys[number][-1]]
             yield self._keys[pod_group], pod_group
 
+    def first_pending(self, queue: int) -> Key | None:
+        """The key of the best pod group with pending tasks."""
+        self._refresh()
+        keys = self._pending[queue]
+        return self._keys[self._by_rank[-keys[-1][-1]]] if keys else None
+
     def victims(self, queue: int) -> Iterator[tuple[Key, int]]:
         """Keys (of the reversed order) and pod groups that may yield active tasks, worst first."""
         self._refresh()

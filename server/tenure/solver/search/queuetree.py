@@ -26,28 +26,37 @@ class Entry(NamedTuple):
     item: Any = None
 
 
-class _Facts:
-    """What all branches of a tree make their keys from."""
+class QueueKeys:
+    """Asks the plugins where queues stand."""
 
-    __slots__ = ("keys", "queues", "versions", "victims")
+    __slots__ = ("_keys", "_queues", "versions")
 
-    def __init__(self, session: Session, victims: bool) -> None:
-        self.queues = session.cluster.queues
-        self.keys = session.chains.queue_key
+    def __init__(self, session: Session) -> None:
+        self._queues = session.cluster.queues
+        self._keys = session.chains.queue_key
         self.versions = session.ledger.queue_versions
-        self.victims = victims
+        """Change when anything moves below a queue."""
+
+    def key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
+        """Of a queue with what its best pod group asks for, or with what was popped from it; unique."""
+        parts: list[Any] = []
+        for key in self._keys:
+            parts.append(key(queue, request, popped))
+        parts.append(self._queues[queue].rank)
+        return tuple(parts)
 
 
 class _Branch(Ranked):
     """A queue in the tree."""
 
     __slots__ = (
-        "_facts",
         "_is_known",
         "_key",
+        "_keys",
         "_source",
         "_source_key",
         "_version",
+        "_victims",
         "children",
         "entries",
         "parent",
@@ -56,14 +65,15 @@ class _Branch(Ranked):
         "stale",
     )
 
-    def __init__(self, facts: _Facts, queue: int, source: Iterator[Entry] | None) -> None:
+    def __init__(self, keys: QueueKeys, victims: bool, queue: int, source: Iterator[Entry] | None) -> None:
         """A leaf, if there is a source of entries."""
-        self._facts = facts
+        self._keys = keys
+        self._victims = victims
         self.queue = queue
         self.parent: _Branch | None = None
         self.children: LiveHeap[_Branch] | None = None
         if source is None:
-            self.children = LiveHeap(largest_first=facts.victims)
+            self.children = LiveHeap(largest_first=victims)
         self.entries: list[Entry] = []
         self._source = source
         self._source_key: tuple[int, ...] | None = None
@@ -93,7 +103,7 @@ class _Branch(Ranked):
         entry = heappop(self.entries)
         if entry.key == self._source_key:
             self.draw()
-        if self._facts.victims:
+        if self._victims:
             self.popped = add_shares(self.popped, entry.share)
         return entry
 
@@ -114,21 +124,17 @@ class _Branch(Ranked):
 
     def current_key(self) -> tuple[Any, ...]:
         """Of a queue with what it and its best pod group ask for; asked anew when either changed."""
-        facts, queue = self._facts, self.queue
-        version = facts.versions[queue]
+        version = self._keys.versions[self.queue]
         if self._is_known and self._version == version:
             return self._key
         leaf = self
         while leaf.children is not None:
             leaf = leaf.children.items[0]
-        request, popped = leaf.entries[0].share, ZERO
-        if facts.victims:
-            request, popped = ZERO, add_shares(leaf.popped, request)
-        parts: list[Any] = []
-        for key in facts.keys:
-            parts.append(key(queue, request, popped))
-        parts.append(facts.queues[queue].rank)
-        self._key = tuple(parts)
+        share = leaf.entries[0].share
+        if self._victims:
+            self._key = self._keys.key(self.queue, ZERO, add_shares(leaf.popped, share))
+        else:
+            self._key = self._keys.key(self.queue, share, ZERO)
         self._version, self._is_known = version, True
         return self._key
 
@@ -137,16 +143,17 @@ class QueueTree:
     """Entries of many queues, popped in order."""
 
     def __init__(self, session: Session, *, victims: bool = False) -> None:
-        self._facts = _Facts(session, victims)
+        self._keys = QueueKeys(session)
+        self._victims = victims
         self._queues = session.cluster.queues
-        self._root = _Branch(self._facts, -1, None)
+        self._root = self._new_branch(-1, None)
         self._branches: dict[int, _Branch] = {}
         self._loose: list[_Branch] = []
         """Filled leaves that are not in the tree yet: it is built bottom-up, once all are there."""
 
     def fill(self, queue: int, source: Iterator[Entry]) -> None:
         """Give a leaf queue its entries, in ascending order of their keys; they are drawn as needed."""
-        leaf = self._branches[queue] = _Branch(self._facts, queue, source)
+        leaf = self._branches[queue] = self._new_branch(queue, source)
         leaf.draw()
         if leaf.entries:
             self._loose.append(leaf)
@@ -156,7 +163,7 @@ class QueueTree:
         self._build()
         leaf = self._branches.get(queue)
         if leaf is None:
-            leaf = self._branches[queue] = _Branch(self._facts, queue, iter(()))
+            leaf = self._branches[queue] = self._new_branch(queue, iter(()))
         is_new = not leaf.entries
         heappush(leaf.entries, entry)
         if is_new:
@@ -202,8 +209,11 @@ class QueueTree:
         if queue is None:
             return self._root
         if queue not in self._branches:
-            self._branches[queue] = _Branch(self._facts, queue, None)
+            self._branches[queue] = self._new_branch(queue, None)
         return self._branches[queue]
+
+    def _new_branch(self, queue: int, source: Iterator[Entry] | None) -> _Branch:
+        return _Branch(self._keys, self._victims, queue, source)
 
     def _attach(self, branch: _Branch) -> None:
         """Hang a branch below its parent queue, which is made if it is not there."""

@@ -173,8 +173,7 @@ class Solver:
             if builder.is_hopeless(scenario):
                 counters.pruned += 1
                 continue
-            fingerprint = scenario.fingerprint()
-            if fingerprint in problem.failed:
+            if problem.failed and scenario.fingerprint() in problem.failed:
                 counters.duplicate += 1
                 continue
             if not budget.spend():
@@ -182,7 +181,7 @@ class Solver:
             counters.simulated += 1
             if self._works(statement, problem, scenario):
                 return scenario
-            problem.failed.add(fingerprint)
+            problem.failed.add(scenario.fingerprint())
         return None
 
     def _works(self, statement: Statement, problem: Problem, scenario: Scenario) -> bool:
