@@ -32,7 +32,13 @@ WITHOUT_VICTIMS: Final = ("redeem", "allocate", "stalegangeviction")
 def with_pending(cluster: Cluster) -> list[int]:
     """Pod groups with tasks to schedule: each of them will have an outcome."""
     pending, tasks = TaskStatus.PENDING, cluster.tasks
-    return [g.index for g in cluster.pod_groups if any(tasks[t].placement.status is pending for t in g.tasks)]
+    found: list[int] = []
+    for group in cluster.pod_groups:
+        for task in group.tasks:
+            if tasks[task].placement.status is pending:
+                found.append(group.index)
+                break
+    return found
 
 
 STARTS: Final = Rejection(ReasonCode.ALLOCATED, "")
@@ -99,7 +105,11 @@ def protections(session: Session) -> tuple[Protection, ...]:
     """
     running = [group for group in session.cluster.pod_groups if _goes_on(session, group)]
     running.sort(key=lambda group: group.uid)
-    return tuple(p for group in running for guard in session.chains.protections for p in guard(group.index))
+    found: list[Protection] = []
+    for group in running:
+        for guard in session.chains.protections:
+            found.extend(guard(group.index))
+    return tuple(found)
 
 
 def _goes_on(session: Session, group: PodGroup) -> bool:

@@ -46,6 +46,7 @@ class Guards:
         self._chains = chains
         self._placements = placements
         self._latest: tuple[int, str, dict[int, Answer]] | None = None
+        self._latest_kind: tuple[int, tuple[Hashable, ...] | None] | None = None
         self._known: dict[tuple[str, tuple[Hashable, ...]], dict[int, Answer]] = {}
 
     def verdicts(self, action: str, preemptor: int, victim: int) -> Verdicts:
@@ -67,6 +68,12 @@ class Guards:
 
     def kind(self, preemptor: int) -> tuple[Hashable, ...] | None:
         """Preemptors of a kind meet the same protection; None: this one stands alone."""
+        latest = self._latest_kind
+        if latest is None or latest[0] != preemptor:
+            latest = self._latest_kind = (preemptor, self._kind_of(preemptor))
+        return latest[1]
+
+    def _kind_of(self, preemptor: int) -> tuple[Hashable, ...] | None:
         kinds = self._chains.guard_kind
         if len(kinds) < len(self._chains.guard):
             return None
@@ -76,6 +83,7 @@ class Guards:
     def events_changed(self) -> None:
         """What is remembered of evictions changed, and with it perhaps the kind of a preemptor."""
         self._latest = None
+        self._latest_kind = None
 
     def _known_to(self, action: str, preemptor: int) -> dict[int, Answer]:
         """Answers by victim that preemptors of the same kind got; none are kept for one that stands alone."""

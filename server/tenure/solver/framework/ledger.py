@@ -99,7 +99,10 @@ class Ledger:
     def freed_gpu_milli(self, task: int) -> int:
         """At most so many GPUs of its node are free when the task leaves it."""
         facts = self.tasks[task]
-        return self.share(facts, self.placements[task].node)[GPU] + facts.shape.shared_gpu_milli
+        shape = facts.shape
+        if not shape.gpu.memory_mib:
+            return self._shares[shape.index][GPU] + shape.shared_gpu_milli
+        return self.share(facts, self.placements[task].node)[GPU] + shape.shared_gpu_milli
 
     def request_share(self, shape: TaskShape) -> Share:
         """What the request itself counts; nothing for GPUs sized by memory (semantics R1.8, R4.38)."""

@@ -73,6 +73,11 @@ class ScenarioBuilder(Protocol):
     def gpu_milli_on(self, task: int) -> int:
         """GPUs that evicting the task frees on its node."""
 
+    def freed_by(self, number: int) -> Sequence[tuple[int, int]]:
+        """The same of all tasks of an accumulated batch, by its place among the potential ones: each with
+        its node.
+        """
+
     def demands(self) -> list[int]:
         """GPU amounts of the pending tasks, largest first (semantics R1.8)."""
 

@@ -1,6 +1,6 @@
 """Who may be interrupted at all: preemptibility and opt-outs (semantics R1.80, sections 8.1 and 8.3)."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -48,11 +48,14 @@ class Preemptibility:
         """Whoever asks, the answer is the same."""
         return "anybody"
 
-    def protections(self, pod_group: int) -> Iterator[Protection]:
+    def protections(self, pod_group: int) -> Iterable[Protection]:
         """For as long as it runs."""
         group = self._groups[pod_group]
-        if group.is_preemptible and not group.opt_outs:
-            return
+        if not group.opt_outs and self._passing(group) is not None:
+            return ()
+        return self._protections(pod_group, group)
+
+    def _protections(self, pod_group: int, group: PodGroup) -> Iterator[Protection]:
         out = tuple(action for action in EVICTING_ACTIONS if action in group.opt_outs)
         if out:
             yield Protection(pod_group, NAME, out, None, "its own opt-out")

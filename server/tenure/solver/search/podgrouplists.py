@@ -9,6 +9,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.gang import Gangs
 
@@ -35,6 +36,7 @@ class PodGroupLists:
         self._takeable: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
         """Those among them of which anything may be taken in this cycle."""
         self._spent: dict[int, list[int]] = {leaf: [] for leaf in leaves}
+        self._most: dict[int, Share] = dict.fromkeys(leaves, (0, 0, 0))
         self._versions = dict.fromkeys(leaves, 0)
         self._keys: list[Key] = [()] * len(groups)
         self._reversed: list[Key] = [()] * len(groups)
@@ -60,6 +62,11 @@ class PodGroupLists:
         for number in range(end - 1, -1, -1):
             pod_group = self._by_rank[-keys[number][-1]]
             yield self._keys[pod_group], pod_group
+
+    def most_requested(self, queue: int) -> Share:
+        """In each resource, at least as much as any of its pod groups with pending tasks asks for."""
+        self._refresh()
+        return self._most[queue]
 
     def first_pending(self, queue: int) -> Key | None:
         """The key of the best pod group with pending tasks."""
@@ -109,20 +116,23 @@ class PodGroupLists:
 
     def _file(self, group: PodGroup, put: Callable[[list[Key], Key], None]) -> None:
         assert group.queue is not None
-        index = group.index
+        index, queue = group.index, group.queue
         key = self._keys[index] = self._session.pod_group_key(index)
         backwards = self._reversed[index] = reverse(key)
-        self._is_pending[index] = self._gangs.has_pending(index)
-        self._is_victim[index] = group.may_yield and self._is_active(group)
-        if self._is_pending[index]:
-            put(self._pending[group.queue], backwards)
-        self._is_takeable[index] = self._is_victim[index] and self._gangs.has_evictable(group)
-        if self._is_victim[index]:
-            put(self._victims[group.queue], key)
-            if self._is_takeable[index]:
-                put(self._takeable[group.queue], key)
+        is_pending = self._is_pending[index] = self._gangs.has_pending(index)
+        if is_pending:
+            put(self._pending[queue], backwards)
+            asked, most = self._gangs.request(index), self._most[queue]
+            if asked[0] > most[0] or asked[1] > most[1] or asked[2] > most[2]:
+                self._most[queue] = (max(asked[0], most[0]), max(asked[1], most[1]), max(asked[2], most[2]))
+        is_victim = self._is_victim[index] = self._is_active(group) and group.may_yield
+        is_takeable = self._is_takeable[index] = is_victim and self._gangs.has_evictable(group)
+        if is_victim:
+            put(self._victims[queue], key)
+            if is_takeable:
+                put(self._takeable[queue], key)
             else:
-                self._spent[group.queue].append(index)
+                self._spent[queue].append(index)
 
     def _unfile(self, group: PodGroup) -> None:
         assert group.queue is not None
@@ -135,8 +145,10 @@ class PodGroupLists:
             _remove(self._takeable[group.queue], self._keys[index])
 
     def _is_active(self, group: PodGroup) -> bool:
-        active = self._session.ledger.active_allocated
-        return any(active[pod_set.index] for pod_set in group.pod_sets)
+        active, pod_sets = self._session.ledger.active_allocated, group.pod_sets
+        if len(pod_sets) == 1:
+            return active[pod_sets[0].index] > 0
+        return any(active[pod_set.index] for pod_set in pod_sets)
 
 
 def _remove(keys: list[Key], key: Key) -> None:
@@ -145,4 +157,4 @@ def _remove(keys: list[Key], key: Key) -> None:
 
 def reverse(key: Key) -> Key:
     """The key of the opposite order."""
-    return tuple(-part for part in key)
+    return tuple([-part for part in key])

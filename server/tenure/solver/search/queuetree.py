@@ -150,6 +150,8 @@ class QueueTree:
         self._branches: dict[int, _Branch] = {}
         self._loose: list[_Branch] = []
         """Filled leaves that are not in the tree yet: it is built bottom-up, once all are there."""
+        self._only: _Branch | None = None
+        """The leaf, as long as there is but one: then queues need no order."""
 
     def fill(self, queue: int, source: Iterator[Entry]) -> None:
         """Give a leaf queue its entries, in ascending order of their keys; they are drawn as needed."""
@@ -162,6 +164,11 @@ class QueueTree:
         """Add one entry."""
         self._build()
         leaf = self._branches.get(queue)
+        if self._only is not None:
+            if leaf is self._only:
+                heappush(leaf.entries, entry)
+                return
+            self._hang_only()
         if leaf is None:
             leaf = self._branches[queue] = self._new_branch(queue, iter(()))
         is_new = not leaf.entries
@@ -174,6 +181,8 @@ class QueueTree:
         """The next entry, or None."""
         if self._loose:
             self._build()
+        if self._only is not None:
+            return self._only.take() if self._only.entries else None
         branch = self._root
         if branch.is_empty:
             return None
@@ -190,6 +199,11 @@ class QueueTree:
     def _build(self) -> None:
         """Hang every filled leaf, then its ancestors, deepest first: a queue's place depends on its best."""
         level, self._loose = self._loose, []
+        if len(level) == 1 and self._only is None and self._root.is_empty:
+            self._only = level[0]
+            return
+        if level and self._only is not None:
+            self._hang_only()
         while level:
             deepest = max([len(self._queues[branch.queue].path) for branch in level])
             parents: dict[int, _Branch] = {}
@@ -203,6 +217,12 @@ class QueueTree:
                 if is_new:
                     parents[parent.queue] = parent
             level = list(parents.values())
+
+    def _hang_only(self) -> None:
+        """The leaf is not alone any more."""
+        leaf, self._only = self._only, None
+        if leaf is not None and leaf.entries:
+            self._attach(leaf)
 
     def _parent(self, branch: _Branch) -> _Branch:
         queue = self._queues[branch.queue].parent

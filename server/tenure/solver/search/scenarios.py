@@ -44,6 +44,8 @@ class Accumulator:
         """`skips` are the numbers of recorded batches in the sequence."""
         self.recorded = recorded
         self.potential: list[Batch] = []
+        self._numbers: list[int] = []
+        """Of the potential batches in the sequence."""
         self._session = session
         self._placer = placer
         self._preemptor = preemptor
@@ -80,6 +82,7 @@ class Accumulator:
                 continue
             batch = self._sequence.batches[self._next - 1]
             self.potential.append(batch)
+            self._numbers.append(self._next - 1)
             if self._room is not None:
                 self._room.add(batch.tasks)
             if self._passes():
@@ -118,6 +121,10 @@ class Accumulator:
     def gpu_milli_on(self, task: int) -> int:
         """GPUs that evicting the task frees on its node."""
         return self._session.ledger.freed_gpu_milli(task)
+
+    def freed_by(self, number: int) -> list[tuple[int, int]]:
+        """The same of all tasks of a potential batch, each with its node."""
+        return self._sequence.freed[self._numbers[number]]
 
     def demands(self) -> list[int]:
         """GPU amounts of the pending tasks, largest first."""
@@ -162,8 +169,8 @@ class Accumulator:
         if count is None:
             return False
         self._next = count - 1
-        numbers = range(self._next)
-        self.potential = [self._sequence.batches[n] for n in numbers if n not in self._skips]
+        self._numbers = [n for n in range(self._next) if n not in self._skips]
+        self.potential = [self._sequence.batches[n] for n in self._numbers]
         return True
 
     def _search_ahead(self) -> int | None:

@@ -43,6 +43,9 @@ class Turns:
         if self._session.cluster.claims:
             # What a claim adds depends on who uses it, so it is asked before anybody takes a turn.
             share = {pod_group: share(pod_group) for _, pod_group in keys}.__getitem__
+        if len(keys) == 2 and self._are_first(keys, preemptor):
+            yield from self._two(keys[0][1], keys[1][1], share)
+            return
         by_queue: dict[int, list[Turn]] = {}
         for key, pod_group in keys:
             queue = self._session.cluster.pod_groups[pod_group].queue
@@ -51,9 +54,6 @@ class Turns:
         waiting = {pod_group for _, pod_group in keys}
         if len(by_queue) == 1:
             yield from [pod_group for _, pod_group in keys]
-            return
-        if len(keys) == 2 and self._are_first(keys, preemptor):
-            yield from self._two(keys[0][1], keys[1][1], share)
             return
         tree = self._tree(by_queue, preemptor, share)
         while len(waiting) > 1 and (head := tree.pop()) is not None:
@@ -64,7 +64,7 @@ class Turns:
         yield from waiting
 
     def _are_first(self, keys: Iterable[Turn], preemptor: int) -> bool:
-        """Whether nobody else who waits could take a turn before these two, of different queues, do."""
+        """Whether these two are of different queues, and nobody else who waits could go before them."""
         groups, leaves = self._session.cluster.pod_groups, set()
         for key, pod_group in keys:
             queue = groups[pod_group].queue
@@ -75,7 +75,7 @@ class Turns:
             if first is not None and first < key:
                 return False
             leaves.add(queue)
-        return not self._bystanders_of(frozenset(leaves))
+        return len(leaves) == 2 and not self._bystanders_of(frozenset(leaves))
 
     def _two(self, one: int, other: int, share: Callable[[int], Share]) -> tuple[int, int]:
         """These two, of whom the one comes first whose queue does, at the level where their paths part."""
@@ -132,8 +132,12 @@ class Turns:
         for key, pod_group in turns:
             yield from takewhile(partial(_is_before, key), steps)
             yield Entry(key, pod_group, share(pod_group))
-            steps = self._steps(self._lists.pending(queue, after=key))
+            steps = self._steps(self._lists.pending(queue, after=key), self._most(queue))
         yield from steps
+
+    def _most(self, queue: int) -> Share | None:
+        """The most that its pending pod groups ask for, unless that depends on claims that others use."""
+        return None if self._session.cluster.claims else self._lists.most_requested(queue)
 
     def _interleaved(
         self, queue: int, turns: Sequence[Turn], share: Callable[[int], Share]
@@ -153,7 +157,7 @@ class Turns:
             self._commits = len(self._session.journal)
             self._known.clear()
         if queue not in self._known:
-            self._known[queue] = ([], self._steps(self._lists.pending(queue)))
+            self._known[queue] = ([], self._steps(self._lists.pending(queue), self._most(queue)))
         found, more = self._known[queue]
         number = 0
         while True:
@@ -165,10 +169,13 @@ class Turns:
             yield found[number]
             number += 1
 
-    def _steps(self, pending: Iterable[tuple[tuple[int, ...], int]]) -> Iterator[Entry]:
+    def _steps(
+        self, pending: Iterable[tuple[tuple[int, ...], int]], most: Share | None = None
+    ) -> Iterator[Entry]:
         """Pod groups in order, without those that ask for no more than the step before them.
 
-        These would take their turns right after it: a smaller request puts no queue further back.
+        These would take their turns right after it: a smaller request puts no queue further back. None of
+        them asks for more than `most`.
         """
         last = None
         for key, pod_group in pending:
@@ -176,6 +183,8 @@ class Turns:
             if last is None or not _is_at_most(share, last):
                 last = share
                 yield Entry(key, pod_group, share)
+                if most is not None and _is_at_most(most, share):
+                    return
 
 
 def _is_before(key: tuple[int, ...], entry: Entry) -> bool:

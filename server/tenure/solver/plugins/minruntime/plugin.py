@@ -1,6 +1,6 @@
 """The minruntime plugin: protects what has not run long enough (semantics section 7)."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final
 
 from tenure.solver.framework.session import Session
@@ -66,12 +66,15 @@ class MinRuntime:
         """Its queue decides which value it meets."""
         return ("queue", self._groups[preemptor].queue)
 
-    def protections(self, pod_group: int) -> Iterator[Protection]:
+    def protections(self, pod_group: int) -> Iterable[Protection]:
         """Until when nobody of its own queue may take it, and who of the others not; widest first."""
         group = self._groups[pod_group]
         longest = protection_end(group.last_start, self._longest(group.queue))
         if longest is None or self._now >= longest or not group.may_yield:
-            return
+            return ()
+        return self._protections(group)
+
+    def _protections(self, group: PodGroup) -> Iterator[Protection]:
         beyond = [action for action in self._actions if action != "preempt"]
         is_guarded = False
         for against, resolved in self._found[group.queue]:

@@ -140,13 +140,17 @@ class Proportion:
     @cached_property
     def _largest(self) -> list[int]:
         """GPUs of the largest pod group below each queue: the most that is taken in one piece."""
-        largest = [1] * len(self._queues)
+        most = [_most_gpus(shape) for shape in self._session.cluster.shapes]
+        largest, tasks = [1] * len(self._queues), self._session.cluster.tasks
         for group in self._groups:
             if group.queue is not None:
-                shapes = [self._session.cluster.tasks[task].shape for task in group.tasks]
-                gpus = sum(_most_gpus(shape) for shape in shapes)
-                for queue in self._queues[group.queue].path:
-                    largest[queue] = max(largest[queue], gpus)
+                gpus = 0
+                for task in group.tasks:
+                    gpus += most[tasks[task].shape.index]
+                largest[group.queue] = max(largest[group.queue], gpus)
+        for leaf in self._queues:
+            for queue in leaf.path:
+                largest[queue] = max(largest[queue], largest[leaf.index])
         return largest
 
     def _over_quota(self, group: PodGroup, tasks: Sequence[int], demand: Share) -> Rejection | None:
@@ -190,11 +194,14 @@ class Proportion:
         for pod_group, tasks in scenario.victims().items():
             group = self._groups[pod_group]
             assert group.queue is not None
-            minimums = {s.index: s.min_available for s in group.pod_sets}
             gone = [self._session.cluster.tasks[t] for t in tasks if self._is_taken(t)]
             amounts = [(self._pod_set(t), self._share(t, freed)) for t in gone]
-            pieces = reclaimable.chunks(amounts, minimums)
-            by_queue.setdefault(group.queue, []).extend(pieces)
+            pieces = by_queue.setdefault(group.queue, [])
+            if len(amounts) == 1 and any(amounts[0][1]):
+                pieces.append(amounts[0][1])
+            else:
+                minimums = {s.index: s.min_available for s in group.pod_sets}
+                pieces.extend(reclaimable.chunks(amounts, minimums))
         for queue in sorted(by_queue, key=lambda q: self._queues[q].name):
             for piece in by_queue[queue]:
                 yield queue, piece

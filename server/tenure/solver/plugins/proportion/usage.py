@@ -142,6 +142,6 @@ class Usage:
 
 
 def _kind(group: PodGroup) -> int:
-    if group.has_firm_core:
-        return FIRM_CORE
-    return FIRM if group.is_firm else PREEMPTIBLE
+    if not group.is_firm:
+        return FIRM_CORE if group.has_firm_core else PREEMPTIBLE
+    return FIRM
