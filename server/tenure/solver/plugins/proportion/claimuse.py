@@ -24,7 +24,7 @@ class ClaimUse:
 
     def __init__(self, cluster: Cluster) -> None:
         self._claims = cluster.claims
-        self._is_firm = [group.is_firm for group in cluster.pod_groups]
+        self._is_firm = [group.is_firm for group in cluster.pod_groups if cluster.claims]
         self._users = ([0] * len(cluster.claims), [0] * len(cluster.claims))
         """By claim: all tasks that use it, and those among them that cannot be taken back."""
         self._requested: set[int] = set()

@@ -1,11 +1,13 @@
 """Which of two sibling queues goes first (semantics R4.30-R4.35)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
 from tenure.solver.plugins.proportion.shares import bounding_share, dominant_share
+
+NOTHING: Final[Share] = (0, 0, 0)
 
 
 class SmallerShare:
@@ -41,6 +43,7 @@ class QueueKeys:
         "_allocated",
         "_bounds",
         "_fair",
+        "_front",
         "_is_above",
         "_last",
         "_priority",
@@ -66,25 +69,31 @@ class QueueKeys:
         """The key when its next pod group asks for `request`; the victims `popped` count as gone."""
         if allocated != self._allocated:
             self._use(allocated)
-        quota = self._quota
         cpu, memory, gpu = allocated
-        cpu, memory, gpu = cpu + request[0], memory + request[1], gpu + request[2]
-        return (
-            self._is_above,
-            cpu > quota[0] or memory > quota[1] or gpu > quota[2],
-            self._priority,
-            bool(self._withheld) and max([(cpu, memory, gpu)[r] for r in self._withheld]) > 0,
-            dominant_share((cpu - popped[0], memory - popped[1], gpu - popped[2]), self._bounds),
-            self._share,
-            self._last,
-        )
+        front = self._front
+        if request != NOTHING:
+            cpu, memory, gpu = cpu + request[0], memory + request[1], gpu + request[2]
+            front = self._front_with((cpu, memory, gpu))
+        share = dominant_share((cpu - popped[0], memory - popped[1], gpu - popped[2]), self._bounds)
+        return (*front, share, self._share, self._last)
 
     def _use(self, allocated: Share) -> None:
         """Work out what follows from what the queue uses alone."""
         fair = self._fair
         self._allocated = allocated
         self._is_above = fair[0] < allocated[0] and fair[1] < allocated[1] and fair[2] < allocated[2]
+        self._front = self._front_with(allocated)
         self._share = dominant_share(allocated, self._bounds)
+
+    def _front_with(self, after: Share) -> tuple[bool, bool, int, bool]:
+        """What comes before the dominant shares, if the queue uses so much with the request."""
+        quota = self._quota
+        return (
+            self._is_above,
+            after[0] > quota[0] or after[1] > quota[1] or after[2] > quota[2],
+            self._priority,
+            bool(self._withheld) and max([after[resource] for resource in self._withheld]) > 0,
+        )
 
 
 def queue_keys(
