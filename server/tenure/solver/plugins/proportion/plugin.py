@@ -10,7 +10,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import QueueStatus
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.resources import GPU, UNLIMITED, WHOLE_GPU, Share
+from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, WHOLE_GPU, Share
 from tenure.solver.model.workload import PodGroup, Task, TaskShape, add_shares
 from tenure.solver.plugins.proportion import capacity, reclaimable, shares
 from tenure.solver.plugins.proportion.coreuse import CoreUse
@@ -107,8 +107,9 @@ class Proportion:
         if shares.within(self._usage.at_search_start(my_level), self._queues[my_level].quota):
             keeps.append(self._queues[level].quota)
         used = self._usage.at_search_start(level)
-        if any(reclaimable.exceeds(used[:GPU], kept[:GPU]) for kept in keeps):
-            return None
+        for kept in keeps:
+            if reclaimable.exceeds((used[CPU], used[MEMORY], 0), kept):
+                return None
         above = [used[GPU] - kept[GPU] for kept in keeps if kept[GPU] != UNLIMITED and used[GPU] > kept[GPU]]
         return level, max(above) + self._largest[level] - 1 if above else 0
 
