@@ -39,6 +39,8 @@ class QueueKeys:
 
     def key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
         """Of a queue with what its best pod group asks for, or with what was popped from it; unique."""
+        if len(self._keys) == 1:
+            return (self._keys[0](queue, request, popped), self._queues[queue].rank)
         parts: list[Any] = []
         for key in self._keys:
             parts.append(key(queue, request, popped))

@@ -33,10 +33,8 @@ class Usage:
         self.non_preemptible_before: dict[int, Share] = {}
         self.moved_cores = {group.index for group in cluster.pod_groups if group.has_firm_core}
         self._ledger = ledger
-        self._paths = [
-            () if group.queue is None else tuple(reversed(cluster.queues[group.queue].path))
-            for group in cluster.pod_groups
-        ]
+        paths = [tuple(reversed(queue.path)) for queue in cluster.queues]
+        self._paths = [() if group.queue is None else paths[group.queue] for group in cluster.pod_groups]
         self.kinds = [_kind(group) for group in cluster.pod_groups]
         self._queues = cluster.queues
         self._claims = ClaimUse(cluster)
