@@ -15,7 +15,8 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.podgrouplists import PodGroupLists
-from tenure.solver.search.queuetree import ZERO, Entry, QueueKeys, QueueTree
+from tenure.solver.search.queuekeys import QueueKeys
+from tenure.solver.search.queuetree import ZERO, Entry, QueueTree
 
 Turn = tuple[tuple[int, ...], int]
 """A pod group with its key."""
