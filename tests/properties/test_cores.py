@@ -10,7 +10,7 @@ from tenure.solver.model.workload import add_shares
 from tenure.solver.plugins.proportion.coreuse import CoreUse
 from tenure.solver.plugins.proportion.usage import ZERO, Usage
 from tenure.solver.search.gang import Gangs
-from tenure.solver.search.victims import VictimOrder, one_victim
+from tenure.solver.search.victims import one_victim, victim_order
 
 from tests.properties.clusters import random_cluster
 from tests.properties.draw import SeededDraw, ShrinkingDraw
@@ -56,7 +56,7 @@ def _surplus(session: Session, pod_group: int, queue: int) -> set[int]:
         return set()
     gangs = Gangs(session)
     victims = one_victim(session, pod_group)
-    order = VictimOrder(session, gangs, victims, [queue], lambda _: True, lambda _: True, frozenset(), {})
+    order = victim_order(session, gangs, victims, [queue], lambda _: True, lambda _: True)
     found: set[int] = set()
     while (batch := order.pop()) is not None:
         assert found.isdisjoint(batch.tasks)

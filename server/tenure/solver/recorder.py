@@ -5,7 +5,7 @@ put back, or promised and taken back, vanishes. A step belongs to the last commi
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -13,7 +13,7 @@ from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.framework.session import Commit, Session
 from tenure.solver.model.decision import Atomicity, Bind, DecisionGroup, Evict, Hold, Patch, PatchKind
 from tenure.solver.model.reason import ReasonCode
-from tenure.solver.model.workload import Placement, TaskStatus
+from tenure.solver.model.workload import TaskStatus
 
 OF_STARTS: Final = (PatchKind.LAST_START_TIME, PatchKind.WAITED_AFTER_EVICTIONS)
 """Patches that note that tasks start."""
@@ -36,29 +36,38 @@ def fold(session: Session) -> tuple[DecisionGroup, ...]:
     for task in sorted(last):
         tasks_of[last[task]].append(task)
     patches_of: list[list[Patch]] = [[] for _ in session.journal]
+    causes = _Causes(session, last)
     for number, patch in session.patches:
-        if _has_cause(session, patch):
+        if causes.has(patch):
             patches_of[number].append(patch)
     groups = map(partial(_group, session), session.journal, tasks_of, patches_of)
     return (*(group for group in groups if group is not None), *_lone_patches(session))
 
 
-def _has_cause(session: Session, patch: Patch) -> bool:
-    """Whether what the patch notes is still so at the end: some task starts, or is evicted."""
-    if patch.kind in OF_STARTS:
-        return any(after.status is TaskStatus.BINDING for _, after in _moved(session, patch.pod_group))
-    if patch.kind in OF_EVICTIONS and (patch.memory is None or patch.memory.unsettled):
-        return any(ALLOCATED[before.status] for before, _ in _moved(session, patch.pod_group))
-    return True
+class _Causes:
+    """Pod groups of which tasks are not where they were before the cycle, and in what way."""
 
+    __slots__ = ("_evicted", "_starting")
 
-def _moved(session: Session, pod_group: int) -> Iterator[tuple[Placement, Placement]]:
-    """Where tasks of a pod group were, and where those of them are that are no longer there."""
-    tasks, placements = session.cluster.tasks, session.ledger.placements
-    for task in session.cluster.pod_groups[pod_group].tasks:
-        before, after = tasks[task].placement, placements[task]
-        if after != before:
-            yield before, after
+    def __init__(self, session: Session, moved: Iterable[int]) -> None:
+        self._starting: set[int] = set()
+        self._evicted: set[int] = set()
+        for task in moved:
+            facts, after = session.cluster.tasks[task], session.ledger.placements[task]
+            if after == facts.placement:
+                continue
+            if after.status is TaskStatus.BINDING:
+                self._starting.add(facts.pod_group)
+            if ALLOCATED[facts.placement.status]:
+                self._evicted.add(facts.pod_group)
+
+    def has(self, patch: Patch) -> bool:
+        """Whether what the patch notes is still so at the end: some task starts, or is evicted."""
+        if patch.kind in OF_STARTS:
+            return patch.pod_group in self._starting
+        if patch.kind in OF_EVICTIONS and (patch.memory is None or patch.memory.unsettled):
+            return patch.pod_group in self._evicted
+        return True
 
 
 def _lone_patches(session: Session) -> tuple[DecisionGroup, ...]:

@@ -7,7 +7,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import TaskStatus
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.podgrouplists import PodGroupLists
-from tenure.solver.search.victims import VictimOrder
+from tenure.solver.search.victims import victim_order
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import PodOptions
 
@@ -146,15 +146,13 @@ def _tasks(numbers: str) -> frozenset[int]:
 def _given(session: Session) -> set[int]:
     """What the victim order takes of the pod group when a guard says that it keeps its core."""
     gangs = Gangs(session)
-    order = VictimOrder(
+    order = victim_order(
         session,
         gangs,
         PodGroupLists(session, gangs).victims,
         [0],
         lambda victim: True,
         lambda victim: True,
-        frozenset(),
-        {},
     )
     found: set[int] = set()
     while (batch := order.pop()) is not None:

@@ -1,17 +1,20 @@
 """A heap that puts right its top only."""
 
-from tenure.solver.search.heap import LiveHeap
+from tenure.solver.search.heap import LiveHeap, Ranked
 
 
-class Item:
+class Item(Ranked):
     """Something whose order may change."""
 
     def __init__(self, value: int) -> None:
         self.value = value
 
+    def current_key(self) -> tuple[int]:
+        return (self.value,)
+
 
 def heap(*values: int) -> tuple[LiveHeap[Item], list[Item]]:
-    found: LiveHeap[Item] = LiveHeap(lambda item: item.value)
+    found: LiveHeap[Item] = LiveHeap()
     items = [Item(value) for value in values]
     for item in items:
         found.push(item)

@@ -96,3 +96,23 @@ def test_entries_are_drawn_from_their_source_as_needed() -> None:
     tree.fill(found.cluster.pod_groups[0].queue or 0, source())
     tree.pop()
     assert drawn == [1, 2]
+
+
+def test_a_leaf_that_was_alone_takes_its_place_when_another_one_comes() -> None:
+    found = session()
+    tree = filled(found, a2=[1, 2])
+    assert (first := tree.pop()) is not None
+    index = {queue.name: queue.index for queue in found.cluster.queues}
+    tree.push(index["a2"], entry(0))
+    tree.push(index["b1"], entry(7))
+    assert [first.pod_group, *popped(tree)] == [1, 7, 0, 2]
+
+
+def test_a_leaf_that_was_alone_and_is_empty_is_gone() -> None:
+    found = session()
+    tree = filled(found, a2=[1])
+    assert popped(tree) == [1]
+    index = {queue.name: queue.index for queue in found.cluster.queues}
+    tree.push(index["b1"], entry(7))
+    tree.push(index["a2"], entry(3))
+    assert popped(tree) == [7, 3]

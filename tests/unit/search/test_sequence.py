@@ -6,7 +6,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.podgrouplists import PodGroupLists
 from tenure.solver.search.sequence import VictimSequence
-from tenure.solver.search.victims import VictimOrder
+from tenure.solver.search.victims import VictimOrder, victim_order
 from tenure.solver.testing import ClusterBuilder
 
 from tests.sessions import open_session
@@ -27,7 +27,7 @@ def session() -> Session:
 def order(of: Session, recorded: frozenset[int] = frozenset()) -> VictimOrder:
     gangs = Gangs(of)
     lists = PodGroupLists(of, gangs)
-    return VictimOrder(of, gangs, lists.victims, [0], lambda _: True, lambda _: False, recorded, {})
+    return victim_order(of, gangs, lists.victims, [0], lambda _: True, lambda _: False, recorded)
 
 
 def all_of(sequence: VictimSequence) -> list[Batch]:

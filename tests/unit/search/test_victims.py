@@ -3,7 +3,7 @@
 import pytest
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.podgrouplists import PodGroupLists
-from tenure.solver.search.victims import VictimOrder
+from tenure.solver.search.victims import victim_order
 from tenure.solver.testing import ClusterBuilder
 
 from tests.sessions import open_session
@@ -18,7 +18,7 @@ def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q", keep
     gangs = Gangs(session)
     uids = [task.uid for task in session.cluster.tasks]
     index = {queue.name: queue.index for queue in session.cluster.queues}
-    order = VictimOrder(
+    order = victim_order(
         session,
         gangs,
         PodGroupLists(session, gangs).victims,
@@ -26,7 +26,6 @@ def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q", keep
         lambda victim: True,
         lambda victim: session.cluster.pod_groups[victim].name in keep_core.split(),
         frozenset(uids.index(uid) for uid in recorded.split()),
-        {},
     )
     found = []
     while (batch := order.pop()) is not None:

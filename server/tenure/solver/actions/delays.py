@@ -45,9 +45,10 @@ class Delays:
             news: Iterable[int] = (victim for _, victim in self._lists.victims(queue))
         else:
             news = spent[asked or 0 :]
-        if any(self._is_delayed(preemptor, victim) for victim in news):
-            self._found.add(key)
-            return True
+        for victim in news:
+            if self._is_delayed(preemptor, victim):
+                self._found.add(key)
+                return True
         self._asked[key] = len(spent)
         return False
 

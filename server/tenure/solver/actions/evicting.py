@@ -1,18 +1,18 @@
 """What reclaim, preempt and consolidation have in common: one search per pending pod group."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
 
 from tenure.solver.actions.context import Context
-from tenure.solver.actions.delays import Delays
 from tenure.solver.actions.notes import note_evictions
 from tenure.solver.actions.repeats import Repeats
+from tenure.solver.actions.yielding import Rules, Spares, Victims
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import UNLIMITED, Vector
 from tenure.solver.model.workload import PodGroup, TaskShape
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
+from tenure.solver.search.candidates import Yielding
 from tenure.solver.search.queuetree import QueueTree
 from tenure.solver.search.similar import SimilarFailures
 from tenure.solver.search.solve import Problem
@@ -28,7 +28,7 @@ class EvictingAction:
         reason: ReasonCode,
         *,
         victim_queues: Callable[[PodGroup], Sequence[int]],
-        spares: Callable[[PodGroup, PodGroup], Rejection | None],
+        spares: Spares | None,
         validates: Callable[[Scenario], Rejection | None],
         enters: Callable[[PodGroup], Rejection | None],
         max_victims: int = UNLIMITED,
@@ -39,11 +39,10 @@ class EvictingAction:
         self._name = name
         self._reason = reason
         self._victim_queues = victim_queues
-        self._spares = spares
         self._validates = validates
         self._enters = enters
-        self._max_victims = max_victims
-        self._delays = Delays(context, name)
+        self.max_victims = max_victims
+        self.rules = Rules(context, name, spares)
         self._repeats = Repeats(context.session)
         self._similar = SimilarFailures(context.session, by_queue=similar_by_queue)
         self._largest = _largest_node(context)
@@ -88,11 +87,11 @@ class EvictingAction:
 
     def _impossible(self, tasks: list[int]) -> Rejection | None:
         """Tasks that no node could run even if it were empty (semantics R3.64, R5.90)."""
-        shapes = [self._session.cluster.tasks[task].shape for task in tasks]
-        if all(self._could_run(shape) for shape in shapes):
-            return None
-        detail = "no node could run it, not even an empty one"
-        return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._name)
+        for task in tasks:
+            if not self._could_run(self._session.cluster.tasks[task].shape):
+                detail = "no node could run it, not even an empty one"
+                return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._name)
+        return None
 
     def _could_run(self, shape: TaskShape) -> bool:
         """Whether some node might run a task of this shape, if it were empty."""
@@ -107,77 +106,46 @@ class EvictingAction:
         """Leaf queues whose pod groups may have to yield to it."""
         return self._victim_queues(self._session.cluster.pod_groups[pod_group])
 
-    def objects(self, pod_group: int, victim: int) -> Rejection | None:
-        """Why a pod group may not be a victim of this one: the action's rule, then plugins, then guards."""
-        groups = self._session.cluster.pod_groups
-        queue = groups[victim].queue
-        rejection = self._spares(groups[pod_group], groups[victim])
-        if rejection is None and queue is not None:
-            rejection = self._spares_queue(pod_group, queue)
-        return rejection or self._objects_to_it(pod_group, victim)
-
-    def _objects_to_it(self, pod_group: int, victim: int) -> Rejection | None:
-        """The same of a victim in a queue that may be asked."""
-        groups, chains = self._session.cluster.pod_groups, self._session.chains
-        rejection = self._spares(groups[pod_group], groups[victim])
-        if rejection is None and chains.allows_victim:
-            rejection = chains.first_rejection(chains.allows_victim, self._name, pod_group, victim)
-        return rejection or self._session.guards.allows_victim(self._name, pod_group, victim)
-
-    def _spares_queue(self, pod_group: int, queue: int) -> Rejection | None:
-        chains = self._session.chains
-        return chains.first_rejection(chains.allows_victim_queue, self._name, pod_group, queue)
-
-    def problem(self, pod_group: int, allows: Callable[[int], bool]) -> Problem:
-        """What is to be solved for a pod group, with the victims that `allows` lets pass."""
-        return Problem(
-            self._name,
-            pod_group,
-            self.victim_queues(pod_group),
-            self._max_victims,
-            lambda queue: self._spares_queue(pod_group, queue) is None,
-            allows,
-            partial(self._session.guards.keeps_core, self._name, pod_group),
-            self._validates,
-            partial(self._victims, pod_group),
-        )
-
-    def _victims(self, pod_group: int, queue: int) -> Iterator[tuple[tuple[int, ...], int]]:
-        """Keys and pod groups of a queue, worst first: those that matter to the search or to its reasons."""
-        lists = self._context.lists
-        return lists.victims(queue) if self._delays.among_spent(pod_group, queue) else lists.takeable(queue)
+    def problem(self, pod_group: int, yielding: Yielding) -> Problem:
+        """What is to be solved for a pod group with these victims."""
+        queues = self.victim_queues(pod_group)
+        return Problem(self._name, pod_group, queues, self.max_victims, yielding, self._validates)
 
     def _search(self, pod_group: int, tasks: list[int], budget: Budget) -> Rejection | None:
         if (known := self._repeats.known(pod_group, tasks)) is not None:
             return known
-        protected: list[Rejection] = []
-
-        @cache
-        def allows(victim: int) -> bool:
-            rejection = self._objects_to_it(pod_group, victim)
-            if rejection is not None and rejection.until is not None:
-                protected.append(rejection)
-            return rejection is None
-
-        queues, problem = self.victim_queues(pod_group), self.problem(pod_group, allows)
+        victims = Victims(self.rules, pod_group)
+        problem = self.problem(pod_group, victims)
+        queues = problem.victim_queues
         with self._session.statement() as statement:
             rejection = self._context.solver.solve(statement, problem, budget)
             if rejection is None:
                 self._session.commit(statement, self._name, pod_group, self._reason)
                 note_evictions(self._session)
-                self._session.wakes.extend(victim.until for victim in protected if victim.until is not None)
+                self._wake_after(victims)
                 return None
-        for queue in () if rejection is BUDGET_EXHAUSTED else queues:
-            if problem.allows_queue(queue) and self._delays.among_all(pod_group, queue):
-                for _, victim in self._context.lists.victims(queue):
-                    self._session.stop.check()
-                    allows(victim)
+        if rejection is not BUDGET_EXHAUSTED:
+            self._ask_everybody(queues, pod_group, victims)
+        protected = list(victims.protected.values())
         if self._similar.is_general(protected):
             self._similar.remember(pod_group, tasks)
         is_general = not (protected or problem.was_judged or rejection is BUDGET_EXHAUSTED)
-        if is_general and not any(self._delays.among_all(pod_group, queue) for queue in queues):
+        if is_general and not any(self.rules.delays.among_all(pod_group, queue) for queue in queues):
             self._repeats.remember(pod_group, tasks, rejection)
         return min(protected, key=lambda victim: victim.until or 0, default=rejection)
+
+    def _wake_after(self, victims: Victims) -> None:
+        for rejection in victims.protected.values():
+            if rejection.until is not None:
+                self._session.wakes.append(rejection.until)
+
+    def _ask_everybody(self, queues: Sequence[int], pod_group: int, victims: Victims) -> None:
+        """Who fails is told when the first protection ends, of whomever."""
+        for queue in queues:
+            if victims.allows_queue(queue) and self.rules.delays.among_all(pod_group, queue):
+                for _, victim in self._context.lists.victims(queue):
+                    self._session.stop.check()
+                    victims.objection(victim)
 
 
 def validate_by_plugins(context: Context, name: str) -> Callable[[Scenario], Rejection | None]:

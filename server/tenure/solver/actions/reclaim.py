@@ -17,7 +17,7 @@ def reclaiming(context: Context) -> EvictingAction:
         "reclaim",
         ReasonCode.RECLAIMED,
         victim_queues=lambda group: list(other_leaves(context, group)),
-        spares=lambda group, victim: None,
+        spares=None,
         validates=validate_by_plugins(context, "reclaim"),
         enters=context.after_delay,
     )

@@ -28,7 +28,7 @@ from tenure.solver.model.requeue import Nomination, NominationResult, SkipReason
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.prune import Pruner, SlotCount
-from tenure.solver.search.victims import VictimOrder, one_victim
+from tenure.solver.search.victims import one_victim, victim_order
 
 NAME = "requeue"
 NO_ROOM = Rejection(ReasonCode.NO_SOLUTION, "evicting it would make no room for those that wait")
@@ -249,15 +249,13 @@ class _Requeueing:
     def _batches(self, contender: int, victim: PodGroup) -> Iterator[Batch]:
         """Surplus one by one, then the core, as victims are taken everywhere (semantics R12.43)."""
         assert victim.queue is not None
-        order = VictimOrder(
+        order = victim_order(
             self._session,
             self._context.gangs,
             one_victim(self._session, victim.index),
             [victim.queue],
             lambda _: True,
             lambda index: self._session.guards.keeps_core(NAME, contender, index),
-            frozenset(),
-            {},
         )
         while (batch := order.pop()) is not None:
             yield batch

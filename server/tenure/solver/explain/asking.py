@@ -11,7 +11,8 @@ from tenure.solver.actions.preempt import preempting
 from tenure.solver.actions.reclaim import reclaiming
 from tenure.solver.model.reason import Rejection
 from tenure.solver.search.budget import Budget
-from tenure.solver.search.victims import VictimOrder
+from tenure.solver.search.queuetree import Entry
+from tenure.solver.search.victims import victim_order
 
 SEARCHES: Final[Mapping[str, Callable[[Context], EvictingAction]]] = {
     "consolidation": consolidating,
@@ -70,7 +71,7 @@ class Asking:
             rejection = guards.allows_victim(self._action, self._preemptor, victim)
             if rejection is not None:
                 return rejection
-        return self._search.objects(self._preemptor, victim)
+        return self._search.rules.full_objection(self._preemptor, victim)
 
     def objection(self, victim: int) -> Objection | None:
         """The first objection to evicting this one; None: it alone would make room."""
@@ -85,27 +86,47 @@ class Asking:
 
     def order(self) -> Iterator[int]:
         """Pod groups in the order in which their tasks are taken; one that is taken in parts comes again."""
-        problem = self._search.problem(self._preemptor, lambda victim: self.spared(victim) is None)
-        order = VictimOrder(
+        order = victim_order(
             self._session,
             self._context.gangs,
             self._context.lists.victims,
-            problem.victim_queues,
-            problem.allows,
-            problem.keeps_core,
-            frozenset(),
-            {},
-            problem.max_victims,
+            self._search.victim_queues(self._preemptor),
+            lambda victim: self.spared(victim) is None,
+            lambda victim: self._search.rules.keeps_core(self._preemptor, victim),
+            max_victims=self._search.max_victims,
         )
         while (batch := order.pop()) is not None:
             yield batch.pod_group
 
     def _alone(self, victim: int) -> Rejection | None:
         """What the search says when nobody else may be taken; leaves no trace."""
-        problem = self._search.problem(self._preemptor, lambda other: other == victim)
+        problem = self._search.problem(
+            self._preemptor, _Alone(self._context, self._search, self._preemptor, victim)
+        )
         with self._session.statement() as trial:
             return self._context.solver.solve(trial, problem, Budget(self._session.options))
 
     def _runs(self, pod_group: int) -> bool:
         active = self._session.ledger.active_allocated
         return any(active[pod_set.index] for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets)
+
+
+class _Alone:
+    """A single pod group may yield."""
+
+    def __init__(self, context: Context, search: EvictingAction, preemptor: int, victim: int) -> None:
+        self._context = context
+        self._rules = search.rules
+        self._preemptor = preemptor
+        self._victim = victim
+
+    def allows_queue(self, queue: int) -> bool:
+        """Whether its queue may be asked is for the search to say."""
+        return self._rules.queue_objection(self._preemptor, queue) is None
+
+    def candidates(self, queue: int) -> Iterator[Entry]:
+        """It alone, if it is in the queue and anything of it may be taken."""
+        holdings = self._context.solver.holdings
+        for key, pod_group in self._context.lists.takeable(queue):
+            if pod_group == self._victim:
+                yield holdings.entry(key, pod_group, self._rules.keeps_core(self._preemptor, pod_group))

@@ -20,6 +20,22 @@ from tenure.solver.model.workload import Placement, PodGroup
 Verdicts = tuple[GuardVerdict, ...]
 
 
+class Answer:
+    """What all guards say about one victim, and what follows from it."""
+
+    __slots__ = ("objection", "strictest", "verdicts")
+
+    def __init__(self, group: PodGroup, verdicts: Verdicts) -> None:
+        self.verdicts = verdicts
+        self.strictest = _strictest(verdicts)
+        """The first of those that protect it most; None: it may lose everything."""
+        self.objection: Rejection | None = None
+        """Why it may not lose anything at all."""
+        strictest = self.strictest
+        if strictest is not None and (strictest.scope is Scope.ALL or not group.is_elastic):
+            self.objection = _rejection(strictest)
+
+
 class Guards:
     """Asks the guards of all plugins, in the order of the profile, once per victim and kind of preemptor."""
 
@@ -29,20 +45,35 @@ class Guards:
         self._pod_groups = pod_groups
         self._chains = chains
         self._placements = placements
-        self._latest: tuple[int, str, dict[int, Verdicts]] | None = None
-        self._known: dict[tuple[str, tuple[Hashable, ...]], dict[int, Verdicts]] = {}
+        self._latest: tuple[int, str, dict[int, Answer]] | None = None
+        self._latest_kind: tuple[int, tuple[Hashable, ...] | None] | None = None
+        self._known: dict[tuple[str, tuple[Hashable, ...]], dict[int, Answer]] = {}
 
     def verdicts(self, action: str, preemptor: int, victim: int) -> Verdicts:
         """What every guard that has a say in the action says about the victim."""
+        return self.answer(action, preemptor, victim).verdicts
+
+    def answer(self, action: str, preemptor: int, victim: int) -> Answer:
+        """The same, and what follows."""
         known = self._known_to(action, preemptor)
         found = known.get(victim)
         if found is None:
-            answers = [guard(action, preemptor, victim) for guard in self._chains.guard]
-            found = known[victim] = tuple(answer for answer in answers if answer is not None)
+            verdicts = []
+            for guard in self._chains.guard:
+                verdict = guard(action, preemptor, victim)
+                if verdict is not None:
+                    verdicts.append(verdict)
+            found = known[victim] = Answer(self._pod_groups[victim], tuple(verdicts))
         return found
 
     def kind(self, preemptor: int) -> tuple[Hashable, ...] | None:
         """Preemptors of a kind meet the same protection; None: this one stands alone."""
+        latest = self._latest_kind
+        if latest is None or latest[0] != preemptor:
+            latest = self._latest_kind = (preemptor, self._kind_of(preemptor))
+        return latest[1]
+
+    def _kind_of(self, preemptor: int) -> tuple[Hashable, ...] | None:
         kinds = self._chains.guard_kind
         if len(kinds) < len(self._chains.guard):
             return None
@@ -52,8 +83,9 @@ class Guards:
     def events_changed(self) -> None:
         """What is remembered of evictions changed, and with it perhaps the kind of a preemptor."""
         self._latest = None
+        self._latest_kind = None
 
-    def _known_to(self, action: str, preemptor: int) -> dict[int, Verdicts]:
+    def _known_to(self, action: str, preemptor: int) -> dict[int, Answer]:
         """Answers by victim that preemptors of the same kind got; none are kept for one that stands alone."""
         latest = self._latest
         if latest is not None and latest[0] == preemptor and latest[1] == action:
@@ -67,16 +99,11 @@ class Guards:
 
     def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
         """Whether the victim may lose anything at all; the first guard that protects it most objects."""
-        strictest = self._strictest(action, preemptor, victim)
-        if strictest is None:
-            return None
-        if strictest.scope is Scope.CORE and self._pod_groups[victim].is_elastic:
-            return None
-        return _rejection(strictest)
+        return self.answer(action, preemptor, victim).objection
 
     def keeps_core(self, action: str, preemptor: int, victim: int) -> bool:
         """Whether the victim must keep its minimum."""
-        return self._strictest(action, preemptor, victim) is not None
+        return self.answer(action, preemptor, victim).strictest is not None
 
     def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
         """No victim loses its minimum that must keep it (semantics R7.40).
@@ -85,22 +112,12 @@ class Guards:
         count as left: in doubt the scenario is rejected (stricter than semantics R7.41).
         """
         for victim, tasks in scenario.victims().items():
-            strictest = self._strictest(action, scenario.preemptor, victim)
+            strictest = self.answer(action, scenario.preemptor, victim).strictest
             if strictest is None:
                 continue
             if strictest.scope is Scope.ALL or self._breaks_minimum(self._pod_groups[victim], tasks):
                 return _rejection(strictest)
         return None
-
-    def _strictest(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
-        strictest = None
-        for verdict in self.verdicts(action, preemptor, victim):
-            scope = verdict.scope
-            if scope is Scope.ALL:
-                return verdict
-            if scope is Scope.CORE:
-                strictest = strictest or verdict
-        return strictest
 
     def _breaks_minimum(self, group: PodGroup, tasks: Sequence[int]) -> bool:
         """Whether the pod group meets its minimum with these tasks and not without them.
@@ -116,6 +133,17 @@ class Guards:
             return not group.root.is_met(left)
         losing = [s for s in group.pod_sets if left[s.index] < before[s.index]]
         return any(not pod_set.is_met(left) for pod_set in losing)
+
+
+def _strictest(verdicts: Verdicts) -> GuardVerdict | None:
+    strictest = None
+    for verdict in verdicts:
+        scope = verdict.scope
+        if scope is Scope.ALL:
+            return verdict
+        if scope is Scope.CORE:
+            strictest = strictest or verdict
+    return strictest
 
 
 def _rejection(verdict: GuardVerdict) -> Rejection:

@@ -117,8 +117,14 @@ class Ledger:
         """Carry out a move. Its `before` must be the task's placement."""
         index, before, after = move
         task = self.tasks[index]
-        is_simple = before.leaving is None and after.leaving is None and not task.shape.shares_devices
-        if is_simple and before.node == after.node:
+        if task.shape.shares_devices:
+            self._charge(task, before, -1)
+            self._charge(task, after, 1)
+        elif after.leaving == before:
+            self._charge_new(task, after, 1)
+        elif before.leaving == after:
+            self._charge_new(task, before, -1)
+        elif before.leaving is None and after.leaving is None and before.node == after.node:
             self._change_use(task, before.node, USE[before.status], USE[after.status])
         else:
             self._charge(task, before, -1)
@@ -149,7 +155,10 @@ class Ledger:
     def freed_gpu_milli(self, task: int) -> int:
         """At most so many GPUs of its node are free when the task leaves it."""
         facts = self.tasks[task]
-        return self.share(facts, self.placements[task].node)[GPU] + facts.shape.shared_gpu_milli
+        shape = facts.shape
+        if not shape.gpu.memory_mib:
+            return self._shares[shape.index][GPU] + shape.shared_gpu_milli
+        return self.share(facts, self.placements[task].node)[GPU] + shape.shared_gpu_milli
 
     def request_share(self, shape: TaskShape) -> Share:
         """What the request itself counts; nothing for GPUs sized by memory (semantics R1.8, R4.38)."""
@@ -239,7 +248,13 @@ class Ledger:
         self.touched.add(node)
 
     def _charge(self, task: Task, placement: Placement, sign: int) -> None:
-        """Take from the node what the task uses in this placement, or (with sign -1) give it back."""
+        """Take from nodes what the task uses in this placement, or (with sign -1) give it back."""
+        self._charge_new(task, placement, sign)
+        if placement.leaving is not None:
+            self._charge(task, placement.leaving, sign)
+
+    def _charge_new(self, task: Task, placement: Placement, sign: int) -> None:
+        """The same without the room that it still leaves elsewhere."""
         use, node = USE[placement.status], placement.node
         if not use:
             return
@@ -256,8 +271,6 @@ class Ledger:
         if task.shape.shared_claims:
             self.claims.charge(task.shape, node, use, sign)
         self.touched.add(node)
-        if placement.leaving is not None:
-            self._charge(task, placement.leaving, sign)
 
     def _own_room(self, node: int) -> NodeRoom:
         """The room of a node, to be changed: a copy of its own, if others read it as well."""

@@ -1,7 +1,7 @@
 """A scenario: which tasks would be evicted so that which tasks find room."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 
@@ -12,7 +12,7 @@ class Batch(NamedTuple):
     tasks: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Scenario:
     """Victims for a preemptor. `recorded` were needed for fewer of its tasks, `potential` are new."""
 
@@ -21,14 +21,20 @@ class Scenario:
     """The preemptor's tasks that shall find room."""
     recorded: tuple[Batch, ...]
     potential: tuple[Batch, ...]
+    _victims: dict[int, list[int]] | None = field(default=None, init=False, repr=False, compare=False)
 
     def victims(self) -> dict[int, list[int]]:
-        """Tasks to evict by pod group, in the order in which they were taken, each once."""
-        by_group: dict[int, list[int]] = {}
-        for batch in (*self.recorded, *self.potential):
-            tasks = by_group.setdefault(batch.pod_group, [])
-            tasks.extend(task for task in batch.tasks if task not in tasks)
-        return by_group
+        """Tasks to evict by pod group, in the order in which they were taken, each once; only to read."""
+        if self._victims is None:
+            self._victims = {}
+            for batches in (self.recorded, self.potential):
+                for pod_group, tasks in batches:
+                    known = self._victims.get(pod_group)
+                    if known is None:
+                        self._victims[pod_group] = list(tasks)
+                    else:
+                        known.extend([task for task in tasks if task not in known])
+        return self._victims
 
     def fingerprint(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
         """What makes two scenarios of one preemptor the same (semantics R5.12)."""
@@ -66,6 +72,11 @@ class ScenarioBuilder(Protocol):
 
     def gpu_milli_on(self, task: int) -> int:
         """GPUs that evicting the task frees on its node."""
+
+    def freed_by(self, number: int) -> Sequence[tuple[int, int]]:
+        """The same of all tasks of an accumulated batch, by its place among the potential ones: each with
+        its node.
+        """
 
     def demands(self) -> list[int]:
         """GPU amounts of the pending tasks, largest first (semantics R1.8)."""

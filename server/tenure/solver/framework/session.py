@@ -210,7 +210,10 @@ class Session:
         facts, total = self.cluster.tasks, NOTHING
         for task in tasks:
             share = shares[facts[task].shape.index]
-            total = share if total is NOTHING else add_shares(total, share)
+            if len(tasks) == 1:
+                total = share
+                break
+            total = add_shares(total, share)
         return add_shares(total, self._claimed(tasks)) if self.cluster.claims else total
 
     def _claimed(self, tasks: Collection[int]) -> Share:
@@ -243,8 +246,11 @@ class Session:
     def pod_group_key(self, pod_group: int, active: Counts | None = None) -> tuple[int, ...]:
         """Sort key of a pod group within its queue, unique; `active` overrides the ledger's counts."""
         counts = self.ledger.active_allocated if active is None else active
-        keys = [key(pod_group, counts) for key in self.chains.pod_group_key]
-        return (*keys, self.cluster.pod_groups[pod_group].rank)
+        keys: list[int] = []
+        for key in self.chains.pod_group_key:
+            keys.append(key(pod_group, counts))
+        keys.append(self.cluster.pod_groups[pod_group].rank)
+        return tuple(keys)
 
     def queue_status(self) -> tuple[QueueStatus, ...]:
         """Shares and use of every queue, from the plugin that keeps them."""

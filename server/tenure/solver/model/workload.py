@@ -252,9 +252,10 @@ class PodGroup:
     @property
     def is_preemptible(self) -> bool:
         """As a whole: explicit value first, then the legacy rule (semantics R1.80)."""
-        if self.preemptibility is Preemptibility.UNSPECIFIED:
-            return self.priority < LEGACY_NON_PREEMPTIBLE_PRIORITY
-        return self.preemptibility is Preemptibility.PREEMPTIBLE
+        mode = self.preemptibility
+        if mode is Preemptibility.PREEMPTIBLE:
+            return True
+        return mode is Preemptibility.UNSPECIFIED and self.priority < LEGACY_NON_PREEMPTIBLE_PRIORITY
 
     @property
     def may_yield(self) -> bool:

@@ -7,7 +7,7 @@ For each pair of a victim and a preemptor the snapshot brings what is remembered
   happens in a row.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import ClassVar, Final, NamedTuple
 
 from tenure.solver.framework.aftermath import settled
@@ -69,8 +69,13 @@ class EvictionMemoryGuard:
         """Who is in nobody's memory: none of the rules applies to them."""
         return None if preemptor in self._session.remembered else "unknown"
 
-    def protections(self, pod_group: int) -> Iterator[Protection]:
+    def protections(self, pod_group: int) -> Iterable[Protection]:
         """From each pod group that is kept off it; to be asked when everything is decided."""
+        if pod_group not in self._session.remembered:
+            return ()
+        return self._protections(pod_group)
+
+    def _protections(self, pod_group: int) -> Iterator[Protection]:
         group = self._groups[pod_group]
         for other in sorted(self._partners_of(pod_group)) if group.may_yield else ():
             verdict = self._verdict(other, pod_group)
@@ -95,6 +100,9 @@ class EvictionMemoryGuard:
 
     def _verdict(self, preemptor: int, victim: int) -> GuardVerdict:
         """By the rule that protects for longer."""
+        remembered = self._session.remembered
+        if victim not in remembered or preemptor not in remembered:
+            return self._nothing
         terms = []
         if (turn := self._memory.get((preemptor, victim))) is not None:
             terms.append(self._cooling_down(turn))

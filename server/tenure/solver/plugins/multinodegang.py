@@ -50,17 +50,42 @@ class _Nodes:
 
     def follow(self) -> None:
         """Take in the batches that were added since."""
-        is_first = not self._seen
+        if not self._seen:
+            self._take_in_first()
+            return
         for number in range(self._seen, len(self._builder.potential)):
-            for task in self._builder.potential[number].tasks:
-                old, new = self._add(number, task)
-                if not is_first:
-                    if old is not None:
-                        del self._order[bisect_left(self._order, old)]
-                    insort(self._order, new)
-        if is_first:
-            self._order = sorted(self._entries.values())
+            for node, gpus in self._builder.freed_by(number):
+                old, new = self._add(number, node, gpus)
+                if old is not None:
+                    del self._order[bisect_left(self._order, old)]
+                insort(self._order, new)
         self._seen = len(self._builder.potential)
+
+    def _take_in_first(self) -> None:
+        """All that there are to begin with, and nodes are sorted once."""
+        freed: dict[int, int] = {}
+        self._seen = len(self._builder.potential)
+        for number in range(self._seen):
+            for node, gpus in self._builder.freed_by(number):
+                if node in freed:
+                    freed[node] += gpus
+                    numbers = self._batches[node]
+                    if numbers[-1] != number:
+                        numbers.append(number)
+                else:
+                    freed[node] = gpus
+                    self._batches[node] = [number]
+        for node, gpus in freed.items():
+            entry = (self._capacity(node) + gpus, len(self._entries), node, len(self._batches[node]))
+            self._entries[node] = entry
+        self._order = sorted(self._entries.values())
+
+    def _capacity(self, node: int) -> int:
+        """Free GPUs of a node that is seen for the first time: they count there from now on."""
+        capacity = self._builder.free_gpu_milli(node)
+        if node in self._feasible:
+            self._elsewhere -= capacity
+        return capacity
 
     def prefixes(self) -> Iterator[tuple[Entry, ...]]:
         """The smallest sufficient prefix of the nodes, then longer ones in doubling steps, then all."""
@@ -81,20 +106,17 @@ class _Nodes:
         numbers = {number for _, _, node, _ in nodes for number in self._batches[node]}
         return [self._builder.potential[number] for number in sorted(numbers)]
 
-    def _add(self, number: int, task: int) -> tuple[Entry | None, Entry]:
-        """The entry of the task's node before and after."""
-        node = self._builder.node_of(task)
+    def _add(self, number: int, node: int, gpus: int) -> tuple[Entry | None, Entry]:
+        """The entry of the node before and after a task of a batch there is counted."""
         old = self._entries.get(node)
         if old is None:
-            capacity, first_seen = self._builder.free_gpu_milli(node), len(self._entries)
-            if node in self._feasible:
-                self._elsewhere -= capacity
+            capacity, first_seen = self._capacity(node), len(self._entries)
         else:
             capacity, first_seen, _, _ = old
         numbers = self._batches.setdefault(node, [])
         if not numbers or numbers[-1] != number:
             numbers.append(number)
-        entry = (capacity + self._builder.gpu_milli_on(task), first_seen, node, len(numbers))
+        entry = (capacity + gpus, first_seen, node, len(numbers))
         self._entries[node] = entry
         return old, entry
 

@@ -1,6 +1,6 @@
 """Who may be interrupted at all: preemptibility and opt-outs (semantics R1.80, sections 8.1 and 8.3)."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import ClassVar, Final
 
 from tenure.solver.framework.profile import Parsers
@@ -22,6 +22,8 @@ class Preemptibility:
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups
+        self._passes: dict[tuple[Mode, int], GuardVerdict | None] = {}
+        """What it says of preemptible pod groups, by what decides that; None: they are not preemptible."""
 
     def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
         """All of non-preemptible pod groups, the minimum of semi-preemptible ones; opt-outs come first."""
@@ -31,18 +33,31 @@ class Preemptibility:
         if action in group.opt_outs:
             detail = f"{group.name} opts out of {action}"
             return GuardVerdict(NAME, Scope.ALL, "its own opt-out", None, ReasonCode.OPTED_OUT, detail)
+        passes = self._passing(group)
+        if passes is not None:
+            return passes
         scope, detail = _scope(group)
         return GuardVerdict(NAME, scope, source(group), None, ReasonCode.NON_PREEMPTIBLE, detail)
+
+    def _passing(self, group: PodGroup) -> GuardVerdict | None:
+        key = (group.preemptibility, group.priority)
+        if key not in self._passes:
+            says = GuardVerdict(NAME, Scope.NOTHING, source(group), None, ReasonCode.NON_PREEMPTIBLE, "")
+            self._passes[key] = says if group.is_preemptible else None
+        return self._passes[key]
 
     def guard_kind(self, preemptor: int) -> Hashable:
         """Whoever asks, the answer is the same."""
         return "anybody"
 
-    def protections(self, pod_group: int) -> Iterator[Protection]:
+    def protections(self, pod_group: int) -> Iterable[Protection]:
         """For as long as it runs."""
         group = self._groups[pod_group]
-        if group.is_preemptible and not group.opt_outs:
-            return
+        if not group.opt_outs and self._passing(group) is not None:
+            return ()
+        return self._protections(pod_group, group)
+
+    def _protections(self, pod_group: int, group: PodGroup) -> Iterator[Protection]:
         out = tuple(action for action in EVICTING_ACTIONS if action in group.opt_outs)
         if out:
             yield Protection(pod_group, NAME, out, None, "its own opt-out")

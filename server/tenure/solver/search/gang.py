@@ -77,6 +77,8 @@ class Gangs:
         What a cycle gives it does not take back, and what it moves it does not move again, unless the
         profile says so. Tasks of groups in flight are let alone in any case.
         """
+        if len(pod_set.tasks) == 1:
+            return [pod_set.tasks[0]] if self._is_evictable(pod_set.tasks[0]) else []
         active = self.active_tasks(pod_set)
         if self._session.pledged:
             active = [task for task in active if task not in self._session.pledged]
@@ -87,8 +89,18 @@ class Gangs:
 
     def has_evictable(self, group: PodGroup) -> bool:
         """Whether there are any in the pod group."""
+        if len(group.pod_sets) == 1:
+            return bool(self.evictable_tasks(group.pod_sets[0]))
         active = self._ledger.active_allocated
         return any(active[s.index] and self.evictable_tasks(s) for s in group.pod_sets)
+
+    def _is_evictable(self, task: int) -> bool:
+        """Whether a task that belongs to a pod set may be a victim."""
+        placement = self._ledger.placements[task]
+        if not ACTIVE_ALLOCATED[placement.status] or task in self._session.pledged:
+            return False
+        is_where_it_was = placement == self._session.cluster.tasks[task].placement
+        return is_where_it_was or self._session.options.revoke_promises
 
     def _next(self, member: Member, evicted: Container[int]) -> list[int]:
         active = self._ledger.active_allocated

@@ -4,52 +4,67 @@ Only the top is ever put right again, as the reference does it: an item whose ke
 found out when it surfaces. The standard library's heapq cannot compare live items this way.
 """
 
-from collections.abc import Callable
-from operator import gt, lt
 from typing import Any, Generic, TypeVar
 
-T = TypeVar("T")
+
+class Ranked:
+    """Something with a place among others."""
+
+    __slots__ = ()
+
+    def current_key(self) -> tuple[Any, ...]:
+        """What it is compared by, as it is now."""
+        raise NotImplementedError
+
+
+T = TypeVar("T", bound=Ranked)
 
 
 class LiveHeap(Generic[T]):
-    """Items ordered by `key(item)`, asked anew whenever the item is compared; smaller first, or the other
-    way round.
+    """Items ordered by their keys, asked anew whenever an item is compared; smaller first, or the other way
+    round.
     """
 
-    def __init__(self, key: Callable[[T], Any], *, largest_first: bool = False) -> None:
-        self._key = key
-        self._before = gt if largest_first else lt
+    __slots__ = ("_largest_first", "items")
+
+    def __init__(self, *, largest_first: bool = False) -> None:
+        self._largest_first = largest_first
         self.items: list[T] = []
         """The first item, as far as is known, is the first."""
 
-    def __len__(self) -> int:
-        return len(self.items)
-
     def push(self, item: T) -> None:
         """Add an item."""
-        items, before, at = self.items, self._before, len(self.items)
+        items, at = self.items, len(self.items)
         items.append(item)
         if not at:
             return
-        key = self._key(item)
-        while at and before(key, self._key(items[parent := (at - 1) // 2])):
+        key = item.current_key()
+        while at:
+            parent = (at - 1) // 2
+            other = items[parent].current_key()
+            if not (key > other if self._largest_first else key < other):
+                return
             items[at], items[parent] = items[parent], items[at]
             at = parent
 
     def fix_top(self) -> None:
         """Let the top sink to where it belongs now."""
-        items, before, at, count = self.items, self._before, 0, len(self.items)
+        items, at, child, largest_first = self.items, 0, 1, self._largest_first
+        count = len(items)
         if count < 2:
             return
-        item, key = items[0], self._key(items[0])
-        while (child := 2 * at + 1) < count:
-            best = self._key(items[child])
-            if child + 1 < count and before(other := self._key(items[child + 1]), best):
-                child, best = child + 1, other
-            if not before(best, key):
+        item = items[0]
+        key = item.current_key()
+        while child < count:
+            best = items[child].current_key()
+            if child + 1 < count:
+                other = items[child + 1].current_key()
+                if other > best if largest_first else other < best:
+                    child, best = child + 1, other
+            if not (best > key if largest_first else best < key):
                 break
             items[at] = items[child]
-            at = child
+            at, child = child, 2 * child + 1
         items[at] = item
 
     def pop_top(self) -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from tenure.solver.framework.scenario import Batch
+from tenure.solver.model.workload import TaskShape
 from tenure.solver.search.prune import Pruner, Slots
 from tenure.solver.search.sequence import VictimSequence
 from tenure.solver.search.takebound import TakeBound, TakeCount
@@ -23,22 +24,27 @@ class Needs:
     """What the pending tasks of one probe need beyond what is free, and what victims give of it."""
 
     def __init__(self, pruner: Pruner, bound: TakeBound | None, pending: Sequence[int]) -> None:
-        self.short = [(Slots(pruner, shape), missing) for shape, missing in pruner.wanted(pending)]
+        self.short = pruner.wanted(pending)
+        """Shapes that lack slots as it is, and how many."""
+        self._pruner = pruner
+        self._slots: dict[int, Slots] = {}
+        """Of these shapes, once victims were added or asked about."""
         self.gpus = 0 if bound is None else bound.missing(pending)
         self._taken = None if bound is None else TakeCount(bound)
 
     def add(self, batches: Iterable[Batch]) -> None:
         """These are victims from now on."""
         for batch in batches:
-            for slots, _ in self.short:
-                slots.add(batch.tasks)
+            for shape, _ in self.short:
+                self.slots(shape).add(batch.tasks)
             if self._taken is not None:
                 self._taken.add(batch)
 
     def are_met(self) -> bool:
         """Whether the victims could give all that is needed."""
-        if any(slots.gained < missing for slots, missing in self.short):
-            return False
+        for shape, missing in self.short:
+            if not self._slots or self._slots[shape.index].gained < missing:
+                return False
         return self._taken is None or self._taken.taken >= self.gpus
 
     def are_met_with(self, batches: Sequence[Batch]) -> bool:
@@ -46,14 +52,21 @@ class Needs:
         if self._taken is not None and self._taken.taken_with(batches) < self.gpus:
             return False
         tasks = [task for batch in batches for task in batch.tasks]
-        return all(slots.gained_with(tasks) >= missing for slots, missing in self.short)
+        return all(self.slots(shape).gained_with(tasks) >= missing for shape, missing in self.short)
+
+    def slots(self, shape: TaskShape) -> Slots:
+        """What the shape gains from the victims added so far."""
+        slots = self._slots.get(shape.index)
+        if slots is None:
+            slots = self._slots[shape.index] = Slots(self._pruner, shape)
+        return slots
 
 
 class Prospects:
     """What ever longer prefixes of a sequence of victims give; worked out once for all probes of a search."""
 
     def __init__(
-        self, sequence: VictimSequence, pruner: Pruner, bound: TakeBound | None, tasks: Iterable[int]
+        self, sequence: VictimSequence, pruner: Pruner, bound: TakeBound | None, tasks: Sequence[int]
     ) -> None:
         self._sequence = sequence
         self._pruner = pruner
@@ -65,9 +78,8 @@ class Prospects:
     def first(self, needs: Needs) -> int | None:
         """How many batches it takes until the needs are met; None when all of them do not suffice."""
         count = 0
-        for slots, missing in needs.short:
-            shape = slots.shape.index
-            found = self._first(self._gained[shape], missing, partial(self._gain, shape))
+        for shape, missing in needs.short:
+            found = self._first(self._gained[shape.index], missing, partial(self._gain, shape.index))
             if found is None:
                 return None
             count = max(count, found)
@@ -79,10 +91,10 @@ class Prospects:
     def may_meet(self, needs: Needs, nodes: Iterable[int]) -> bool:
         """Whether slots on these nodes could suffice, whoever leaves them; a quick look."""
         asked = list(nodes)
-        for slots, missing in needs.short:
-            shape = slots.shape.index
-            most, totals = self._slots[shape], self._gained[shape]
-            totals.extend(self._gain(shape, batch) for batch in self._sequence.batches[len(totals) :])
+        for shape, missing in needs.short:
+            slots, most, totals = needs.slots(shape), self._slots[shape.index], self._gained[shape.index]
+            for batch in self._sequence.batches[len(totals) :]:
+                totals.append(self._gain(shape.index, batch))
             gains = [max(0, most.on(node) - slots.on(node)) for node in asked]
             if slots.gained + sum(gains) < missing:
                 return False

@@ -111,7 +111,7 @@ class Placer:
         attempt = (shape.index, allowed)
         if self._full.get(attempt) == self._ledger.room_epoch:
             return False
-        if any(True for _ in self.index.in_order(shape, allowed)):
+        if next(self.index.in_order(shape, allowed), None) is not None:
             return True
         self._full[attempt] = self._ledger.room_epoch
         return False

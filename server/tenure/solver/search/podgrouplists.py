@@ -9,6 +9,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import Share
 from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.gang import Gangs
@@ -81,6 +82,8 @@ class PodGroupLists:
         self._session = session
         self._gangs = gangs
         self._use(self._start())
+        self._versions = dict.fromkeys(self._pending, 0)
+        self._most: dict[int, Share] = {}
         session.changed.clear()
 
     def _start(self) -> "_Filed":
@@ -140,6 +143,22 @@ class PodGroupLists:
             pod_group = self._by_rank[-keys[number][-1]]
             yield self._keys[pod_group], pod_group
 
+    def most_requested(self, queue: int) -> Share:
+        """In each resource, at least as much as any of its pod groups with pending tasks asks for."""
+        self._refresh()
+        if queue not in self._most:
+            most: Share = (0, 0, 0)
+            for _, pod_group in self.pending(queue):
+                most = _most(most, self._gangs.request(pod_group))
+            self._most[queue] = most
+        return self._most[queue]
+
+    def first_pending(self, queue: int) -> Key | None:
+        """The key of the best pod group with pending tasks."""
+        self._refresh()
+        keys = self._pending[queue]
+        return self._keys[self._by_rank[-keys[-1][-1]]] if keys else None
+
     def victims(self, queue: int) -> Iterator[tuple[Key, int]]:
         """Keys (of the reversed order) and pod groups that may yield active tasks, worst first."""
         self._refresh()
@@ -164,32 +183,40 @@ class PodGroupLists:
         self._refresh()
         return bool(self._victims[queue])
 
+    def version(self, queue: int) -> int:
+        """Changes with the lists of the queue."""
+        self._refresh()
+        return self._versions[queue]
+
     def _refresh(self) -> None:
         if not self._session.changed:
             return
         for index in sorted(self._session.changed):
             group = self._session.cluster.pod_groups[index]
             if group.queue is not None:
+                self._versions[group.queue] += 1
                 self._unfile(index, group.queue)
                 self._file(group, insort)
         self._session.changed.clear()
 
     def _file(self, group: PodGroup, put: Callable[[list[Key], Key], None]) -> None:
         assert group.queue is not None
-        index = group.index
+        index, queue = group.index, group.queue
         key = self._keys[index] = self._session.pod_group_key(index)
         backwards = self._reversed[index] = reverse(key)
-        self._is_pending[index] = self._gangs.has_pending(index)
-        self._is_victim[index] = group.may_yield and self._is_active(group)
-        if self._is_pending[index]:
-            put(self._pending[group.queue], backwards)
-        self._is_takeable[index] = self._is_victim[index] and self._gangs.has_evictable(group)
-        if self._is_victim[index]:
-            put(self._victims[group.queue], key)
-            if self._is_takeable[index]:
-                put(self._takeable[group.queue], key)
+        is_pending = self._is_pending[index] = self._gangs.has_pending(index)
+        if is_pending:
+            put(self._pending[queue], backwards)
+            if queue in self._most:
+                self._most[queue] = _most(self._most[queue], self._gangs.request(index))
+        is_victim = self._is_victim[index] = self._is_active(group) and group.may_yield
+        is_takeable = self._is_takeable[index] = is_victim and self._gangs.has_evictable(group)
+        if is_victim:
+            put(self._victims[queue], key)
+            if is_takeable:
+                put(self._takeable[queue], key)
             else:
-                self._spent[group.queue].append(index)
+                self._spent[queue].append(index)
 
     def _unfile(self, index: int, queue: int) -> None:
         if self._is_pending[index]:
@@ -200,8 +227,14 @@ class PodGroupLists:
             _remove(self._takeable[queue], self._keys[index])
 
     def _is_active(self, group: PodGroup) -> bool:
-        active = self._session.ledger.active_allocated
-        return any(active[pod_set.index] for pod_set in group.pod_sets)
+        active, pod_sets = self._session.ledger.active_allocated, group.pod_sets
+        if len(pod_sets) == 1:
+            return active[pod_sets[0].index] > 0
+        return any(active[pod_set.index] for pod_set in pod_sets)
+
+
+def _most(share: Share, other: Share) -> Share:
+    return (max(share[0], other[0]), max(share[1], other[1]), max(share[2], other[2]))
 
 
 def _remove(keys: list[Key], key: Key) -> None:
@@ -210,4 +243,4 @@ def _remove(keys: list[Key], key: Key) -> None:
 
 def reverse(key: Key) -> Key:
     """The key of the opposite order."""
-    return tuple(-part for part in key)
+    return tuple([-part for part in key])

@@ -39,6 +39,7 @@ class Pruner:
         self._placer = placer
         self._feasible = feasible
         self._free: dict[int, tuple[int, dict[int, int]]] = {}
+        self._wanted: dict[int, list[tuple[TaskShape, int]]] = {}
 
     def is_possible(self) -> bool:
         """Whether there would be slots for all tasks if every possible victim left; counted once."""
@@ -48,16 +49,22 @@ class Pruner:
             self._is_possible = count.suffice()
         return self._is_possible
 
-    def wanted(self, pending: Iterable[int]) -> list[tuple[TaskShape, int]]:
-        """Shapes that lack slots for these tasks as it is, and how many slots each lacks."""
-        counts: dict[int, int] = {}
-        shapes: dict[int, TaskShape] = {}
-        for task in pending:
-            shape = self.tasks[task].shape
-            shapes[shape.index] = shape
-            counts[shape.index] = counts.get(shape.index, 0) + 1
-        missing = [(shapes[i], count - self.free_slots(shapes[i])[0]) for i, count in counts.items()]
-        return [(shape, count) for shape, count in missing if count > 0]
+    def wanted(self, pending: Sequence[int]) -> list[tuple[TaskShape, int]]:
+        """Shapes that lack slots for these tasks as it is, and how many slots each lacks.
+
+        To be asked about all the tasks of the search, or the first of them.
+        """
+        wanted = self._wanted.get(len(pending))
+        if wanted is None:
+            counts: dict[int, int] = {}
+            shapes: dict[int, TaskShape] = {}
+            for task in pending:
+                shape = self.tasks[task].shape
+                shapes[shape.index] = shape
+                counts[shape.index] = counts.get(shape.index, 0) + 1
+            missing = [(shapes[i], count - self.free_slots(shapes[i])[0]) for i, count in counts.items()]
+            wanted = self._wanted[len(pending)] = [(shape, count) for shape, count in missing if count > 0]
+        return wanted
 
     def allowed(self, shape: TaskShape) -> int:
         """Nodes on which tasks of the shape may run."""
@@ -76,7 +83,7 @@ class Pruner:
 class SlotCount:
     """Slots for the pending tasks of one probe, followed as victims are added."""
 
-    def __init__(self, pruner: Pruner, pending: Iterable[int]) -> None:
+    def __init__(self, pruner: Pruner, pending: Sequence[int]) -> None:
         self._short = [(Slots(pruner, shape), missing) for shape, missing in pruner.wanted(pending)]
 
     def add(self, tasks: Iterable[int]) -> None:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import add_shares
-from tenure.solver.search.heap import LiveHeap
+from tenure.solver.search.heap import LiveHeap, Ranked
+from tenure.solver.search.queuekeys import QueueKeys
 
 ZERO: Share = (0, 0, 0)
 
@@ -26,22 +27,45 @@ class Entry(NamedTuple):
     item: Any = None
 
 
-class _Branch:
+class _Branch(Ranked):
     """A queue in the tree."""
 
-    __slots__ = ("basis", "children", "entries", "key", "parent", "queue", "source", "source_key", "stale")
+    __slots__ = (
+        "_is_known",
+        "_key",
+        "_keys",
+        "_source",
+        "_source_key",
+        "_version",
+        "_victims",
+        "children",
+        "entries",
+        "parent",
+        "popped",
+        "queue",
+        "stale",
+    )
 
-    def __init__(self, queue: int, parent: "_Branch | None", children: "LiveHeap[_Branch] | None") -> None:
+    def __init__(self, keys: QueueKeys, victims: bool, queue: int, source: Iterator[Entry] | None) -> None:
+        """A leaf, if there is a source of entries."""
+        self._keys = keys
+        self._victims = victims
         self.queue = queue
-        self.parent = parent
-        self.children = children
+        self.parent: _Branch | None = None
+        self.children: LiveHeap[_Branch] | None = None
+        if source is None:
+            self.children = LiveHeap(largest_first=victims)
         self.entries: list[Entry] = []
-        self.source: Iterator[Entry] = iter(())
-        self.source_key: tuple[int, ...] | None = None
+        self._source = source
+        self._source_key: tuple[int, ...] | None = None
         self.stale = False
-        self.key: tuple[Any, ...] = ()
-        self.basis: tuple[int, Entry | None, Share] = (-1, None, ZERO)
-        """What the key was made from: version of the queue, best entry below it, victims popped there."""
+        """Whether its place among its siblings may be wrong."""
+        self.popped = ZERO
+        """What the victims hold that were popped from it, if it is a leaf."""
+        self._key: tuple[Any, ...] = ()
+        self._is_known = False
+        """Whether the key is right, as long as the version of the queue is the one it was made from."""
+        self._version = -1
 
     @property
     def is_empty(self) -> bool:
@@ -50,30 +74,69 @@ class _Branch:
 
     def draw(self) -> None:
         """Take the next entry of the source: the heap always holds the source's best."""
-        entry = next(self.source, None)
-        self.source_key = None if entry is None else entry.key
+        entry = None if self._source is None else next(self._source, None)
+        self._source_key = None if entry is None else entry.key
         if entry is not None:
             heappush(self.entries, entry)
+
+    def take(self) -> Entry:
+        """Take the best entry out."""
+        entry = heappop(self.entries)
+        if entry.key == self._source_key:
+            self.draw()
+        if self._victims:
+            self.popped = add_shares(self.popped, entry.share)
+        return entry
+
+    def mark_stale(self) -> None:
+        """What it holds changed, and with it its key and those of the branches above it."""
+        branch: _Branch | None = self
+        while branch is not None:
+            branch.stale = True
+            branch._is_known = False
+            branch = branch.parent
+
+    def hang(self, parent: "_Branch") -> None:
+        """It is a child of this one from now on."""
+        assert parent.children is not None
+        self.parent = parent
+        self._is_known = False
+        parent.children.push(self)
+
+    def current_key(self) -> tuple[Any, ...]:
+        """Of a queue with what it and its best pod group ask for; asked anew when either changed."""
+        version = self._keys.versions[self.queue]
+        if self._is_known and self._version == version:
+            return self._key
+        leaf = self
+        while leaf.children is not None:
+            leaf = leaf.children.items[0]
+        share = leaf.entries[0].share
+        if self._victims:
+            self._key = self._keys.key(self.queue, ZERO, add_shares(leaf.popped, share))
+        else:
+            self._key = self._keys.key(self.queue, share, ZERO)
+        self._version, self._is_known = version, True
+        return self._key
 
 
 class QueueTree:
     """Entries of many queues, popped in order."""
 
     def __init__(self, session: Session, *, victims: bool = False) -> None:
-        self._queues = session.cluster.queues
-        self._keys = session.chains.queue_key
-        self._versions = session.ledger.queue_versions
+        self._keys = QueueKeys(session)
         self._victims = victims
-        self._root = _Branch(-1, None, self._new_heap())
-        self._leaves: dict[int, _Branch] = {}
+        self._queues = session.cluster.queues
+        self._root = self._new_branch(-1, None)
+        self._branches: dict[int, _Branch] = {}
         self._loose: list[_Branch] = []
         """Filled leaves that are not in the tree yet: it is built bottom-up, once all are there."""
-        self._popped: dict[int, Share] = {}
+        self._only: _Branch | None = None
+        """The leaf, as long as there is but one: then queues need no order."""
 
     def fill(self, queue: int, source: Iterator[Entry]) -> None:
         """Give a leaf queue its entries, in ascending order of their keys; they are drawn as needed."""
-        leaf = self._new_leaf(queue)
-        leaf.source = source
+        leaf = self._branches[queue] = self._new_branch(queue, source)
         leaf.draw()
         if leaf.entries:
             self._loose.append(leaf)
@@ -81,19 +144,26 @@ class QueueTree:
     def push(self, queue: int, entry: Entry) -> None:
         """Add one entry."""
         self._build()
-        leaf = self._leaves.get(queue)
+        leaf = self._branches.get(queue)
+        if self._only is not None:
+            if leaf is self._only:
+                heappush(leaf.entries, entry)
+                return
+            self._hang_only()
         if leaf is None:
-            leaf = self._new_leaf(queue)
-        is_new = leaf.is_empty
+            leaf = self._branches[queue] = self._new_branch(queue, iter(()))
+        is_new = not leaf.entries
         heappush(leaf.entries, entry)
         if is_new:
             self._attach(leaf)
-        self._mark_stale(leaf)
+        leaf.mark_stale()
 
     def pop(self) -> Entry | None:
         """The next entry, or None."""
         if self._loose:
             self._build()
+        if self._only is not None:
+            return self._only.take() if self._only.entries else None
         branch = self._root
         if branch.is_empty:
             return None
@@ -101,20 +171,22 @@ class QueueTree:
             while (branch := children.items[0]).stale:
                 branch.stale = False
                 children.fix_top()
-        entry = heappop(branch.entries)
-        if entry.key == branch.source_key:
-            branch.draw()
-        if self._victims:
-            self._popped[branch.queue] = add_shares(self._popped.get(branch.queue, ZERO), entry.share)
-        self._mark_stale(branch)
-        self._prune(branch)
+        entry = branch.take()
+        branch.mark_stale()
+        if not branch.entries:
+            self._prune(branch)
         return entry
 
     def _build(self) -> None:
         """Hang every filled leaf, then its ancestors, deepest first: a queue's place depends on its best."""
         level, self._loose = self._loose, []
+        if len(level) == 1 and self._only is None and self._root.is_empty:
+            self._only = level[0]
+            return
+        if level and self._only is not None:
+            self._hang_only()
         while level:
-            deepest = max(len(self._queues[branch.queue].path) for branch in level)
+            deepest = max([len(self._queues[branch.queue].path) for branch in level])
             parents: dict[int, _Branch] = {}
             for branch in level:
                 if len(self._queues[branch.queue].path) < deepest:
@@ -122,35 +194,33 @@ class QueueTree:
                     continue
                 parent = self._parent(branch)
                 is_new = parent.is_empty and parent is not self._root
-                branch.parent = parent
-                assert parent.children is not None
-                parent.children.push(branch)
+                branch.hang(parent)
                 if is_new:
                     parents[parent.queue] = parent
             level = list(parents.values())
+
+    def _hang_only(self) -> None:
+        """The leaf is not alone any more."""
+        leaf, self._only = self._only, None
+        if leaf is not None and leaf.entries:
+            self._attach(leaf)
 
     def _parent(self, branch: _Branch) -> _Branch:
         queue = self._queues[branch.queue].parent
         if queue is None:
             return self._root
-        if queue not in self._leaves:
-            self._leaves[queue] = _Branch(queue, None, self._new_heap())
-        return self._leaves[queue]
+        if queue not in self._branches:
+            self._branches[queue] = self._new_branch(queue, None)
+        return self._branches[queue]
 
-    def _new_heap(self) -> "LiveHeap[_Branch]":
-        return LiveHeap(self._key, largest_first=self._victims)
+    def _new_branch(self, queue: int, source: Iterator[Entry] | None) -> _Branch:
+        return _Branch(self._keys, self._victims, queue, source)
 
-    def _new_leaf(self, queue: int) -> _Branch:
-        leaf = self._leaves[queue] = _Branch(queue, None, None)
-        return leaf
-
-    def _attach(self, leaf: _Branch) -> None:
+    def _attach(self, branch: _Branch) -> None:
         """Hang a branch below its parent queue, which is made if it is not there."""
-        parent = self._parent(leaf)
-        leaf.parent = parent
-        assert parent.children is not None
+        parent = self._parent(branch)
         is_new = parent.is_empty
-        parent.children.push(leaf)
+        branch.hang(parent)
         if is_new and parent is not self._root:
             self._attach(parent)
 
@@ -162,26 +232,3 @@ class QueueTree:
             parent.children.pop_top()
             branch.parent = None
             branch = parent
-
-    def _mark_stale(self, branch: _Branch | None) -> None:
-        while branch is not None:
-            branch.stale = True
-            branch = branch.parent
-
-    def _key(self, branch: _Branch) -> tuple[Any, ...]:
-        """Of a queue with what it and its best pod group ask for; asked anew when either changed."""
-        leaf = branch
-        while leaf.children is not None:
-            leaf = leaf.children.items[0]
-        queue, head = branch.queue, leaf.entries[0]
-        popped = self._popped.get(leaf.queue, ZERO) if self._victims else ZERO
-        version, basis = self._versions[queue], branch.basis
-        if head is basis[1] and version == basis[0] and popped is basis[2]:
-            return branch.key
-        branch.basis = (version, head, popped)
-        if self._victims:
-            popped, request = add_shares(popped, head.share), ZERO
-        else:
-            request = head.share
-        branch.key = (*[key(queue, request, popped) for key in self._keys], self._queues[queue].rank)
-        return branch.key

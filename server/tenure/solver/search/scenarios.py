@@ -44,6 +44,8 @@ class Accumulator:
         """`skips` are the numbers of recorded batches in the sequence."""
         self.recorded = recorded
         self.potential: list[Batch] = []
+        self._numbers: list[int] = []
+        """Of the potential batches in the sequence."""
         self._session = session
         self._placer = placer
         self._preemptor = preemptor
@@ -55,10 +57,14 @@ class Accumulator:
         self._pruning = pruning
         self._needs = self._recorded_needs()
         self._freed: dict[int, int] = {}
-        for task in (task for batch in recorded for task in batch.tasks):
-            node = self.node_of(task)
-            self._freed[node] = self._freed.get(node, 0) + self.gpu_milli_on(task)
-        shapes = {task.shape.index: task.shape for task in (session.cluster.tasks[t] for t in pending)}
+        for batch in recorded:
+            for task in batch.tasks:
+                node = self.node_of(task)
+                self._freed[node] = self._freed.get(node, 0) + self.gpu_milli_on(task)
+        shapes: dict[int, TaskShape] = {}
+        for task in pending:
+            shape = session.cluster.tasks[task].shape
+            shapes[shape.index] = shape
         self._room: GpuRoomFilter | None = None
         self._is_room_implied = pruning is not None and pruning.counts_whole_gpus and len(shapes) == 1
         self._allowed = [placer.allowed(shape) for shape in shapes.values() if _is_choosy(shape)]
@@ -76,6 +82,7 @@ class Accumulator:
                 continue
             batch = self._sequence.batches[self._next - 1]
             self.potential.append(batch)
+            self._numbers.append(self._next - 1)
             if self._room is not None:
                 self._room.add(batch.tasks)
             if self._passes():
@@ -91,8 +98,8 @@ class Accumulator:
         return self._pruning is not None
 
     def is_hopeless(self, scenario: Scenario) -> bool:
-        """Whether a simulation of the scenario cannot succeed."""
-        if self._pruning is None or self._needs is None:
+        """Whether a simulation of the scenario cannot succeed; with all accumulated victims, it may."""
+        if self._pruning is None or self._needs is None or len(scenario.potential) == len(self.potential):
             return False
         prospects, nodes = self._pruning.prospects, bits(self._nodes_of(scenario.potential))
         if prospects is not None and not prospects.may_meet(self._needs, nodes):
@@ -102,7 +109,9 @@ class Accumulator:
     def potential_on(self, node: int) -> list[Batch]:
         """All accumulated batches of the pod groups that have accumulated tasks on a node."""
         sequence = self._sequence
-        groups = dict.fromkeys(sequence.batches[n].pod_group for n in sequence.on(node) if self._is_taken(n))
+        groups = dict.fromkeys(
+            [sequence.batches[n].pod_group for n in sequence.on(node) if self._is_taken(n)]
+        )
         return [sequence.batches[n] for group in groups for n in sequence.of(group) if self._is_taken(n)]
 
     def free_gpu_milli(self, node: int) -> int:
@@ -112,6 +121,10 @@ class Accumulator:
     def gpu_milli_on(self, task: int) -> int:
         """GPUs that evicting the task frees on its node."""
         return self._session.ledger.freed_gpu_milli(task)
+
+    def freed_by(self, number: int) -> list[tuple[int, int]]:
+        """The same of all tasks of a potential batch, each with its node."""
+        return self._sequence.freed[self._numbers[number]]
 
     def demands(self) -> list[int]:
         """GPU amounts of the pending tasks, largest first."""
@@ -128,6 +141,9 @@ class Accumulator:
     def nodes_of(self, pod_group: int) -> Sequence[int]:
         """Nodes that host any task of a pod group, by name."""
         tasks = self._session.cluster.pod_groups[pod_group].tasks
+        if len(tasks) == 1:
+            node = self.node_of(tasks[0])
+            return () if node == NOWHERE else (node,)
         return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
 
     def _recorded_needs(self) -> Needs | None:
@@ -153,8 +169,8 @@ class Accumulator:
         if count is None:
             return False
         self._next = count - 1
-        numbers = range(self._next)
-        self.potential = [self._sequence.batches[n] for n in numbers if n not in self._skips]
+        self._numbers = [n for n in range(self._next) if n not in self._skips]
+        self.potential = [self._sequence.batches[n] for n in self._numbers]
         return True
 
     def _search_ahead(self) -> int | None:

@@ -17,8 +17,10 @@ class VictimSequence:
 
     def __init__(self, ledger: Ledger, order: VictimOrder) -> None:
         self.batches: list[Batch] = []
+        self.freed: list[list[tuple[int, int]]] = []
+        """By batch: nodes and GPUs that evicting each task frees there."""
         self._order = order
-        self._placements = ledger.placements
+        self._ledger = ledger
         self._is_done = False
         self._of: dict[int, list[int]] = {}
         self._on: dict[int, list[int]] = {}
@@ -55,7 +57,11 @@ class VictimSequence:
         number = len(self.batches)
         self.batches.append(batch)
         self._of.setdefault(batch.pod_group, []).append(number)
+        freed: list[tuple[int, int]] = []
         for task in batch.tasks:
-            numbers = self._on.setdefault(self._placements[task].node, [])
+            node = self._ledger.placements[task].node
+            freed.append((node, self._ledger.freed_gpu_milli(task)))
+            numbers = self._on.setdefault(node, [])
             if not numbers or numbers[-1] != number:
                 numbers.append(number)
+        self.freed.append(freed)

@@ -49,9 +49,13 @@ class Simulator:
         """After a successful run, all batches of pod groups of which any task is evicted or moved."""
         placements = self._session.ledger.placements
         gone = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
-        batches = (*scenario.recorded, *scenario.potential)
-        left = {b.pod_group for b in batches if any(placements[task].status in gone for task in b.tasks)}
-        return tuple(batch for batch in batches if batch.pod_group in left)
+        batches, left = (*scenario.recorded, *scenario.potential), set()
+        for batch in batches:
+            for task in batch.tasks:
+                if placements[task].status in gone:
+                    left.add(batch.pod_group)
+                    break
+        return tuple([batch for batch in batches if batch.pod_group in left])
 
     def _take_turns(
         self, statement: Statement, scenario: Scenario, victims: Iterable[int], nodes: int
@@ -84,8 +88,9 @@ class Simulator:
             del waiting[pod_group]
             count += self._place_again(statement, pod_group, nodes)
             is_time = count & (count - 1) == 0
-            if is_time and not all(self._placer.has_room(shape, nodes) for shape in shapes):
-                return False
+            for shape in shapes if is_time else ():
+                if not self._placer.has_room(shape, nodes):
+                    return False
         tasks = list(scenario.pending)
         return not self._placer.place(statement, scenario.preemptor, tasks, nodes, simulation=True)
 

@@ -10,14 +10,15 @@ for each generator (node-local first, then across nodes)
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
+from tenure.solver.search.candidates import Yielding
 from tenure.solver.search.gang import Gangs
+from tenure.solver.search.holdings import Holdings
 from tenure.solver.search.needs import Prospects
 from tenure.solver.search.place import Placer
 from tenure.solver.search.podgrouplists import PodGroupLists
@@ -26,7 +27,7 @@ from tenure.solver.search.scenarios import Accumulator, Pruning
 from tenure.solver.search.sequence import VictimSequence
 from tenure.solver.search.simulate import Simulator
 from tenure.solver.search.takebound import TakeBound, is_inexact
-from tenure.solver.search.victims import Known, VictimOrder, VictimSource
+from tenure.solver.search.victims import VictimOrder
 
 Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
 NO_SOLUTION = Rejection(
@@ -44,16 +45,10 @@ class Problem:
     victim_queues: Sequence[int]
     max_victims: int
     """Most pod groups that may be taken; -1: any number."""
-    allows_queue: Callable[[int], bool]
-    """Whether any pod group of a leaf queue may be a victim."""
-    allows: Callable[[int], bool]
-    """Whether a pod group may be a victim."""
-    keeps_core: Callable[[int], bool]
-    """Whether a victim must keep its minimum."""
+    yielding: Yielding
+    """Who may yield."""
     validates: Callable[[Scenario], Rejection | None]
     """What speaks against a simulated scenario."""
-    victims: VictimSource
-    """Possible victims of a leaf queue, worst first, with their keys in that order."""
     tasks: list[int] = field(default_factory=list)
     feasible: int = 0
     pruning: Pruning | None = None
@@ -75,7 +70,7 @@ class Solver:
         self._lists = lists
         self._counts_whole_gpus = all(asks_for_whole_gpus(shape) for shape in session.cluster.shapes)
         self._has_inexact_shapes = any(is_inexact(shape) for shape in session.cluster.shapes)
-        self._entries: Known = {}
+        self.holdings = Holdings(session, gangs)
         self.simulator = Simulator(session, gangs, placer, lists)
 
     def solve(self, statement: Statement, problem: Problem, budget: Budget) -> Rejection | None:
@@ -89,7 +84,8 @@ class Solver:
             on_solve(problem.pod_group, problem.tasks)
         if self._session.options.prune and not self._prune(problem):
             return UNFAIR
-        problem.victim_queues = [queue for queue in problem.victim_queues if problem.allows_queue(queue)]
+        allows = problem.yielding.allows_queue
+        problem.victim_queues = [queue for queue in problem.victim_queues if allows(queue)]
         for generator in self._session.chains.scenarios:
             if self._search(statement, problem, generator, budget):
                 return None
@@ -99,8 +95,13 @@ class Solver:
 
     def _prune(self, problem: Problem) -> bool:
         """Work out the necessary conditions of the search; False: they cannot be met."""
-        victims = partial(self._all_victims, problem)
-        pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
+        pruner = Pruner(
+            self._session,
+            self._placer,
+            problem.feasible,
+            problem.tasks,
+            lambda: self._all_victims(problem),
+        )
         queues = [queue for queue in problem.victim_queues if self._lists.has_victims(queue)]
         problem.victim_queues = queues
         bound = None
@@ -113,11 +114,10 @@ class Solver:
     def _all_victims(self, problem: Problem) -> Iterator[int]:
         """Every active task of every pod group that may be a victim."""
         for queue in problem.victim_queues:
-            for _, victim in problem.victims(queue):
+            for entry in problem.yielding.candidates(queue):
                 self._session.stop.check()
-                if problem.allows(victim):
-                    for pod_set in self._session.cluster.pod_groups[victim].pod_sets:
-                        yield from self._gangs.evictable_tasks(pod_set)
+                for tasks in entry.item.remaining.values():
+                    yield from tasks
 
     def feasible(self, tasks: Iterable[int]) -> int:
         """Nodes worth looking at: all, unless every task needs GPU room (semantics R5.60)."""
@@ -173,8 +173,7 @@ class Solver:
             if builder.is_hopeless(scenario):
                 counters.pruned += 1
                 continue
-            fingerprint = scenario.fingerprint()
-            if fingerprint in problem.failed:
+            if problem.failed and scenario.fingerprint() in problem.failed:
                 counters.duplicate += 1
                 continue
             if not budget.spend():
@@ -182,7 +181,7 @@ class Solver:
             counters.simulated += 1
             if self._works(statement, problem, scenario):
                 return scenario
-            problem.failed.add(fingerprint)
+            problem.failed.add(scenario.fingerprint())
         return None
 
     def _works(self, statement: Statement, problem: Problem, scenario: Scenario) -> bool:
@@ -220,15 +219,8 @@ class Solver:
 
     def _victims(self, problem: Problem, recorded: Iterable[Batch]) -> VictimSequence:
         """Victims in their order, without those that are recorded."""
-        order = VictimOrder(
-            self._session,
-            self._gangs,
-            problem.victims,
-            problem.victim_queues,
-            problem.allows,
-            problem.keeps_core,
-            frozenset(task for batch in recorded for task in batch.tasks),
-            self._entries,
-            problem.max_victims,
-        )
+        tasks = frozenset([task for batch in recorded for task in batch.tasks])
+        order = VictimOrder(self._session, self.holdings, tasks, problem.max_victims)
+        for queue in problem.victim_queues:
+            order.fill(queue, problem.yielding.candidates(queue))
         return VictimSequence(self._session.ledger, order)

@@ -29,6 +29,7 @@ class TakeBound:
     ) -> None:
         self.session = session
         self.free = free
+        self._demands: dict[int, int] = {}
         self.bounds: Bounds = {}
         for queue in queues:
             for takeable in session.chains.takeable_gpu:
@@ -41,11 +42,18 @@ class TakeBound:
         if not self.bounds or any(queue not in self.bounds for queue in queues):
             return True
         most = sum(dict(self.bounds.values()).values())
-        return self.session.demand(tasks)[GPU] <= self.free + most
+        return self._demand(tasks) <= self.free + most
 
     def missing(self, pending: Collection[int]) -> int:
         """GPUs that these tasks need beyond the free ones, in thousandths."""
-        return self.session.demand(pending)[GPU] - self.free
+        return self._demand(pending) - self.free
+
+    def _demand(self, tasks: Collection[int]) -> int:
+        """GPUs of all the tasks of the search, or of the first of them."""
+        demand = self._demands.get(len(tasks))
+        if demand is None:
+            demand = self._demands[len(tasks)] = self.session.demand(tasks)[GPU]
+        return demand
 
     def of(self, batch: Batch) -> tuple[int, int, int]:
         """The queue at which a bound holds for the batch, that bound, and the GPUs of the batch."""

@@ -4,6 +4,7 @@ The reference lets every pending pod group take its turn and passes over those t
 nor victim. They matter only because a queue stands where its best pod group puts it. So only the leaves that
 can change the order of the others are looked at, a pod group and those after it that ask for no more are one
 step (a smaller request never puts a queue further back), and the last one to take a turn is not searched for.
+Of two pod groups that come first in their queues, the one whose queue goes first comes first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,8 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.podgrouplists import PodGroupLists
-from tenure.solver.search.queuetree import Entry, QueueTree
+from tenure.solver.search.queuekeys import QueueKeys
+from tenure.solver.search.queuetree import ZERO, Entry, QueueTree
 
 Turn = tuple[tuple[int, ...], int]
 """A pod group with its key."""
@@ -27,6 +29,7 @@ class Turns:
         self._session = session
         self._gangs = gangs
         self._lists = lists
+        self._queue_keys = QueueKeys(session)
         self._bystanders: dict[frozenset[int], list[int]] = {}
         self._known: dict[int, tuple[list[Entry], Iterator[Entry]]] = {}
         """Steps of each queue as far as they were looked for, and the search for more."""
@@ -41,6 +44,9 @@ class Turns:
         if self._session.cluster.claims:
             # What a claim adds depends on who uses it, so it is asked before anybody takes a turn.
             share = {pod_group: share(pod_group) for _, pod_group in keys}.__getitem__
+        if len(keys) == 2 and self._are_first(keys, preemptor):
+            yield from self._two(keys[0][1], keys[1][1], share)
+            return
         by_queue: dict[int, list[Turn]] = {}
         for key, pod_group in keys:
             queue = self._session.cluster.pod_groups[pod_group].queue
@@ -48,7 +54,7 @@ class Turns:
             by_queue.setdefault(queue, []).append((key, pod_group))
         waiting = {pod_group for _, pod_group in keys}
         if len(by_queue) == 1:
-            yield from (pod_group for _, pod_group in keys)
+            yield from [pod_group for _, pod_group in keys]
             return
         tree = self._tree(by_queue, preemptor, share)
         while len(waiting) > 1 and (head := tree.pop()) is not None:
@@ -58,20 +64,50 @@ class Turns:
                 yield head.pod_group
         yield from waiting
 
+    def _are_first(self, keys: Iterable[Turn], preemptor: int) -> bool:
+        """Whether these two are of different queues, and nobody else who waits could go before them."""
+        groups, leaves = self._session.cluster.pod_groups, set()
+        for key, pod_group in keys:
+            queue = groups[pod_group].queue
+            assert queue is not None
+            if pod_group != preemptor and self._session.ledger.pending[pod_group]:
+                return False
+            first = self._lists.first_pending(queue)
+            if first is not None and first < key:
+                return False
+            leaves.add(queue)
+        return len(leaves) == 2 and not self._bystanders_of(frozenset(leaves))
+
+    def _two(self, one: int, other: int, share: Callable[[int], Share]) -> tuple[int, int]:
+        """These two, of whom the one comes first whose queue does, at the level where their paths part."""
+        groups, queues = self._session.cluster.pod_groups, self._session.cluster.queues
+        mine, theirs = groups[one].queue, groups[other].queue
+        assert mine is not None
+        assert theirs is not None
+        for here, there in zip(queues[mine].path, queues[theirs].path, strict=False):
+            if here != there:
+                break
+        key = self._queue_keys.key(here, share(one), ZERO)
+        return (one, other) if key < self._queue_keys.key(there, share(other), ZERO) else (other, one)
+
     def _tree(
         self, by_queue: dict[int, list[Turn]], preemptor: int, share: Callable[[int], Share]
     ) -> QueueTree:
         tree = QueueTree(self._session)
         leaves = frozenset(by_queue)
-        if leaves not in self._bystanders:
-            self._bystanders[leaves] = self._bystanders_of(leaves)
-        for queue in (*self._bystanders[leaves], *sorted(leaves)):
+        for queue in (*self._bystanders_of(leaves), *sorted(leaves)):
             turns = by_queue.get(queue, [])
             tree.fill(queue, self._merged(queue, turns, preemptor, share))
         return tree
 
     def _bystanders_of(self, leaves: frozenset[int]) -> list[int]:
         """Other leaves below a queue that competes with a queue of another concerned leaf."""
+        known = self._bystanders.get(leaves)
+        if known is None:
+            known = self._bystanders[leaves] = self._find_bystanders(leaves)
+        return known
+
+    def _find_bystanders(self, leaves: frozenset[int]) -> list[int]:
         queues = self._session.cluster.queues
         on_path = {queue for leaf in leaves for queue in queues[leaf].path}
         children: dict[int | None, int] = {}
@@ -97,8 +133,12 @@ class Turns:
         for key, pod_group in turns:
             yield from takewhile(partial(_is_before, key), steps)
             yield Entry(key, pod_group, share(pod_group))
-            steps = self._steps(self._lists.pending(queue, after=key))
+            steps = self._steps(self._lists.pending(queue, after=key), self._most(queue))
         yield from steps
+
+    def _most(self, queue: int) -> Share | None:
+        """The most that its pending pod groups ask for, unless that depends on claims that others use."""
+        return None if self._session.cluster.claims else self._lists.most_requested(queue)
 
     def _interleaved(
         self, queue: int, turns: Sequence[Turn], share: Callable[[int], Share]
@@ -118,7 +158,7 @@ class Turns:
             self._commits = len(self._session.journal)
             self._known.clear()
         if queue not in self._known:
-            self._known[queue] = ([], self._steps(self._lists.pending(queue)))
+            self._known[queue] = ([], self._steps(self._lists.pending(queue), self._most(queue)))
         found, more = self._known[queue]
         number = 0
         while True:
@@ -130,10 +170,13 @@ class Turns:
             yield found[number]
             number += 1
 
-    def _steps(self, pending: Iterable[tuple[tuple[int, ...], int]]) -> Iterator[Entry]:
+    def _steps(
+        self, pending: Iterable[tuple[tuple[int, ...], int]], most: Share | None = None
+    ) -> Iterator[Entry]:
         """Pod groups in order, without those that ask for no more than the step before them.
 
-        These would take their turns right after it: a smaller request puts no queue further back.
+        These would take their turns right after it: a smaller request puts no queue further back. None of
+        them asks for more than `most`.
         """
         last = None
         for key, pod_group in pending:
@@ -141,6 +184,8 @@ class Turns:
             if last is None or not _is_at_most(share, last):
                 last = share
                 yield Entry(key, pod_group, share)
+                if most is not None and _is_at_most(most, share):
+                    return
 
 
 def _is_before(key: tuple[int, ...], entry: Entry) -> bool:

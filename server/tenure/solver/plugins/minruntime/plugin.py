@@ -1,6 +1,6 @@
 """The minruntime plugin: protects what has not run long enough (semantics section 7)."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import ClassVar, Final
 
 from tenure.solver.framework.profile import Parsers
@@ -44,6 +44,8 @@ class MinRuntime:
         self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
         self._most: dict[int | None, int] = {}
         self._found: dict[int | None, list[tuple[str, Resolved]]] = {}
+        self._passes: dict[tuple[int | None, Resolved], GuardVerdict] = {}
+        """What it says of those that are not protected any more, by last start and minimum."""
         self._resolver = Resolver(
             self._queues,
             parse_duration(arguments.get("defaultPreemptMinRuntime", "0s")),
@@ -66,12 +68,15 @@ class MinRuntime:
         """Its queue decides which value it meets."""
         return ("queue", self._groups[preemptor].queue)
 
-    def protections(self, pod_group: int) -> Iterator[Protection]:
+    def protections(self, pod_group: int) -> Iterable[Protection]:
         """Until when nobody of its own queue may take it, and who of the others not; widest first."""
         group = self._groups[pod_group]
         longest = protection_end(group.last_start, self._longest(group.queue))
         if longest is None or self._now >= longest or not group.may_yield:
-            return
+            return ()
+        return self._protections(group)
+
+    def _protections(self, group: PodGroup) -> Iterator[Protection]:
         beyond = [action for action in self._actions if action != "preempt"]
         is_guarded = False
         for against, resolved in self._found[group.queue]:
@@ -111,10 +116,15 @@ class MinRuntime:
             previous = by_level[level]
 
     def _verdict(self, group: PodGroup, resolved: Resolved) -> GuardVerdict:
+        passes = self._passes.get((group.last_start, resolved))
+        if passes is not None:
+            return passes
         source = self._source(resolved)
         end = protection_end(group.last_start, resolved.minimum)
         if end is None or self._now >= end:
-            return GuardVerdict(NAME, Scope.NOTHING, source, end)
+            passes = GuardVerdict(NAME, Scope.NOTHING, source, end)
+            self._passes[group.last_start, resolved] = passes
+            return passes
         left = format_duration(end - self._now)
         detail = f"{group.name} is protected for another {left} by {source}"
         return GuardVerdict(NAME, Scope.CORE, source, end, ReasonCode.MIN_RUNTIME, detail)

@@ -10,15 +10,19 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import QueueStatus
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.resources import GPU, UNLIMITED, Share
-from tenure.solver.model.workload import PodGroup, Task, add_shares
+from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
+from tenure.solver.model.workload import PodGroup, add_shares
 from tenure.solver.plugins.proportion import capacity, reclaimable, shares
 from tenure.solver.plugins.proportion.coreuse import CoreUse
 from tenure.solver.plugins.proportion.initial import PREEMPTIBLE
 from tenure.solver.plugins.proportion.largest import Sizes
+from tenure.solver.plugins.proportion.pieces import Pieces
 from tenure.solver.plugins.proportion.queueorder import queue_keys
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.plugins.proportion.verdict import Verdict
+
+Levels = tuple[int, int]
+"""A reclaimer's and a victim's queue at the level where their paths part."""
 
 
 def number(text: str) -> float:
@@ -43,6 +47,7 @@ class Proportion:
         self._groups = session.cluster.pod_groups
         self._usage = Usage(session.cluster, session.ledger, session.opening)
         self._cores = CoreUse(session, self._usage)
+        self._pieces = Pieces(session)
         self._total = _total(session)
         k = float(arguments.get("kValue", "1"))
         self._multiplier = max(1.0, float(arguments.get("relcaimerSaturationMultiplier", "1")))
@@ -51,7 +56,11 @@ class Proportion:
         self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)
         self._initial = list(self._usage.allocated)
         self._limits: dict[int, list[Queue]] = {}
-        self._victim_queues: dict[int, Rejection | None] = {}
+        self._leveled: dict[tuple[int, int], Levels] = {}
+        """By reclaimer's and victim's leaf."""
+        self._yielding: dict[Levels, Rejection | None] = {}
+        self._takeable: dict[Levels, tuple[int, int] | None] = {}
+        """What is found out once per search, by the queues at the level where the paths part."""
         self._demand: Share = (0, 0, 0)
         self._largest: list[int] = []
         """GPUs of the largest pod group below each queue: the most that is taken in one piece."""
@@ -85,7 +94,8 @@ class Proportion:
         self._cores.settle()
         self._usage.start_search()
         self._demand = self._session.demand(tasks)
-        self._victim_queues.clear()
+        self._yielding.clear()
+        self._takeable.clear()
 
     def allows_victim_queue(self, action: str, preemptor: int, queue: int) -> Rejection | None:
         """To reclaim from: only queues that can yield."""
@@ -93,9 +103,10 @@ class Proportion:
             return None
         mine = self._groups[preemptor].queue
         assert mine is not None
-        if queue not in self._victim_queues:
-            self._victim_queues[queue] = self._may_yield(self._queues[mine], self._queues[queue])
-        return self._victim_queues[queue]
+        levels = self._levels(mine, queue)
+        if levels not in self._yielding:
+            self._yielding[levels] = self._may_yield(*levels)
+        return self._yielding[levels]
 
     def takeable_gpu(self, action: str, preemptor: int, queue: int) -> tuple[int, int] | None:
         """How far the victim's leveled queue is above what it keeps, and the rest of the last piece.
@@ -106,13 +117,27 @@ class Proportion:
         mine = self._groups[preemptor].queue
         if action != "reclaim" or mine is None or self._demand[GPU] == 0:
             return None
-        my_level, level = reclaimable.leveled(self._queues[mine], self._queues[queue])
+        levels = self._levels(mine, queue)
+        if levels not in self._takeable:
+            self._takeable[levels] = self._most_takeable(*levels)
+        return self._takeable[levels]
+
+    def _levels(self, mine: int, theirs: int) -> Levels:
+        """The queues at the level where the paths of these two part."""
+        levels = self._leveled.get((mine, theirs))
+        if levels is None:
+            levels = reclaimable.leveled(self._queues[mine], self._queues[theirs])
+            self._leveled[mine, theirs] = levels
+        return levels
+
+    def _most_takeable(self, my_level: int, level: int) -> tuple[int, int] | None:
         keeps = [self._allocatable[level]]
         if shares.within(self._usage.at_search_start(my_level), self._queues[my_level].quota):
             keeps.append(self._queues[level].quota)
         used = self._usage.at_search_start(level)
-        if any(reclaimable.exceeds(used[:GPU], kept[:GPU]) for kept in keeps):
-            return None
+        for kept in keeps:
+            if reclaimable.exceeds((used[CPU], used[MEMORY], 0), kept):
+                return None
         above = [used[GPU] - kept[GPU] for kept in keeps if kept[GPU] != UNLIMITED and used[GPU] > kept[GPU]]
         return level, max(above) + self._largest_below(level) - 1 if above else 0
 
@@ -133,7 +158,7 @@ class Proportion:
             self._multiplier,
         )
         firm = self._cores.asked_firmly(group, scenario.pending, request)
-        return verdict.judge(firm, self._chunks(scenario))
+        return verdict.judge(firm, self._pieces.of(scenario))
 
     def queue_status(self) -> Iterator[QueueStatus]:
         """Shares and use, for the answer."""
@@ -177,8 +202,7 @@ class Proportion:
         detail = f"queue {self._queues[queue].name} would exceed its fair share, so it may not reclaim"
         return Rejection(ReasonCode.OVER_FAIR_SHARE, detail)
 
-    def _may_yield(self, mine: Queue, theirs: Queue) -> Rejection | None:
-        my_level, their_level = reclaimable.leveled(mine, theirs)
+    def _may_yield(self, my_level: int, their_level: int) -> Rejection | None:
         after = add_shares(self._usage.at_search_start(my_level), self._demand)
         victim = self._queues[their_level]
         if reclaimable.may_yield(
@@ -190,41 +214,6 @@ class Proportion:
         ):
             return None
         return Rejection(ReasonCode.WITHIN_SHARE, f"queue {victim.name} is within its share")
-
-    def _chunks(self, scenario: Scenario) -> Iterator[tuple[int, Share]]:
-        """Leaf queue and amount of every piece that is taken, queues by name (semantics R4.51, R4.58)."""
-        by_queue: dict[int, list[Share]] = {}
-        freed: set[int] = set()
-        for pod_group, tasks in scenario.victims().items():
-            group = self._groups[pod_group]
-            assert group.queue is not None
-            minimums = {s.index: s.min_available for s in group.pod_sets}
-            gone = [self._session.cluster.tasks[t] for t in tasks if self._is_taken(t)]
-            amounts = [(self._pod_set(t), self._share(t, freed)) for t in gone]
-            pieces = reclaimable.chunks(amounts, minimums)
-            by_queue.setdefault(group.queue, []).extend(pieces)
-        for queue in sorted(by_queue, key=lambda q: self._queues[q].name):
-            for piece in by_queue[queue]:
-                yield queue, piece
-
-    def _is_taken(self, task: int) -> bool:
-        """With consolidating reclaim, a victim that was placed again does not count (semantics R4.51)."""
-        status = self._session.ledger.placements[task].status
-        return not (self._session.options.consolidating_reclaim and status.is_active_allocated)
-
-    def _pod_set(self, task: Task) -> int:
-        assert task.pod_set is not None
-        return task.pod_set
-
-    def _share(self, task: Task, freed: set[int]) -> Share:
-        """What its queue uses less without it, with claims that nobody uses any more and were not counted."""
-        ledger = self._session.ledger
-        share = ledger.share(task, ledger.placements[task.index].node)
-        for claim in task.shape.shared_claims:
-            if claim not in freed and not ledger.claims.is_active(claim):
-                freed.add(claim)
-                share = add_shares(share, (0, 0, self._session.cluster.claims[claim].gpu_milli))
-        return share
 
     def _path(self, group: PodGroup) -> list[Queue]:
         assert group.queue is not None

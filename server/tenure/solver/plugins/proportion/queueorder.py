@@ -1,11 +1,13 @@
 """Which of two sibling queues goes first (semantics R4.30-R4.35)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
 from tenure.solver.plugins.proportion.shares import bounding_share, dominant_share
+
+NOTHING: Final[Share] = (0, 0, 0)
 
 
 class SmallerShare:
@@ -37,7 +39,18 @@ class QueueKeys:
     smaller dominant share; smaller allocatable share.
     """
 
-    __slots__ = ("_bounds", "_fair", "_last", "_priority", "_quota", "_withheld")
+    __slots__ = (
+        "_allocated",
+        "_bounds",
+        "_fair",
+        "_front",
+        "_is_above",
+        "_last",
+        "_priority",
+        "_quota",
+        "_share",
+        "_withheld",
+    )
 
     def __init__(
         self, queue: Queue, fair_share: Share, allocatable: Share, total: Share, last: SmallerShare
@@ -50,20 +63,36 @@ class QueueKeys:
         """What it has no share of."""
         self._bounds = bounding_share(allocatable, total)
         self._last = last
+        self._use((0, 0, 0))
 
     def key(self, allocated: Share, request: Share, popped: Share) -> tuple[Any, ...]:
         """The key when its next pod group asks for `request`; the victims `popped` count as gone."""
+        if allocated != self._allocated:
+            self._use(allocated)
         cpu, memory, gpu = allocated
-        after = (cpu + request[0], memory + request[1], gpu + request[2])
-        fair, quota, bounds = self._fair, self._quota, self._bounds
+        front = self._front
+        if request != NOTHING:
+            cpu, memory, gpu = cpu + request[0], memory + request[1], gpu + request[2]
+            front = self._front_with((cpu, memory, gpu))
+        share = dominant_share((cpu - popped[0], memory - popped[1], gpu - popped[2]), self._bounds)
+        return (*front, share, self._share, self._last)
+
+    def _use(self, allocated: Share) -> None:
+        """Work out what follows from what the queue uses alone."""
+        fair = self._fair
+        self._allocated = allocated
+        self._is_above = fair[0] < allocated[0] and fair[1] < allocated[1] and fair[2] < allocated[2]
+        self._front = self._front_with(allocated)
+        self._share = dominant_share(allocated, self._bounds)
+
+    def _front_with(self, after: Share) -> tuple[bool, bool, int, bool]:
+        """What comes before the dominant shares, if the queue uses so much with the request."""
+        quota = self._quota
         return (
-            fair[0] < cpu and fair[1] < memory and fair[2] < gpu,
+            self._is_above,
             after[0] > quota[0] or after[1] > quota[1] or after[2] > quota[2],
             self._priority,
-            bool(self._withheld) and any(after[resource] > 0 for resource in self._withheld),
-            dominant_share((after[0] - popped[0], after[1] - popped[1], after[2] - popped[2]), bounds),
-            dominant_share(allocated, bounds),
-            self._last,
+            bool(self._withheld) and max([after[resource] for resource in self._withheld]) > 0,
         )
 
 

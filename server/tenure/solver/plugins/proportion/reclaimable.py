@@ -3,7 +3,7 @@
 Everything here is about two queues at the level where their paths part: the leveled queues.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import UNLIMITED, Share
@@ -33,9 +33,9 @@ def may_yield(request: Share, fits_quota: bool, quota: Share, allocated: Share, 
     return is_over or not is_under
 
 
-def exceeds(amount: Sequence[int], bound: Sequence[int]) -> bool:
+def exceeds(amount: Share, bound: Share) -> bool:
     """Whether an amount is above a bound in some resource; -1 is above everything."""
-    return any(b != UNLIMITED and a > b for a, b in zip(amount, bound, strict=True))
+    return not within(amount, bound)
 
 
 def may_take(remaining: Share, allocatable: Share, quota: Share, fits_quota: bool) -> bool:

@@ -89,6 +89,10 @@ def dominant_share(allocated: Share, bounds: Share) -> float:
     )
 
 
-def within(amount: Sequence[int], bound: Sequence[int]) -> bool:
+def within(amount: Share, bound: Share) -> bool:
     """Whether an amount is at most a bound in every resource; -1 bounds nothing (semantics R1.12)."""
-    return all(b == UNLIMITED or a <= b for a, b in zip(amount, bound, strict=True))
+    return (
+        (amount[CPU] <= bound[CPU] or bound[CPU] == UNLIMITED)
+        and (amount[MEMORY] <= bound[MEMORY] or bound[MEMORY] == UNLIMITED)
+        and (amount[GPU] <= bound[GPU] or bound[GPU] == UNLIMITED)
+    )

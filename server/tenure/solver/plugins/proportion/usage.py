@@ -81,7 +81,8 @@ class Usage:
 
     def at_search_start(self, queue: int) -> Share:
         """What the queue used when the current search began."""
-        return self.before.get(queue, self.allocated[queue])
+        before = self.before.get(queue)
+        return self.allocated[queue] if before is None else before
 
     def non_preemptible_at_search_start(self, queue: int) -> Share:
         """The part of it that cannot be taken back."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import CPU, GPU, MEMORY, Share
 from tenure.solver.model.workload import add_shares
 from tenure.solver.plugins.proportion import reclaimable
 from tenure.solver.plugins.proportion.shares import within
@@ -42,17 +42,19 @@ class Verdict:
 
         `firm` is what of the request must be within quota (semantics R4.56); None: nothing.
         """
-        involved = {r for r in range(3) if self._request[r] > 0}
+        involved = [amount > 0 for amount in self._request]
         for leaf, piece in pieces:
             if not self._may_take(self._queues[leaf]):
                 detail = f"queue {self._queues[leaf].name} would be left with less than its share"
                 return Rejection(ReasonCode.WITHIN_SHARE, detail)
             self._take(self._queues[leaf], piece)
-            involved.update([r for r in range(3) if piece[r] > 0])
+            for r in (CPU, MEMORY, GPU):
+                if piece[r] > 0:
+                    involved[r] = True
         if firm is not None and not self._within_quotas(firm):
             detail = "its non-preemptible pods would exceed a quota"
             return Rejection(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, detail)
-        return self._saturation(sorted(involved))
+        return self._saturation([r for r in (CPU, MEMORY, GPU) if involved[r]])
 
     def _may_take(self, victim: Queue) -> bool:
         known = self._levels.get(victim.index)
@@ -71,7 +73,8 @@ class Verdict:
             self._remaining[queue] = (left[0] - piece[0], left[1] - piece[1], left[2] - piece[2])
 
     def _left(self, queue: int) -> Share:
-        return self._remaining.get(queue, self._usage.at_search_start(queue))
+        left = self._remaining.get(queue)
+        return self._usage.at_search_start(queue) if left is None else left
 
     def _within_quotas(self, firm: Share) -> bool:
         """At every level, what cannot be taken back stays within quota (semantics R4.56)."""

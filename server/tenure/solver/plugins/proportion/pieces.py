@@ -1,0 +1,57 @@
+"""What a scenario takes from the queues of its victims, in the pieces that are judged (R4.50, R4.51)."""
+
+from collections.abc import Iterator
+
+from tenure.solver.framework.move import ACTIVE_ALLOCATED
+from tenure.solver.framework.scenario import Scenario
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import Task, add_shares
+from tenure.solver.plugins.proportion import reclaimable
+
+
+class Pieces:
+    """Cuts what victims lose for good, while the moves of the simulation are in place."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._groups = session.cluster.pod_groups
+        self._queues = session.cluster.queues
+
+    def of(self, scenario: Scenario) -> Iterator[tuple[int, Share]]:
+        """Leaf queue and amount of every piece that is taken, queues by name (semantics R4.51, R4.58)."""
+        by_queue: dict[int, list[Share]] = {}
+        freed: set[int] = set()
+        for pod_group, tasks in scenario.victims().items():
+            group = self._groups[pod_group]
+            assert group.queue is not None
+            gone = [self._session.cluster.tasks[t] for t in tasks if self._is_taken(t)]
+            amounts = [(self._pod_set(t), self._share(t, freed)) for t in gone]
+            pieces = by_queue.setdefault(group.queue, [])
+            if len(amounts) == 1 and any(amounts[0][1]):
+                pieces.append(amounts[0][1])
+            else:
+                minimums = {s.index: s.min_available for s in group.pod_sets}
+                pieces.extend(reclaimable.chunks(amounts, minimums))
+        for queue in sorted(by_queue, key=lambda q: self._queues[q].name):
+            for piece in by_queue[queue]:
+                yield queue, piece
+
+    def _is_taken(self, task: int) -> bool:
+        """With consolidating reclaim, a victim that was placed again does not count (semantics R4.51)."""
+        status = self._session.ledger.placements[task].status
+        return not (self._session.options.consolidating_reclaim and ACTIVE_ALLOCATED[status])
+
+    def _pod_set(self, task: Task) -> int:
+        assert task.pod_set is not None
+        return task.pod_set
+
+    def _share(self, task: Task, freed: set[int]) -> Share:
+        """What its queue uses less without it, with claims that nobody uses any more and were not counted."""
+        ledger = self._session.ledger
+        share = ledger.share(task, ledger.placements[task.index].node)
+        for claim in task.shape.shared_claims:
+            if claim not in freed and not ledger.claims.is_active(claim):
+                freed.add(claim)
+                share = add_shares(share, (0, 0, self._session.cluster.claims[claim].gpu_milli))
+        return share
