@@ -81,9 +81,9 @@ class PodGroupLists:
     def __init__(self, session: Session, gangs: Gangs) -> None:
         self._session = session
         self._gangs = gangs
+        self._most: dict[int, Share] = {}
         self._use(self._start())
         self._versions = dict.fromkeys(self._pending, 0)
-        self._most: dict[int, Share] = {}
         session.changed.clear()
 
     def _start(self) -> "_Filed":
