@@ -75,7 +75,7 @@ class QueueKeys:
             cpu, memory, gpu = cpu + request[0], memory + request[1], gpu + request[2]
             front = self._front_with((cpu, memory, gpu))
         share = dominant_share((cpu - popped[0], memory - popped[1], gpu - popped[2]), self._bounds)
-        return (*front, share, self._share, self._last)
+        return (front, share, self._share, self._last)
 
     def _use(self, allocated: Share) -> None:
         """Work out what follows from what the queue uses alone."""
