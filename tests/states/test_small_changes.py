@@ -4,18 +4,23 @@ import pytest
 from tenure.client.deltas import difference
 from tenure.server.codec.decode import decode_snapshot
 from tenure.server.settings.server import DEFAULT_ROWS
+from tenure.server.simulate import Simulator
+from tenure.server.source import Source
 from tenure.server.state import State, full_state
 from tenure.server.state.state import next_state
 from tenure.v1.decision_service_pb2 import DecideRequest
+from tenure.v1.simulate_pb2 import SimulateRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.properties.draw import SeededDraw
 from tests.states.engine import short_engine
+from tests.states.made import add_group
 from tests.states.plain import plain
 from tests.states.small_changes import STEPS, first_snapshot, next_snapshot
 
 SEQUENCES, CHUNKS = 40, 4
 ENGINE = short_engine()
+SIMULATOR = Simulator(ENGINE.profile)
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -33,6 +38,8 @@ def test_answers_on_a_state_of_many_changes_are_those_to_the_snapshot(chunk: int
             assert plain(state.cluster) == plain(decode_snapshot(snapshot)), seed
             if draw.chance(70):
                 assert answer(state, snapshot) == fresh(snapshot), seed
+            if draw.chance(20):
+                assert simulated(state) == simulated(snapshot), seed
     assert short > SEQUENCES // CHUNKS * STEPS // 3
 
 
@@ -40,6 +47,21 @@ def answer(state: State, snapshot: ClusterSnapshot) -> bytes:
     request = DecideRequest(state=state.reference)
     decided = ENGINE.decide_on(*state.at(snapshot.now), request, opening=state.opening)
     return decided.SerializeToString(deterministic=True)
+
+
+def simulated(on: State | ClusterSnapshot) -> bytes:
+    """Two cycles with one more job."""
+    request, job = SimulateRequest(cycles=2), ClusterSnapshot(nodes=[{"name": "node-00000"}])
+    add_group(SeededDraw(3), job, "group-more", 7)
+    request.upserts.pod_groups.extend(job.pod_groups)
+    request.upserts.pods.extend(job.pods)
+    source = None
+    if isinstance(on, State):
+        request.state.CopyFrom(on.reference)
+        source = Source(on.header, on.decoded, on.written.read, on.opening)
+    else:
+        request.snapshot.CopyFrom(on)
+    return SIMULATOR.simulate(request, source).SerializeToString(deterministic=True)
 
 
 def fresh(snapshot: ClusterSnapshot) -> bytes:

@@ -99,7 +99,7 @@ def _changed(base: Source, request: SimulateRequest) -> tuple[Cluster, Opening |
     now = base.cluster.now
     changed = decode_change(base.decoded, base.header, request.upserts, request.removes, now)
     if changed is not None:
-        if base.opening is None or changed.change is None:
+        if base.opening is None or base.opening.is_empty or changed.change is None:
             return changed.cluster, None
         return changed.cluster, base.opening.after(changed.change, len(changed.pod_groups))
     laid = overlay(base.read(), request.upserts, request.removes)

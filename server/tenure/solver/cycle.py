@@ -43,7 +43,9 @@ def decide(
 
     The profile's actions and plugins must be known (`registry.check_profile` tells); a KeyError otherwise.
     """
-    return play(cluster, profile, stop, observer, opening)[1]
+    context, decision = play(cluster, profile, stop, observer, opening)
+    context.close()
+    return decision
 
 
 def play(

@@ -39,6 +39,12 @@ class Context:
         lists = PodGroupLists(session, gangs)
         return cls(session, gangs, placer, lists, Solver(session, gangs, placer, lists))
 
+    def close(self) -> None:
+        """Free what the cycle took: parts of it hold each other, and would wait for the garbage collector."""
+        self.lists.close()
+        self.gangs.close()
+        self.session.close()
+
     def pending(self, admits: Callable[[PodGroup], Rejection | None]) -> QueueTree:
         """Ready pod groups with pending tasks, in the order of the queues; the others are noted (R3.1)."""
         tree = QueueTree(self.session)

@@ -48,6 +48,12 @@ class Chains:
                 setattr(self, point, (*getattr(self, point), method))
                 self.names[method] = name
 
+    def clear(self) -> None:
+        """Let go of all methods."""
+        for point in POINTS:
+            setattr(self, point, ())
+        self.names.clear()
+
     def wrap(self, point: str, around: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> None:
         """Put something around every method of an extension point; it is given the plugin's name as well."""
         methods = tuple(around(self.names[method], method) for method in getattr(self, point))

@@ -4,6 +4,9 @@ A plugin subclasses nothing. It is constructed once per session as `Plugin(sessi
 any of the one-method protocols below, reads no clock and keeps no state beyond its session. The framework
 collects the bound methods of all plugins, in profile order, into `Chains`; each protocol says when it is
 asked and how the answers fold. A "no" is a `Rejection`, never an exception.
+
+Where a state is kept, some pod groups and tasks of its cluster may be nobody's: without a uid, a queue, tasks
+or a placement (`model.slots`). Whoever looks at all of them meets these too.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence

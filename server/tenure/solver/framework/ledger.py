@@ -83,6 +83,15 @@ class Ledger:
         other.unplaced_shares, other.least_shares = self.unplaced_shares, self.least_shares
         return other
 
+    def close(self) -> None:
+        """Let go of the listeners, and of what is this ledger's alone."""
+        self.listeners = ()
+        for counts in (self.active_allocated, self.active_used, self.promised, self.allocated, self.pending):
+            counts.clear()
+        self.versions.clear()
+        self.placements.clear()
+        self.rooms.clear()
+
     def after(self, cluster: Cluster, change: Change) -> "Ledger":
         """The ledger of a cluster that differs by a change, without looking at what stays."""
         other = self.copy()

@@ -39,6 +39,11 @@ class Opening:
         self._origin: Opening | None = None
         self._apart: Change = NO_CHANGE
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was found out yet."""
+        return not self._parts
+
     def after(self, change: Change, pod_groups: int) -> "Opening":
         """The opening of the state after a change, with so many pod groups."""
         later = Opening()

@@ -127,6 +127,15 @@ class Session:
         session.blocked = session._blocked_tasks()
         return session
 
+    def close(self) -> None:
+        """Let go of the plugins, which hold the session, and of all that is large."""
+        self.ledger.close()
+        self.journal.clear()
+        self.patches.clear()
+        self.rejections.clear()
+        self.plugins.clear()
+        self.chains.clear()
+
     @property
     def expires(self) -> int:
         """When what is not done of this cycle's groups is to be left."""

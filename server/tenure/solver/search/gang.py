@@ -24,6 +24,11 @@ class Gangs:
         self._ordered: dict[int, list[int]] = {}
         self._blocked = session.blocked
 
+    def close(self) -> None:
+        """Let go of what was looked up."""
+        self._cache.clear()
+        self._ordered.clear()
+
     def is_ready(self, pod_group: int) -> bool:
         """Whether enough tasks live and are not held back (semantics R1.54)."""
         return self._ready(self._session.cluster.pod_groups[pod_group].root)

@@ -130,6 +130,10 @@ class PodGroupLists:
                 self._file(groups[index], insort)
         return filed
 
+    def close(self) -> None:
+        """Let go of the lists."""
+        self._use(_Filed((), 0))
+
     def leaves(self) -> list[int]:
         """Indices of all leaf queues."""
         return list(self._pending)
