@@ -5,10 +5,10 @@ SHARED ?= ../shared
 # One more than there are cores: tests of servers spend a third of their time waiting.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 .DEFAULT_GOAL := help
-.PHONY: help demo test compiled lint proto proto-check proto-lint proto-breaking clients go-client bench bench-counters conformance differential full-size delta-sequences kill-points drain-load crowd collector promtool kubeapi e2e telemetry-overhead telemetry-trouble telemetry-picture fuzz clean
+.PHONY: help demo test compiled lint proto proto-check proto-lint proto-breaking clients go-client bench bench-counters conformance differential full-size delta-sequences kill-points faults adapter-size drain-load crowd collector promtool kubeapi helm manifests e2e telemetry-overhead telemetry-trouble telemetry-picture fuzz clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tenure needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
@@ -56,6 +56,12 @@ delta-sequences: .venv/ready ## 100,000 random sequences of good and bad deltas 
 kill-points: .venv/ready ## kill the server 250 times under a client; nothing is lost or doubled (three minutes)
 	$(BIN)/python -m tests.states.killing
 
+faults: .venv/ready kubeapi ## all that can fail around the adapter, on real API servers (half an hour): make faults [FAULTS="--only etcd"]
+	$(BIN)/python -m tests.kube.faults $(FAULTS)
+
+adapter-size: .venv/ready kubeapi ## the adapter on 1,000 nodes and 10,000 pods of a real API server (five minutes)
+	$(BIN)/python -m tests.kube.size $(SIZE)
+
 drain-load: .venv/ready ## stop servers under 10,000 calls; no decision is lost (a minute)
 	$(BIN)/python -m tests.load.drain
 
@@ -81,8 +87,17 @@ kubeapi: .cache/kubeapi/ready ## a real kube-apiserver and etcd for tests of the
 		-ldflags '-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3' -o $(CURDIR)/$(@D)/bin/ ./cmd/...
 	@touch $@
 
-e2e: .venv/ready kubeapi ## the adapter on a real API server
-	REQUIRE_KUBE=1 $(BIN)/pytest -n auto tests/kube tests/e2e/kube
+helm: .cache/helm/ready ## helm and kustomize for tests of the chart and the manifests (needs Go)
+
+.cache/helm/ready: tests/helm/go.sum
+	cd tests/helm && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags '-s -w' -o $(CURDIR)/$(@D)/bin/ tool
+	@touch $@
+
+manifests: .cache/helm/ready ## write docker/manifests anew, from the chart with its defaults
+	.cache/helm/bin/helm template tenure docker/helm/tenure --namespace tenure-system > docker/manifests/tenure.yaml
+
+e2e: .venv/ready kubeapi helm ## the adapter on a real API server; the image, the chart and the manifests
+	REQUIRE_KUBE=1 $(BIN)/pytest -n auto tests/kube tests/e2e/kube tests/shipping
 
 telemetry-overhead: .venv/ready ## what telemetry costs a cycle on 500 nodes (five minutes)
 	$(BIN)/python -m tests.telemetry.overhead
@@ -90,7 +105,7 @@ telemetry-overhead: .venv/ready ## what telemetry costs a cycle on 500 nodes (fi
 telemetry-trouble: .venv/ready ## what a collector in trouble costs the service (two minutes)
 	$(BIN)/python -m tests.telemetry.trouble
 
-telemetry-picture: .venv/ready ## draw docs/trace.svg from the spans of a real call
+telemetry-picture: .venv/ready kubeapi ## draw docs/trace.svg from a real run: adapter, server, API server
 	$(BIN)/python -m tests.telemetry.picture
 
 fuzz: .venv/ready ## 100,000 mutated requests to a server; those that end badly are kept in .cache/fuzz

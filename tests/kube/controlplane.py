@@ -20,6 +20,8 @@ from tests.kube.binaries import Binaries
 from tests.kube.processes import Program, free_port
 
 ADMIN_TOKEN: Final = "admin-of-the-test"
+ADAPTER_TOKEN: Final = "adapter-of-the-test"
+"""Of user `adapter`, who may do everything, too: so that its calls are told from those of the tests."""
 START_SECONDS: Final = 60
 _TRIES: Final = 3
 """Starts before giving up: somebody else may take a port between its choice and its use."""
@@ -89,7 +91,9 @@ class ControlPlane:
                 serialization.NoEncryption(),
             )
         )
-        self._folder.joinpath("tokens.csv").write_text(f'{ADMIN_TOKEN},admin,admin,"system:masters"\n')
+        users = ((ADMIN_TOKEN, "admin"), (ADAPTER_TOKEN, "adapter"))
+        lines = (f'{token},{name},{name},"system:masters"\n' for token, name in users)
+        self._folder.joinpath("tokens.csv").write_text("".join(lines))
 
     def _start_etcd(self) -> Program:
         client, peer = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{self._peer_port}"

@@ -40,6 +40,10 @@ class Program:
         """Let it go on."""
         os.kill(self.pid, signal.SIGCONT)
 
+    def hang_up(self) -> None:
+        """Send it SIGHUP: programs read something again."""
+        os.kill(self.pid, signal.SIGHUP)
+
     def terminate(self, seconds: float) -> int:
         """Ask it to end; its exit code. Raises subprocess.TimeoutExpired when it does not."""
         self._process.terminate()

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import pytest
 from tenure.client.kubernetes.failures import Unreachable
 from tenure.client.kubernetes.mirror import Mirror
 from tenure.client.kubernetes.objects.meta import Object, ObjectMeta
@@ -52,3 +53,20 @@ def test_what_cannot_be_followed_has_a_problem_until_it_can() -> None:
     assert "timed out" in mirror.problem
     mirror.changed(thing("a"))
     assert mirror.problem == ""
+
+
+@pytest.mark.parametrize(
+    ("item", "name"),
+    [
+        (b'{"kind": "PodGroup", "metadata": {"namespace": "team", "name": "job"}}', "PodGroup team/job"),
+        (b'{"metadata": 7}', "An object"),
+    ],
+)
+def test_what_cannot_be_read_is_told_once(item: bytes, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    mirror, _ = listening()
+    for _ in range(2):
+        mirror.unreadable(item, "Expected `str`, got `null` - at `$.spec.queue`")
+    (told,) = caplog.messages
+    assert told.startswith(f"{name} cannot be read")
+    assert "$.spec.queue" in told
+    assert mirror.unreadable_count == 1

@@ -49,7 +49,9 @@ def test_records_are_listed_for_people(path: Path) -> None:
     assert max(map(len, ended.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(("command", "says"), [("records", "1 applied"), ("replay", "3 records decided again")])
+@pytest.mark.parametrize(
+    ("command", "says"), [("records", "1 applied"), ("replay", "3 records decided again")]
+)
 def test_a_damaged_record_is_named_and_the_others_are_used(
     command: str, says: str, path: Path, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+import pytest
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.server.given import small_snapshot
@@ -16,6 +17,15 @@ from tests.server.running import serving_process
 
 METRICS_INTERVAL: Final = "200ms"
 NO_OPTIONS: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+@contextmanager
+def sent_at_once() -> Iterator[None]:
+    """Processes that are started within send what they have at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        for queue in ("BSP", "BLRP"):
+            patch.setenv(f"OTEL_{queue}_SCHEDULE_DELAY", "50")
+        yield
 
 
 @contextmanager

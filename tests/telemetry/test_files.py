@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from prometheus_client import Metric
 from tenure.server.settings import load_settings
 
 from tests.telemetry.exposed import Exposed
@@ -18,10 +19,16 @@ COMPOSE = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
 
 
 @pytest.fixture(scope="module")
-def labels(exposed: Exposed) -> dict[str, set[str]]:
-    """Label names of every series that a real server exposes."""
+def families(exposed: Exposed, adapter_families: dict[str, Metric]) -> dict[str, Metric]:
+    """What a real server and a real adapter expose."""
+    return {**adapter_families, **exposed.families}
+
+
+@pytest.fixture(scope="module")
+def labels(families: dict[str, Metric]) -> dict[str, set[str]]:
+    """Label names of every series that is exposed."""
     found = defaultdict(set, SCRAPED)
-    for family in exposed.families.values():
+    for family in families.values():
         for sample in family.samples:
             found[sample.name] |= {*sample.labels, "job", "instance"}
     return dict(found)
@@ -39,9 +46,9 @@ def test_every_metric_and_label_that_is_asked_for_is_exposed(
     assert query.shown <= set.union(*(labels[metric] for metric in asked))
 
 
-def test_every_metric_of_ours_is_on_the_dashboard_or_in_an_alert(exposed: Exposed) -> None:
+def test_every_metric_of_ours_is_on_the_dashboard_or_in_an_alert(families: dict[str, Metric]) -> None:
     asked = {metric for query in QUERIES for metric in query.metrics()}
-    for name, family in exposed.families.items():
+    for name, family in families.items():
         if name.startswith(("tenure_", "kai_")):
             assert asked & {sample.name for sample in family.samples}, name
 

@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from prometheus_client import Metric
 from pydantic.alias_generators import to_camel
+from tenure.client.kubernetes import spans
 from tenure.server.settings import load_settings
 from tenure.server.settings.telemetry import Logs, TelemetrySection
 from tenure.server.telemetry import names
@@ -16,19 +18,20 @@ PAGE = (ROOT / "docs" / "telemetry.md").read_text()
 KEYS = (ROOT / "docs" / "configuration.md").read_text()
 
 
-def test_every_metric_is_on_the_page(exposed: Exposed) -> None:
+def test_every_metric_is_on_the_page(exposed: Exposed, adapter_families: dict[str, Metric]) -> None:
     documented = set(re.findall(r"`((?:tenure|kai_scheduler)_\w+)`", PAGE))
     shown = {
         f"{name}_total" if family.type == "counter" else name
-        for name, family in exposed.families.items()
+        for name, family in (*exposed.families.items(), *adapter_families.items())
         if name.startswith(("tenure_", "kai_"))
     }
     assert documented == shown
 
 
 def test_every_span_and_attribute_is_on_the_page() -> None:
-    spelled = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
-    assert [name for name in spelled | set(names.SPAN_OF.values()) if name not in PAGE] == []
+    both = {**vars(names), **{f"ADAPTER_{name}": value for name, value in vars(spans).items()}}
+    spelled = {value for name, value in both.items() if name.isupper() and isinstance(value, str)}
+    assert [name for name in spelled | set(names.SPAN_OF.values()) if f"`{name}" not in PAGE] == []
 
 
 def test_the_example_can_be_used(tmp_path: Path) -> None:

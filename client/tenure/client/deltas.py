@@ -48,19 +48,23 @@ def difference(old: ClusterSnapshot, new: ClusterSnapshot) -> StateDelta:
     return delta
 
 
-def applied(snapshot: ClusterSnapshot, delta: StateDelta) -> ClusterSnapshot:
-    """The snapshot after a delta; the epoch and version of the delta's base are of no account."""
-    before, upserts = to_pods(snapshot), to_pods(delta.upserts)
+def applied(snapshot: ClusterSnapshot, *deltas: StateDelta) -> ClusterSnapshot:
+    """The snapshot after deltas, one or more; epochs and versions of their bases are of no account."""
+    before, last = to_pods(snapshot), deltas[-1]
+    changes = [(to_pods(delta.upserts), delta.removes) for delta in deltas]
     result = ClusterSnapshot(
-        cluster_id=snapshot.cluster_id, node_pool=snapshot.node_pool, version=delta.version
+        cluster_id=snapshot.cluster_id, node_pool=snapshot.node_pool, version=last.version
     )
-    if delta.HasField("now"):
-        result.now.CopyFrom(delta.now)
+    if last.HasField("now"):
+        result.now.CopyFrom(last.now)
     for name, key in KEYS.items():
-        fresh = getattr(upserts, name)
-        gone = {*map(key, fresh), *_removed(delta.removes, name)}
-        getattr(result, name).extend([row for row in getattr(before, name) if key(row) not in gone])
-        getattr(result, name).extend(fresh)
+        rows = {key(row): row for row in getattr(before, name)}
+        for upserts, removes in changes:
+            fresh = {key(row): row for row in getattr(upserts, name)}
+            for gone in (*fresh, *_removed(removes, name)):
+                rows.pop(gone, None)
+            rows.update(fresh)
+        getattr(result, name).extend(rows.values())
     return result
 
 

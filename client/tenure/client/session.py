@@ -10,8 +10,9 @@ from uuid import uuid4
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.client import DEFAULT_TIMEOUT_SECONDS, Client
 from tenure.client.columns import to_pods
-from tenure.client.deltas import applied, difference
+from tenure.client.deltas import difference
 from tenure.client.errors import InvalidSnapshot, StaleState, TooLarge, Unavailable
+from tenure.client.held import Held
 from tenure.v1.decision_service_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateReference
@@ -45,7 +46,7 @@ class StateSession:
     def __init__(self, client: Client, *, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> None:
         self._client = client
         self._timeout = timeout
-        self._held: ClusterSnapshot | None = None
+        self._held: Held | None = None
         self._there: StateReference | None = None
         """What the server has, as far as is known; None: nothing that is of use."""
         self._deltas = client.deltas()
@@ -53,18 +54,18 @@ class StateSession:
     def push(self, snapshot: ClusterSnapshot) -> None:
         """Begin anew with a full snapshot."""
         with self._back_on_refusal():
-            self._held, self._there = to_pods(snapshot), None
+            self._held, self._there = Held(to_pods(snapshot)), None
             self._in_step(lambda state, timeout: None)
 
     def update(self, snapshot: ClusterSnapshot) -> None:
         """Go on to a later snapshot of the same cluster and node pool; only what changed is sent."""
-        self.apply(difference(self._holding(), snapshot))
+        self.apply(difference(self._holding().snapshot(), snapshot))
 
     def apply(self, delta: StateDelta) -> None:
         """Go on by a delta; its base is filled in here."""
         held, there = self._holding(), self._there
         with self._back_on_refusal():
-            self._held, self._there = applied(held, delta), None
+            self._held, self._there = held.after(delta), None
             if there is not None:
                 self._there = self._sent(delta, there)
             self._in_step(lambda state, timeout: None)
@@ -87,7 +88,7 @@ class StateSession:
     ) -> None:
         self.close()
 
-    def _holding(self) -> ClusterSnapshot:
+    def _holding(self) -> Held:
         if self._held is None:
             raise ValueError("nothing was pushed yet: push a snapshot first")
         return self._held
@@ -115,7 +116,8 @@ class StateSession:
             try:
                 if self._there is None:
                     self._deltas.close()
-                    self._there = self._client.put_snapshot(uuid4().hex, self._holding(), _left(deadline))
+                    whole = self._holding().snapshot()
+                    self._there = self._client.put_snapshot(uuid4().hex, whole, _left(deadline))
                 return ask(self._there, _left(deadline))
             except (StaleState, Unavailable) as failure:
                 if isinstance(failure, StaleState):

@@ -3,7 +3,7 @@
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -17,22 +17,23 @@ from tenure.client.kubernetes.settings import AdapterSettings
 from tenure.client.kubernetes.transport import Transport
 from tenure.server.report import print_report
 from tenure.server.settings import ConfigurationError, TelemetrySection
+from tenure.server.settings.adapter import AdapterConfiguration
 from tenure.server.settings.problems import Problem
 from tenure.server.telemetry.providers import Telemetry
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-def adapt(settings: AdapterSettings) -> None:
-    """Run an adapter until SIGTERM or SIGINT.
+def adapt(configuration: AdapterConfiguration, reread: Callable[[], None]) -> None:
+    """Run an adapter until SIGTERM or SIGINT. `reread` is called whenever SIGHUP comes.
 
-    Telemetry goes where the standard variables (OTEL_*) say. Raises ConfigurationError, BadCredentials,
-    TelemetryError and LedgerUnreadable.
+    Raises ConfigurationError, BadCredentials, TelemetryError and LedgerUnreadable.
     """
-    telemetry = Telemetry(TelemetrySection())
-    telemetry.start()
+    settings = configuration.adapter
+    signal.signal(signal.SIGHUP, lambda *_: reread())
     writing_seconds = write_seconds(settings.lease_duration)
     with (
+        _telemetry(configuration.telemetry),
         _transport(settings) as reading,
         _transport(settings, writing_seconds) as writing,
         _client(settings) as client,
@@ -43,7 +44,6 @@ def adapt(settings: AdapterSettings) -> None:
         with _probes(settings, adapter):
             print(f"tenure: adapter of cluster {settings.cluster_id}, asks {settings.server}", flush=True)
             adapter.run()
-    telemetry.end()
 
 
 def print_dry_run(settings: AdapterSettings, *, as_json: bool) -> None:
@@ -57,6 +57,16 @@ def print_dry_run(settings: AdapterSettings, *, as_json: bool) -> None:
             print(json.dumps(step))
     else:
         print_report(Console(), run.snapshot, run.answer)
+
+
+@contextmanager
+def _telemetry(section: TelemetrySection) -> Iterator[None]:
+    telemetry = Telemetry(section, "tenure-adapter")
+    telemetry.start()
+    try:
+        yield
+    finally:
+        telemetry.end()
 
 
 @contextmanager

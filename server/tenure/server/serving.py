@@ -15,12 +15,14 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from tenure.server.arrivals import MAX_ARRIVING, Arrivals
 from tenure.server.engine import Engine
+from tenure.server.health import HealthPort
 from tenure.server.host import Pool, ProcessEngine
 from tenure.server.listening import ListenError
-from tenure.server.records import NO_RECORDS, FileRecorder, Recorder
+from tenure.server.records import NO_RECORDS, FileRecorder, Recorder, counters
 from tenure.server.security.guard import OPEN, Guard
 from tenure.server.service import SERVICE, DecisionService
 from tenure.server.settings import ServerLimits, Settings
+from tenure.server.telemetry import requeue_metrics
 from tenure.server.telemetry.cycles import Cycles
 from tenure.server.telemetry.load import Load, show
 from tenure.server.telemetry.providers import Telemetry
@@ -77,6 +79,7 @@ class Server:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
         names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._grpc)
+        self._health_port: HealthPort | None = None
 
     def start(self, address: str) -> str:
         """Listen, answer calls and say that we do; the address with the port that was bound.
@@ -93,6 +96,15 @@ class Server:
         self.set_ready(True)
         self._engine.watch(self.set_ready)
         return address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
+
+    def answer_health(self, address: str) -> str:
+        """Answer health, and nothing else, at one more address; that with the port that was bound.
+
+        To be called before `start`. Raises ListenError when the address is taken or does not exist.
+        """
+        self.set_ready(False)
+        self._health_port = HealthPort(self._health, address)
+        return self._health_port.address
 
     def load(self) -> Load:
         """How busy the server is now."""
@@ -120,6 +132,8 @@ class Server:
         stopping = self._grpc.stop(_LAST_BYTES_SECONDS)
         self._recorder.close(_LAST_BYTES_SECONDS)
         stopping.wait()
+        if self._health_port is not None:
+            self._health_port.stop()
         return has_ended
 
 
@@ -156,8 +170,10 @@ def serve(
     `announce` is called with the bound address when calls are answered, `reread` whenever SIGHUP comes. Must
     run in the main thread.
     """
-    guard, telemetry = Guard.of(settings.security), Telemetry(settings.telemetry)
+    guard, telemetry = Guard.of(settings.security), Telemetry(settings.telemetry, "tenure")
     telemetry.start()
+    requeue_metrics.begin_at_zero()
+    counters.begin_at_zero()
     cycles = Cycles(names_workloads=settings.telemetry.workload_names)
     server = Server(_engine(settings), settings.limits, guard, _recorder(settings), cycles)
     show(server.load)
@@ -167,6 +183,8 @@ def serve(
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
         signal.signal(number, lambda *_: told_to_stop.set())
+    if settings.security.health_listen is not None:
+        server.answer_health(settings.security.health_listen)
     announce(server.start(address))
     told_to_stop.wait()
     for number in signals:

@@ -41,6 +41,7 @@ class MortalCluster:
         self.done: Counter[str] = Counter()
         """Evictions and bindings that had an effect, and those that came for a pod a second time."""
         self.dies_at, self.after, self.writes, self.is_dead = 0, False, 0, False
+        self.seconds_of_a_round = 0
         self._ledger: dict[str, Any] | None = None
         self._version = 0
         self._nanoseconds = NOW.ToNanoseconds()
@@ -76,7 +77,8 @@ class MortalCluster:
         return moment
 
     def kubelet(self) -> None:
-        """Pods that end are gone."""
+        """Pods that end are gone, and time passes."""
+        self._nanoseconds += self.seconds_of_a_round * 10**9
         for name, item in list(self._pods.items()):
             if "deletionTimestamp" in item["metadata"]:
                 del self._pods[name]
@@ -159,7 +161,7 @@ class Life:
         self.ledger = ledger
         self._applier = Applier(calls, mirrors, "kai-scheduler", now)
         self._session = StateSession(client)
-        annotations = Annotations(transport, lambda: True)
+        self._annotations = Annotations(transport, lambda: True)
         teller = Teller(transport, mirrors, lambda: True, "", "test")
         self._rounds = Rounds(
             settings,
@@ -170,10 +172,15 @@ class Life:
             ledger,
             store,
             self._applier,
-            annotations,
+            self._annotations,
             teller,
             now,
         )
+
+    @property
+    def next_seconds(self) -> float | None:
+        """When the next round is due though nothing changes, in seconds since 1970."""
+        return self._rounds.next_seconds
 
     def run(self, rounds: int) -> None:
         """So many rounds, with a kubelet between them; fewer when it dies."""
@@ -184,4 +191,5 @@ class Life:
                 break
             self._cluster.kubelet()
         self._applier.close()
+        self._annotations.close()
         self._session.close()

@@ -69,7 +69,16 @@ BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction su
     [
         pytest.param(Answer(201), None, APPLIED, None, id="ok"),
         pytest.param(Answer(404), None, APPLIED, None, id="gone"),
-        pytest.param(Answer(409), None, REJECTED, None, id="another pod of that name"),
+        pytest.param(Answer(409), there("n1", "uid-new"), REJECTED, None, id="another pod of that name"),
+        pytest.param(Answer(409), there("n1"), FAILED, 1.0, id="some other write at that moment"),
+        pytest.param(
+            Answer(409),
+            there("n1", deletionTimestamp="2027-01-01T00:00:00Z"),
+            APPLIED,
+            None,
+            id="ends already",
+        ),
+        pytest.param(Answer(409), Answer(500), FAILED, "later", id="nobody knows of what pod"),
         pytest.param(Answer(429, {}, {"Retry-After": "10"}), None, FAILED, 10.0, id="budget not observed"),
         pytest.param(Answer(429), None, FAILED, "later", id="budget exhausted"),
         pytest.param(Answer(500, {"message": BUDGETS}), None, FAILED, None, id="two budgets"),
@@ -95,6 +104,14 @@ def test_evictions(
     assert got.retry_after == (retry if isinstance(retry, float) else None)
     assert server.writes() == [f"POST {EVICTION}"]
     assert server.calls[0].body["deleteOptions"]["preconditions"] == {"uid": "uid-p1"}
+
+
+def test_the_budget_that_refuses_an_eviction_is_named(served: Served) -> None:
+    server, transport = served
+    cause = {"reason": "DisruptionBudget", "message": "The disruption budget b needs 1 healthy pods."}
+    message = "Cannot evict pod as it would violate the pod's disruption budget."
+    server.on("POST", EVICTION, Answer(429, {"message": message, "details": {"causes": [cause]}}))
+    assert calls(transport).evict(POD).detail.endswith(f"{message} {cause['message']}")
 
 
 def test_the_mode_delete_asks_no_budget_and_is_fenced_by_uid(served: Served) -> None:
@@ -134,6 +151,7 @@ def test_a_pod_whose_labels_cannot_be_written_is_not_bound(served: Served) -> No
     ("groups", "has", "labels"),
     [
         ([], {"runai-gpu-group": "old"}, {}),
+        (["n1/gpu-0"], {}, {"runai-gpu-group": "n1.gpu-0"}),
         (["a"], {}, {"runai-gpu-group": "a"}),
         (["a"], {"runai-gpu-group/b": "b"}, {"runai-gpu-group": "a", "runai-gpu-group/b": None}),
         (["a", "b"], {"other": "x"}, {"runai-gpu-group/a": "a", "runai-gpu-group/b": "b"}),
@@ -142,4 +160,4 @@ def test_a_pod_whose_labels_cannot_be_written_is_not_bound(served: Served) -> No
 def test_labels_name_the_devices_and_no_others(
     groups: list[str], has: dict[str, str], labels: dict[str, str | None]
 ) -> None:
-    assert gpu_labels(groups, has) == labels
+    assert gpu_labels(groups, "n1", has) == labels

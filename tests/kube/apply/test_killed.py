@@ -1,6 +1,5 @@
 """An adapter that dies at any call is replaced, and nothing happens twice."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,18 +7,11 @@ from tenure.client import Client
 
 from tests.kube.apply.answering import answering
 from tests.kube.apply.mortal import Life, MortalCluster
-from tests.server.running import server_here
 
 _ROUNDS = 8
 _WRITES = 14
 """More than a run without a death takes; see the first test."""
 _DONE = {"evict low-0": 1, "evict low-1": 1, "bind high-0": 1}
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    with server_here() as (_, address), Client(address) as made:
-        yield made
 
 
 def lived(folder: Path, client: Client, dies_at: int, after: bool) -> tuple[MortalCluster, Life, int]:

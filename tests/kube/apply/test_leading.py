@@ -1,52 +1,31 @@
 """One leads at a time, and knows when it may no longer act."""
 
 from collections.abc import Callable
-from typing import Any
+from threading import Thread
 
 import pytest
 from tenure.client.kubernetes.leading import Leading
 from tenure.client.kubernetes.transport import Transport
 
-from tests.kube.apply.answering import Answer, ApiServer, Call
+from tests.kube.cluster import eventually
+from tests.kube.fake.server import FakeApiServer
 
-Served = tuple[ApiServer, Transport]
 DURATION = 15.0
-
-
-class Lease:
-    """The lease by the rules of an API server; `trouble` answers in its place."""
-
-    def __init__(self) -> None:
-        self.now: dict[str, Any] | None = None
-        self.version = 0
-        self.trouble: Answer | None = None
-
-    def __call__(self, call: Call) -> Answer | None:
-        if self.trouble:
-            return self.trouble
-        if call.method == "GET":
-            return Answer(200, self.now) if self.now else None
-        if self.now and call.body["metadata"].get("resourceVersion") != str(self.version):
-            return Answer(409)
-        self.version += 1
-        meta = {**call.body["metadata"], "resourceVersion": str(self.version)}
-        self.now = {**call.body, "metadata": meta}
-        return Answer(200, self.now)
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/tenure-system/leases"
+LEASE = f"{LEASES}/tenure"
 
 
 class Race:
     """Several who want one lease, with clocks of their own."""
 
-    def __init__(self, served: Served) -> None:
-        self.lease = Lease()
-        served[0].rules.append(self.lease)
+    def __init__(self, transport: Transport) -> None:
         self.clocks: dict[str, float] = {}
-        self._transport = served[1]
+        self._transport = transport
 
     def comes(self, name: str, clock: float = 0.0) -> Leading:
         self.clocks[name] = clock
         time: Callable[[], float] = lambda: self.clocks[name]  # noqa: E731
-        return Leading(self._transport, "default", "tenure", name, DURATION, time)
+        return Leading(self._transport, "tenure-system", "tenure", name, DURATION, time)
 
     def pass_time(self, seconds: float) -> None:
         for name in self.clocks:
@@ -54,8 +33,8 @@ class Race:
 
 
 @pytest.fixture
-def race(served: Served) -> Race:
-    return Race(served)
+def race(transport: Transport) -> Race:
+    return Race(transport)
 
 
 def test_the_first_leads_and_the_second_waits(race: Race) -> None:
@@ -65,10 +44,12 @@ def test_the_first_leads_and_the_second_waits(race: Race) -> None:
     assert (a.may_act, b.may_act, b.holder) == (True, False, "a")
 
 
-def test_whoever_cannot_renew_stops_a_third_of_the_duration_before_the_lease_is_over(race: Race) -> None:
+def test_whoever_cannot_renew_stops_a_third_of_the_duration_before_the_lease_is_over(
+    race: Race, api: FakeApiServer
+) -> None:
     a = race.comes("a")
     a.try_once()
-    race.lease.trouble = Answer(500)
+    api.faults.refuse("GET", LEASE, 500)
     race.pass_time(9.9)
     a.try_once()
     assert a.may_act
@@ -124,16 +105,26 @@ def test_a_lease_that_is_given_back_is_free_at_once(race: Race) -> None:
     assert b.may_act
 
 
-def test_of_two_that_write_at_once_one_leads(race: Race, served: Served) -> None:
-    a, b = race.comes("a"), race.comes("b")
-
-    def meanwhile(call: Call) -> Answer | None:
-        """`a` reads, then `b` takes it, then `a` writes."""
-        if call.method == "POST" and call.body["spec"]["holderIdentity"] == "a":
-            served[0].rules.remove(meanwhile)
-            b.try_once()
-        return None
-
-    served[0].rules.insert(0, meanwhile)
+def test_whoever_heard_no_answer_to_a_renewal_goes_on_with_the_next(race: Race, api: FakeApiServer) -> None:
+    a = race.comes("a")
     a.try_once()
+    api.faults.cut("PUT", LEASE)
+    race.pass_time(5)
+    a.try_once()
+    assert a.problem
+    race.pass_time(4)
+    a.try_once()
+    assert not a.problem
+    race.pass_time(9)
+    assert a.may_act
+
+
+def test_of_two_that_write_at_once_one_leads(race: Race, api: FakeApiServer) -> None:
+    a, b = race.comes("a"), race.comes("b")
+    api.faults.slow("POST", LEASES, 0.3)
+    slow = Thread(target=a.try_once)
+    slow.start()
+    eventually(lambda: f"POST {LEASES}" in api.writes())
+    b.try_once()
+    slow.join()
     assert (a.may_act, b.may_act) == (False, True)

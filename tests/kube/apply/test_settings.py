@@ -20,7 +20,7 @@ def test_the_page_names_every_key() -> None:
 
 def test_the_example_of_the_page_is_one(tmp_path: Path) -> None:
     example = PAGE.read_text().partition("```yaml\n")[2].partition("```")[0]
-    assert load_adapter_settings(written(tmp_path, example), {}).lease == "tenure-gpu"
+    assert load_adapter_settings(written(tmp_path, example), {}).adapter.lease == "tenure-gpu"
 
 
 def written(folder: Path, text: str) -> Path:
@@ -32,7 +32,7 @@ def written(folder: Path, text: str) -> Path:
 def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
     file = written(tmp_path, "adapter:\n  clusterId: prod\n  server: tenure:50051\n  leaseDuration: 30s\n")
     said = {"server": "other:1", "cluster_id": None, "eviction_mode": "delete"}
-    settings = load_adapter_settings(file, said)
+    settings = load_adapter_settings(file, said).adapter
     assert (settings.cluster_id, settings.server) == ("prod", "other:1")
     assert settings.lease_duration == 30.0
     assert settings.eviction_mode is EvictionMode.DELETE
@@ -44,7 +44,7 @@ def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
 )
 def test_each_node_pool_has_a_lease_of_its_own(pool: str, name: str | None, lease: str) -> None:
     said = {"cluster_id": "c", "node_pool": pool, "lease_name": name}
-    assert load_adapter_settings(None, said).lease == lease
+    assert load_adapter_settings(None, said).adapter.lease == lease
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,26 @@ def test_each_node_pool_has_a_lease_of_its_own(pool: str, name: str | None, leas
         ("adapter:\n  clusterId: c\n  probesListen: x\n", "adapter.probesListen: must be HOST:PORT"),
         ("adapter:\n  clusterId: c\n  nodePool: A_1\n", "give leaseName"),
         ("adapter: []\n", "adapter: must be a mapping"),
-        ("actions: []\n", "must have one section, `adapter`"),
+        ("actions: []\n", "must have a section `adapter`"),
+        ("adapter:\n  clusterId: c\nactions: []\n", "actions: unknown key; known: adapter, telemetry"),
+        (
+            "adapter:\n  clusterId: c\ntelemetry:\n  logs: {levle: info}\n",
+            "telemetry.logs.levle: unknown key; did you mean level?",
+        ),
     ],
 )
 def test_faults_are_named_by_their_path(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         load_adapter_settings(written(tmp_path, text), {})
     assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("telemetry", "level"),
+    [("", "info"), ("{metricsListen: '127.0.0.1:0'}", "info"), ("{logs: {level: error}}", "error")],
+)
+def test_an_adapter_says_who_leads_unless_it_is_told_to_be_silent(
+    tmp_path: Path, telemetry: str, level: str
+) -> None:
+    file = written(tmp_path, f"adapter: {{clusterId: c}}\ntelemetry: {telemetry}\n")
+    assert load_adapter_settings(file, {}).telemetry.logs.level == level

@@ -4,7 +4,7 @@ import base64
 import random
 
 import pytest
-from tenure.client.kubernetes.failures import Conflict, LeaseLost, LedgerUnreadable, Unreachable
+from tenure.client.kubernetes.failures import Conflict, LeaseLost, LedgerUnreadable
 from tenure.client.kubernetes.ledger.entry import Entry
 from tenure.client.kubernetes.ledger.ledger import Ledger
 from tenure.client.kubernetes.ledger.notes import Note
@@ -13,42 +13,14 @@ from tenure.client.kubernetes.transport import Transport
 from tenure.v1.decision_pb2 import Patch
 from tenure.v1.outcome_pb2 import STEP_RESULT_APPLIED, DuePatch, StepReport
 
-from tests.kube.apply.answering import Answer, ApiServer, Call
 from tests.kube.apply.made import bind, evict, group, hold, remember
+from tests.kube.fake.server import FakeApiServer
 
-Served = tuple[ApiServer, Transport]
 MAPS = "/api/v1/namespaces/tenure-system/configmaps"
-MAP = f"{MAPS}/tenure-ledger"
 
 
-class Stored:
-    """One ConfigMap by the rules of an API server."""
-
-    def __init__(self) -> None:
-        self.now: dict[str, object] | None = None
-        self.version = 0
-        self.hangs_up_after = False
-
-    def __call__(self, call: Call) -> Answer | None:
-        if call.method == "GET":
-            return Answer(200, self.now) if self.now else None
-        is_stale = bool(self.version) and call.body["metadata"].get("resourceVersion") != str(self.version)
-        if is_stale or (call.method == "POST") == (self.now is not None):
-            return Answer(409)
-        self.version += 1
-        self.now = {**call.body, "metadata": {**call.body["metadata"], "resourceVersion": str(self.version)}}
-        return Answer(0) if self.hangs_up_after else Answer(200, self.now)
-
-
-@pytest.fixture
-def stored(served: Served) -> Stored:
-    rule = Stored()
-    served[0].rules.append(rule)
-    return rule
-
-
-def store(served: Served, may_act: bool = True) -> Store:
-    return Store(served[1], "tenure-system", "tenure", lambda: may_act)
+def store(transport: Transport, may_act: bool = True) -> Store:
+    return Store(transport, "tenure-system", "tenure", lambda: may_act)
 
 
 def ledger() -> Ledger:
@@ -62,13 +34,12 @@ def ledger() -> Ledger:
     return made
 
 
-@pytest.mark.usefixtures("stored")
-def test_what_is_saved_is_read_back_as_perhaps_sent(served: Served) -> None:
-    writer = store(served)
+def test_what_is_saved_is_read_back_as_perhaps_sent(transport: Transport) -> None:
+    writer = store(transport)
     assert not writer.load().entries
     saved = ledger()
     writer.save(saved)
-    read = store(served).load()
+    read = store(transport).load()
     before, after = saved.entries["g"], read.entries["g"]
     assert (after.group, after.steps, after.tries) == (before.group, before.steps, before.tries)
     assert (after.stored, after.is_told) == (before.stored, before.is_told)
@@ -78,9 +49,8 @@ def test_what_is_saved_is_read_back_as_perhaps_sent(served: Served) -> None:
     assert not read.is_changed
 
 
-@pytest.mark.usefixtures("stored")
-def test_whoever_holds_an_older_copy_gets_a_conflict(served: Served) -> None:
-    first, second = store(served), store(served)
+def test_whoever_holds_an_older_copy_gets_a_conflict(transport: Transport) -> None:
+    first, second = store(transport), store(transport)
     first.load(), second.load()
     first.save(ledger())
     with pytest.raises(Conflict):
@@ -88,40 +58,55 @@ def test_whoever_holds_an_older_copy_gets_a_conflict(served: Served) -> None:
     first.save(ledger())
 
 
-def test_a_copy_that_was_stored_without_an_answer_is_no_obstacle_to_the_next(
-    served: Served, stored: Stored
+@pytest.mark.parametrize("status", [0, 409, 500])
+def test_what_was_stored_although_the_answer_says_otherwise_is_stored(
+    api: FakeApiServer, transport: Transport, status: int
 ) -> None:
-    writer = store(served)
+    writer = store(transport)
     writer.load()
-    stored.hangs_up_after = True
-    with pytest.raises(Unreachable):
-        writer.save(ledger())
-    stored.hangs_up_after = False
+    for method in ("POST", "PUT"):
+        if status:
+            api.faults.lie(method, f"{MAPS}*", status)
+        else:
+            api.faults.cut(method, f"{MAPS}*")
+    writer.save(ledger())
+    assert store(transport).load().entries
     writer.save(Ledger())
-    assert not store(served).load().entries
+    assert not store(transport).load().entries
 
 
-def test_nothing_is_stored_without_the_lease(served: Served) -> None:
+def test_a_conflict_with_nobody_is_tried_once_more(api: FakeApiServer, transport: Transport) -> None:
+    writer = store(transport)
+    writer.load()
+    for method, content in (("POST", ledger()), ("PUT", Ledger())):
+        api.faults.refuse(method, f"{MAPS}*", 409)
+        writer.save(content)
+        assert store(transport).load().entries.keys() == content.entries.keys()
+    api.faults.refuse("PUT", f"{MAPS}*", 409, times=2)
+    with pytest.raises(Conflict):
+        writer.save(ledger())
+
+
+def test_nothing_is_stored_without_the_lease(api: FakeApiServer, transport: Transport) -> None:
     with pytest.raises(LeaseLost):
-        store(served, may_act=False).save(Ledger())
-    assert not served[0].calls
+        store(transport, may_act=False).save(Ledger())
+    assert not api.calls
 
 
-def test_a_ledger_that_no_configmap_holds_is_not_written(served: Served) -> None:
+def test_a_ledger_that_no_configmap_holds_is_not_written(api: FakeApiServer, transport: Transport) -> None:
     noise = random.Random(1)
     full = Ledger()
     full.notes = {str(i): Note({"key": noise.randbytes(500).hex()}) for i in range(3_000)}
     with pytest.raises(LedgerFull):
-        store(served).save(full)
-    assert not served[0].calls
+        store(transport).save(full)
+    assert not api.calls
 
 
 @pytest.mark.parametrize("content", [b"junk", b"x\x9c\x03\x00\x00\x00\x00\x01"])
-def test_a_damaged_ledger_is_named_and_not_taken_for_an_empty_one(served: Served, content: bytes) -> None:
-    body = {
-        "metadata": {"resourceVersion": "1"},
-        "binaryData": {"ledger": base64.b64encode(content).decode()},
-    }
-    served[0].on("GET", MAP, Answer(200, body))
+def test_a_damaged_ledger_is_named_and_not_taken_for_an_empty_one(
+    transport: Transport, content: bytes
+) -> None:
+    damaged = {"ledger": base64.b64encode(content).decode()}
+    transport.post(MAPS, {"metadata": {"name": "tenure-ledger"}, "binaryData": damaged})
     with pytest.raises(LedgerUnreadable, match="tenure-system/tenure-ledger is damaged: delete it"):
-        store(served).load()
+        store(transport).load()

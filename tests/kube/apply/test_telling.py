@@ -1,5 +1,6 @@
 """What is said about pods that wait: the right word, and not again and again."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,12 @@ def test_unschedulable_is_said_of_what_cannot_run_and_of_nothing_else(kind: str)
     assert (verdict.reason == "Unschedulable") == (kind == "OUTCOME_KIND_INFEASIBLE")
 
 
+def test_who_is_beyond_its_share_would_be_helped_by_a_node_more() -> None:
+    verdict = verdict_of(outcome("WAITING_FOR_QUOTA", "OVER_FAIR_SHARE"))
+    assert verdict is not None
+    assert (verdict.reason, verdict.code) == ("Unschedulable", "OverFairShare")
+
+
 class Rig:
     """A pod group that waits, and what is written about it."""
 
@@ -49,7 +56,8 @@ class Rig:
         self.uid = next(row.uid for row in self.picture.snapshot(NOW).pod_groups)
         self.status: dict[str, Any] = {}
         self.server.rules.append(self._answer)
-        self.teller = Teller(transport, world.mirrors, lambda: True, "", "test")
+        self.leads = True
+        self.teller = Teller(transport, world.mirrors, lambda: self.leads, "", "test")
 
     def _answer(self, call: Call) -> Answer:
         if call.method == "GET" and call.path == GROUP:
@@ -122,6 +130,64 @@ def test_a_verdict_that_lasts_is_written_after_the_quiet_time(rig: Rig) -> None:
     assert "status" in rig.tell("WAITING_FOR_VICTIMS", "VICTIMS_EVICTED")
     assert rig.conditions[0]["status"] == "False"
     assert rig.conditions[0]["transitionID"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_tried_again"),
+    [(Answer(409), True), (Answer(500), True), (Answer(0), True), (Answer(404), False), (Answer(403), False)],
+)
+def test_a_verdict_that_could_not_be_written_is_tried_again_if_that_may_help(
+    rig: Rig, answer: Answer, is_tried_again: bool
+) -> None:
+    rig.tell("INFEASIBLE", "NO_ROOM")
+    answers = [answer]
+    rig.server.rules.insert(
+        0, lambda call: answers.pop() if answers and call.path == f"{GROUP}/status" else None
+    )
+    rig.tell("BOUND", "ALLOCATED")
+    assert rig.conditions[0]["status"] == "True"
+    rig.teller._write_due()
+    assert (rig.conditions[0]["status"] == "False") == is_tried_again
+    rig.teller._write_due()
+    assert len([write for write in rig.server.writes() if write == f"PATCH {GROUP}/status"]) <= 3
+
+
+def test_a_pod_that_could_not_be_told_is_told_later(rig: Rig) -> None:
+    waits = "/api/v1/namespaces/team/pods/p/status"
+    answers = [Answer(500)]
+    rig.server.rules.insert(0, lambda call: answers.pop() if answers and call.path == waits else None)
+    rig.tell("INFEASIBLE", "NO_ROOM")
+    rig.teller._write_due()
+    rig.teller._write_due()
+    assert rig.server.writes().count(f"PATCH {waits}") == 2
+    assert rig.server.writes().count(f"PATCH {GROUP}/status") == 1
+
+
+def test_a_gang_whose_pods_are_still_being_made_is_not_told_so(rig: Rig) -> None:
+    rig.quiet_is(3600)
+    assert rig.tell("REJECTED_INPUT", "NOT_READY") == []
+    assert rig.tell("BOUND", "ALLOCATED") == []
+
+
+def test_a_gang_whose_pods_do_not_come_is_told_so_after_the_quiet_time(rig: Rig) -> None:
+    rig.quiet_is(0.05)
+    assert rig.tell("REJECTED_INPUT", "NOT_READY") == []
+    assert rig.tell("REJECTED_INPUT", "NOT_READY") == []
+    time.sleep(0.05)
+    assert rig.tell("REJECTED_INPUT", "NOT_READY") == ["status", "status", "events"]
+
+
+def test_who_loses_the_lease_after_a_look_writes_nothing_until_it_is_back(rig: Rig) -> None:
+    def lose(call: Call) -> None:
+        rig.leads = call.path != GROUP
+
+    rig.server.rules.insert(0, lose)
+    assert rig.tell("INFEASIBLE", "NO_ROOM") == ["status"]
+    assert rig.server.calls[-1].method == "GET"
+    rig.server.rules.remove(lose)
+    rig.leads = True
+    rig.teller._write_due()
+    assert rig.conditions[0]["status"] == "True"
 
 
 def test_conditions_of_others_stay(rig: Rig) -> None:

@@ -270,3 +270,19 @@ def test_a_pod_group_that_is_deleted_leaves_its_pods_and_their_room() -> None:
     assert list(delta.removes.pods) == ["uid-p"]
     assert delta.upserts.nodes[0].allocatable.cpu_milli == 63_000
     assert [warned.subject for warned in picture.warnings.take()] == ["Pod team/p"]
+
+
+@pytest.mark.parametrize(
+    ("meta", "told"),
+    [({}, ["Pod team/p"]), ({"deletionTimestamp": "2027-01-03T00:00:00Z"}, [])],
+    ids=["it stays", "it ends as well"],
+)
+def test_a_pod_whose_group_is_gone_is_a_doubt_unless_it_ends_as_well(
+    meta: dict[str, Any], told: list[str]
+) -> None:
+    world = World()
+    world.put("nodes", node())
+    world.put("pods", running("p", meta={**member("gone"), **meta}))
+    picture = world.picture()
+    assert [row.allocatable.cpu_milli for row in picture.snapshot(NOW).nodes] == [63_000]
+    assert [warned.subject for warned in picture.warnings.take()] == told

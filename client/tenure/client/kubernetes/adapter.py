@@ -16,11 +16,12 @@ from typing import Final
 from uuid import uuid4
 
 from tenure.client.client import Client
+from tenure.client.kubernetes.clock import Clock
 from tenure.client.kubernetes.failures import ApiFailure
 from tenure.client.kubernetes.leading import SAFETY, Leading
 from tenure.client.kubernetes.probes import Health
 from tenure.client.kubernetes.settings import AdapterSettings
-from tenure.client.kubernetes.term import Clock, Term
+from tenure.client.kubernetes.term import Term
 from tenure.client.kubernetes.transport import Transport
 
 _LOOK_SECONDS: Final = 0.2
@@ -50,7 +51,7 @@ class Adapter:
             writing, settings.namespace, settings.lease, self._identity, settings.lease_duration
         )
         self._lease_thread = threading.Thread(target=self._leading.run, name="tenure-lease", daemon=True)
-        self._now = Clock()
+        self._now = Clock(writing.clock)
         self._term: Term | None = None
         self._problem = ""
         self._stopped = threading.Event()

@@ -10,6 +10,7 @@ one of them is stopped for a while and goes on: it asks `may_act` before each wr
 only when no write is under way any more.
 """
 
+import logging
 import math
 import threading
 import time
@@ -19,6 +20,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 from tenure.client.kubernetes.failures import ApiFailure, Conflict, NotFound
+from tenure.client.kubernetes.metrics import LEADS
 from tenure.client.kubernetes.objects.lease import Lease, LeaseSpec
 from tenure.client.kubernetes.objects.meta import ObjectMeta
 from tenure.client.kubernetes.transport import Transport
@@ -29,6 +31,7 @@ SAFETY: Final = 1 / 3
 _RENEW: Final = 1 / 7
 """Part of the duration after which the lease is renewed, or looked at."""
 
+_LOG: Final = logging.getLogger(__name__)
 _LEASES: Final = msgspec.json.Decoder(Lease)
 
 
@@ -54,6 +57,7 @@ class Leading:
         self._transport = transport
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._namespace, self._name, self._identity = namespace, name, identity
+        self._about = {"lease": f"{namespace}/{name}"}
         self._duration = duration
         self._clock = clock
         self._problem = ""
@@ -86,7 +90,9 @@ class Leading:
         """Take the lease when it may be taken, renew it, until stopped; then give it back."""
         while not self._stopped.is_set():
             self.try_once()
+            LEADS.set(int(self.may_act), self._about)
             self._stopped.wait(self._duration * _RENEW)
+        LEADS.set(0, self._about)
         self._give_back()
 
     def stop(self) -> None:
@@ -108,6 +114,8 @@ class Leading:
         except Conflict:
             self._act_until = float("-inf")
         except ApiFailure as failure:
+            if not self._problem:
+                _LOG.warning("The lease cannot be read or written: %s", failure)
             self._problem = str(failure)
 
     def _is_ours(self, lease: Lease) -> bool:

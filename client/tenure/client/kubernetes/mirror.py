@@ -1,9 +1,11 @@
 """What was observed last: objects by uid, for every collection that is followed."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterable
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
+import msgspec
 from tenure.client.kubernetes.failures import ApiFailure
 from tenure.client.kubernetes.objects.meta import ObjectMeta
 
@@ -17,6 +19,17 @@ class HasMetadata(Protocol):
 
 
 Kind = TypeVar("Kind", bound=HasMetadata)
+_LOG: Final = logging.getLogger(__name__)
+
+
+class _Name(msgspec.Struct):
+    namespace: str = ""
+    name: str = ""
+
+
+class _Named(msgspec.Struct):
+    kind: str = "object"
+    metadata: _Name = msgspec.field(default_factory=_Name)
 
 
 class Mirror(Generic[Kind]):
@@ -30,7 +43,8 @@ class Mirror(Generic[Kind]):
         self._objects: dict[str, Kind] = {}
         self._changed: set[str] = set()
         self._problem: str = "not listed yet"
-        self._unreadable = 0
+        self._unreadable: set[str] = set()
+        """What was told of objects that cannot be read."""
         self._changing = threading.Lock()
 
     @property
@@ -41,7 +55,7 @@ class Mirror(Generic[Kind]):
     @property
     def unreadable_count(self) -> int:
         """How many objects could not be read so far."""
-        return self._unreadable
+        return len(self._unreadable)
 
     def find(self, uid: str) -> Kind | None:
         """The object with this uid, if there is one."""
@@ -87,8 +101,11 @@ class Mirror(Generic[Kind]):
         self._wake()
 
     def unreadable(self, item: bytes, problem: str) -> None:
-        """See reflector.Listener."""
-        self._unreadable += 1
+        """See reflector.Listener: it is told once, and what was read of the object before stays."""
+        told = f"{_name(item)} cannot be read, so it is not looked at: {problem}"
+        if told not in self._unreadable:
+            self._unreadable.add(told)
+            _LOG.warning("%s", told)
 
     def failed(self, failure: ApiFailure) -> None:
         """See reflector.Listener."""
@@ -99,3 +116,12 @@ class Mirror(Generic[Kind]):
         if self._problem:
             self._problem = ""
             self._wake()
+
+
+def _name(item: bytes) -> str:
+    """Which object it is, as far as that can be read."""
+    try:
+        named = msgspec.json.decode(item, type=_Named)
+    except msgspec.DecodeError:
+        return "An object"
+    return f"{named.kind} {named.metadata.namespace}/{named.metadata.name}"

@@ -5,16 +5,20 @@
         │   410: the version is forgotten              │  the connection breaks: watch again from the last
         └──────────────────────────────────────────────┘  version, after a pause that grows
 
-Nothing is lost or told twice: a watch goes on from the version of the last event that was told.
+Nothing is lost or told twice: a watch goes on from the version of the last event that was told. Should an API
+server lose an event all the same, it is noticed when the collection is listed again, every few hours.
 """
 
 import random
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 from tenure.client.kubernetes.failures import ApiFailure, Broken, Expired, NotFound
+from tenure.client.kubernetes.metrics import CHANGES, LISTS, OBSERVING_FAILURES, WATCHES
+from tenure.client.kubernetes.resources import collection_of
 from tenure.client.kubernetes.transport import Transport
 
 PAGE: Final = 2000
@@ -25,9 +29,12 @@ _BOOKMARK_SECONDS: Final = 60.0
 """How often an API server says something at least, if it is asked for bookmarks."""
 _SILENCE: Final = 3 * _BOOKMARK_SECONDS
 """After so many seconds without a word the connection is taken for broken."""
+LONGEST_WATCHING: Final = 6 * 3_600.0
+"""Seconds after which a collection is listed again though nothing seems to be missed."""
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 30.0
 _GONE: Final = 410
+_BOOKMARK: Final = "BOOKMARK"
 
 
 Kind = TypeVar("Kind")
@@ -91,11 +98,21 @@ class Reflector(Generic[Kind]):
     `kind` is the msgspec type of its objects: fields it does not name are not decoded.
     """
 
-    def __init__(self, transport: Transport, path: str, kind: type[Kind], listener: Listener[Kind]) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        path: str,
+        kind: type[Kind],
+        listener: Listener[Kind],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._transport = transport
         self._path = path
+        self._about = {"resource": collection_of(path)}
         self._objects = msgspec.json.Decoder(kind)
         self._listener = listener
+        self._clock = clock
+        self._list_again_at = 0.0
         self._stopped = threading.Event()
         self._version = ""
         """Of the last event told; empty: a list is due."""
@@ -122,16 +139,18 @@ class Reflector(Generic[Kind]):
         """Follow as long as it goes well; whether anything was heard at all."""
         heard = False
         try:
-            if not self._version:
+            if not self._version or self._clock() >= self._list_again_at:
                 self._list()
                 heard = True
             for _ in self._watch():
                 heard = True
-        except Expired:
+        except Expired as expired:
             self._version = ""
+            OBSERVING_FAILURES.add(1, {**self._about, "cause": expired.word})
         except ApiFailure as failure:
             if isinstance(failure, NotFound):
                 self._version = ""
+            OBSERVING_FAILURES.add(1, {**self._about, "cause": failure.word})
             self._listener.failed(failure)
         return heard
 
@@ -143,6 +162,8 @@ class Reflector(Generic[Kind]):
             objects.extend(self._read(page.items))
             page = self._page(page.metadata.continue_)
         objects.extend(self._read(page.items))
+        LISTS.add(1, self._about)
+        self._list_again_at = self._clock() + LONGEST_WATCHING * random.uniform(0.5, 1)  # noqa: S311
         self._listener.replaced(objects)
         self._version = page.metadata.resource_version
 
@@ -168,6 +189,7 @@ class Reflector(Generic[Kind]):
             "timeoutSeconds": str(random.randint(*_WATCH_SECONDS)),  # noqa: S311
         }
         with self._transport.lines(self._path, query, _SILENCE) as lines:
+            WATCHES.add(1, self._about)
             self._listener.followed()
             for line in lines:
                 if self._stopped.is_set():
@@ -188,4 +210,6 @@ class Reflector(Generic[Kind]):
             case "DELETED":
                 for item in self._read([event.object]):
                     self._listener.removed(item)
+        if event.type != _BOOKMARK:
+            CHANGES.add(1, self._about)
         self._version = known.metadata.resource_version

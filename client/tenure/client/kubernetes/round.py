@@ -18,6 +18,7 @@ from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.client import Client
+from tenure.client.kubernetes import spans
 from tenure.client.kubernetes.apply.annotations import Annotations
 from tenure.client.kubernetes.apply.applier import Applier
 from tenure.client.kubernetes.apply.telling import Teller
@@ -26,10 +27,11 @@ from tenure.client.kubernetes.ledger.entry import Entry
 from tenure.client.kubernetes.ledger.ledger import Ledger
 from tenure.client.kubernetes.ledger.rows import LedgerRows
 from tenure.client.kubernetes.ledger.store import LedgerFull, Store
+from tenure.client.kubernetes.metrics import IN_FLIGHT, NOTES, RETRIES
 from tenure.client.kubernetes.observe.mirrors import Mirrors
 from tenure.client.kubernetes.observe.picture import Picture
 from tenure.client.kubernetes.settings import AdapterSettings
-from tenure.client.kubernetes.spans import span
+from tenure.client.kubernetes.spans import round_span, span
 from tenure.client.session import StateSession
 from tenure.v1.decision_service_pb2 import DecideResponse
 from tenure.v1.outcome_pb2 import GROUP_FATE_CONFLICT, ReportOutcomeRequest
@@ -38,6 +40,7 @@ from tenure.v1.state_pb2 import StateDelta
 
 _LOG: Final = logging.getLogger(__name__)
 _LONGEST_PAUSE: Final = 60.0
+_NOTES_PAUSE: Final = 10.0
 _MOST_DOUBLINGS: Final = 6
 Clock = Callable[[], Timestamp]
 
@@ -69,6 +72,10 @@ class Rounds:
         """Whether the session holds what the picture told last. False: everything is sent again."""
         self._ask_at: float | None = None
         """When time alone may change the answer, in seconds since 1970."""
+        self._is_owed = False
+        """Whether a decision was asked for and something kept it from being carried out to the end."""
+        self._notes_at: float | None = None
+        """When annotations that could not be written are tried again, in seconds since 1970."""
         self._refusals = 0
         """Rounds in a row in which the cluster refused something of new groups."""
 
@@ -77,21 +84,34 @@ class Rounds:
         """When the next round is due though nothing changes, in seconds since 1970; None: never."""
         retries = (entry.retry_seconds() for entry in self._ledger.entries.values())
         times = [moment for moment in retries if moment is not None]
-        if self._ask_at is not None:
-            times.append(self._ask_at)
+        times += [moment for moment in (self._ask_at, self._notes_at) if moment is not None]
         return min(times, default=None)
 
-    def run_once(self) -> None:
-        """One round. Raises TenureError, ApiFailure, LedgerFull and LeaseLost; the next one goes on."""
-        with span("tenure.adapter.round"):
-            now = self._now()
-            is_due = self._is_due(now)
-            if self._observe(now) or is_due:
-                self._carry_out(self._decide(now))
+    def run_once(self) -> bool:
+        """One round; whether a decision was asked for.
+
+        Raises TenureError, ApiFailure, LedgerFull and LeaseLost; the next one goes on.
+        """
+        try:
+            with round_span():
+                now = self._now()
+                is_due = self._is_due(now)
+                has_reason = self._observe(now) or is_due
+                if has_reason:
+                    self._carry_out(self._decide(now))
+                return has_reason
+        finally:
+            self._measure()
+
+    def _measure(self) -> None:
+        """Show what is left to be done."""
+        IN_FLIGHT.set(len(self._ledger.entries))
+        RETRIES.set(sum(entry.retry_seconds() is not None for entry in self._ledger.entries.values()))
+        NOTES.set(sum(note.has_object for note in self._ledger.notes.values()))
 
     def _observe(self, now: Timestamp) -> bool:
         """Tell the server what changed; whether anything did. If that fails, all is told in the next one."""
-        with span("tenure.adapter.observe"):
+        with span(spans.OBSERVE):
             was_in_step, self._is_in_step = self._is_in_step, False
             seen = self._picture.delta(now) if was_in_step else self._picture.snapshot(now)
             for warned in self._picture.warnings.take():
@@ -116,10 +136,10 @@ class Rounds:
 
     def _is_due(self, now: Timestamp) -> bool:
         due = self.next_seconds
-        return due is not None and now.ToNanoseconds() >= due * 1e9
+        return self._is_owed or (due is not None and now.ToNanoseconds() >= due * 1e9)
 
     def _decide(self, now: Timestamp) -> DecideResponse:
-        with span("tenure.adapter.decide"):
+        with span(spans.DECIDE):
             self._is_in_step = False
             answer = self._session.decide(now=now)
             self._is_in_step = True
@@ -128,6 +148,8 @@ class Rounds:
         return answer
 
     def _carry_out(self, answer: DecideResponse) -> None:
+        """Take the steps. What fails is decided anew in the next round, though nothing else changes."""
+        self._is_owed = True
         self._ledger.follow(answer.in_flight_groups)
         new = [Entry(group) for group in answer.groups if group.id not in self._ledger.entries]
         self._applier.check(new)
@@ -135,8 +157,9 @@ class Rounds:
         self._remember(new)
         self._applier.apply(list(self._ledger.entries.values()))
         self._ask_again_if_refused(new)
-        self._teller.tell(answer, new, self._picture)
+        self._teller.tell(answer, self._ledger.entries.values(), self._picture)
         self._report()
+        self._is_owed = False
 
     def _ask_again_if_refused(self, new: Sequence[Entry]) -> None:
         """What the cluster refused is decided anew, later each time, though nothing else changes."""
@@ -150,15 +173,26 @@ class Rounds:
         """Store the ledger before anything is sent; without that nothing of the new groups is."""
         if not self._ledger.is_changed:
             return
-        try:
-            self._store.save(self._ledger)
-        except (ApiFailure, LedgerFull, LeaseLost):
-            self._ledger.withdraw(new)
-            raise
+        with span(spans.REMEMBER, groups=len(new)):
+            try:
+                self._store.save(self._ledger)
+            except (ApiFailure, LedgerFull, LeaseLost):
+                self._ledger.withdraw(new)
+                raise
 
     def _report(self) -> None:
         """Tell what became of steps; store what the server says is to be stored."""
+        self._notes_at = None
         entries = self._ledger.untold()
+        if not (entries or self._ledger.is_changed or self._ledger.notes):
+            return
+        with span(spans.REPORT, groups=len(entries)):
+            self._tell_outcomes(entries)
+            if self._ledger.is_changed:
+                self._store.save(self._ledger)
+            self._annotate()
+
+    def _tell_outcomes(self, entries: Sequence[Entry]) -> None:
         if entries:
             reports = self._ledger.reports(entries)
             request = ReportOutcomeRequest(
@@ -171,16 +205,13 @@ class Rounds:
                 if verdict.fate == GROUP_FATE_CONFLICT:
                     _LOG.warning("Group %s was reported otherwise before: %s", verdict.id, verdict.message)
                 self._ledger.judge(verdict, self._picture)
-        if self._ledger.is_changed:
-            self._store.save(self._ledger)
-        self._annotate()
 
     def _annotate(self) -> None:
-        for uid, note in self._ledger.notes.items():
-            subject = self._picture.subject(uid)
-            if subject is not None and (problem := self._annotations.write(subject, note)):
-                _LOG.warning("%s/%s is not annotated yet: %s", subject.namespace, subject.name, problem)
-        self._annotations.forget(set(self._ledger.notes))
+        subjects = ((self._picture.subject(uid), note) for uid, note in self._ledger.notes.items())
+        due = [(subject, note) for subject, note in subjects if subject is not None]
+        for subject, problem in self._annotations.write(due):
+            _LOG.warning("%s/%s is not annotated yet: %s", subject.namespace, subject.name, problem)
+            self._notes_at = self._now().ToNanoseconds() / 1e9 + _NOTES_PAUSE
 
     def _settle(self, now: Timestamp) -> None:
         shown = {}
@@ -189,6 +220,7 @@ class Rounds:
             if item is not None:
                 shown[uid] = item.metadata.annotations
         self._ledger.settle(self._picture, shown, now.ToNanoseconds() / 1e9)
+        self._annotations.forget(set(self._ledger.notes))
 
 
 def _is_empty(delta: StateDelta) -> bool:

@@ -90,7 +90,7 @@ class AdapterSettings(BaseModel):
     insecure_beyond_loopback: bool = False
     """Permits a token in clear text to another machine."""
     kubeconfig: Path | None = None
-    """None: where kubectl looks, then the service account of the pod."""
+    """None: the service account of the pod; where there is none, where kubectl looks."""
     context: str | None = None
     """Of the kubeconfig; None: its current one."""
     cluster_id: Annotated[str, AfterValidator(_given)]

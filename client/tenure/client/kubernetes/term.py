@@ -12,17 +12,19 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 
-from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.client import Client
 from tenure.client.errors import TenureError
 from tenure.client.kubernetes.apply.annotations import Annotations
 from tenure.client.kubernetes.apply.applier import Applier
 from tenure.client.kubernetes.apply.calls import Calls
 from tenure.client.kubernetes.apply.telling import Teller
+from tenure.client.kubernetes.clock import Clock
 from tenure.client.kubernetes.dryrun import left_out
 from tenure.client.kubernetes.failures import ApiFailure, Conflict, LeaseLost
+from tenure.client.kubernetes.kinds import NewKinds
 from tenure.client.kubernetes.leading import Leading
 from tenure.client.kubernetes.ledger.store import LedgerFull, Store
+from tenure.client.kubernetes.metrics import LAG, ROUNDS
 from tenure.client.kubernetes.observe.mirrors import Mirrors
 from tenure.client.kubernetes.observe.owners import ApiOwners
 from tenure.client.kubernetes.observe.picture import Picture
@@ -39,22 +41,6 @@ _LOOK_SECONDS: Final = 0.5
 _SERVER_SECONDS: Final = 30.0
 _NO_API: Final = "neither KAI's nor Volcano's queues are served by the API server: install their CRDs"
 _LOG: Final = logging.getLogger(__name__)
-
-
-class Clock:
-    """The time in snapshots: that of this machine, but never back."""
-
-    def __init__(self) -> None:
-        self._last = 0
-        self._reading = threading.Lock()
-
-    def __call__(self) -> Timestamp:
-        """Now, or the last time that was given."""
-        with self._reading:
-            self._last = max(self._last, time.time_ns())
-            now = Timestamp()
-            now.FromNanoseconds(self._last)
-            return now
 
 
 class Term:
@@ -76,6 +62,8 @@ class Term:
         self._transitions = leading.transitions
         self._alarm = Alarm()
         self._stopped = threading.Event()
+        self._heard: float | None = None
+        """When something was heard that was not acted upon yet, by the monotonic clock."""
         self._problem = "the cluster is not listed yet"
 
     @property
@@ -89,7 +77,10 @@ class Term:
         self._alarm.ring()
 
     def run(self) -> None:
-        """Rounds until stopped or until somebody else had the lease. Raises ApiFailure, LedgerUnreadable."""
+        """Rounds until stopped, until there are more kinds to follow, or until somebody else had the lease.
+
+        Raises ApiFailure and LedgerUnreadable.
+        """
         with ExitStack() as ends:
             mirrors = Mirrors.waking(self._alarm.ring)
             self._follow(mirrors, ends)
@@ -103,7 +94,7 @@ class Term:
                 if pause:
                     self._stopped.wait(pause)
                 else:
-                    self._alarm.wait(rounds.next_seconds)
+                    self._alarm.wait(self._now.left(rounds.next_seconds))
 
     def _goes_on(self) -> bool:
         if self._stopped.is_set():
@@ -119,29 +110,46 @@ class Term:
 
     def _round(self, rounds: Rounds, pause: float) -> float:
         """One round; seconds to wait before the next whatever happens, 0 after one that went well."""
+        heard = self._alarm.take_heard()
+        self._heard = self._heard or heard
         try:
-            rounds.run_once()
+            has_decided = rounds.run_once()
         except LeaseLost:
+            _count("lease_lost")
             return _LOOK_SECONDS
         except Conflict:
+            _count("conflict")
             raise  # somebody else wrote the ledger: all is read anew
         except (TenureError, ApiFailure, LedgerFull) as failure:
+            _count(_word_of(failure))
             said = str(failure) or "the ledger is full: groups that are under way must end first"
             if said != self._problem:
                 _LOG.warning("This round came to nothing: %s", said)
             self._problem = said
             return min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
         self._problem = ""
+        self._measure(has_decided)
         return 0.0
+
+    def _measure(self, has_decided: bool) -> None:
+        """Count a round that went well, and how long it took to act upon what was heard."""
+        _count("decided" if has_decided else "nothing_new")
+        if has_decided and self._heard is not None:
+            LAG.record(time.monotonic() - self._heard)
+        self._heard = None
 
     def _follow(self, mirrors: Mirrors, ends: ExitStack) -> None:
         """Begin to observe; everything is listed afresh."""
-        reflectors = mirrors.follow(self._reading, left_out(self._settings.workload_api))
+        without = left_out(self._settings.workload_api)
+        reflectors = mirrors.follow(self._reading, without)
         if not {"kai_queues", "volcano_queues"} & mirrors.followed:
             _LOG.warning(_NO_API)
         for reflector in reflectors:
             _run(reflector.run, "tenure-follow")
             ends.callback(reflector.stop)
+        kinds = NewKinds(self._reading, without, frozenset(mirrors.followed), self.stop)
+        _run(kinds.run, "tenure-kinds")
+        ends.callback(kinds.stop)
 
     def _rounds(self, mirrors: Mirrors, ends: ExitStack) -> Rounds:
         settings, may_act = self._settings, self._leading_us
@@ -156,6 +164,7 @@ class Term:
         session = ends.enter_context(StateSession(self._client, timeout=_SERVER_SECONDS))
         picture = Picture(mirrors, settings.picture(), ApiOwners(self._reading))
         annotations = Annotations(self._writing, may_act)
+        ends.callback(annotations.close)
         return Rounds(
             settings,
             self._client,
@@ -173,6 +182,16 @@ class Term:
     def _leading_us(self) -> bool:
         """Whether a write may be sent: nobody else had the lease since this term began."""
         return self._leading.may_act and self._leading.transitions == self._transitions
+
+
+def _count(result: str) -> None:
+    ROUNDS.add(1, {"result": result})
+
+
+def _word_of(failure: TenureError | ApiFailure | LedgerFull) -> str:
+    if isinstance(failure, LedgerFull):
+        return "ledger_full"
+    return "api_server_failed" if isinstance(failure, ApiFailure) else "server_failed"
 
 
 def _run(work: Callable[[], None], name: str) -> None:

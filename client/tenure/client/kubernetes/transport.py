@@ -4,8 +4,10 @@ Configuration, certificates and tokens are lightkube's, in-cluster or from a kub
 not used: they raise after a binding that succeeded, and decode more than is looked at.
 """
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -15,16 +17,21 @@ import msgspec
 from lightkube.config.client_adapter import Client, ConnectionParams
 from lightkube.config.kubeconfig import KubeConfig
 from lightkube.core.exceptions import ConfigError
+from tenure.client.kubernetes.clock import ApiClock
 from tenure.client.kubernetes.failures import (
     ApiFailure,
     Broken,
     Conflict,
     Expired,
+    LeaseLost,
     NotFound,
     Refused,
     TooManyRequests,
     Unreachable,
 )
+from tenure.client.kubernetes.metrics import CALLS
+from tenure.client.kubernetes.resources import resource_of
+from tenure.client.kubernetes.spans import RESULT, call_span
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -34,14 +41,28 @@ APPLY_PATCH: Final = "application/apply-patch+yaml"
 _CONNECT_SECONDS: Final = 5.0
 _CALL_SECONDS: Final = 30.0
 _LONGEST_MESSAGE: Final = 300
+_OTHER_UID: Final = "metadata.uid: Invalid value"
+"""What a patch is answered with when the name is that of another object by now: with 422, not 409."""
+
+_FIRST_BYTE: Final = "send_request_headers.started"
+_MAY_SEND: Final = ContextVar[Callable[[], bool] | None]("may_send", default=None)
 
 Query = Mapping[str, str]
+
+
+class _Cause(msgspec.Struct):
+    message: str = ""
+
+
+class _Details(msgspec.Struct):
+    causes: list[_Cause] = []
 
 
 class _Status(msgspec.Struct):
     """What the API server says when it does not do what was asked."""
 
     message: str = ""
+    details: _Details | None = None
 
 
 class Transport:
@@ -54,13 +75,15 @@ class Transport:
     def __init__(
         self, kubeconfig: Path | None = None, context: str | None = None, timeout: float = _CALL_SECONDS
     ) -> None:
-        known = KubeConfig.from_file(kubeconfig) if kubeconfig else KubeConfig.from_env()
+        known = KubeConfig.from_file(kubeconfig) if kubeconfig else _found()
         config = known.get(context)
         if config is None:
             raise ConfigError("the kubeconfig names no current context: choose one")
         self._timeout = httpx2.Timeout(timeout, connect=_CONNECT_SECONDS)
         parameters = ConnectionParams(timeout=self._timeout, trust_env=False)
         self._http = Client(config, parameters)
+        self.clock = ApiClock()
+        """What time it is, by the answers of the API server."""
 
     def close(self) -> None:
         """Close all connections; open watches end with Unreachable."""
@@ -105,15 +128,64 @@ class Transport:
     def _call(
         self, method: str, path: str, query: Query | None, body: Any = None, media_type: str = ""
     ) -> bytes:
+        begin, resource, result = time.perf_counter(), resource_of(path), "ok"
+        with call_span(method, resource) as current:
+            try:
+                return self._answer(method, path, query, body, media_type)
+            except (ApiFailure, LeaseLost) as failure:
+                result = failure.word
+                raise
+            finally:
+                about = {"method": method, "resource": resource, "result": result}
+                CALLS.record(time.perf_counter() - begin, about)
+                current.set_attribute(RESULT, result)
+
+    def _answer(self, method: str, path: str, query: Query | None, body: Any, media_type: str) -> bytes:
         content = None if body is None else msgspec.json.encode(body)
         headers = {"Content-Type": media_type} if content is not None else {}
+        asked = time.monotonic_ns()
+        fence = {"trace": _look} if _MAY_SEND.get() else None
         try:
-            response = self._http.request(method, path, params=query, content=content, headers=headers)
+            response = self._http.request(
+                method, path, params=query, content=content, headers=headers, extensions=fence
+            )
         except httpx2.TransportError as error:
             raise _unreachable(method, path, error) from None
+        self.clock.hear(response.headers.get("Date", ""), asked)
         if response.is_error:
             raise _failure(method, path, response)
         return response.content
+
+
+@contextmanager
+def while_leading(may_act: Callable[[], bool]) -> Iterator[None]:
+    """Calls in the block are sent only while this holds, asked right before the first byte goes out.
+
+    A process may stand still at any moment, also while a connection is made, for as long as another adapter
+    needs to take over. Raises LeaseLost: nothing was sent.
+    """
+    if not may_act():
+        raise LeaseLost
+    token = _MAY_SEND.set(may_act)
+    try:
+        yield
+    finally:
+        _MAY_SEND.reset(token)
+
+
+def _look(event: str, info: Mapping[str, Any]) -> None:
+    """The last look: called at every step of a call."""
+    may_act = _MAY_SEND.get()
+    if event.endswith(_FIRST_BYTE) and may_act is not None and not may_act():
+        raise LeaseLost
+
+
+def _found() -> KubeConfig:
+    """What is found without being named. Raises ConfigError."""
+    try:
+        return KubeConfig.from_env()
+    except RuntimeError:  # a user without a home, where a kubeconfig could be
+        raise ConfigError("there is no service account, and this user has no home: name a file") from None
 
 
 def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -135,6 +207,8 @@ def _failure(method: str, path: str, response: httpx2.Response) -> ApiFailure:
             return NotFound(said)
         case HTTPStatus.CONFLICT:
             return Conflict(said)
+        case HTTPStatus.UNPROCESSABLE_ENTITY if _OTHER_UID in said:
+            return Conflict(said)
         case HTTPStatus.GONE:
             return Expired(said)
         case HTTPStatus.TOO_MANY_REQUESTS:
@@ -146,10 +220,15 @@ def _failure(method: str, path: str, response: httpx2.Response) -> ApiFailure:
 
 
 def _message(content: bytes) -> str:
+    """What the API server says, with causes that it names apart, as the disruption budget in the way."""
     try:
-        text = msgspec.json.decode(content, type=_Status).message
+        status = msgspec.json.decode(content, type=_Status)
     except msgspec.DecodeError:
-        text = content.decode(errors="replace")
+        return content.decode(errors="replace")[:_LONGEST_MESSAGE]
+    text = status.message
+    for cause in status.details.causes if status.details else []:
+        if cause.message not in text:
+            text = f"{text} {cause.message}"
     return text[:_LONGEST_MESSAGE]
 
 

@@ -13,14 +13,21 @@ class Alarm:
 
     def __init__(self) -> None:
         self._rung = threading.Event()
+        self._heard_at: float | None = None
 
     def ring(self) -> None:
         """Something changed. Returns at once."""
+        if self._heard_at is None:
+            self._heard_at = time.monotonic()
         self._rung.set()
 
-    def wait(self, until_seconds: float | None) -> None:
-        """Return soon after a ring, or at a time in seconds since 1970."""
-        left = None if until_seconds is None else max(until_seconds - time.time(), QUIET_SECONDS)
-        if self._rung.wait(left):
+    def take_heard(self) -> float | None:
+        """When it rang first since this was asked last, by the monotonic clock; None: it did not."""
+        heard, self._heard_at = self._heard_at, None
+        return heard
+
+    def wait(self, seconds: float | None) -> None:
+        """Return soon after a ring, or after some seconds; None: after a ring only."""
+        if self._rung.wait(None if seconds is None else max(seconds, QUIET_SECONDS)):
             time.sleep(QUIET_SECONDS)
             self._rung.clear()

@@ -8,11 +8,14 @@ import typer
 from tenure.server.cli.connecting import BeyondLoopback, TlsCa, TlsCert, TlsKey, TokenFile
 from tenure.server.cli.decide import Output
 from tenure.server.cli.kubernetes import in_kubernetes_extra
-from tenure.server.cli.serve import Level
+from tenure.server.cli.serve import LogLevel
 
 Config = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="YAML with a section `adapter`; what is said here goes before it."),
+    typer.Option(
+        metavar="FILE",
+        help="YAML with a section `adapter`, before which goes what is said here, and perhaps `telemetry`.",
+    ),
 ]
 Server = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Server that decides (127.0.0.1:50051).")
@@ -28,7 +31,7 @@ NodePool = Annotated[
 ]
 Kubeconfig = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Else where kubectl looks, then the service account of the pod."),
+    typer.Option(metavar="FILE", help="Else the service account of the pod, or where kubectl looks."),
 ]
 Context = Annotated[str | None, typer.Option(metavar="NAME", help="Of the kubeconfig; else its current one.")]
 SchedulerName = Annotated[
@@ -48,6 +51,14 @@ LeaseDuration = Annotated[
 ProbesListen = Annotated[
     str | None,
     typer.Option(metavar="HOST:PORT", help="Where /healthz and /readyz are answered; else nowhere."),
+]
+LogFrom = Annotated[
+    LogLevel | None,
+    typer.Option(
+        "--log-level",
+        help="Lines on standard error; else telemetry.logs.level of --config, which SIGHUP lets it read "
+        "again; info when nobody says.",
+    ),
 ]
 
 
@@ -95,7 +106,7 @@ def adapter(
     output: Annotated[
         Output, typer.Option(help="Of --dry-run: a table for people, a JSON object a step for programs.")
     ] = Output.TABLE,
-    log_level: Level = None,
+    log_level: LogFrom = None,
 ) -> None:
     """Schedule a Kubernetes cluster: observe it, ask a server, bind and evict as it decides.
 
@@ -111,33 +122,34 @@ def adapter(
     with in_kubernetes_extra():
         from tenure.server.adapting import adapt, print_dry_run
     from tenure.server.settings.adapter import load_adapter_settings
-    from tenure.server.settings.telemetry import Logs
-    from tenure.server.telemetry.log_lines import write_lines
+    from tenure.server.telemetry.levels import Levels
 
-    write_lines(Logs(level="info" if log_level is None else log_level.value))
-    settings = load_adapter_settings(
-        config,
-        {
-            "server": server,
-            "cluster_id": cluster_id,
-            "node_pool": node_pool,
-            "kubeconfig": kubeconfig,
-            "context": context,
-            "scheduler_name": scheduler_name,
-            "workload_api": workload_api and workload_api.value,
-            "eviction_mode": eviction_mode and eviction_mode.value,
-            "namespace": namespace,
-            "lease_name": lease_name,
-            "lease_duration": lease_duration,
-            "probes_listen": probes_listen,
-            "tls_ca": tls_ca,
-            "tls_cert": tls_cert,
-            "tls_key": tls_key,
-            "token_file": token_file,
-            "insecure_beyond_loopback": insecure_beyond_loopback or None,
-        },
+    said = {
+        "server": server,
+        "cluster_id": cluster_id,
+        "node_pool": node_pool,
+        "kubeconfig": kubeconfig,
+        "context": context,
+        "scheduler_name": scheduler_name,
+        "workload_api": workload_api and workload_api.value,
+        "eviction_mode": eviction_mode and eviction_mode.value,
+        "namespace": namespace,
+        "lease_name": lease_name,
+        "lease_duration": lease_duration,
+        "probes_listen": probes_listen,
+        "tls_ca": tls_ca,
+        "tls_cert": tls_cert,
+        "tls_key": tls_key,
+        "token_file": token_file,
+        "insecure_beyond_loopback": insecure_beyond_loopback or None,
+    }
+    configuration = load_adapter_settings(config, said)
+    levels = Levels(
+        lambda: load_adapter_settings(config, said).telemetry.logs,
+        None if log_level is None else log_level.value,
     )
+    levels.begin(configuration.telemetry.logs)
     if dry_run:
-        print_dry_run(settings, as_json=output is Output.JSON)
+        print_dry_run(configuration.adapter, as_json=output is Output.JSON)
     else:
-        adapt(settings)
+        adapt(configuration, levels.reread)

@@ -101,7 +101,9 @@ def serve(
     from tenure.server.telemetry.levels import Levels
 
     settings = load_settings(config)
-    levels = Levels(config, None if log_level is None else log_level.value)
+    levels = Levels(
+        lambda: load_settings(config).telemetry.logs, None if log_level is None else log_level.value
+    )
     levels.begin(settings.telemetry.logs)
     said = Security.model_construct(
         tls_cert=tls_cert, tls_key=tls_key, tls_client_ca=tls_client_ca, token_file=token_file

@@ -1,12 +1,11 @@
 """From a configuration file to a profile and the server's limits."""
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import ValidationError
 from tenure.server.settings.document import read_document
+from tenure.server.settings.faults import Sections, problems_of
 from tenure.server.settings.models import Configuration, CycleOptions, Plugin, Tier
 from tenure.server.settings.problems import ConfigurationError, Problem
 from tenure.server.settings.records import RecordSettings
@@ -15,7 +14,7 @@ from tenure.server.settings.telemetry import Logs, TelemetrySection
 from tenure.solver.framework.profile import Options, PluginSetting, Profile
 from tenure.solver.registry import check_profile, default_profile
 
-_SECTIONS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
+_SECTIONS: Final[Sections] = {
     (): Configuration,
     ("tiers",): Tier,
     ("tiers", "plugins"): Plugin,
@@ -26,7 +25,6 @@ _SECTIONS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
     ("telemetry",): TelemetrySection,
     ("telemetry", "logs"): Logs,
 }
-"""The model of each section by the keys that lead to it."""
 
 
 class Settings(NamedTuple):
@@ -64,28 +62,7 @@ def _validated(file: Path, document: object) -> Configuration:
     try:
         return Configuration.model_validate(document or {})
     except ValidationError as error:
-        problems = [_problem(fault) for fault in error.errors(include_url=False, include_input=False)]
-        raise ConfigurationError(str(file), problems) from None
-
-
-def _problem(fault: ErrorDetails) -> Problem:
-    path = _path(fault["loc"])
-    if fault["type"] == "extra_forbidden":
-        return Problem(path, _unknown_key(fault["loc"]))
-    return Problem(path, fault["msg"].removeprefix("Value error, "))
-
-
-def _path(location: tuple[str | int, ...]) -> str:
-    """A pydantic location the way people write it: `tiers[0].plugins[3].name`."""
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
-    return "".join(steps).removeprefix(".")
-
-
-def _unknown_key(location: tuple[str | int, ...]) -> str:
-    *keys, unknown = (step for step in location if isinstance(step, str))
-    known = sorted(field.alias or name for name, field in _SECTIONS[tuple(keys)].model_fields.items())
-    close = get_close_matches(unknown, known, n=1)
-    return f"unknown key; did you mean {close[0]}?" if close else f"unknown key; known: {', '.join(known)}"
+        raise ConfigurationError(str(file), problems_of(error, _SECTIONS)) from None
 
 
 def _profile(configuration: Configuration) -> Profile:

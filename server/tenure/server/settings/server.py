@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
-from tenure.server.settings.values import AtLeastOne, Duration, PositiveDuration, Section, nothing
+from tenure.server.settings.values import (
+    Address,
+    AtLeastOne,
+    Duration,
+    PositiveDuration,
+    Section,
+    nothing,
+)
 from tenure.solver.model.duration import SECOND
 
 
@@ -74,6 +81,8 @@ class Security(Section):
     """Who signs certificates of clients, in PEM. With it, a client without one cannot connect."""
     token_file: Path | None = None
     """Tokens, one of which every call must carry. None: nobody is asked for a token."""
+    health_listen: Address | None = None
+    """Where health alone is answered besides, in clear text and to everybody. None: nowhere."""
 
     def overruled_by(self, other: "Security") -> "Security":
         """The files that the other names, else one's own."""

@@ -4,20 +4,13 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
-from tenure.server.settings.values import PositiveDuration, Section, nothing
+from tenure.server.settings.values import Address, PositiveDuration, Section, nothing
 
 
 def _endpoint(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
         raise ValueError("must be an address like http://127.0.0.1:4317, or https:// for TLS")
-    return value
-
-
-def _address(value: str) -> str:
-    host, _, port = value.rpartition(":")
-    if not host or (":" in host and not host.startswith("[")) or not port.isdecimal() or int(port) > 65_535:
-        raise ValueError("must be HOST:PORT, like 127.0.0.1:9464")
     return value
 
 
@@ -44,7 +37,7 @@ class TelemetrySection(Section):
     """
     metrics_interval: PositiveDuration | None = None
     """Between two exports of metrics. None: what OTEL_METRIC_EXPORT_INTERVAL says, else a minute."""
-    metrics_listen: Annotated[str, AfterValidator(_address)] | None = None
+    metrics_listen: Address | None = None
     """Where Prometheus finds `/metrics`, in clear text and for everybody who can reach it. None: nowhere."""
     workload_names: bool = False
     """Whether events of spans name pod groups by uid."""

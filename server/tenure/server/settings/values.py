@@ -30,12 +30,20 @@ def _duration_or_never(value: object) -> int:
     return -1 if value == "never" else _duration(value)
 
 
+def _address(value: str) -> str:
+    host, _, port = value.rpartition(":")
+    if not host or (":" in host and not host.startswith("[")) or not port.isdecimal() or int(port) > 65_535:
+        raise ValueError("must be HOST:PORT, like 127.0.0.1:9464")
+    return value
+
+
 def _longer_than_zero(value: int) -> int:
     if value <= 0:
         raise ValueError("must be longer than zero")
     return value
 
 
+Address = Annotated[str, AfterValidator(_address)]
 AtLeastOne = Annotated[int, Field(ge=1)]
 Duration = Annotated[int, BeforeValidator(_duration)]
 """Nanoseconds."""

@@ -1,10 +1,10 @@
-"""From which level on lines are written, and another level while the server runs."""
+"""From which level on lines are written, and another level while the process runs."""
 
 import logging
-from pathlib import Path
+from collections.abc import Callable
 from typing import Final
 
-from tenure.server.settings import ConfigurationError, load_settings
+from tenure.server.settings import ConfigurationError
 from tenure.server.settings.telemetry import Level, Logs
 from tenure.server.telemetry.log_lines import set_level, write_lines
 
@@ -12,10 +12,13 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Levels:
-    """The level that the command line says, else the one of the configuration file as it is now."""
+    """The level that the command line says, else the one of the configuration file as it is now.
 
-    def __init__(self, file: Path | None, said: Level | None) -> None:
-        self._file = file
+    `read` reads the file again; it raises ConfigurationError.
+    """
+
+    def __init__(self, read: Callable[[], Logs], said: Level | None) -> None:
+        self._read = read
         self._said = said
 
     def begin(self, logs: Logs) -> None:
@@ -28,7 +31,7 @@ class Levels:
             _LOG.warning("The level of lines stays %s: --log-level says so.", self._said)
             return
         try:
-            level = load_settings(self._file).telemetry.logs.level
+            level = self._read().level
         except ConfigurationError as error:
             _LOG.error("The level of lines stays as it is, for the configuration cannot be read: %s", error)
             return

@@ -24,9 +24,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from tenure.server.capabilities import server_version
-from tenure.server.records import counters
 from tenure.server.settings import TelemetrySection
-from tenure.server.telemetry import prometheus, requeue_metrics
+from tenure.server.telemetry import prometheus
 from tenure.server.telemetry.extras import exporters
 from tenure.server.telemetry.log_export import Sender
 from tenure.server.telemetry.wanted import Signal, is_wanted
@@ -42,11 +41,14 @@ _End = Callable[[], object]
 
 
 class Telemetry:
-    """What was set up for this process; once set up, it stays until the process ends."""
+    """What was set up for this process; once set up, it stays until the process ends.
 
-    def __init__(self, section: TelemetrySection) -> None:
+    `service` is what the process is called, unless the standard variables say otherwise.
+    """
+
+    def __init__(self, section: TelemetrySection, service: str) -> None:
         self._section = section
-        self._resource = _resource()
+        self._resource = _resource(service)
         self._ends: list[_End] = []
 
     def start(self) -> None:
@@ -90,8 +92,6 @@ class Telemetry:
         provider = MeterProvider(readers, self._resource, shutdown_on_exit=False)
         metrics.set_meter_provider(provider)
         self._ends.append(provider.shutdown)
-        requeue_metrics.begin_at_zero()
-        counters.begin_at_zero()
 
     def _trace(self) -> None:
         ratio = self._section.sample_ratio
@@ -112,10 +112,10 @@ class Telemetry:
         self._ends.append(provider.shutdown)
 
 
-def _resource() -> Resource:
+def _resource(service: str) -> Resource:
     """Who sends: as the standard variables say, else by our own name."""
     ours = {
-        "service.name": "tenure",
+        "service.name": service,
         "service.version": server_version(),
         "service.instance.id": str(uuid4()),
     }

@@ -6,17 +6,18 @@ stays noted and is tried again in the next round, so a crash before, between or 
 nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 from tenure.client.kubernetes.apply.calls import MANAGER
-from tenure.client.kubernetes.failures import ApiFailure, LeaseLost
+from tenure.client.kubernetes.apply.together import Together
+from tenure.client.kubernetes.failures import ApiFailure
 from tenure.client.kubernetes.ledger.notes import ANNOTATIONS, Note
 from tenure.client.kubernetes.objects.meta import Object
 from tenure.client.kubernetes.observe.groups import Subject
-from tenure.client.kubernetes.transport import APPLY_PATCH, Transport
+from tenure.client.kubernetes.transport import APPLY_PATCH, Transport, while_leading
 
 _OBJECTS: Final = msgspec.json.Decoder(Object)
 
@@ -27,11 +28,21 @@ class Annotations:
     def __init__(self, transport: Transport, may_act: Callable[[], bool]) -> None:
         self._transport = transport
         self._may_act = may_act
+        self._together = Together("tenure-annotate")
         self._written: dict[str, dict[str, str]] = {}
         """What was written last, by uid, so that nothing is written again while mirrors catch up."""
 
-    def write(self, subject: Subject, note: Note) -> str:
-        """Bring the annotations of an object up to date; why that failed, or empty. Raises LeaseLost."""
+    def close(self) -> None:
+        """Wait for calls that are under way; nothing is sent afterwards."""
+        self._together.close()
+
+    def write(self, notes: Iterable[tuple[Subject, Note]]) -> list[tuple[Subject, str]]:
+        """Bring the annotations of objects up to date; where that failed, and why. Raises LeaseLost."""
+        due = list(notes)
+        problems = self._together.all(lambda one: self._write(*one), due)
+        return [(subject, said) for (subject, _), said in zip(due, problems, strict=True) if said]
+
+    def _write(self, subject: Subject, note: Note) -> str:
         if self._written.get(subject.uid) == note.annotations:
             return ""
         try:
@@ -60,10 +71,9 @@ class Annotations:
                 "annotations": annotations,
             },
         }
-        if not self._may_act():
-            raise LeaseLost
         query = {"fieldManager": MANAGER, "force": "true"}
-        self._transport.patch(path(subject), body, APPLY_PATCH, query)
+        with while_leading(self._may_act):
+            self._transport.patch(path(subject), body, APPLY_PATCH, query)
 
 
 def path(subject: Subject) -> str:

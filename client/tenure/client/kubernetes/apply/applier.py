@@ -6,11 +6,12 @@ sent only if it was not taken, so nothing happens twice. What is refused for now
 round, when the server still wants it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from opentelemetry.trace import Link
+from tenure.client.kubernetes import spans
 from tenure.client.kubernetes.apply.calls import (
     APPLIED,
     Calls,
@@ -20,20 +21,18 @@ from tenure.client.kubernetes.apply.calls import (
     rejected,
 )
 from tenure.client.kubernetes.apply.fences import Fences
-from tenure.client.kubernetes.failures import LeaseLost
+from tenure.client.kubernetes.apply.together import Together
+from tenure.client.kubernetes.evictions import Evictions
 from tenure.client.kubernetes.ledger.entry import Entry
+from tenure.client.kubernetes.metrics import STEPS
 from tenure.client.kubernetes.observe.mirrors import Mirrors
-from tenure.client.kubernetes.spans import span
+from tenure.client.kubernetes.spans import span, step_span
 from tenure.v1 import outcome_pb2 as pb
 from tenure.v1.decision_pb2 import Decision
 
-AT_ONCE: Final = 16
-"""Calls under way: 500 bindings take 0.3 s then, and an API server is not pressed."""
 _FIRST_RETRY: Final = 10.0
 _LONGEST_RETRY: Final = 300.0
 """Seconds after which a refused step is tried again when the API server does not say."""
-
-_Item = TypeVar("_Item")
 
 
 class Applier:
@@ -46,11 +45,12 @@ class Applier:
         self._mirrors = mirrors
         self._scheduler_name = scheduler_name
         self._now = now
-        self._pool = ThreadPoolExecutor(AT_ONCE, "tenure-apply")
+        self._evictions = Evictions()
+        self._together = Together("tenure-apply")
 
     def close(self) -> None:
         """Wait for calls that are under way; nothing is sent afterwards."""
-        self._pool.shutdown(cancel_futures=True)
+        self._together.close()
 
     def check(self, entries: Iterable[Entry]) -> None:
         """Note which steps of new groups must not be taken, before anything of them is sent."""
@@ -82,8 +82,8 @@ class Applier:
         now = self._now()
         try:
             evicting = [entry for entry in entries if any(_evictions(entry, now))]
-            with span("tenure.adapter.evict", groups=len(evicting)):
-                self._all(lambda entry: self._evict(entry, now), evicting)
+            with span(spans.EVICT, groups=len(evicting)):
+                self._together.all(lambda entry: self._evict(entry, now), evicting)
             self._apply_bindings(entries, now)
         finally:
             for entry in entries:
@@ -97,20 +97,19 @@ class Applier:
             for decision in entry.left(now)
             if decision.HasField("bind")
         ]
-        with span("tenure.adapter.bind", pods=len(bindings)):
-            self._all(lambda binding: self._bind(*binding, fences), bindings)
-
-    def _all(self, take: Callable[[_Item], None], items: Iterable[_Item]) -> None:
-        """Take steps side by side. When the lease is lost, those under way are waited for."""
-        futures = [self._pool.submit(take, item) for item in items]
-        lost = [future for future in futures if isinstance(future.exception(), LeaseLost)]
-        for future in (*lost, *futures):
-            future.result()
+        winners = {entry.group.beneficiary for entry, _ in bindings}
+        links = {winner: self._evictions.take_links(winner) for winner in winners}
+        with span(spans.BIND, pods=len(bindings)):
+            self._together.all(lambda binding: self._bind(*binding, fences, links), bindings)
 
     def _evict(self, entry: Entry, now: Timestamp) -> None:
         """Evict one after the other, and stop a group that needs all at the first that is refused."""
         for decision in list(_evictions(entry, now)):
-            result = self._evicted(entry, decision)
+            with step_span("evict", entry.id) as current:
+                result = self._evicted(entry, decision)
+                if result.result == pb.STEP_RESULT_APPLIED:
+                    self._evictions.remember(decision.evict)
+                current.set_attribute(spans.RESULT, result.word)
             self._note(entry, decision, result)
             if entry.needs_all and result.result != pb.STEP_RESULT_APPLIED:
                 return
@@ -126,10 +125,15 @@ class Applier:
                 return known
         return self._calls.evict(name)
 
-    def _bind(self, entry: Entry, decision: Decision, fences: Fences) -> None:
+    def _bind(
+        self, entry: Entry, decision: Decision, fences: Fences, links: Mapping[str, list[Link]]
+    ) -> None:
         if entry.is_lost() or (entry.needs_all and _is_held_up(entry)):
             return
-        self._note(entry, decision, self._bound(entry, decision, fences))
+        with step_span("bind", entry.id, links[entry.group.beneficiary]) as current:
+            result = self._bound(entry, decision, fences)
+            current.set_attribute(spans.RESULT, result.word)
+        self._note(entry, decision, result)
 
     def _bound(self, entry: Entry, decision: Decision, fences: Fences) -> Result:
         bind = decision.bind
@@ -143,9 +147,11 @@ class Applier:
                 return known
             if objection := fences.objection(decision):
                 return rejected(objection)
-        return self._calls.bind(name, bind.node, gpu_labels(list(bind.gpu_groups), pod.metadata.labels))
+        labels = gpu_labels(bind.gpu_groups, bind.node, pod.metadata.labels)
+        return self._calls.bind(name, bind.node, labels)
 
     def _note(self, entry: Entry, decision: Decision, result: Result) -> None:
+        STEPS.add(1, {"step": decision.WhichOneof("step") or "other", "result": result.word})
         report = pb.StepReport(decision_id=decision.id, result=result.result, detail=result.detail)
         if result.is_retryable:
             tries = entry.tries.get(decision.id, 0)

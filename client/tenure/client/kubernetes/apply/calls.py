@@ -3,7 +3,7 @@
     answer                          bind                                evict
     2xx                             applied                             applied
     404                             rejected: the pod is gone           applied: it is gone
-    409                             look: ours is applied, else rejected    rejected: it is another pod
+    409                             look: ours is applied, else rejected    look: of another pod, rejected
     429                             later                               later: a disruption budget
     500, several budgets                                                failed for good
     other 5xx, no answer            look: if not done, later            look: if not done, later
@@ -12,16 +12,16 @@
 To look is to read the pod and compare its uid. Nothing is sent without the lease.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
+from tenure.client.kubernetes.devices import to_label
 from tenure.client.kubernetes.failures import (
     ApiFailure,
     Broken,
     Conflict,
-    LeaseLost,
     NotFound,
     Refused,
     TooManyRequests,
@@ -30,13 +30,20 @@ from tenure.client.kubernetes.failures import (
 from tenure.client.kubernetes.objects.pod import Pod
 from tenure.client.kubernetes.observe import names
 from tenure.client.kubernetes.settings import EvictionMode
-from tenure.client.kubernetes.transport import MERGE_PATCH, Transport
+from tenure.client.kubernetes.transport import MERGE_PATCH, Transport, while_leading
 from tenure.v1 import outcome_pb2 as pb
 
 MANAGER: Final = "tenure"
 """Field manager of everything that is written but conditions."""
 _PODS: Final = msgspec.json.Decoder(Pod)
+_WORDS: Final[Mapping[pb.StepResult, str]] = {
+    pb.STEP_RESULT_APPLIED: "applied",
+    pb.STEP_RESULT_REJECTED_PRECONDITION: "rejected",
+    pb.STEP_RESULT_FAILED: "failed",
+}
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
+_CONFLICT_SECONDS: Final = 1.0
+"""After which an eviction is sent again that was in conflict with some other write."""
 
 
 class PodName(NamedTuple):
@@ -60,6 +67,11 @@ class Result(NamedTuple):
     is_retryable: bool = False
     retry_after: float | None = None
     """Seconds the API server asks to wait; None: it does not say."""
+
+    @property
+    def word(self) -> str:
+        """What came of it in a word, for those who count."""
+        return "later" if self.is_retryable else _WORDS[self.result]
 
 
 APPLIED: Final = Result(pb.STEP_RESULT_APPLIED)
@@ -104,7 +116,7 @@ class Calls:
         except NotFound:
             return APPLIED
         except Conflict as failure:
-            return rejected(str(failure))
+            return self._look_at_conflict(pod, failure)
         except (Broken, Unreachable) as failure:
             if _SEVERAL_BUDGETS in str(failure):
                 return Result(pb.STEP_RESULT_FAILED, str(failure))
@@ -112,6 +124,17 @@ class Calls:
         except ApiFailure as failure:
             return _refused(failure)
         return APPLIED
+
+    def _look_at_conflict(self, pod: PodName, failure: ApiFailure) -> Result:
+        """Of an eviction: the uid is the only thing that it says must hold."""
+        try:
+            there = self._read(pod)
+        except ApiFailure as unknown:
+            return later(str(unknown))
+        if there is None:
+            return rejected(str(failure))
+        is_ending = there.metadata.deletion_timestamp is not None
+        return APPLIED if is_ending else later(str(failure), _CONFLICT_SECONDS)
 
     def look_at_binding(self, pod: PodName, node: str, doubt: ApiFailure | None) -> Result:
         """Whether a pod is bound as wanted. With a doubt, a pod that is not: rejected after a conflict."""
@@ -139,9 +162,8 @@ class Calls:
         return later(str(doubt or "the pod is not evicted yet"))
 
     def _send(self, call: Callable[[], bytes]) -> None:
-        if not self._may_act():
-            raise LeaseLost
-        call()
+        with while_leading(self._may_act):
+            call()
 
     def _read(self, pod: PodName) -> Pod | None:
         """The pod as it is; None: it is gone, or its name is another's by now."""
@@ -177,8 +199,9 @@ class Calls:
         return self._transport.post(f"{pod.path}/eviction", body)
 
 
-def gpu_labels(groups: list[str], has: Mapping[str, str]) -> dict[str, str | None]:
+def gpu_labels(devices: Iterable[str], node: str, has: Mapping[str, str]) -> dict[str, str | None]:
     """The labels that tell which devices a pod shares, in place of those that it has."""
+    groups = [to_label(device, node) for device in devices]
     if len(groups) == 1:
         wanted = {names.GPU_GROUP: groups[0]}
     else:

@@ -1,17 +1,21 @@
 """Verdicts on pod groups that wait, as conditions of their pods and of themselves.
 
 `Unschedulable` is what others act upon, autoscalers for one: it is said only of what cannot run on the
-cluster as it is. Whoever waits for quota, victims or time has a reason of its own, and a search that was
-cut short is no verdict at all.
+cluster as it is, and of whose queue is beyond its fair share: free room is given away whatever the shares
+are, so there is none, and a node more would help. Whoever waits for quota, victims or time has a reason of
+its own, and a search that was cut short is no verdict at all.
 """
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from tenure.client.kubernetes.objects.pod import Pod
 from tenure.v1 import decision_pb2 as pb
 
 UNSCHEDULABLE: Final = "Unschedulable"
+NOT_READY: Final = "NotReady"
+"""Code of pod groups with fewer pods than their minimum."""
 _REASONS: Final = {
     pb.OUTCOME_KIND_WAITING_FOR_RELEASE: "WaitingForRelease",
     pb.OUTCOME_KIND_WAITING_FOR_VICTIMS: "WaitingForVictims",
@@ -44,7 +48,8 @@ def verdict_of(outcome: pb.PodGroupOutcome) -> Verdict | None:
     code = camel(pb.ReasonCode.Name(outcome.reason.code).removeprefix("REASON_CODE_"))
     if outcome.kind == pb.OUTCOME_KIND_BOUND:
         return Verdict("", code, outcome.reason.message[:_LONGEST])
-    reason = _REASONS.get(outcome.kind)
+    is_over_share = outcome.reason.code == pb.REASON_CODE_OVER_FAIR_SHARE
+    reason = UNSCHEDULABLE if is_over_share else _REASONS.get(outcome.kind)
     return None if reason is None else Verdict(reason, code, outcome.reason.message[:_LONGEST])
 
 
@@ -95,6 +100,15 @@ def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(one.get(key) == other.get(key) for key in ("type", "status", "reason", "nodePool")) and [
         said.get("reason") for said in one.get("reasons", [])
     ] == [said.get("reason") for said in other.get("reasons", [])]
+
+
+def says(pod: Pod, verdict: Verdict) -> bool:
+    """Whether a pod has the condition already."""
+    return any(
+        (one.type, one.status, one.reason, one.message)
+        == ("PodScheduled", "False", verdict.reason, verdict.message)
+        for one in pod.status.conditions
+    )
 
 
 def _next_transition(before: Mapping[str, Any]) -> str:

@@ -11,8 +11,9 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
+from tenure.client.kubernetes.apply.leased import Leased
 from tenure.client.kubernetes.failures import Conflict, NotFound
-from tenure.client.kubernetes.transport import MERGE_PATCH, Transport
+from tenure.client.kubernetes.transport import MERGE_PATCH
 
 CONTROLLER: Final = "tenure.scheduler/adapter"
 _LONGEST_NOTE: Final = 1000
@@ -41,9 +42,9 @@ _EVENTS: Final = msgspec.json.Decoder(_Event)
 
 
 class Events:
-    """Tells events; what cannot be told is not told."""
+    """Tells events; what cannot be told is not told. Raises LeaseLost as well as what is said below."""
 
-    def __init__(self, transport: Transport, instance: str) -> None:
+    def __init__(self, transport: Leased, instance: str) -> None:
         self._transport = transport
         self._instance = instance
 

@@ -1,38 +1,43 @@
 """Tells people and controllers why pods wait: conditions and events, written by one thread, in no hurry.
 
 Only what changed is written, and of one pod group not more often than every `QUIET_SECONDS`: the verdict that
-holds then. A search that was cut short says nothing new about a pod group of which something was said. What
-cannot be written now is forgotten: the next verdict says it again, and no decision waits for it.
+holds then. A search that was cut short says nothing new about a pod group of which something was said. A
+verdict that cannot be written now is tried again later, unless there is another one by then; an event is
+forgotten. No decision waits for any of it.
 """
 
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from tenure.client.kubernetes.apply.annotations import path
 from tenure.client.kubernetes.apply.calls import PodName
 from tenure.client.kubernetes.apply.conditions import (
+    NOT_READY,
     UNSCHEDULABLE,
     Verdict,
     is_same,
     kai_condition,
     pod_condition,
+    says,
     verdict_of,
     volcano_condition,
 )
 from tenure.client.kubernetes.apply.events import Events, Regarding
-from tenure.client.kubernetes.failures import ApiFailure
+from tenure.client.kubernetes.apply.leased import Leased
+from tenure.client.kubernetes.apply.progress import News, Progress
+from tenure.client.kubernetes.failures import ApiFailure, LeaseLost, NotFound, Refused
 from tenure.client.kubernetes.ledger.entry import Entry
 from tenure.client.kubernetes.objects.pod import Pod
 from tenure.client.kubernetes.observe.groups import Subject
 from tenure.client.kubernetes.observe.mirrors import Mirrors
 from tenure.client.kubernetes.observe.picture import Picture
 from tenure.client.kubernetes.transport import APPLY_PATCH, Transport
-from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED, Decision
+from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED
 from tenure.v1.decision_service_pb2 import DecideResponse
 
 QUIET_SECONDS: Final = 5.0
@@ -51,6 +56,8 @@ class _Wanted(NamedTuple):
     verdict: Verdict
     subject: Subject | None
     pods: list[str]
+    not_before: float
+    """By the monotonic clock."""
 
 
 class _Object(msgspec.Struct):
@@ -69,29 +76,44 @@ class Teller:
         node_pool: str,
         instance: str,
     ) -> None:
-        self._transport, self._mirrors, self._may_act = transport, mirrors, may_act
+        self._transport, self._mirrors = Leased(transport, may_act), mirrors
         self._node_pool = node_pool
-        self._events = Events(transport, instance)
+        self._events = Events(self._transport, instance)
         self._wanted: dict[str, _Wanted] = {}
         self._told: dict[str, tuple[Verdict, float]] = {}
         """The last verdict on each pod group, and when it was told by the monotonic clock."""
-        self._done: deque[tuple[Regarding, Decision]] = deque(maxlen=_MOST_EVENTS)
+        self._again: dict[str, float] = {}
+        """When a verdict that could not be told is tried again."""
+        self._progress = Progress(mirrors)
+        self._news: deque[News] = deque(maxlen=_MOST_EVENTS)
         self._changing = threading.Lock()
         self._stopped = threading.Event()
 
-    def tell(self, answer: DecideResponse, new: Sequence[Entry], picture: Picture) -> None:
-        """What was decided and done in a round. Returns at once."""
+    def tell(self, answer: DecideResponse, entries: Iterable[Entry], picture: Picture) -> None:
+        """What was decided, and what came of the groups that are under way. Returns at once."""
         wanted: dict[str, _Wanted] = {}
         for outcome in answer.outcomes:
             uid, verdict = outcome.pod_group, verdict_of(outcome)
             is_new = uid not in self._told and uid not in self._wanted
             if verdict and (outcome.kind != OUTCOME_KIND_BUDGET_EXHAUSTED or is_new):
-                wanted[uid] = _Wanted(verdict, picture.subject(uid), picture.pods_of(uid))
+                begin = self._patience(uid, verdict)
+                wanted[uid] = _Wanted(verdict, picture.subject(uid), picture.pods_of(uid), begin)
+        news = self._progress.news(entries, picture)
         with self._changing:
             self._wanted = {**self._wanted, **wanted}
-            self._done.extend(self._taken(new))
+            self._news.extend(news)
         for uid in [uid for uid in list(self._told) if picture.pod_group(uid) is None]:
             self._told.pop(uid, None)
+            self._again.pop(uid, None)
+
+    def _patience(self, uid: str, verdict: Verdict) -> float:
+        """From when on to tell a verdict: the pods of a new pod group come one by one."""
+        if verdict.code != NOT_READY or uid in self._told:
+            return 0.0
+        before = self._wanted.get(uid)
+        if before is not None and before.verdict.code == NOT_READY:
+            return before.not_before
+        return time.monotonic() + QUIET_SECONDS
 
     def run(self) -> None:
         """Write what is to be told until stopped."""
@@ -104,12 +126,12 @@ class Teller:
 
     def _write_due(self) -> None:
         with self._changing:
-            done, due = list(self._done), {u: w for u, w in self._wanted.items() if self._is_due(u, w)}
-            self._done.clear()
+            news, due = list(self._news), {u: w for u, w in self._wanted.items() if self._is_due(u, w)}
+            self._news.clear()
             for uid in due:
                 del self._wanted[uid]
-        for about, decision in done:
-            self._try(lambda about=about, decision=decision: self._tell_done(about, decision))  # type: ignore[misc]
+        for one in news:
+            self._try(lambda one=one: self._tell_news(one))  # type: ignore[misc]
         for uid, wanted in due.items():
             if self._stopped.is_set():
                 return
@@ -118,19 +140,38 @@ class Teller:
                 self._tell_verdict(uid, wanted)
 
     def _is_due(self, uid: str, wanted: _Wanted) -> bool:
-        before = self._told.get(uid)
-        return before is None or not wanted.verdict.reason or time.monotonic() >= before[1] + QUIET_SECONDS
+        before, now = self._told.get(uid), time.monotonic()
+        if now < max(wanted.not_before, self._again.get(uid, now)):
+            return False
+        return before is None or not wanted.verdict.reason or now >= before[1] + QUIET_SECONDS
 
     def _tell_verdict(self, uid: str, wanted: _Wanted) -> None:
+        self._again.pop(uid, None)
+        before = self._told.get(uid)
         self._told[uid] = (wanted.verdict, time.monotonic())
-        if wanted.verdict.reason:
-            for pod_uid in wanted.pods:
-                pod = self._mirrors.pods.find(pod_uid)
-                if pod is not None and _waits(pod) and not _says(pod, wanted.verdict):
-                    self._try(lambda pod=pod: self._put_pod(pod, wanted.verdict))  # type: ignore[misc]
         subject = wanted.subject
+        is_told = self._tell_pods(wanted) if wanted.verdict.reason else True
         if subject is not None:
-            self._try(lambda: self._put_subject(subject, wanted.verdict))
+            is_told &= self._try(lambda: self._put_subject(subject, wanted.verdict))
+        if not is_told:
+            self._put_off(uid, wanted, before)
+
+    def _tell_pods(self, wanted: _Wanted) -> bool:
+        """Whether all pods that wait say so by now, but for those that never will."""
+        pods = filter(None, map(self._mirrors.pods.find, wanted.pods))
+        silent = [pod for pod in pods if _waits(pod) and not says(pod, wanted.verdict)]
+        told = [self._try(lambda pod=pod: self._put_pod(pod, wanted.verdict)) for pod in silent]  # type: ignore[misc]
+        return all(told)
+
+    def _put_off(self, uid: str, wanted: _Wanted, before: tuple[Verdict, float] | None) -> None:
+        """Tell a verdict later, as if it had not been tried."""
+        if before is None:
+            self._told.pop(uid, None)
+        else:
+            self._told[uid] = before
+        with self._changing:
+            self._wanted.setdefault(uid, wanted)
+            self._again[uid] = time.monotonic() + QUIET_SECONDS
 
     def _put_pod(self, pod: Pod, verdict: Verdict) -> None:
         meta = pod.metadata
@@ -178,46 +219,31 @@ class Teller:
         about, code = Regarding(*subject), verdict.code
         self._events.tell(about, code, code, verdict.message, "Scheduling", is_warning)
 
-    def _tell_done(self, about: Regarding, decision: Decision) -> None:
-        is_binding = decision.HasField("bind")
-        reason, action = ("Scheduled", "Binding") if is_binding else ("Evicted", "Evicting")
-        note = f"Bound to {decision.bind.node}." if is_binding else decision.reason.message
-        self._events.tell_once(about, decision.id, reason, note, action)
+    def _tell_news(self, news: News) -> None:
+        about, key, reason, note, action, is_counted = news
+        if is_counted:
+            self._events.tell(about, key, reason, note, action, is_warning=True)
+        else:
+            self._events.tell_once(about, key, reason, note, action)
 
     def _is_ours(self, condition: dict[str, Any], is_kai: bool) -> bool:
         if is_kai:
             return bool(condition.get("nodePool") == (self._node_pool or "default"))
         return condition.get("type") in (UNSCHEDULABLE, "Scheduled")
 
-    def _taken(self, entries: Iterable[Entry]) -> list[tuple[Regarding, Decision]]:
-        done = []
-        for entry in entries:
-            for decision in filter(entry.is_applied, entry.group.decisions):
-                pod = self._mirrors.pods.find(decision.bind.pod or decision.evict.pod)
-                if pod is not None:
-                    meta = pod.metadata
-                    done.append((Regarding("v1", "Pod", meta.namespace, meta.name, meta.uid), decision))
-        return done
-
-    def _try(self, write: Callable[[], None]) -> None:
-        if not self._may_act():
-            return
+    def _try(self, write: Callable[[], None]) -> bool:
+        """Whether it was written, or never will be."""
         try:
             write()
+        except LeaseLost:
+            return False
         except ApiFailure as failure:
             _LOG.info("Not told: %s", failure)
+            return isinstance(failure, NotFound | Refused)
+        return True
 
 
 def _waits(pod: Pod) -> bool:
     return (
         not pod.spec.node_name and pod.metadata.deletion_timestamp is None and not pod.spec.scheduling_gates
-    )
-
-
-def _says(pod: Pod, verdict: Verdict) -> bool:
-    """Whether a pod has the condition already."""
-    return any(
-        (one.type, one.status, one.reason, one.message)
-        == ("PodScheduled", "False", verdict.reason, verdict.message)
-        for one in pod.status.conditions
     )

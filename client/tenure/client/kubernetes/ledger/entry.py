@@ -108,7 +108,8 @@ class Entry:
         """What goes with the next snapshot; None: nothing of it is under way."""
         if self.is_done:
             return None
-        refused = {decision.id for decision in self.group.decisions if self._is_left_out(decision)}
+        is_stopped = self.is_cancelled or self.is_lost()
+        refused = {one.id for one in self.group.decisions if self._is_left_out(one, is_stopped)}
         row = in_flight(self.group, refused)
         return row if row.evictions or row.holds or row.bindings else None
 
@@ -119,9 +120,9 @@ class Entry:
     def _taken(self) -> Iterator[Decision]:
         return (decision for decision in self.group.decisions if decision.WhichOneof("step") in _TAKEN)
 
-    def _is_left_out(self, decision: Decision) -> bool:
-        """Steps that are not under way: refused, or not to be taken any more."""
-        if self.is_cancelled or self.is_lost():
+    def _is_left_out(self, decision: Decision, is_stopped: bool) -> bool:
+        """Steps that are not under way: refused, or of a group of which no more are taken."""
+        if is_stopped:
             return not self.is_applied(decision)
         return self._is_refused(decision)
 

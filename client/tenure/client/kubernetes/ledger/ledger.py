@@ -58,7 +58,8 @@ class Ledger:
             if entry is not None and status.result not in _GOES_ON:
                 entry.end(has_lapsed=status.result == IN_FLIGHT_RESULT_LAPSED)
                 self.is_changed = True
-        self._drop()
+        for entry in [entry for entry in self.entries.values() if entry.is_to_be_dropped]:
+            del self.entries[entry.id]
 
     def untold(self) -> list[Entry]:
         """Entries of which the server does not know all."""
@@ -87,7 +88,8 @@ class Ledger:
         if verdict.fate == GROUP_FATE_CANCEL:
             entry.cancel()
         self.is_changed = True
-        self._drop()
+        if entry.is_to_be_dropped:
+            del self.entries[entry.id]
 
     def settle(self, picture: Picture, shown: dict[str, dict[str, str]], now_seconds: float) -> None:
         """Let go of what is gone, and of notes that objects show by now: `shown`, annotations by uid."""
@@ -104,10 +106,6 @@ class Ledger:
             if is_older(_latest(row), now_seconds - GONE_SECONDS) and None in map(picture.pod_group, pair):
                 del self.memory[pair]
                 self.is_changed = True
-
-    def _drop(self) -> None:
-        for entry in [entry for entry in self.entries.values() if entry.is_to_be_dropped]:
-            del self.entries[entry.id]
 
     def _store(self, entry: Entry, due: DuePatch, picture: Picture) -> None:
         if due in entry.stored:

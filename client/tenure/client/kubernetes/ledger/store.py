@@ -13,12 +13,17 @@ from urllib.parse import quote
 
 import msgspec
 from google.protobuf.message import DecodeError, Message
-from tenure.client.kubernetes.failures import ApiFailure, LeaseLost, LedgerUnreadable, NotFound
+from tenure.client.kubernetes.failures import (
+    ApiFailure,
+    Conflict,
+    LedgerUnreadable,
+    NotFound,
+)
 from tenure.client.kubernetes.ledger.entry import Entry
 from tenure.client.kubernetes.ledger.ledger import Ledger
 from tenure.client.kubernetes.ledger.notes import Note
 from tenure.client.kubernetes.objects.meta import ObjectMeta
-from tenure.client.kubernetes.transport import Transport
+from tenure.client.kubernetes.transport import Transport, while_leading
 from tenure.v1.decision_pb2 import DecisionGroup
 from tenure.v1.outcome_pb2 import DuePatch, StepReport
 from tenure.v1.snapshot_pb2 import EvictionMemory
@@ -87,7 +92,7 @@ class Store:
         Raises ApiFailure and LedgerUnreadable.
         """
         try:
-            stored = _MAPS.decode(self._transport.get(f"{self._collection}/{self._meta.name}"))
+            stored = self._read()
         except NotFound:
             self._version = ""
             return Ledger()
@@ -102,35 +107,45 @@ class Store:
             ) from None
 
     def save(self, ledger: Ledger) -> None:
-        """Store it, unless somebody else did since. Raises ApiFailure, LedgerFull, LeaseLost."""
+        """Store it. Raises ApiFailure, LedgerFull, LeaseLost; Conflict means that somebody else did since."""
         packed = _packed(ledger)
         if len(packed) > MOST_BYTES:
             raise LedgerFull
-        if not self._may_act():
-            raise LeaseLost
-        meta = msgspec.structs.replace(self._meta, resource_version=self._version)
-        wanted = _ConfigMap(meta, {_KEY: packed})
         try:
-            self._version = self._write(wanted)
-        except ApiFailure:
-            self._version = self._version_of(packed) or self._version
-            raise
+            self._write(packed)
+        except ApiFailure as failure:
+            if self._has_failed(packed, failure):
+                raise
         ledger.is_changed = False
 
-    def _write(self, wanted: _ConfigMap) -> str:
-        if self._version:
-            answer = self._transport.put(f"{self._collection}/{self._meta.name}", wanted)
-        else:
-            answer = self._transport.post(self._collection, wanted)
-        return _MAPS.decode(answer).metadata.resource_version
-
-    def _version_of(self, packed: bytes) -> str:
-        """The version of our own copy, if it was stored although no answer came."""
+    def _has_failed(self, packed: bytes, failure: ApiFailure) -> bool:
+        """Whether a write that failed was not done, either. A conflict with nobody is tried once more."""
         try:
-            stored = _MAPS.decode(self._transport.get(f"{self._collection}/{self._meta.name}"))
+            stored = self._read()
+        except NotFound:
+            stored = _ConfigMap()
         except ApiFailure:
-            return ""
-        return stored.metadata.resource_version if stored.binary_data.get(_KEY) == packed else ""
+            return True
+        if stored.binary_data.get(_KEY) == packed:
+            self._version = stored.metadata.resource_version
+            return False
+        if isinstance(failure, Conflict) and stored.metadata.resource_version == self._version:
+            self._write(packed)
+            return False
+        return True
+
+    def _read(self) -> _ConfigMap:
+        return _MAPS.decode(self._transport.get(f"{self._collection}/{self._meta.name}"))
+
+    def _write(self, packed: bytes) -> None:
+        meta = msgspec.structs.replace(self._meta, resource_version=self._version)
+        wanted = _ConfigMap(meta, {_KEY: packed})
+        with while_leading(self._may_act):
+            if self._version:
+                answer = self._transport.put(f"{self._collection}/{self._meta.name}", wanted)
+            else:
+                answer = self._transport.post(self._collection, wanted)
+        self._version = _MAPS.decode(answer).metadata.resource_version
 
 
 def _packed(ledger: Ledger) -> bytes:

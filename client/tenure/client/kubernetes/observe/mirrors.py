@@ -103,12 +103,17 @@ class Mirrors:
         Each is to be run in a thread of its own. Raises ApiFailure.
         """
         reflectors: list[Reflector[Any]] = []
-        for collection in COLLECTIONS:
-            if collection.name not in without and _is_served(transport, collection):
-                self.followed.add(collection.name)
-                mirror: Mirror[Any] = getattr(self, collection.name)
-                reflectors.append(Reflector(transport, collection.path, collection.kind, mirror))
+        for collection in served(transport, without):
+            self.followed.add(collection.name)
+            mirror: Mirror[Any] = getattr(self, collection.name)
+            reflectors.append(Reflector(transport, collection.path, collection.kind, mirror))
         return reflectors
+
+
+def served(transport: Transport, without: frozenset[str]) -> list[Collection]:
+    """The collections that an API server serves, but those of these names. Raises ApiFailure."""
+    wanted = (collection for collection in COLLECTIONS if collection.name not in without)
+    return [collection for collection in wanted if _is_served(transport, collection)]
 
 
 def _is_served(transport: Transport, collection: Collection) -> bool:

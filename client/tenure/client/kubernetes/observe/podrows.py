@@ -23,7 +23,8 @@ class PodRows:
     ) -> pb.Pod | None:
         """The row of a pod from now on; None: it has none, as it or its pod group is of no account."""
         pod = member.pod
-        if member.problem and pod.status.phase not in ENDED:
+        is_leaving = pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED
+        if member.problem and not is_leaving:  # a pod group may go before its last pod
             doubts.append(f"{member.problem}: it is left out")
         status = pod_status(pod, now_seconds)
         if group is None or status is None:

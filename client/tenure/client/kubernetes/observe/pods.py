@@ -3,6 +3,7 @@
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
+from tenure.client.kubernetes.devices import from_label
 from tenure.client.kubernetes.objects.pod import Pod
 from tenure.client.kubernetes.observe import names
 from tenure.client.kubernetes.observe.gpus import gpu_groups
@@ -77,7 +78,8 @@ def pod_row(
     if (priority := _task_priority(meta.labels.get(names.TASK_PRIORITY, ""))) is not None:
         row.task_priority = priority
     if on_node and shaped.sharing:
-        row.gpu_groups.extend(gpu_groups(meta.labels, meta.uid, shaped.sharing, doubts))
+        groups = gpu_groups(meta.labels, meta.uid, shaped.sharing, doubts)
+        row.gpu_groups.extend(from_label(group, spec.node_name) for group in groups)
     return row
 
 

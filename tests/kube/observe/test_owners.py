@@ -1,0 +1,110 @@
+"""Owners of pods, looked up on an API server: to the top, seldom, and never with an error."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from tenure.client.kubernetes.objects.meta import OwnerReference
+from tenure.client.kubernetes.observe.owners import ApiOwners
+from tenure.client.kubernetes.transport import Transport
+
+from tests.kube.definitions import define_kinds
+from tests.kube.fake.server import FakeApiServer
+
+_JOBS = "/apis/batch/v1/namespaces/team/jobs"
+_SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/team/jobsets"
+
+
+def made(
+    transport: Transport, collection: str, kind: str, name: str, spec: Any = None, **meta: Any
+) -> OwnerReference:
+    """A new owner, as what it owns refers to it."""
+    version = collection.removeprefix("/apis/").partition("/namespaces/")[0]
+    body = {"apiVersion": version, "kind": kind, "metadata": {"name": name, **meta}, "spec": spec or {}}
+    uid = json.loads(transport.post(collection, body))["metadata"]["uid"]
+    return OwnerReference(version, kind, name, uid, controller=True)
+
+
+def owned(by: OwnerReference) -> dict[str, Any]:
+    reference = {"apiVersion": by.api_version, "kind": by.kind, "name": by.name, "uid": by.uid}
+    return {"ownerReferences": [{**reference, "controller": True}]}
+
+
+@pytest.fixture
+def kinds(transport: Transport) -> Transport:
+    define_kinds(transport)
+    return transport
+
+
+@pytest.fixture
+def nobody(api: FakeApiServer, transport: Transport) -> Iterator[Transport]:
+    """Whoever may read nothing."""
+    accounts = "/api/v1/namespaces/team/serviceaccounts"
+    transport.post(accounts, {"metadata": {"name": "nobody"}})
+    token = json.loads(transport.post(f"{accounts}/nobody/token", {"spec": {}}))["status"]["token"]
+    with closing(Transport(api.kubeconfig(token))) as opened:
+        yield opened
+
+
+def test_the_top_owner_counts_and_tells_how_many_belong_together(kinds: Transport) -> None:
+    jobs = [{"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 3}}}]
+    top = made(kinds, _SETS, "JobSet", "set", spec={"replicatedJobs": jobs})
+    job = made(kinds, _JOBS, "Job", "set-w-0", **owned(top))
+    found = ApiOwners(kinds).top("team", job)
+    assert found is not None
+    assert (found.metadata.name, found.metadata.uid, found.gang) == ("set", top.uid, 6)
+
+
+def test_a_kind_is_listed_once_and_later_owners_are_read_one_by_one(
+    api: FakeApiServer, transport: Transport
+) -> None:
+    first, second = (made(transport, _JOBS, "Job", name) for name in ("one", "two"))
+    owners = ApiOwners(transport)
+    owners.top("team", first), owners.top("team", second), owners.top("team", first)
+    third = made(transport, _JOBS, "Job", "three")
+    api.calls.clear()
+    found = owners.top("team", third)
+    assert found is not None
+    assert found.metadata.creation_timestamp is not None
+    assert [call.path for call in api.calls] == [f"{_JOBS}/three"]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        OwnerReference("batch/v1", "Job", "gone", "uid-gone", controller=True),
+        OwnerReference("example.com/v1", "Nothing", "x", "uid-x", controller=True),
+        OwnerReference("batch/v1", "Nothing", "x", "uid-x", controller=True),
+    ],
+    ids=["gone", "no such group", "no such kind"],
+)
+def test_what_is_not_there_is_known_by_its_name(transport: Transport, reference: OwnerReference) -> None:
+    found = ApiOwners(transport).top("team", reference)
+    assert found is not None
+    assert (found.metadata.uid, found.metadata.name, found.gang) == (reference.uid, reference.name, 0)
+
+
+def test_another_under_the_name_of_an_owner_is_not_taken_for_it(transport: Transport) -> None:
+    job = made(transport, _JOBS, "Job", "job")
+    before = OwnerReference(job.api_version, job.kind, job.name, "uid-before", controller=True)
+    found = ApiOwners(transport).top("team", before)
+    assert found is not None
+    assert (found.metadata.uid, found.metadata.creation_timestamp) == ("uid-before", None)
+
+
+def test_what_may_not_be_read_is_known_by_its_name(transport: Transport, nobody: Transport) -> None:
+    job = made(transport, _JOBS, "Job", "job")
+    found = ApiOwners(nobody).top("team", job)
+    assert found is not None
+    assert (found.metadata.uid, found.metadata.creation_timestamp) == (job.uid, None)
+
+
+def test_who_cannot_be_looked_up_just_now_is_asked_for_again(
+    api: FakeApiServer, transport: Transport
+) -> None:
+    job, owners = made(transport, _JOBS, "Job", "job"), ApiOwners(transport)
+    api.faults.refuse("GET", "/apis/batch/v1*", 503)
+    assert owners.top("team", job) is None
+    assert owners.top("team", job) is not None
