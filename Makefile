@@ -22,10 +22,10 @@ demo: .venv/ready ## start a server and let it decide on a small cluster
 test: .venv/ready ## run the tests (those on a real API server: make e2e)
 	$(BIN)/pytest -n $(WORKERS) -m 'not kube'
 
-compiled: .venv-compiled/ready ## the reference's cases, properties and contract with the solver compiled (needs a C compiler; minutes)
-	.venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/contract
+compiled: .venv-compiled/ready ## the reference's cases, properties, states and contract with the solver compiled (needs a C compiler; minutes)
+	.venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/states tests/contract
 
-.venv-compiled/ready: pyproject.toml docker/build_hook.py $(shell find server/tenure/solver -name '*.py')
+.venv-compiled/ready: pyproject.toml docker/build_hook.py $(shell find server/tenure/solver server/tenure/server/codec -name '*.py')
 	$(PYTHON) -m venv .venv-compiled
 	TENURE_COMPILED=1 .venv-compiled/bin/pip install --quiet --disable-pip-version-check --force-reinstall '.[dev]'
 	@touch $@
@@ -97,7 +97,7 @@ manifests: .cache/helm/ready ## write docker/manifests anew, from the chart with
 	.cache/helm/bin/helm template tenure docker/helm/tenure --namespace tenure-system > docker/manifests/tenure.yaml
 
 e2e: .venv/ready kubeapi helm ## the adapter on a real API server; the image, the chart and the manifests
-	REQUIRE_KUBE=1 $(BIN)/pytest -n auto tests/kube tests/e2e/kube tests/shipping
+	REQUIRE_KUBE=1 $(BIN)/pytest -n auto -m kube tests/kube tests/e2e/kube tests/shipping
 
 telemetry-overhead: .venv/ready ## what telemetry costs a cycle on 500 nodes (five minutes)
 	$(BIN)/python -m tests.telemetry.overhead

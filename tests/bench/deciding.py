@@ -31,10 +31,11 @@ def measure_decide(case: Case, runs: int) -> Sample:
                 decision = decide(cluster, profile)
             cpu.append((time.process_time() - cpu_begin) * 1e3)
             wall.append((time.perf_counter() - wall_begin) * 1e3)
+            counters, tally = _counters(decision), Tally.of_decision(decision)
+            del decision  # a server lets it go as well: where it lies, the next one cannot
     finally:
         gc.unfreeze()
-    outcome = checked(case, Tally.of_decision(decision))
-    return Sample(case.name, Way.DECIDE, wall, cpu, _counters(decision), outcome, load_average())
+    return Sample(case.name, Way.DECIDE, wall, cpu, counters, checked(case, tally), load_average())
 
 
 def checked(case: Case, tally: Tally) -> dict[str, object]:
