@@ -17,25 +17,30 @@ from tenure.solver.model.workload import PodGroup, Preemptibility
 class _Doubtful:
     """Pod groups about which there may be doubts, by index. Not changed once it is made."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.now = cluster.now
+    def __init__(self, now: int) -> None:
+        self.now = now
         self.legacy: list[int] = []
         """That do not say whether they are preemptible, in order."""
         self.odd: set[int] = set()
         """That have no start time, or one that is yet to come."""
         self.bad: set[int] = set()
         """That say anything that might not be readable."""
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> "_Doubtful":
+        """Of all pod groups of a cluster."""
+        made = cls(cluster.now)
         for group in cluster.pod_groups:
             if _is_legacy(group):
-                self.legacy.append(group.index)
-            self._look(group)
+                made.legacy.append(group.index)
+            made._look(group)
+        return made
 
     def after(self, cluster: Cluster, change: Change) -> "_Doubtful":
         """The same of a cluster that differs by a change."""
         if cluster.now < self.now:
-            return _Doubtful(cluster)
-        other = _Doubtful.__new__(_Doubtful)
-        other.now = cluster.now
+            return _Doubtful.of(cluster)
+        other = _Doubtful(cluster.now)
         other.legacy, other.odd, other.bad = self.legacy.copy(), self.odd.copy(), self.bad.copy()
         for index in change.pod_groups:
             other.odd.discard(index)
@@ -66,13 +71,13 @@ def doubts(session: Session) -> tuple[Doubt, ...]:
 def _doubtful(session: Session) -> _Doubtful:
     cluster, opening = session.cluster, session.opening
     if opening is None:
-        return _Doubtful(cluster)
+        return _Doubtful.of(cluster)
     found: _Doubtful = opening.get(
         "doubts",
-        lambda: _Doubtful(cluster),
+        lambda: _Doubtful.of(cluster),
         lambda before, change: before.after(cluster, change),
     )
-    return found if found.now <= cluster.now else _Doubtful(cluster)
+    return found if found.now <= cluster.now else _Doubtful.of(cluster)
 
 
 def _shared(session: Session, doubtful: _Doubtful) -> Iterator[Doubt]:

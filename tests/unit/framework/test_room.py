@@ -23,7 +23,7 @@ def device(*uses: Use) -> SharedGpu:
 def room(gpus: int, **groups: Sequence[Use]) -> NodeRoom:
     """A node's room with these devices in shared use."""
     node = ClusterBuilder().node("n", gpus=gpus).build().nodes[0]
-    found = NodeRoom(node)
+    found = NodeRoom.of(node)
     for group, uses in groups.items():
         for use, memory in uses:
             found.charge_gpu(group, use, memory)
@@ -131,7 +131,7 @@ def test_sum_of_idle_and_releasing_gpus(groups: dict[str, list[Use]], expected: 
 
 def test_parts_of_a_device_are_rounded_up_to_a_hundredth_r1_27() -> None:
     node = ClusterBuilder().node("n", gpus=1, gpu_memory_mib=300).build().nodes[0]
-    found = NodeRoom(node)
+    found = NodeRoom.of(node)
     found.charge_gpu("g", HELD, 100)
     assert found.idle_gpu_milli() == 660
 

@@ -26,12 +26,17 @@ Charges = tuple[tuple[int, int], ...]
 class Ledger:
     """Mutable state of a cycle. Lists are indexed by task, node, pod set or pod group."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, like: "Ledger | None" = None) -> None:
+        """`like`: a ledger of this cluster to begin with, instead of counting."""
+        self._cluster = cluster
+        if like is not None:
+            self._begin_as(like)
+            return
         self.tasks = cluster.tasks
         self.nodes = cluster.nodes
         self.placements = [task.placement for task in cluster.tasks]
         mig = tuple((i, mig_gpu_milli(n)) for i, n in enumerate(cluster.resource_names) if mig_gpu_milli(n))
-        self.rooms = [NodeRoom(node, mig) for node in cluster.nodes]
+        self.rooms = [NodeRoom.of(node, mig) for node in cluster.nodes]
         self._own_rooms: set[int] | None = None
         """Nodes whose rooms are this ledger's alone, and may be changed; None: all of them."""
         pod_sets = 1 + max([s.index for group in cluster.pod_groups for s in group.pod_sets], default=-1)
@@ -69,19 +74,21 @@ class Ledger:
 
     def copy(self) -> "Ledger":
         """The same, to be changed apart; of a ledger that nothing listens to, in a cluster without claims."""
-        other = Ledger.__new__(Ledger)
-        other.tasks, other.nodes = self.tasks, self.nodes
-        other.placements, other.rooms = self.placements.copy(), self.rooms.copy()
-        other._own_rooms = set()
-        other.active_allocated, other.active_used = self.active_allocated.copy(), self.active_used.copy()
-        other.promised = self.promised.copy()
-        other.allocated, other.pending = self.allocated.copy(), self.pending.copy()
-        other.versions, other.queue_versions = self.versions.copy(), self.queue_versions.copy()
-        other.touched, other.room_epoch = self.touched.copy(), 0
-        other._paths, other.listeners, other.claims = self._paths, (), self.claims
-        other._charges, other._shares = self._charges, self._shares
-        other.unplaced_shares, other.least_shares = self.unplaced_shares, self.least_shares
-        return other
+        return Ledger(self._cluster, self)
+
+    def _begin_as(self, other: "Ledger") -> None:
+        """Everything that changes is copied; rooms are when they are changed."""
+        self.tasks, self.nodes = other.tasks, other.nodes
+        self.placements, self.rooms = other.placements.copy(), other.rooms.copy()
+        self._own_rooms = set()
+        self.active_allocated, self.active_used = other.active_allocated.copy(), other.active_used.copy()
+        self.promised = other.promised.copy()
+        self.allocated, self.pending = other.allocated.copy(), other.pending.copy()
+        self.versions, self.queue_versions = other.versions.copy(), other.queue_versions.copy()
+        self.touched, self.room_epoch = other.touched.copy(), 0
+        self._paths, self.listeners, self.claims = other._paths, (), other.claims
+        self._charges, self._shares = other._charges, other._shares
+        self.unplaced_shares, self.least_shares = other.unplaced_shares, other.least_shares
 
     def close(self) -> None:
         """Let go of the listeners, and of what is this ledger's alone."""
@@ -100,7 +107,7 @@ class Ledger:
                 task = self.tasks[index]
                 other._charge(task, task.placement, -1)
                 other._count(task, task.placement.status, -1)
-        other.tasks = cluster.tasks
+        other._cluster, other.tasks = cluster, cluster.tasks
         other._paths = self._paths.copy()
         other._paths.extend([()] * (len(cluster.pod_groups) - len(other._paths)))
         for index in change.pod_groups:

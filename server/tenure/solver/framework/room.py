@@ -97,20 +97,26 @@ class NodeRoom:
 
     __slots__ = ("gpus", "idle", "memory", "mig", "releasing")
 
-    def __init__(self, node: Node, mig: tuple[tuple[int, int], ...] = ()) -> None:
-        self.idle = list(node.allocatable)
-        self.releasing = [0] * len(node.allocatable)
+    def __init__(
+        self, idle: list[int], releasing: list[int], memory: int, mig: tuple[tuple[int, int], ...]
+    ) -> None:
+        """`memory` of a device, in MiB; `mig`: slots of MIG profiles, with the GPU amount of one slice."""
+        self.idle = idle
+        self.releasing = releasing
         self.gpus: dict[str, SharedGpu] = {}
-        self.memory = node.gpu_memory_mib
+        self.memory = memory
         self.mig = mig
-        """Slots of MIG profiles, and the GPU amount of one slice of each."""
+
+    @classmethod
+    def of(cls, node: Node, mig: tuple[tuple[int, int], ...] = ()) -> "NodeRoom":
+        """All that a node offers."""
+        return cls(list(node.allocatable), [0] * len(node.allocatable), node.gpu_memory_mib, mig)
 
     def copy(self) -> "NodeRoom":
         """The same amounts, to be changed apart."""
-        other = NodeRoom.__new__(NodeRoom)
-        other.idle, other.releasing = self.idle.copy(), self.releasing.copy()
-        other.memory, other.mig = self.memory, self.mig
-        other.gpus = {group: gpu.copy() for group, gpu in self.gpus.items()} if self.gpus else {}
+        other = NodeRoom(self.idle.copy(), self.releasing.copy(), self.memory, self.mig)
+        if self.gpus:
+            other.gpus = {group: gpu.copy() for group, gpu in self.gpus.items()}
         return other
 
     def charge_gpu(self, group: str, use: int, memory: int) -> None:

@@ -11,21 +11,28 @@ from tenure.solver.model.workload import PodGroup, TaskStatus
 class Standing:
     """Pod groups and tasks by index. Not changed once it is made."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self) -> None:
         self.waiting: set[int] = set()
         """With tasks to schedule."""
         self.running: set[int] = set()
         """With tasks that hold room."""
         self.partial: set[int] = set()
         """Below their minimum, or noted as such."""
-        for group in cluster.pod_groups:
-            self._look(cluster, group)
-        self.blocked = {task.index for task in cluster.tasks if task.blocked_by}
+        self.blocked: set[int] = set()
         """Tasks that cannot be placed, by the caller's knowledge."""
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> "Standing":
+        """Of everybody in a cluster."""
+        made = cls()
+        for group in cluster.pod_groups:
+            made._look(cluster, group)
+        made.blocked = {task.index for task in cluster.tasks if task.blocked_by}
+        return made
 
     def after(self, cluster: Cluster, change: Change) -> "Standing":
         """The same of a cluster that differs by a change."""
-        other = Standing.__new__(Standing)
+        other = Standing()
         other.waiting, other.running = self.waiting.copy(), self.running.copy()
         other.partial, other.blocked = self.partial.copy(), self.blocked.copy()
         for index in change.pod_groups:
@@ -56,8 +63,8 @@ class Standing:
 def standing_of(cluster: Cluster, opening: Opening | None) -> Standing:
     """Who stands where in a cluster."""
     if opening is None:
-        return Standing(cluster)
+        return Standing.of(cluster)
     found: Standing = opening.get(
-        "standing", lambda: Standing(cluster), lambda before, change: before.after(cluster, change)
+        "standing", lambda: Standing.of(cluster), lambda before, change: before.after(cluster, change)
     )
     return found

@@ -16,6 +16,7 @@ from tenure.solver.framework.ledger import NO, NOW, SOON, Ledger
 from tenure.solver.framework.room import USE, NodeRoom
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.node import Node
 from tenure.solver.model.resources import CPU, GPU, WHOLE_GPU
 from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import Task, TaskShape
@@ -75,8 +76,8 @@ class Buckets:
 class NodeIndex:
     """Follows the ledger lazily: only nodes touched since the last question are looked at again."""
 
-    def __init__(self, cluster: Cluster, ledger: Ledger) -> None:
-        self.all_nodes = (1 << len(cluster.nodes)) - 1
+    def __init__(self, nodes: Sequence[Node], ledger: Ledger) -> None:
+        self.all_nodes = (1 << len(nodes)) - 1
         self._ledger = ledger
         self._idle = Buckets()
         self._soon = Buckets()
@@ -92,23 +93,23 @@ class NodeIndex:
         self._uneven = 0
         """Nodes with another number of whole GPUs now than once terminating tasks are gone."""
         self._with_room = 0
-        self._free_gpu = [0] * len(cluster.nodes)
-        self._bounds = [0] * len(cluster.nodes)
+        self._free_gpu = [0] * len(nodes)
+        self._bounds = [0] * len(nodes)
         self._bound = 0
         self._shared = 0
         self._tasks: Sequence[Task] = ()
         """Those whose room was looked at last, where the index is kept."""
-        self._cpu_only = sum(1 << node.index for node in cluster.nodes if node.is_cpu_only)
+        self._cpu_only = sum(1 << node.index for node in nodes if node.is_cpu_only)
 
     @classmethod
     def of(cls, session: Session) -> "NodeIndex":
         """The index of a session; where its state is kept, only nodes on which pods changed are looked at."""
         cluster, ledger, opening = session.cluster, session.ledger, session.opening
         if opening is None or cluster.claims:
-            return cls(cluster, ledger)
+            return cls(cluster.nodes, ledger)
         start: NodeIndex = opening.get(
             "node index",
-            lambda: cls(cluster, ledger.copy()).looked_through(cluster),
+            lambda: cls(cluster.nodes, ledger.copy()).looked_through(cluster),
             lambda before, change: before.copy(ledger.copy()).after(cluster, change),
         )
         ledger.touched.clear()
@@ -133,8 +134,8 @@ class NodeIndex:
 
     def copy(self, ledger: Ledger) -> "NodeIndex":
         """The same for another ledger of the same room, to be changed apart."""
-        other = NodeIndex.__new__(NodeIndex)
-        other.all_nodes, other._ledger, other._tasks = self.all_nodes, ledger, self._tasks
+        other = NodeIndex((), ledger)
+        other.all_nodes, other._tasks = self.all_nodes, self._tasks
         other._idle, other._soon, other._shareable = (
             buckets.copy() for buckets in (self._idle, self._soon, self._shareable)
         )

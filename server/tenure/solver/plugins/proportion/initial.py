@@ -1,5 +1,7 @@
 """What queues use and ask for when a cycle begins, before anybody counts device claims that tasks share."""
 
+from collections.abc import Sequence
+
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.model.cluster import Cluster
@@ -15,24 +17,34 @@ PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
 class InitialUse:
     """Sums by leaf queue, and what they are made of. Not changed once it is made."""
 
-    def __init__(self, cluster: Cluster, ledger: Ledger) -> None:
-        queues = len(cluster.queues)
-        self.allocated: list[Share] = [ZERO] * queues
-        self.firm: list[Share] = [ZERO] * queues
+    def __init__(self) -> None:
+        self.allocated: list[Share] = []
+        self.firm: list[Share] = []
         """The part of it that cannot be taken back, cores of semi-preemptible pod groups apart."""
-        self.request: list[Share] = [ZERO] * queues
+        self.request: list[Share] = []
         """What is held, and what those that wait ask for (semantics R4.2)."""
-        self.paths: list[tuple[int, ...]] = [queue_path(cluster, group) for group in cluster.pod_groups]
+        self.paths: list[tuple[int, ...]] = []
         """By pod group, its queue and the queues above it."""
-        self.kinds = [_kind(group) for group in cluster.pod_groups]
-        self.firm_cores = {index for index, kind in enumerate(self.kinds) if kind == FIRM_CORE}
-        self._tasks = cluster.tasks
+        self.kinds: list[int] = []
+        self.firm_cores: set[int] = set()
+        self._tasks: Sequence[Task] = ()
+
+    @classmethod
+    def of(cls, cluster: Cluster, ledger: Ledger) -> "InitialUse":
+        """Of all tasks of a cluster."""
+        made, queues = cls(), len(cluster.queues)
+        made.allocated, made.firm, made.request = [ZERO] * queues, [ZERO] * queues, [ZERO] * queues
+        made.paths = [queue_path(cluster, group) for group in cluster.pod_groups]
+        made.kinds = [_kind(group) for group in cluster.pod_groups]
+        made.firm_cores = {index for index, kind in enumerate(made.kinds) if kind == FIRM_CORE}
+        made._tasks = cluster.tasks
         for task in cluster.tasks:
-            self._count(task, ledger, 1)
+            made._count(task, ledger, 1)
+        return made
 
     def after(self, cluster: Cluster, ledger: Ledger, change: Change) -> "InitialUse":
         """The same of a cluster that differs by a change; `ledger` is of either."""
-        other = InitialUse.__new__(InitialUse)
+        other = InitialUse()
         other.allocated, other.firm = self.allocated.copy(), self.firm.copy()
         other.request, other.firm_cores = self.request.copy(), self.firm_cores.copy()
         other.paths, other.kinds = self.paths.copy(), self.kinds.copy()

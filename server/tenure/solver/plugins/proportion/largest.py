@@ -15,14 +15,19 @@ class Sizes:
         self._sizes: dict[int, Counter[int]] = {}
         """Number of pod groups by leaf queue and GPUs."""
         self._cluster = cluster
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> "Sizes":
+        """Of all pod groups of a cluster."""
+        made = cls(cluster)
         for group in cluster.pod_groups:
-            self._count(group, 1)
+            made._count(group, 1)
+        return made
 
     def after(self, cluster: Cluster, change: Change) -> "Sizes":
         """The same of a cluster that differs by a change."""
-        other = Sizes.__new__(Sizes)
+        other = Sizes(self._cluster)
         other._sizes = {queue: sizes.copy() for queue, sizes in self._sizes.items()}
-        other._cluster = self._cluster
         for index in change.pod_groups:
             if index < len(self._cluster.pod_groups):
                 other._count(self._cluster.pod_groups[index], -1)

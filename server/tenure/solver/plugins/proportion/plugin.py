@@ -174,10 +174,10 @@ class Proportion:
     def _find_largest(self) -> list[int]:
         cluster, opening = self._session.cluster, self._session.opening
         if opening is None:
-            return Sizes(cluster).largest()
+            return Sizes.of(cluster).largest()
         sizes: Sizes = opening.get(
             "sizes",
-            lambda: Sizes(cluster),
+            lambda: Sizes.of(cluster),
             lambda before, change: before.after(cluster, change),
         )
         return sizes.largest()

@@ -131,10 +131,10 @@ class Usage:
 
 def _initial(cluster: Cluster, ledger: Ledger, opening: Opening | None) -> InitialUse:
     if opening is None:
-        return InitialUse(cluster, ledger)
+        return InitialUse.of(cluster, ledger)
     found: InitialUse = opening.get(
         "proportion",
-        lambda: InitialUse(cluster, ledger),
+        lambda: InitialUse.of(cluster, ledger),
         lambda before, change: before.after(cluster, ledger, change),
     )
     return found
