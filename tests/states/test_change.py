@@ -85,3 +85,18 @@ def test_rows_that_are_removed_and_upserted_are_there():
     again = changed(decode(snapshot), snapshot, delta)
     assert again is not None
     assert facts(again) == facts(decode(snapshot))
+
+
+def test_pods_that_come_and_go_leave_no_more_slots_than_they_take() -> None:
+    """Their pod group stays, and their uids ever rise: nobody takes the slots that they leave."""
+    snapshot = small_snapshot()
+    group, shape, now = snapshot.pod_groups[0].uid, snapshot.shapes[0].id, snapshot.now.ToNanoseconds()
+    kept = decode(snapshot)
+    for number in range(300):
+        delta = StateDelta()
+        delta.upserts.pods.add(uid=f"zz-{number:03}", pod_group=group, shape=shape, status=1)
+        delta.removes.pods.append(f"zz-{number - 10:03}")
+        part = decode_change(kept, snapshot, delta.upserts, delta.removes, now)
+        assert part is not None
+        kept = part
+    assert len(kept.cluster.tasks) < 4 * len(kept.tasks) + 64

@@ -209,3 +209,17 @@ def test_memory_of_unfinished_uploads_is_counted_bounded_and_let_go() -> None:
 def test_piece_that_is_too_large_is_refused() -> None:
     with Uploads(2**30, 1).open() as upload, pytest.raises(PieceTooLarge, match=r"server\.maxPartMib"):
         upload.add(piece(2**20 + 100))
+
+
+def test_what_is_kept_is_counted_once_whoever_reads_it_meanwhile() -> None:
+    store = store_of("shop-a")
+    reference = pb.StateReference(cluster_id="shop-a", epoch="e", version=7)
+    for number in range(20):
+        delta = pb.StateDelta(base=reference, version=8 + number)
+        delta.now.CopyFrom(small_snapshot().now)
+        delta.upserts.pods.add().CopyFrom(small_snapshot().pods[0])
+        read = store.apply(delta).snapshot
+        reference.version = delta.version
+    store.put(state("shop-a", version=99))
+    assert read.version == 27
+    assert store.size() == (1, state("shop-a", version=99).size)

@@ -56,3 +56,12 @@ def test_notes_that_have_grown_are_to_be_worked_in() -> None:
     assert written.is_long
     written.read()
     assert not written.is_long
+
+
+def test_what_is_removed_counts_though_it_was_not_there() -> None:
+    snapshot = made_snapshot(SeededDraw(1), 3, 30)
+    removing = StateDelta(version=snapshot.version + 1, now=snapshot.now)
+    removing.removes.pods.extend(f"unknown-{number}" for number in range(5_000))
+    written = Written(snapshot).after(removing)
+    assert written.size >= snapshot.ByteSize() + removing.removes.ByteSize()
+    assert written.is_long

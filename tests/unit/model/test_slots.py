@@ -108,6 +108,6 @@ def test_more_empty_slots_than_rows_are_too_many(count: int) -> None:
     rows = Rows()
     uids = [chr(ord("A") + i // 26) + chr(ord("a") + i % 26) for i in range(count)]
     rows.come(*uids)
-    assert not rows.slots.has_too_many_empty
+    assert not rows.slots.has_too_many_empty(count)
     rows.go(*uids[: count - 4])
-    assert rows.slots.has_too_many_empty == (count > 20)
+    assert rows.slots.has_too_many_empty(4) == (count > 20)

@@ -48,7 +48,7 @@ class Footing:
         relinking = Relinking(self.slots, pod_groups, tasks)
         if relinking.change(*changed, before):
             slots, change = relinking.linked(leaves)
-            if not slots.has_too_many_empty:
+            if not slots.has_too_many_empty(len(tasks)):
                 return Footing(slots, pods, lost), change
         return Footing(spaced(pod_groups, tasks, leaves), pods, lost), None
 

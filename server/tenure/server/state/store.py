@@ -31,6 +31,8 @@ class Bounds:
 @dataclass
 class _Kept:
     state: State
+    size: int
+    """As it was when it was entered: a state is smaller once its message was read."""
     used: float
 
 
@@ -127,8 +129,8 @@ class StateStore:
         self._drop_idle()
         if state.shard in self._kept:
             self._drop(state.shard)
-        self._kept[state.shard] = _Kept(state, self._clock())
-        self._bytes += state.size
+        kept = self._kept[state.shard] = _Kept(state, state.size, self._clock())
+        self._bytes += kept.size
         while len(self._kept) > self._bounds.states or self._bytes > self._bounds.bytes:
             self._drop(next(iter(self._kept)))
 
@@ -138,4 +140,4 @@ class StateStore:
             self._drop(shard)
 
     def _drop(self, shard: Shard) -> None:
-        self._bytes -= self._kept.pop(shard).state.size
+        self._bytes -= self._kept.pop(shard).size

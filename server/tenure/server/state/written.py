@@ -47,7 +47,7 @@ class Written:
         """The next version: a delta on this one, which changes the lists alone that may be noted."""
         base, size, notes, noted = self._form
         later = Written.__new__(Written)
-        later._form = _Form(base, size, (*notes, delta), noted + delta.upserts.ByteSize() + _HEADER_BYTES)
+        later._form = _Form(base, size, (*notes, delta), noted + _size(delta))
         return later
 
     def read(self) -> ClusterSnapshot:
@@ -60,6 +60,10 @@ class Written:
         whole.now.CopyFrom(notes[-1].now)
         self._form = _Form(whole, whole.ByteSize())
         return whole
+
+
+def _size(delta: StateDelta) -> int:
+    return delta.upserts.ByteSize() + delta.removes.ByteSize() + _HEADER_BYTES
 
 
 def _together(deltas: tuple[StateDelta, ...]) -> tuple[ClusterSnapshot, StateKeys]:

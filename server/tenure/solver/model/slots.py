@@ -74,10 +74,10 @@ class Slots(NamedTuple):
         slot = _find(self.task_labels, uid)
         return self.tasks[slot] if slot >= 0 and self.tasks[slot].uid == uid else None
 
-    @property
-    def has_too_many_empty(self) -> bool:
-        """Whether more slots are empty than taken."""
-        return len(self.group_labels) > 2 * len(self.ages) + SPACING
+    def has_too_many_empty(self, tasks: int) -> bool:
+        """Whether more slots are empty than taken, of pod groups or of the tasks, which are so many."""
+        too_many_groups = len(self.group_labels) > 2 * len(self.ages) + SPACING
+        return too_many_groups or len(self.task_labels) > 2 * tasks + SPACING
 
     def doubts(self) -> tuple[Doubt, ...]:
         """About pods of unknown sub groups (semantics R1.53)."""
