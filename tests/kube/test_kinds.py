@@ -68,3 +68,32 @@ def test_an_adapter_that_runs_follows_what_is_defined_later(
 
 def _lists_pods(api: FakeApiServer) -> bool:
     return any(call.path == "/api/v1/pods" for call in api.calls)
+
+
+def test_a_ledger_that_cannot_be_read_is_asked_for_before_the_cluster_is_listed(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path) as api,
+        closing(Transport(api.kubeconfig())) as transport,
+        Client("127.0.0.1:1") as client,
+    ):
+        Cluster(transport, "late")
+        api.faults.refuse("GET", "*/configmaps/*", 403, times=1000)
+        settings = AdapterSettings(cluster_id="late", namespace="late", lease_duration="3s")
+        adapter = Adapter(settings, transport, transport, client)
+        thread = threading.Thread(target=adapter.run)
+        thread.start()
+        try:
+            eventually(lambda: "403" in adapter.health().waiting_for)
+            assert not _lists_pods(api)
+        finally:
+            adapter.stop()
+            thread.join(10)
+
+
+def test_a_kind_that_is_not_served_any_more_is_gone_at_the_third_look(tmp_path: Path) -> None:
+    with serving(tmp_path) as api, closing(Transport(api.kubeconfig())) as transport:
+        found: list[str] = []
+        followed = CORE | {"volcano_queues"}
+        looking = NewKinds(transport, frozenset(), followed, lambda: found.append("something"))
+        assert [looking.look_once() for _ in range(3)] == [False, False, True]
+        assert found == ["something"]

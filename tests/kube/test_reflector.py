@@ -5,8 +5,10 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from lightkube.core.exceptions import ConfigError
 from tenure.client.kubernetes import reflector
 from tenure.client.kubernetes.failures import ApiFailure
 from tenure.client.kubernetes.objects.meta import Object
@@ -175,3 +177,49 @@ def test_an_object_that_cannot_be_read_is_left_out_and_those_after_it_are_not(fo
     eventually(lambda: "after" in following.heard.objects)
     assert set(following.heard.objects) == {"before", "after"}
     assert len(following.heard.unread) == 1
+
+
+@pytest.mark.parametrize("problem", [ConfigError("Exec aws returned 255"), RuntimeError("odd")])
+def test_whatever_a_watch_ends_with_is_told_and_following_goes_on(
+    following: Following, monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    asks, ends = following.transport.lines, [problem]
+
+    def lines(*about: Any) -> Any:
+        if ends:
+            raise ends.pop()
+        return asks(*about)
+
+    monkeypatch.setattr(following.transport, "lines", lines)
+    following.start()
+    eventually(lambda: following.heard.failures)
+    following.put("after")
+    eventually(following.agrees)
+
+
+def test_of_an_object_that_is_gone_only_its_name_need_be_readable(following: Following) -> None:
+    following.put("goes")
+    following.start()
+    eventually(following.agrees)
+    following.change("goes", "last form that can be read")
+    following.transport.patch(f"{_MAPS}/goes", {"metadata": {"labels": {"a": 1}}}, MERGE_PATCH)
+    eventually(lambda: following.heard.unread)
+    following.transport.delete(f"{_MAPS}/goes")
+    eventually(lambda: following.heard.objects == {})
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_lists_of_what_cannot_be_watched_come_less_and_less_often(following: Following, status: int) -> None:
+    following.api.faults.refuse("WATCH", _ALL, status, times=100_000)
+    following.start()
+    time.sleep(1.0)
+    assert 1 <= following.heard.lists <= 15
+
+
+def test_who_is_stopped_waits_for_no_event(following: Following) -> None:
+    following.start()
+    eventually(following.agrees)
+    time.sleep(0.2)
+    following._reflector.stop()
+    following._thread.join(2)
+    assert not following._thread.is_alive()

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 import pytest
+from tenure.client.kubernetes.transport import MERGE_PATCH
 
-from tests.kube.adapter.stage import Stage
+from tests.kube.adapter.stage import NAMESPACE, Stage
 from tests.kube.cluster import eventually
 
 _LEDGER = "*/configmaps/*"
@@ -48,3 +49,12 @@ def test_an_eviction_that_is_refused_is_sent_again_when_the_cluster_says(stage: 
         cluster.workload("urgent", pods=1, gpus=4, priority="high")
         eventually(lambda: cluster.running("urgent") == 1)
         eventually(lambda: stage.sent("eviction") == ["gang-0", "gang-0", "gang-1"])
+
+
+def test_who_sees_its_lease_with_somebody_else_waits_its_turn_and_is_ready(stage: Stage) -> None:
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/tenure"
+    with stage.adapter() as adapter:
+        eventually(lambda: adapter._term is not None and adapter.health() == ("", ""))
+        stage.cluster.transport.patch(lease, {"spec": {"holderIdentity": "other"}}, MERGE_PATCH)
+        eventually(lambda: adapter._term is None)
+        assert adapter.health() == ("", "")

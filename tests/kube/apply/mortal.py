@@ -11,7 +11,7 @@ from tenure.client.kubernetes.apply.applier import Applier
 from tenure.client.kubernetes.apply.calls import Calls
 from tenure.client.kubernetes.apply.telling import Teller
 from tenure.client.kubernetes.failures import ApiFailure
-from tenure.client.kubernetes.ledger.store import Store
+from tenure.client.kubernetes.ledger.store import LedgerFull, Store
 from tenure.client.kubernetes.round import Rounds
 from tenure.client.kubernetes.settings import AdapterSettings, EvictionMode
 from tenure.client.kubernetes.transport import Transport
@@ -57,6 +57,12 @@ class MortalCluster:
             name: pod_group(name, minMember=members, priorityClassName=name, preemptibility="preemptible")
             for name, members in (("low", 2), ("high", 1))
         }
+        self._show()
+
+    def add_waiting(self, *names: str) -> None:
+        """Pods that wait for a core each, and for nobody."""
+        for name in names:
+            self._pods[name] = pod(name, meta={"labels": {"kai.scheduler/queue": "q"}})
         self._show()
 
     def _show(self) -> None:
@@ -182,10 +188,17 @@ class Life:
         """When the next round is due though nothing changes, in seconds since 1970."""
         return self._rounds.next_seconds
 
+    def step(self) -> None:
+        """One round, and its kubelet. Raises what the round does."""
+        try:
+            self._rounds.run_once()
+        finally:
+            self._cluster.kubelet()
+
     def run(self, rounds: int) -> None:
         """So many rounds, with a kubelet between them; fewer when it dies."""
         for _ in range(rounds):
-            with suppress(ApiFailure):
+            with suppress(ApiFailure, LedgerFull):
                 self._rounds.run_once()
             if self._cluster.is_dead:
                 break

@@ -19,6 +19,9 @@ from tests.kube.observe.world import World, node, pod, running
 
 Served = tuple[ApiServer, Transport]
 DELETED = "2027-01-01T00:00:00Z"
+THERE = {"metadata": {"name": "a", "uid": "uid-a"}, "spec": {"nodeName": "n1"}}
+"""Pod a, as the API server has it."""
+ENDED = {"spec": {"nodeName": "n1"}, "status": {"phase": "Succeeded"}}
 
 
 class Rig:
@@ -152,8 +155,7 @@ def test_a_group_stops_at_the_first_eviction_that_is_refused(rig: Rig) -> None:
 
 def test_a_refused_eviction_is_tried_again_when_its_time_has_come(rig: Rig) -> None:
     rig.running("a")
-    there = {"metadata": {"name": "a", "uid": "uid-a"}, "spec": {"nodeName": "n1"}}
-    rig.server.on("GET", "/api/v1/namespaces/team/pods/a", Answer(200, there))
+    rig.server.on("GET", "/api/v1/namespaces/team/pods/a", Answer(200, THERE))
     rig.says("eviction", "a", Answer(429), Answer(429), Answer(201))
     entry = Entry(group(evict("a")))
     assert rig.take(entry) == sent("eviction", "a")
@@ -167,6 +169,56 @@ def test_a_refused_eviction_is_tried_again_when_its_time_has_come(rig: Rig) -> N
     assert rig.take(entry) == sent("eviction", "a")
     assert results(entry) == {"evict-a": "APPLIED"}
     assert rig.take(entry) == []
+
+
+def test_a_group_waits_whole_for_an_eviction_that_is_refused_for_now(rig: Rig) -> None:
+    rig.running("a", "b")
+    rig.server.on("GET", "/api/v1/namespaces/team/pods/a", Answer(200, THERE))
+    rig.server.on("GET", "/api/v1/namespaces/team/pods/b", Answer(200, {"metadata": {"uid": "uid-b"}}))
+    rig.says("eviction", "a", Answer(429), Answer(201))
+    rig.says("eviction", "b", Answer(201))
+    entry = Entry(group(evict("a"), evict("b")))
+    assert rig.take(entry) == sent("eviction", "a")
+    assert rig.take(entry) == []
+    rig.seconds += 10
+    assert rig.take(entry) == sent("eviction", "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        pytest.param("a", ENDED, id="the refused one ended"),
+        pytest.param("b", ENDED, id="another one ended"),
+        pytest.param("b", {"spec": {"nodeName": "n2"}}, id="another one is elsewhere"),
+    ],
+)
+def test_an_eviction_is_not_repeated_when_a_step_must_not_be_taken_any_more(
+    rig: Rig, name: str, changed: dict[str, Any]
+) -> None:
+    rig.running("a", "b")
+    rig.server.on("GET", "/api/v1/namespaces/team/pods/a", Answer(200, THERE))
+    rig.server.on("GET", "/api/v1/namespaces/team/pods/b", Answer(200, {"metadata": {"uid": "uid-b"}}))
+    rig.says("eviction", "a", Answer(429))
+    entry = Entry(group(evict("a"), evict("b")))
+    assert rig.take(entry) == sent("eviction", "a")
+    rig.pods(name, **changed)
+    rig.seconds += 10
+    assert rig.take(entry) == []
+    assert results(entry)[f"evict-{name}"] == "REJECTED_PRECONDITION"
+    assert entry.row() is None
+
+
+def test_what_was_perhaps_sent_counts_as_taken_though_it_must_not_be_any_more(rig: Rig) -> None:
+    """The adapter was killed after its evictions were accepted; then the victims ended."""
+    rig.pods("a", meta={"deletionTimestamp": DELETED}, **ENDED)
+    rig.running("b")
+    there = {"metadata": {"uid": "uid-a", "deletionTimestamp": DELETED}}
+    rig.server.on("GET", "/api/v1/namespaces/team/pods/a", Answer(200, there))
+    rig.server.on("GET", "/api/v1/namespaces/team/pods/b", Answer(200, {"metadata": {"uid": "uid-b"}}))
+    rig.says("eviction", "b", Answer(201))
+    entry = Entry(group(evict("a"), evict("gone"), evict("b")), is_fresh=False)
+    assert rig.take(entry) == sent("eviction", "b")
+    assert set(results(entry).values()) == {"APPLIED"}
 
 
 def test_no_step_is_taken_after_the_time_of_its_group(rig: Rig) -> None:

@@ -94,7 +94,7 @@ def world() -> World:
 def told(ledger: Ledger, picture: object) -> None:
     """Report everything to the judge of the server."""
     for report in list(ledger.reports(ledger.untold())):
-        ledger.judge(judged(report, NOW), picture)  # type: ignore[arg-type]
+        ledger.judge(judged(report, NOW), picture, NOW.seconds)  # type: ignore[arg-type]
 
 
 def uids(*decisions: pb.Decision) -> Sequence[pb.Decision]:
@@ -176,6 +176,27 @@ def test_pod_groups_without_an_object_are_remembered_here_as_long_as_they_exist(
     assert "uid-alone" in ledger.notes
     ledger.settle(picture, {}, NOW.seconds + GONE_SECONDS + 1)
     assert not ledger.notes
+
+
+@pytest.mark.parametrize("name", ["alone", "victim"])
+def test_what_is_noted_of_a_pod_group_that_is_gone_at_once_is_kept_for_a_while(name: str) -> None:
+    """Its last pod was seen to end, or its kind is out of sight, before the next round."""
+    cluster = world()
+    cluster.put("pods", running("alone"))
+    picture = cluster.picture()
+    picture.snapshot(NOW)
+    ledger = Ledger()
+    decisions = (evict("a", victim=f"uid-{name}"), evicted_at(f"uid-{name}"))
+    ledger.add([entry(*decisions, steps=[step("evict-a", APPLIED)])])
+    told(ledger, picture)
+
+    cluster.remove("pods", "uid-alone")
+    cluster.remove("kai_pod_groups", "uid-victim")
+    picture.delta(NOW)
+    assert picture.pod_group(f"uid-{name}") is None
+    for seconds, is_kept in ((0, True), (GONE_SECONDS - 1, True), (GONE_SECONDS + 1, False)):
+        ledger.settle(picture, {}, NOW.seconds + seconds)
+        assert (f"uid-{name}" in ledger.notes) is is_kept
 
 
 def test_what_is_remembered_of_pairs_that_are_gone_is_forgotten_in_time() -> None:

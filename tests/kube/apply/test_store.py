@@ -58,6 +58,30 @@ def test_whoever_holds_an_older_copy_gets_a_conflict(transport: Transport) -> No
     first.save(ledger())
 
 
+def test_a_copy_that_somebody_deletes_is_created_anew_with_all_that_is_known(transport: Transport) -> None:
+    writer = store(transport)
+    writer.load()
+    writer.save(ledger())
+    transport.delete(f"{MAPS}/tenure-ledger", {})
+    writer.save(ledger())
+    assert store(transport).load().entries
+    writer.save(Ledger())
+
+
+def test_a_copy_that_somebody_else_created_after_one_was_deleted_is_not_overwritten(
+    transport: Transport,
+) -> None:
+    writer, other = store(transport), store(transport)
+    writer.load()
+    writer.save(Ledger())
+    transport.delete(f"{MAPS}/tenure-ledger", {})
+    other.load()
+    other.save(ledger())
+    with pytest.raises(Conflict):
+        writer.save(Ledger())
+    assert store(transport).load().entries
+
+
 @pytest.mark.parametrize("status", [0, 409, 500])
 def test_what_was_stored_although_the_answer_says_otherwise_is_stored(
     api: FakeApiServer, transport: Transport, status: int

@@ -214,3 +214,9 @@ def test_an_event_that_is_there_already_is_counted_up(rig: Rig) -> None:
     last = rig.server.calls[-1]
     assert written[-1].startswith("job.")
     assert (last.method, last.body["series"]["count"]) == ("PATCH", 2)
+
+
+def test_an_object_with_null_for_conditions_is_told_like_any_other(rig: Rig) -> None:
+    rig.status = {"schedulingConditions": None}
+    assert "status" in rig.tell("INFEASIBLE", "NO_ROOM")
+    assert rig.conditions[0]["status"] == "True"

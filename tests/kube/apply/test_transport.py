@@ -1,7 +1,8 @@
 """What is sent only while the lease is ours is looked at once more right before it goes out."""
 
 import pytest
-from tenure.client.kubernetes.failures import LeaseLost
+from lightkube.core.exceptions import ConfigError
+from tenure.client.kubernetes.failures import Broken, LeaseLost, Unreachable
 from tenure.client.kubernetes.transport import Transport, while_leading
 
 from tests.kube.apply.answering import Answer, ApiServer
@@ -26,3 +27,26 @@ def test_a_lease_that_is_lost_before_the_first_byte_keeps_it_back(
         transport.post("/x", {})
     transport.post("/x", {})
     assert len(server.calls) == sent + 2
+
+
+@pytest.mark.parametrize("problem", [ConfigError("Exec aws returned 255"), ValueError("no JSON"), OSError()])
+def test_a_token_that_cannot_be_got_is_a_call_without_an_answer(
+    served: Served, monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    _, transport = served
+
+    def fail(*_: object, **__: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(transport._http, "send", fail)
+    with pytest.raises(Unreachable):
+        transport.get("/x")
+    with pytest.raises(Unreachable), transport.lines("/x", {}, 1.0):
+        pass
+
+
+def test_an_answer_that_is_no_object_is_not_the_api_servers(served: Served) -> None:
+    server, transport = served
+    server.on("GET", "/x", Answer(200, "<html>"))
+    with pytest.raises(Broken):
+        transport.get("/x")

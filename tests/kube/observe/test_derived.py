@@ -1,17 +1,19 @@
 """Pod groups of pods that name none (R8.2, R8.3), from who owns them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.kubernetes.objects.meta import ObjectMeta, OwnerReference
 from tenure.client.kubernetes.objects.owner import OwnerObject
 from tenure.client.kubernetes.observe.owners import Owner
 from tenure.v1 import snapshot_pb2 as pb
 
-from tests.kube.observe.world import CONFIG, NOW, World, node, pod, running
+from tests.kube.observe.world import CONFIG, NOW, World, node, pod, pod_group, running
 
 
 class Known:
@@ -63,8 +65,8 @@ def test_pods_of_a_job_are_one_elastic_pod_group() -> None:
     for name in "abc":
         world.put("pods", pod(name, meta=owned("Job", "j", labels={"kai.scheduler/queue": "x"})))
     [row] = groups(world).values()
-    assert (row.uid, row.name, row.queue, row.min_member) == ("j", "Job-j", "x", 1)
-    assert {one.pod_group for one in world.snapshot().pods} == {"j"}
+    assert (row.name, row.queue, row.min_member) == ("Job-j", "x", 1)
+    assert {one.pod_group for one in world.snapshot().pods} == {row.uid}
 
 
 def test_the_owner_speaks_before_its_pods_and_says_how_many_are_a_gang() -> None:
@@ -106,7 +108,34 @@ def test_leaders_and_workers_are_a_gang_for_each_replica() -> None:
             annotations={"leaderworkerset.sigs.k8s.io/size": "2"},
         )
         world.put("pods", pod(name, meta=meta))
-    assert {uid: row.min_member for uid, row in groups(world).items()} == {"x": 2, "y": 2}
+    snapshot = world.snapshot()
+    assert [row.min_member for row in snapshot.pod_groups] == [2, 2]
+    of = {row.name: row.pod_group for row in snapshot.pods}
+    assert of["a"] == of["b"] != of["c"]
+
+
+def replica_of(uid: str) -> dict[str, Any]:
+    return {"labels": {"leaderworkerset.sigs.k8s.io/group-key": uid}}
+
+
+@pytest.mark.parametrize("claim", [replica_of, partial(owned, "Job")], ids=["replica", "owner"])
+def test_what_a_pod_says_of_itself_gets_it_into_no_pod_group_of_others(
+    claim: Callable[[str], dict[str, Any]],
+) -> None:
+    """Neither into one that is an object, nor into that of a pod, nor into one of another namespace."""
+    world = World()
+    world.put("kai_pod_groups", pod_group("gang"))
+    world.put("pods", pod("alone"))
+    world.put("pods", pod("theirs", meta=claim("x")))
+    world.put("pods", pod("ours", meta=claim("x")))
+    before = {row.name: row.pod_group for row in world.snapshot().pods}
+    assert before["theirs"] == before["ours"]
+    for number, uid in enumerate(("uid-gang", "uid-alone", "x", before["theirs"])):
+        world.put("pods", pod(f"evil{number}", meta={**claim(uid), "namespace": "poor"}))
+    after = {row.name: row.pod_group for row in world.snapshot().pods}
+    evil = {after.pop(f"evil{number}") for number in range(4)}
+    assert len(evil) == 4
+    assert evil.isdisjoint({*after.values(), "uid-gang"})
 
 
 def test_a_pod_whose_owner_cannot_be_looked_up_waits_for_it() -> None:
@@ -118,11 +147,29 @@ def test_a_pod_whose_owner_cannot_be_looked_up_waits_for_it() -> None:
     snapshot = picture.snapshot(NOW)
     assert not snapshot.pods
     assert snapshot.nodes[0].allocatable.cpu_milli == 63_000
+    assert picture.look_again_seconds is not None
     assert not picture.delta(NOW).upserts.pods
     owners.owners["j"] = Owner(ObjectMeta(name="j", uid="j"), 0)
     delta = picture.delta(NOW)
-    assert {row.pod_group for row in delta.upserts.pods} == {"j"}
+    assert [row.name for row in delta.upserts.pod_groups] == ["j"]
+    assert {row.pod_group for row in delta.upserts.pods} == {row.uid for row in delta.upserts.pod_groups}
     assert delta.upserts.nodes[0].allocatable.cpu_milli == 64_000
+
+
+def test_an_owner_known_by_its_name_alone_is_told_and_looked_up_again_later() -> None:
+    world, meta = World(), ObjectMeta(name="j", uid="j")
+    owners = Known({"j": Owner(meta, 0, doubt="403")})
+    world.put("pods", pod("a", meta=owned("Job", "j")))
+    picture = world.picture(CONFIG, owners)
+    assert [row.min_member for row in picture.snapshot(NOW).pod_groups] == [1]
+    assert [warned.text for warned in picture.warnings.open] == ["403"]
+    owners.owners["j"] = Owner(meta, 8)
+    assert not picture.delta(NOW).upserts.pod_groups
+    assert picture.look_again_seconds is not None
+    later = Timestamp(seconds=int(picture.look_again_seconds))
+    assert [row.min_member for row in picture.delta(later).upserts.pod_groups] == [8]
+    assert picture.look_again_seconds is None
+    assert not picture.warnings.open
 
 
 def test_pods_of_others_and_of_other_pools_get_no_pod_group() -> None:

@@ -102,6 +102,34 @@ def test_queues(amounts: tuple[float, ...], span: str, number: int, quantity: st
     accepted(world)
 
 
+@pytest.mark.parametrize(
+    ("requests", "pods"),
+    [
+        ({f"example.com/r{i}": "1" for i in range(300)}, 1),
+        ({"memory": "8Pi"}, 600),
+        ({"cpu": "9E", "example.com/r0": "9E"}, 600),
+        ({"nvidia.com/gpu": "9E"}, 600),
+    ],
+)
+@pytest.mark.parametrize("make", [pod, running])
+def test_however_many_pods_ask_for_however_much(requests: dict[str, str], pods: int, make: Any) -> None:
+    world = World()
+    world.put("nodes", node(allocatable={"cpu": "1", "example.com/r0": "9E"}))
+    for number in range(pods):
+        world.put("pods", make(f"p{number}", requests=requests))
+    accepted(world)
+
+
+@pytest.mark.parametrize(
+    "amounts", [{f"example.com/r{i}": "1" for i in range(300)}, {"memory": "9E", "nvidia.com/gpu": "9E"}]
+)
+def test_however_much_nodes_offer(amounts: dict[str, str]) -> None:
+    world = World()
+    for number in range(600):
+        world.put("nodes", node(f"n{number}", allocatable=amounts))
+    accepted(world)
+
+
 @pytest.mark.parametrize("key", [names.LAST_START, names.LAST_EVICTION, names.EVICTION_COUNT, names.WAITED])
 def test_what_cannot_be_read_is_told_once_and_settled_when_mended(key: str) -> None:
     world = World()

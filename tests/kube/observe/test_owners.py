@@ -94,11 +94,64 @@ def test_another_under_the_name_of_an_owner_is_not_taken_for_it(transport: Trans
     assert (found.metadata.uid, found.metadata.creation_timestamp) == ("uid-before", None)
 
 
+def test_an_owner_of_another_namespace_says_nothing(transport: Transport) -> None:
+    labels = {"kai.scheduler/queue": "theirs"}
+    job, owners = made(transport, _JOBS, "Job", "job", labels=labels), ApiOwners(transport)
+    own, foreign = owners.top("team", job), owners.top("poor", job)
+    assert own is not None
+    assert foreign is not None
+    assert own.metadata.labels == labels
+    assert (foreign.metadata.namespace, foreign.metadata.labels) == ("poor", {})
+
+
 def test_what_may_not_be_read_is_known_by_its_name(transport: Transport, nobody: Transport) -> None:
     job = made(transport, _JOBS, "Job", "job")
-    found = ApiOwners(nobody).top("team", job)
+    found = ApiOwners(nobody, patience=0).top("team", job)
     assert found is not None
     assert (found.metadata.uid, found.metadata.creation_timestamp) == (job.uid, None)
+    assert "Job job is known by its name alone" in found.doubt
+
+
+class Stopwatch:
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def test_a_permission_that_comes_late_is_waited_for_and_never_given_up(
+    api: FakeApiServer, transport: Transport
+) -> None:
+    replicas = {"pytorchReplicaSpecs": {"Worker": {"replicas": 8}}}
+    job, stopwatch = made(transport, _JOBS, "Job", "job", spec=replicas), Stopwatch()
+    owners = ApiOwners(transport, stopwatch=stopwatch)
+    api.faults.refuse("GET", "/apis/batch/v1*", 403, times=3)
+    assert owners.top("team", job) is None
+    stopwatch.seconds = 4
+    calls = len(api.calls)
+    assert owners.top("team", job) is None
+    assert len(api.calls) == calls
+    stopwatch.seconds = 59
+    assert owners.top("team", job) is None
+    stopwatch.seconds = 65
+    found = owners.top("team", job)
+    assert found is not None
+    assert (found.gang, "name alone" in found.doubt) == (0, True)
+    stopwatch.seconds = 300
+    found = owners.top("team", job)
+    assert found is not None
+    assert (found.gang, found.doubt) == (8, "")
+
+
+def test_an_owner_that_makes_no_sense_is_told_and_harms_no_other(transport: Transport) -> None:
+    senseless = made(transport, _JOBS, "Job", "odd", spec={"pytorchReplicaSpecs": "many"})
+    other = made(transport, _JOBS, "Job", "other")
+    owners = ApiOwners(transport, patience=0)
+    odd, sound = owners.top("team", senseless), owners.top("team", other)
+    assert odd is not None
+    assert sound is not None
+    assert (odd.metadata.uid, odd.doubt != "") == (senseless.uid, True)
+    assert sound.metadata.creation_timestamp is not None
 
 
 def test_who_cannot_be_looked_up_just_now_is_asked_for_again(

@@ -113,7 +113,10 @@ def test_requests_are_the_most_a_pod_needs_at_a_time(spec: dict[str, Any], cpu_m
 def test_gpus_are_asked_for_as_resources_or_by_annotations(
     requests: dict[str, str], annotations: dict[str, str], gpu: GpuRequest, extended: dict[str, int]
 ) -> None:
-    _, shape = one(pod(requests=requests, meta={"annotations": annotations}))
+    world = World()
+    world.put("nodes", node(allocatable={"nvidia.com/mig-1g.5gb": "7"}))
+    world.put("pods", pod(requests=requests, meta={"annotations": annotations}))
+    [shape] = world.snapshot().shapes
     assert shape.gpu == gpu
     assert shape.requests.extended == extended
 

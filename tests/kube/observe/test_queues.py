@@ -102,6 +102,18 @@ def test_volcano_deserved_and_guarantee_are_quota_and_capability_is_the_limit() 
     assert row.gpu_milli == pb.QueueResource(quota=1000, limit=-1, over_quota_weight=3)
 
 
+def test_volcano_quantities_may_be_bare_numbers() -> None:
+    spec = {
+        "deserved": {"cpu": 2, "nvidia.com/gpu": 1},
+        "guarantee": {"resource": {"cpu": 0.5, "memory": 1073741824}},
+        "capability": {"cpu": 2.5, "memory": 2e10},
+    }
+    row = of_volcano(queue("v", **spec))["v"]
+    assert row.cpu_milli == pb.QueueResource(quota=2000, limit=2500, over_quota_weight=1)
+    assert row.memory_bytes == pb.QueueResource(quota=GIB, limit=20_000_000_000, over_quota_weight=1)
+    assert row.gpu_milli == pb.QueueResource(quota=1000, limit=-1, over_quota_weight=1)
+
+
 def test_volcano_queues_hang_below_root_where_there_is_one() -> None:
     assert of_volcano(queue("a"))["a"].parent == ""
     rows = of_volcano(queue("root"), queue("a"), queue("b", parent="a"))

@@ -12,6 +12,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from typing import Final
 from uuid import uuid4
 
@@ -25,7 +26,8 @@ from tenure.client.kubernetes.term import Term
 from tenure.client.kubernetes.transport import Transport
 
 _LOOK_SECONDS: Final = 0.2
-_PAUSE_SECONDS: Final = 2.0
+_FIRST_PAUSE: Final = 2.0
+_LONGEST_PAUSE: Final = 60.0
 _LEASE_END_SECONDS: Final = 5.0
 _PART_FOR_A_WRITE: Final = 0.8
 _LOG: Final = logging.getLogger(__name__)
@@ -48,12 +50,18 @@ class Adapter:
         self._settings, self._reading, self._writing, self._client = settings, reading, writing, client
         self._identity = f"{socket.gethostname()}_{os.getpid()}_{uuid4().hex[:8]}"
         self._leading = Leading(
-            writing, settings.namespace, settings.lease, self._identity, settings.lease_duration
+            writing,
+            settings.namespace,
+            settings.lease,
+            self._identity,
+            settings.lease_duration,
+            lost=self._lose,
         )
         self._lease_thread = threading.Thread(target=self._leading.run, name="tenure-lease", daemon=True)
         self._now = Clock(writing.clock)
         self._term: Term | None = None
         self._problem = ""
+        self._pause = _FIRST_PAUSE
         self._stopped = threading.Event()
 
     def health(self) -> Health:
@@ -61,6 +69,8 @@ class Adapter:
         if self._lease_thread.ident is not None and not self._lease_thread.is_alive():
             return Health(stuck="" if self._stopped.is_set() else "the lease is not renewed any more")
         term = self._term
+        if term is not None and term.stuck:
+            return Health(stuck=term.stuck)
         return Health(waiting_for=self._problem or self._leading.problem or (term.problem if term else ""))
 
     def stop(self) -> None:
@@ -68,6 +78,12 @@ class Adapter:
         self._stopped.set()
         if self._term is not None:
             self._term.stop()
+
+    def _lose(self) -> None:
+        """Somebody else leads: what is known of the cluster is of no use any more."""
+        term = self._term
+        if term is not None:
+            term.stop()
 
     def run(self) -> None:
         """Lead whenever the lease is to be had, until stopped. Raises LedgerUnreadable."""
@@ -91,6 +107,7 @@ class Adapter:
             self._now,
         )
         _LOG.info("%s leads.", self._identity)
+        began = time.monotonic()
         try:
             if not self._stopped.is_set():
                 self._term.run()
@@ -98,7 +115,10 @@ class Adapter:
         except ApiFailure as failure:
             self._problem = str(failure)
             _LOG.warning("Cannot lead: %s", failure)
-            self._stopped.wait(_PAUSE_SECONDS)
+            if time.monotonic() >= began + _LONGEST_PAUSE:
+                self._pause = _FIRST_PAUSE
+            self._stopped.wait(self._pause)
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         finally:
             self._term = None
         _LOG.info("%s leads no more.", self._identity)

@@ -33,7 +33,7 @@ def dry_run(settings: AdapterSettings, transport: Transport, client: Client) -> 
         reflector.list_once()
     now = Timestamp()
     now.GetCurrentTime()
-    picture = Picture(mirrors, settings.picture(), ApiOwners(transport))
+    picture = Picture(mirrors, settings.picture(), ApiOwners(transport, patience=0))
     snapshot = picture.snapshot(now)
     store = Store(transport, settings.namespace, settings.lease, lambda: False)
     LedgerRows(store.load(), picture).complete(snapshot)

@@ -1,8 +1,7 @@
-"""Notices that an API server serves a kind that it did not serve when it was asked for it before.
+"""Notices that an API server serves other kinds than it served when it was asked for them before.
 
-Whoever installs KAI or Volcano while an adapter runs need not restart it. Kinds that are gone are not looked
-for: an API server that has just started may not know all of its kinds for a moment, and what cannot be
-followed any more stops the rounds anyway.
+Whoever installs or removes KAI or Volcano while an adapter runs need not restart it. A kind is taken for gone
+only after some looks: an API server that has just started may not know all of its kinds for a moment.
 """
 
 import logging
@@ -11,15 +10,18 @@ from collections.abc import Callable
 from typing import Final
 
 from tenure.client.kubernetes.failures import ApiFailure
-from tenure.client.kubernetes.observe.mirrors import served
+from tenure.client.kubernetes.observe.mirrors import WORKLOAD_APIS, served
 from tenure.client.kubernetes.transport import Transport
 
 LOOK_SECONDS: Final = 60.0
+_LOOKS: Final = 3
+"""After so many looks in a row without it, a kind is gone."""
+_MAY_GO: Final = frozenset[str]().union(*WORKLOAD_APIS.values())
 _LOG: Final = logging.getLogger(__name__)
 
 
 class NewKinds:
-    """Looks for collections that are not followed; `found` is called once, when there is one."""
+    """Looks for collections to follow from now on, or no more; `found` is called once, when there is one."""
 
     def __init__(
         self,
@@ -29,7 +31,9 @@ class NewKinds:
         found: Callable[[], None],
     ) -> None:
         self._transport = transport
-        self._known = without | followed
+        self._without, self._followed = without, followed
+        self._missed: dict[str, int] = {}
+        """In how many looks in a row a kind was not there."""
         self._found = found
         self._stopped = threading.Event()
 
@@ -44,13 +48,23 @@ class NewKinds:
         self._stopped.set()
 
     def look_once(self) -> bool:
-        """Whether there is something new. An API server that does not answer has nothing new."""
+        """Whether there is something new, or something gone. One that does not answer has nothing."""
         try:
-            new = served(self._transport, self._known)
+            there = served(self._transport, self._without)
         except ApiFailure:
             return False
-        if not new:
+        new = [one.path for one in there if one.name not in self._followed]
+        gone = self._gone(frozenset(one.name for one in there))
+        if not new and not gone:
             return False
-        _LOG.info("The API server serves %s now: all is read anew.", ", ".join(one.path for one in new))
+        if new:
+            _LOG.info("The API server serves %s now: all is read anew.", ", ".join(new))
+        if gone:
+            _LOG.warning("The API server serves no %s any more: all is read anew.", ", ".join(gone))
         self._found()
         return True
+
+    def _gone(self, there: frozenset[str]) -> list[str]:
+        missed = sorted(self._followed & _MAY_GO - there)
+        self._missed = {name: self._missed.get(name, 0) + 1 for name in missed}
+        return [name for name, looks in self._missed.items() if looks >= _LOOKS]

@@ -53,6 +53,7 @@ class Leading:
         identity: str,
         duration: float = DURATION_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        lost: Callable[[], None] = lambda: None,
     ) -> None:
         self._transport = transport
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
@@ -60,6 +61,9 @@ class Leading:
         self._about = {"lease": f"{namespace}/{name}"}
         self._duration = duration
         self._clock = clock
+        self._lost = lost
+        """Called, from the thread that renews, whenever the lease is seen with somebody else."""
+        self._is_elsewhere = False
         self._problem = ""
         self._seen: _Seen | None = None
         self._act_until = float("-inf")
@@ -75,6 +79,11 @@ class Leading:
     def transitions(self) -> int:
         """How often the lease changed hands until we got it: grows with every holder."""
         return self._transitions
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether somebody else had the lease when it was seen last."""
+        return self._is_elsewhere
 
     @property
     def problem(self) -> str:
@@ -110,13 +119,15 @@ class Leading:
                 self._keep(self._write(lease, self._claim(lease)), asked)
             else:
                 self._act_until = float("-inf")
+                self._is_elsewhere = True
+                self._lost()
             self._problem = ""
         except Conflict:
             self._act_until = float("-inf")
-        except ApiFailure as failure:
+        except Exception as failure:  # whatever it is: without this thread nobody would lead any more
             if not self._problem:
                 _LOG.warning("The lease cannot be read or written: %s", failure)
-            self._problem = str(failure)
+            self._problem = str(failure) or repr(failure)
 
     def _is_ours(self, lease: Lease) -> bool:
         return lease.spec.holder_identity == self._identity
@@ -144,6 +155,7 @@ class Leading:
     def _keep(self, lease: Lease, asked: float) -> None:
         self._seen = _Seen(lease.spec, asked)
         self._transitions = lease.spec.lease_transitions
+        self._is_elsewhere = False
         self._act_until = asked + self._duration * (1 - SAFETY)
 
     def _read(self) -> Lease | None:
@@ -167,5 +179,5 @@ class Leading:
             lease = self._read()
             if lease is not None and self._is_ours(lease):
                 self._write(lease, LeaseSpec(lease_transitions=lease.spec.lease_transitions))
-        except ApiFailure:
+        except (ApiFailure, msgspec.DecodeError):
             return

@@ -93,7 +93,7 @@ class Mirror(Generic[Kind]):
             self._problem = ""
         self._wake()
 
-    def removed(self, item: Kind) -> None:
+    def removed(self, item: HasMetadata) -> None:
         """See reflector.Listener."""
         with self._changing:
             if self._objects.pop(item.metadata.uid, None) is not None:

@@ -9,15 +9,19 @@ Nothing is lost or told twice: a watch goes on from the version of the last even
 server lose an event all the same, it is noticed when the collection is listed again, every few hours.
 """
 
+import logging
 import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 from tenure.client.kubernetes.failures import ApiFailure, Broken, Expired, NotFound
+from tenure.client.kubernetes.lines import Lines
 from tenure.client.kubernetes.metrics import CHANGES, LISTS, OBSERVING_FAILURES, WATCHES
+from tenure.client.kubernetes.objects.meta import Object, ObjectMeta
 from tenure.client.kubernetes.resources import collection_of
 from tenure.client.kubernetes.transport import Transport
 
@@ -35,6 +39,7 @@ _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 30.0
 _GONE: Final = 410
 _BOOKMARK: Final = "BOOKMARK"
+_LOG: Final = logging.getLogger(__name__)
 
 
 Kind = TypeVar("Kind")
@@ -49,8 +54,8 @@ class Listener(Protocol[Kind]):
     def changed(self, item: Kind) -> None:
         """The object is new or has changed."""
 
-    def removed(self, item: Kind) -> None:
-        """The object is gone; this was its last form."""
+    def removed(self, item: Object) -> None:
+        """The object is gone. Its names, uid and version are told, whether or not the rest can be read."""
 
     def unreadable(self, item: bytes, problem: str) -> None:
         """An object is not what its kind should be; it is left out, and so is its last form."""
@@ -78,6 +83,9 @@ class _Event(msgspec.Struct):
 
 
 class _ObjectMeta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
     resource_version: str = ""
 
 
@@ -116,10 +124,16 @@ class Reflector(Generic[Kind]):
         self._stopped = threading.Event()
         self._version = ""
         """Of the last event told; empty: a list is due."""
+        self._watched: Lines | None = None
+        """The watch that is under way."""
+        self._changing = threading.Lock()
 
     def stop(self) -> None:
-        """Let `run` return, at the next event or pause at the latest."""
+        """Let `run` return, at the end of a page at the latest: a watch is broken off."""
         self._stopped.set()
+        with self._changing:
+            if self._watched is not None:
+                self._watched.cut()
 
     def list_once(self) -> None:
         """Tell all objects, and follow no further. Raises ApiFailure."""
@@ -136,7 +150,7 @@ class Reflector(Generic[Kind]):
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _has_news(self) -> bool:
-        """Follow as long as it goes well; whether anything was heard at all."""
+        """Follow as long as it goes well; whether anything was heard that need not be listed again."""
         heard = False
         try:
             if not self._version or self._clock() >= self._list_again_at:
@@ -144,23 +158,34 @@ class Reflector(Generic[Kind]):
                 heard = True
             for _ in self._watch():
                 heard = True
-        except Expired as expired:
-            self._version = ""
-            OBSERVING_FAILURES.add(1, {**self._about, "cause": expired.word})
         except ApiFailure as failure:
-            if isinstance(failure, NotFound):
-                self._version = ""
-            OBSERVING_FAILURES.add(1, {**self._about, "cause": failure.word})
-            self._listener.failed(failure)
+            heard &= not isinstance(failure, Expired | NotFound)
+            self._fail(failure)
+        except Exception as problem:  # a thread that dies leaves a copy of which nobody knows that it is old
+            heard = False
+            _LOG.warning("%s is listed anew: %r", self._path, problem)
+            self._version = ""
+            self._fail(Broken(f"{self._path}: {problem!r}"))
         return heard
 
+    def _fail(self, failure: ApiFailure) -> None:
+        if self._stopped.is_set():
+            return
+        if isinstance(failure, Expired | NotFound):
+            self._version = ""
+        OBSERVING_FAILURES.add(1, {**self._about, "cause": failure.word})
+        if not isinstance(failure, Expired):
+            self._listener.failed(failure)
+
     def _list(self) -> None:
-        """Tell all objects, as of one version."""
+        """Tell all objects, as of one version; none when stopped."""
         objects: list[Kind] = []
         page = self._page("")
-        while page.metadata.continue_:
+        while page.metadata.continue_ and not self._stopped.is_set():
             objects.extend(self._read(page.items))
             page = self._page(page.metadata.continue_)
+        if self._stopped.is_set():
+            return
         objects.extend(self._read(page.items))
         LISTS.add(1, self._about)
         self._list_again_at = self._clock() + LONGEST_WATCHING * random.uniform(0.5, 1)  # noqa: S311
@@ -182,13 +207,15 @@ class Reflector(Generic[Kind]):
 
     def _watch(self) -> Iterator[None]:
         """Tell what changes until the watch ends; yields at every event, bookmarks included."""
+        if self._stopped.is_set():
+            return
         query = {
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,
             "timeoutSeconds": str(random.randint(*_WATCH_SECONDS)),  # noqa: S311
         }
-        with self._transport.lines(self._path, query, _SILENCE) as lines:
+        with self._transport.lines(self._path, query, _SILENCE) as lines, self._may_be_cut(lines):
             WATCHES.add(1, self._about)
             self._listener.followed()
             for line in lines:
@@ -196,6 +223,19 @@ class Reflector(Generic[Kind]):
                     return
                 self._tell(_EVENTS.decode(line))
                 yield
+
+    @contextmanager
+    def _may_be_cut(self, lines: Lines) -> Iterator[None]:
+        """While a watch goes on, and no longer, `stop` breaks it off."""
+        with self._changing:
+            self._watched = lines
+            if self._stopped.is_set():
+                lines.cut()
+        try:
+            yield
+        finally:
+            with self._changing:
+                self._watched = None
 
     def _tell(self, event: _Event) -> None:
         """One event of a watch. Raises Expired when the server has forgotten the version."""
@@ -208,8 +248,12 @@ class Reflector(Generic[Kind]):
                 for item in self._read([event.object]):
                     self._listener.changed(item)
             case "DELETED":
-                for item in self._read([event.object]):
-                    self._listener.removed(item)
+                self._listener.removed(_gone(known.metadata))
         if event.type != _BOOKMARK:
             CHANGES.add(1, self._about)
         self._version = known.metadata.resource_version
+
+
+def _gone(known: _ObjectMeta) -> Object:
+    meta = ObjectMeta(known.name, known.namespace, known.uid, known.resource_version)
+    return Object(meta)

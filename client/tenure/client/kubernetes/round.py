@@ -42,6 +42,8 @@ _LOG: Final = logging.getLogger(__name__)
 _LONGEST_PAUSE: Final = 60.0
 _NOTES_PAUSE: Final = 10.0
 _MOST_DOUBLINGS: Final = 6
+MOST_UNDER_WAY: Final = 8_000
+"""Groups at a time: a server takes 10,000 with a snapshot, unless it is told otherwise."""
 Clock = Callable[[], Timestamp]
 
 
@@ -77,14 +79,15 @@ class Rounds:
         self._notes_at: float | None = None
         """When annotations that could not be written are tried again, in seconds since 1970."""
         self._refusals = 0
-        """Rounds in a row in which the cluster refused something of new groups."""
+        """Rounds in a row in which something of new groups was refused by the cluster, or left out."""
 
     @property
     def next_seconds(self) -> float | None:
         """When the next round is due though nothing changes, in seconds since 1970; None: never."""
         retries = (entry.retry_seconds() for entry in self._ledger.entries.values())
         times = [moment for moment in retries if moment is not None]
-        times += [moment for moment in (self._ask_at, self._notes_at) if moment is not None]
+        own = (self._ask_at, self._notes_at, self._picture.look_again_seconds)
+        times += [moment for moment in own if moment is not None]
         return min(times, default=None)
 
     def run_once(self) -> bool:
@@ -118,7 +121,7 @@ class Rounds:
                 _LOG.warning("%s: %s", warned.subject, warned.text)
             self._settle(now)
             self._applier.recognise(self._ledger.entries.values())
-            self._report()
+            self._report_if_it_fits()
             has_changed = self._send(seen)
             self._is_in_step = True
             return has_changed
@@ -151,19 +154,33 @@ class Rounds:
         """Take the steps. What fails is decided anew in the next round, though nothing else changes."""
         self._is_owed = True
         self._ledger.follow(answer.in_flight_groups)
-        new = [Entry(group) for group in answer.groups if group.id not in self._ledger.entries]
-        self._applier.check(new)
-        self._ledger.add(new)
+        wanted = [Entry(group) for group in answer.groups if group.id not in self._ledger.entries]
+        new = self._take_up(wanted)
         self._remember(new)
         self._applier.apply(list(self._ledger.entries.values()))
-        self._ask_again_if_refused(new)
+        self._ask_again_if(len(new) < len(wanted) or any(entry.is_lost() for entry in new))
         self._teller.tell(answer, self._ledger.entries.values(), self._picture)
         self._report()
         self._is_owed = False
 
-    def _ask_again_if_refused(self, new: Sequence[Entry]) -> None:
-        """What the cluster refused is decided anew, later each time, though nothing else changes."""
-        self._refusals = self._refusals + 1 if any(entry.is_lost() for entry in new) else 0
+    def _take_up(self, wanted: Sequence[Entry]) -> list[Entry]:
+        """Add new groups to the ledger, in order, as many as server and ledger can hold; which these are.
+
+        Those that keep a promise go first: it would be forgotten. One alone may take the whole ledger.
+        """
+        first = sorted(wanted, key=lambda entry: not entry.group.in_flight_group)
+        new = first[: max(MOST_UNDER_WAY - len(self._ledger.entries), 0)]
+        least = 0 if self._ledger.entries else 1
+        self._applier.check(new)
+        self._ledger.add(new)
+        while len(new) > least and not self._store.has_room(self._ledger):
+            self._ledger.withdraw(new[len(new) // 2 :])
+            new = new[: len(new) // 2]
+        return new
+
+    def _ask_again_if(self, is_unfinished: bool) -> None:
+        """What was refused or left out is decided anew, later each time, though nothing else changes."""
+        self._refusals = self._refusals + 1 if is_unfinished else 0
         if self._refusals:
             pause = min(2.0 ** min(self._refusals - 1, _MOST_DOUBLINGS), _LONGEST_PAUSE)
             again = self._now().ToNanoseconds() / 1e9 + pause
@@ -180,6 +197,14 @@ class Rounds:
                 self._ledger.withdraw(new)
                 raise
 
+    def _report_if_it_fits(self) -> None:
+        """Report. What objects show and what is decided next make room in a ledger that is too large."""
+        try:
+            self._report()
+        except LedgerFull:
+            self._annotate()
+            self._is_owed = True
+
     def _report(self) -> None:
         """Tell what became of steps; store what the server says is to be stored."""
         self._notes_at = None
@@ -194,17 +219,17 @@ class Rounds:
 
     def _tell_outcomes(self, entries: Sequence[Entry]) -> None:
         if entries:
-            reports = self._ledger.reports(entries)
+            reports, now = self._ledger.reports(entries), self._now()
             request = ReportOutcomeRequest(
                 cluster_id=self._settings.cluster_id,
                 node_pool=self._settings.node_pool,
-                now=self._now(),
+                now=now,
                 groups=reports,
             )
             for verdict in self._client.report_outcome(request).groups:
                 if verdict.fate == GROUP_FATE_CONFLICT:
                     _LOG.warning("Group %s was reported otherwise before: %s", verdict.id, verdict.message)
-                self._ledger.judge(verdict, self._picture)
+                self._ledger.judge(verdict, self._picture, now.ToNanoseconds() / 1e9)
 
     def _annotate(self) -> None:
         subjects = ((self._picture.subject(uid), note) for uid, note in self._ledger.notes.items())

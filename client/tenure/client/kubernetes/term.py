@@ -23,6 +23,7 @@ from tenure.client.kubernetes.dryrun import left_out
 from tenure.client.kubernetes.failures import ApiFailure, Conflict, LeaseLost
 from tenure.client.kubernetes.kinds import NewKinds
 from tenure.client.kubernetes.leading import Leading
+from tenure.client.kubernetes.ledger.ledger import Ledger
 from tenure.client.kubernetes.ledger.store import LedgerFull, Store
 from tenure.client.kubernetes.metrics import LAG, ROUNDS
 from tenure.client.kubernetes.observe.mirrors import Mirrors
@@ -65,6 +66,13 @@ class Term:
         self._heard: float | None = None
         """When something was heard that was not acted upon yet, by the monotonic clock."""
         self._problem = "the cluster is not listed yet"
+        self._following: list[threading.Thread] = []
+
+    @property
+    def stuck(self) -> str:
+        """What only a restart mends: a thread that should go on as long as this term, and does not."""
+        is_dead = any(not thread.is_alive() for thread in list(self._following))
+        return "the cluster is not observed any more" if is_dead else ""
 
     @property
     def problem(self) -> str:
@@ -83,8 +91,10 @@ class Term:
         """
         with ExitStack() as ends:
             mirrors = Mirrors.waking(self._alarm.ring)
+            store = Store(self._writing, self._settings.namespace, self._settings.lease, self._leading_us)
+            ledger = store.load()  # first: if it cannot be read, there is no use in listing a cluster
             self._follow(mirrors, ends)
-            rounds = self._rounds(mirrors, ends)
+            rounds = self._rounds(mirrors, store, ledger, ends)
             pause = 0.0
             while self._goes_on():
                 if not self._is_able(mirrors):
@@ -97,7 +107,7 @@ class Term:
                     self._alarm.wait(self._now.left(rounds.next_seconds))
 
     def _goes_on(self) -> bool:
-        if self._stopped.is_set():
+        if self._stopped.is_set() or self._leading.is_elsewhere:
             return False
         return not self._leading.may_act or self._leading.transitions == self._transitions
 
@@ -145,16 +155,15 @@ class Term:
         if not {"kai_queues", "volcano_queues"} & mirrors.followed:
             _LOG.warning(_NO_API)
         for reflector in reflectors:
-            _run(reflector.run, "tenure-follow")
+            self._following.append(_run(reflector.run, "tenure-follow"))
             ends.callback(reflector.stop)
         kinds = NewKinds(self._reading, without, frozenset(mirrors.followed), self.stop)
         _run(kinds.run, "tenure-kinds")
         ends.callback(kinds.stop)
+        ends.callback(self._following.clear)
 
-    def _rounds(self, mirrors: Mirrors, ends: ExitStack) -> Rounds:
+    def _rounds(self, mirrors: Mirrors, store: Store, ledger: Ledger, ends: ExitStack) -> Rounds:
         settings, may_act = self._settings, self._leading_us
-        store = Store(self._writing, settings.namespace, settings.lease, may_act)
-        ledger = store.load()
         calls = Calls(self._writing, may_act, settings.eviction_mode)
         applier = Applier(calls, mirrors, settings.scheduler_name, self._now)
         ends.callback(applier.close)
@@ -194,5 +203,7 @@ def _word_of(failure: TenureError | ApiFailure | LedgerFull) -> str:
     return "api_server_failed" if isinstance(failure, ApiFailure) else "server_failed"
 
 
-def _run(work: Callable[[], None], name: str) -> None:
-    threading.Thread(target=work, name=name, daemon=True).start()
+def _run(work: Callable[[], None], name: str) -> threading.Thread:
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread

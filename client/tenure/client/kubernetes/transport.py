@@ -6,7 +6,7 @@ not used: they raise after a binding that succeeded, and decode more than is loo
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from http import HTTPStatus
 from pathlib import Path
@@ -29,6 +29,7 @@ from tenure.client.kubernetes.failures import (
     TooManyRequests,
     Unreachable,
 )
+from tenure.client.kubernetes.lines import Lines
 from tenure.client.kubernetes.metrics import CALLS
 from tenure.client.kubernetes.resources import resource_of
 from tenure.client.kubernetes.spans import RESULT, call_span
@@ -44,6 +45,8 @@ _LONGEST_MESSAGE: Final = 300
 _OTHER_UID: Final = "metadata.uid: Invalid value"
 """What a patch is answered with when the name is that of another object by now: with 422, not 409."""
 
+_TROUBLE: Final = (httpx2.HTTPError, ConfigError, OSError, ValueError, LookupError, TypeError)
+"""What sending a call ends with: of the connection, or of the helper or file that a token comes from."""
 _FIRST_BYTE: Final = "send_request_headers.started"
 _MAY_SEND: Final = ContextVar[Callable[[], bool] | None]("may_send", default=None)
 
@@ -110,20 +113,26 @@ class Transport:
         return self._call("DELETE", path, None, body, JSON)
 
     @contextmanager
-    def lines(self, path: str, query: Query, idle_seconds: float) -> Iterator[Iterator[bytes]]:
+    def lines(self, path: str, query: Query, idle_seconds: float) -> Iterator[Lines]:
         """The lines of an answer as they come, for watches. Raises ApiFailure, also between lines.
 
         When nothing comes for `idle_seconds`, the connection counts as broken.
         """
         timeout = httpx2.Timeout(idle_seconds, connect=_CONNECT_SECONDS)
-        try:
-            with self._http.stream("GET", path, params=query, timeout=timeout) as response:
+        with ExitStack() as ends:
+            try:
+                asked = self._http.stream("GET", path, params=query, timeout=timeout)
+                response = ends.enter_context(asked)
                 if response.is_error:
                     response.read()
-                    raise _failure("GET", path, response)
-                yield _split(response.iter_bytes())
-        except httpx2.TransportError as error:
-            raise _unreachable("GET", path, error) from None
+            except _TROUBLE as error:
+                raise _unreachable("GET", path, error) from None
+            if response.is_error:
+                raise _failure("GET", path, response)
+            try:
+                yield Lines(response)
+            except httpx2.HTTPError as error:
+                raise _unreachable("GET", path, error) from None
 
     def _call(
         self, method: str, path: str, query: Query | None, body: Any = None, media_type: str = ""
@@ -149,11 +158,13 @@ class Transport:
             response = self._http.request(
                 method, path, params=query, content=content, headers=headers, extensions=fence
             )
-        except httpx2.TransportError as error:
+        except _TROUBLE as error:
             raise _unreachable(method, path, error) from None
         self.clock.hear(response.headers.get("Date", ""), asked)
         if response.is_error:
             raise _failure(method, path, response)
+        if not response.content.startswith(b"{"):
+            raise Broken(f"{method} {path}: {response.status_code}, but no object: something else answered")
         return response.content
 
 
@@ -188,15 +199,7 @@ def _found() -> KubeConfig:
         raise ConfigError("there is no service account, and this user has no home: name a file") from None
 
 
-def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Whole lines; what is left when the answer breaks off is no line."""
-    rest = b""
-    for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from filter(None, lines)
-
-
-def _unreachable(method: str, path: str, error: httpx2.TransportError) -> Unreachable:
+def _unreachable(method: str, path: str, error: Exception) -> Unreachable:
     return Unreachable(f"{method} {path}: {error or type(error).__name__}")
 
 

@@ -68,7 +68,7 @@ def capture(
         unreadable = _read(mirrors, transport, workload_api)
         now = Timestamp()
         now.GetCurrentTime()
-        picture = Picture(mirrors, config, ApiOwners(transport))
+        picture = Picture(mirrors, config, ApiOwners(transport, patience=0))
         snapshot = picture.snapshot(now)
     except ApiFailure as failure:
         typer.echo(f"tenure: the API server does not tell: {failure}", err=True)

@@ -1,9 +1,9 @@
 """Takes the steps of decision groups: evictions group by group, then bindings, many at a time.
 
 Before the first step of a group all its steps are looked at: if one must not be taken, none of a group that
-needs all is. A step that was perhaps sent before, by this process or one before it, is looked up first and
-sent only if it was not taken, so nothing happens twice. What is refused for now is tried again in a later
-round, when the server still wants it.
+needs all is. So they are before more of its evictions are sent in a later round. A step that was perhaps sent
+before, by this process or one before it, is looked up first and sent only if it was not taken, so nothing
+happens twice. What is refused for now is tried again in a later round, when the server still wants it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,12 +53,26 @@ class Applier:
         self._together.close()
 
     def check(self, entries: Iterable[Entry]) -> None:
-        """Note which steps of new groups must not be taken, before anything of them is sent."""
+        """Note which steps must not be taken, before anything more of their groups is sent."""
         fences = Fences(self._mirrors, self._scheduler_name)
         for entry in entries:
             for decision in entry.left(self._now()):
                 if objection := fences.objection(decision):
-                    self._note(entry, decision, rejected(objection))
+                    self._note(entry, decision, self._taken_before(entry, decision) or rejected(objection))
+
+    def _taken_before(self, entry: Entry, decision: Decision) -> Result | None:
+        """That a step was taken already, if it was perhaps sent and the cluster says so."""
+        if entry.is_fresh:
+            return None
+        pod = self._mirrors.pods.find(decision.bind.pod or decision.evict.pod)
+        if pod is None:
+            return APPLIED if decision.HasField("evict") else None
+        name = PodName(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+        if decision.HasField("bind"):
+            known = self._calls.look_at_binding(name, decision.bind.node, None)
+        else:
+            known = self._calls.look_at_eviction(name, None)
+        return known if known.result == pb.STEP_RESULT_APPLIED else None
 
     def recognise(self, entries: Iterable[Entry]) -> None:
         """Note steps that are seen done, of groups of which it is not known what was sent.
@@ -82,6 +96,7 @@ class Applier:
         now = self._now()
         try:
             evicting = [entry for entry in entries if any(_evictions(entry, now))]
+            self.check(entry for entry in evicting if not entry.is_fresh)
             with span(spans.EVICT, groups=len(evicting)):
                 self._together.all(lambda entry: self._evict(entry, now), evicting)
             self._apply_bindings(entries, now)
@@ -119,11 +134,7 @@ class Applier:
         if pod is None:
             return APPLIED
         name = PodName(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
-        if not entry.is_fresh:
-            known = self._calls.look_at_eviction(name, None)
-            if known.result == pb.STEP_RESULT_APPLIED:
-                return known
-        return self._calls.evict(name)
+        return self._taken_before(entry, decision) or self._calls.evict(name)
 
     def _bind(
         self, entry: Entry, decision: Decision, fences: Fences, links: Mapping[str, list[Link]]

@@ -189,7 +189,7 @@ class Teller:
         is_kai = subject.api_version.startswith("scheduling.run.ai/")
         there = msgspec.json.decode(self._transport.get(path(subject)), type=_Object)
         field = "schedulingConditions" if is_kai else "conditions"
-        conditions = there.status.get(field, [])
+        conditions = there.status.get(field) or []
         ours: dict[str, Any] = next((one for one in conditions if self._is_ours(one, is_kai)), {})
         fresh = kai_condition(verdict, self._node_pool, ours) if is_kai else volcano_condition(verdict, ours)
         if there.metadata.get("uid") != subject.uid or is_same(ours, fresh) or not (ours or verdict.reason):
@@ -240,6 +240,8 @@ class Teller:
         except ApiFailure as failure:
             _LOG.info("Not told: %s", failure)
             return isinstance(failure, NotFound | Refused)
+        except Exception as odd:  # an object that others filled oddly must not keep the rest from being told
+            _LOG.warning("Not told: %r", odd)
         return True
 
 

@@ -80,13 +80,15 @@ class Entry:
         return self.needs_all and any(map(self._is_refused, self._taken()))
 
     def left(self, now: Timestamp) -> Iterator[Decision]:
-        """Steps that are to be taken now, in order."""
+        """Steps that are to be taken now, in order: none after an eviction that the group has to wait for."""
         if self.is_cancelled or self.is_lost() or self.is_over(now):
             return
         for decision in self._taken():
             step = self.steps.get(decision.id)
             if step is None or (_is_retryable(step) and _is_due(step, now)):
                 yield decision
+            elif self._waits_for(decision):
+                return
 
     def open(self) -> list[Decision]:
         """Steps of which it is not known that they were done or refused for good."""
@@ -101,7 +103,9 @@ class Entry:
         """When a step is to be tried again, in seconds since 1970; None: none is."""
         if self.is_cancelled or self.is_lost():
             return None
-        waiting = [step for step in self.steps.values() if _is_retryable(step)]
+        first = next(filter(self._waits_for, self._taken()), None)
+        steps = self.steps.values() if first is None else [self.steps[first.id]]
+        waiting = [step for step in steps if _is_retryable(step)]
         return min((step.retry_time.ToNanoseconds() / 1e9 for step in waiting), default=None)
 
     def row(self) -> InFlightGroup | None:
@@ -119,6 +123,11 @@ class Entry:
 
     def _taken(self) -> Iterator[Decision]:
         return (decision for decision in self.group.decisions if decision.WhichOneof("step") in _TAKEN)
+
+    def _waits_for(self, decision: Decision) -> bool:
+        """Whether it is an eviction that is refused for now, without which the others are in vain."""
+        step = self.steps.get(decision.id)
+        return self.needs_all and decision.HasField("evict") and step is not None and _is_retryable(step)
 
     def _is_left_out(self, decision: Decision, is_stopped: bool) -> bool:
         """Steps that are not under way: refused, or of a group of which no more are taken."""

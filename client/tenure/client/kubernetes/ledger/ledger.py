@@ -77,14 +77,14 @@ class Ledger:
             report.eviction_memory.extend(self.memory[pair] for pair in sorted(pairs & self.memory.keys()))
             yield report
 
-    def judge(self, verdict: GroupVerdict, picture: Picture) -> None:
+    def judge(self, verdict: GroupVerdict, picture: Picture, now_seconds: float) -> None:
         """Do what the server says of a group that was reported."""
         entry = self.entries.get(verdict.id)
         if entry is None:
             return
         entry.is_told = True
         for due in verdict.patches:
-            self._store(entry, due, picture)
+            self._store(entry, due, picture, now_seconds)
         if verdict.fate == GROUP_FATE_CANCEL:
             entry.cancel()
         self.is_changed = True
@@ -98,7 +98,7 @@ class Ledger:
                 note.seen_seconds = now_seconds
             is_shown = note.annotations.items() <= shown.get(uid, {}).items()
             is_gone = note.seen_seconds < now_seconds - GONE_SECONDS
-            if is_gone or (note.has_object and (is_shown or picture.subject(uid) is None)):
+            if is_gone or (note.has_object and is_shown):
                 del self.notes[uid]
                 self.touched.add(uid)
                 self.is_changed = True
@@ -107,13 +107,13 @@ class Ledger:
                 del self.memory[pair]
                 self.is_changed = True
 
-    def _store(self, entry: Entry, due: DuePatch, picture: Picture) -> None:
+    def _store(self, entry: Entry, due: DuePatch, picture: Picture, now_seconds: float) -> None:
         if due in entry.stored:
             return
         entry.stored.append(due)
-        self._remember(due.patch, picture)
+        self._remember(due.patch, picture, now_seconds)
 
-    def _remember(self, patch: Patch, picture: Picture) -> None:
+    def _remember(self, patch: Patch, picture: Picture, now_seconds: float) -> None:
         match patch.WhichOneof("change"):
             case "remember":
                 self.memory[patch.remember.victim, patch.remember.preemptor] = patch.remember
@@ -122,6 +122,7 @@ class Ledger:
         written = annotation_of(patch)
         if written is not None:
             note = self.notes.setdefault(patch.pod_group, Note())
+            note.seen_seconds = now_seconds
             note.has_object = picture.subject(patch.pod_group) is not None
             note.annotations[written[0]] = written[1]
             self.touched.add(patch.pod_group)

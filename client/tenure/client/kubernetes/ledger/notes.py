@@ -43,7 +43,7 @@ class Note:
     has_object: bool = True
     """Whether an object can carry it. False: it is kept here."""
     seen_seconds: float = 0.0
-    """When the pod group was there last, in seconds since 1970."""
+    """When the pod group was there last or something of it was noted, in seconds since 1970."""
 
 
 def annotation_of(patch: Patch) -> tuple[str, str] | None:

@@ -3,9 +3,11 @@
 It is written before the first call of a round that changes the cluster, so at any moment it names every
 group of which anything may have been sent. Who starts with it supposes that every step may have been taken,
 and looks before it takes one. It is replaced by resource version: whoever holds an older copy gets a
-conflict, and must not go on with what it knows.
+conflict, and must not go on with what it knows. If somebody deletes it, it is created anew, with all that is
+known.
 """
 
+import logging
 import zlib
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -30,10 +32,13 @@ from tenure.v1.snapshot_pb2 import EvictionMemory
 
 MOST_BYTES: Final = 1_000_000
 """Of the packed ledger; a ConfigMap holds 2^20."""
+ROOM_BYTES: Final = 700_000
+"""Up to which groups are added: the rest is for what becomes of their steps."""
 _MOST_UNPACKED: Final = 64 * 2**20
 _KEY: Final = "ledger"
 _SUFFIX: Final = "-ledger"
 _Kind = TypeVar("_Kind", bound=Message)
+_LOG: Final = logging.getLogger(__name__)
 
 
 class LedgerFull(Exception):
@@ -118,6 +123,10 @@ class Store:
                 raise
         ledger.is_changed = False
 
+    def has_room(self, ledger: Ledger) -> bool:
+        """Whether it can be stored now, and with what becomes of the steps in it."""
+        return len(_packed(ledger)) <= ROOM_BYTES
+
     def _has_failed(self, packed: bytes, failure: ApiFailure) -> bool:
         """Whether a write that failed was not done, either. A conflict with nobody is tried once more."""
         try:
@@ -138,14 +147,26 @@ class Store:
         return _MAPS.decode(self._transport.get(f"{self._collection}/{self._meta.name}"))
 
     def _write(self, packed: bytes) -> None:
-        meta = msgspec.structs.replace(self._meta, resource_version=self._version)
-        wanted = _ConfigMap(meta, {_KEY: packed})
-        with while_leading(self._may_act):
-            if self._version:
-                answer = self._transport.put(f"{self._collection}/{self._meta.name}", wanted)
-            else:
-                answer = self._transport.post(self._collection, wanted)
+        try:
+            answer = self._replace(packed) if self._version else self._create(packed)
+        except NotFound:
+            if not self._version:
+                raise
+            _LOG.warning("ConfigMap %s/%s was deleted: created anew", self._meta.namespace, self._meta.name)
+            self._version = ""
+            answer = self._create(packed)
         self._version = _MAPS.decode(answer).metadata.resource_version
+
+    def _create(self, packed: bytes) -> bytes:
+        with while_leading(self._may_act):
+            return self._transport.post(self._collection, _ConfigMap(self._meta, {_KEY: packed}))
+
+    def _replace(self, packed: bytes) -> bytes:
+        meta = msgspec.structs.replace(self._meta, resource_version=self._version)
+        with while_leading(self._may_act):
+            return self._transport.put(
+                f"{self._collection}/{self._meta.name}", _ConfigMap(meta, {_KEY: packed})
+            )
 
 
 def _packed(ledger: Ledger) -> bytes:

@@ -3,11 +3,14 @@
 import msgspec
 from tenure.client.kubernetes.objects.meta import ObjectMeta
 
+Quantities = dict[str, str | int | float]
+"""Amounts by resource, as text or as bare numbers: a definition may allow both."""
+
 
 class Guarantee(msgspec.Struct, rename="camel", omit_defaults=True):
     """What is kept for a queue, as quantities."""
 
-    resource: dict[str, str] = {}
+    resource: Quantities = {}
 
 
 class QueueSpec(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -16,8 +19,8 @@ class QueueSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     parent: str = ""
     priority: int | None = None
     weight: int = 1
-    capability: dict[str, str] = {}
-    deserved: dict[str, str] = {}
+    capability: Quantities = {}
+    deserved: Quantities = {}
     guarantee: Guarantee = msgspec.field(default_factory=Guarantee)
     reclaimable: bool = True
 

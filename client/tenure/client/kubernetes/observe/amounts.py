@@ -18,20 +18,23 @@ _OWN_FIELDS: Final = frozenset((CPU, MEMORY, GPU, PODS))
 MILLI: Final = 1000
 MOST: Final = 2**53
 """The largest amount of the contract."""
+MOST_ASKED: Final = 2**45
+"""The largest amount of one pod that is told, as 32 TiB: of 131,072 such pods the sum is still within the
+contract. No node has as much."""
 
 Amounts = dict[str, int]
 
 
-def read_amounts(quantities: Mapping[str, str], doubts: list[str]) -> Amounts:
+def read_amounts(quantities: Mapping[str, str | int | float], doubts: list[str]) -> Amounts:
     """The amounts; what cannot be read or is negative counts as nothing, and is a doubt.
 
     Every resource whose name ends in "gpu" is GPUs (semantics R1.2).
     """
     amounts: Amounts = {}
     for name, text in quantities.items():
-        slot = GPU if name.endswith("gpu") else name
+        slot = GPU if name.endswith(GPU) else name
         try:
-            amount = quantity(text, MILLI if slot in (CPU, GPU) else 1)
+            amount = quantity(str(text), MILLI if slot in (CPU, GPU) else 1)
         except InvalidQuantity as problem:
             doubts.append(f"{name}: {problem}")
             continue
@@ -40,6 +43,16 @@ def read_amounts(quantities: Mapping[str, str], doubts: list[str]) -> Amounts:
         elif amount:
             amounts[slot] = min(amounts.get(slot, 0) + amount, MOST)
     return amounts
+
+
+def is_extended(name: str) -> bool:
+    """Whether a resource of Kubernetes is none of those that have a field of their own."""
+    return name not in _OWN_FIELDS and not name.endswith(GPU)
+
+
+def bounded(amounts: Mapping[str, int], most: int) -> Amounts:
+    """None larger than this."""
+    return {name: min(amount, most) for name, amount in amounts.items()}
 
 
 def add(total: Amounts, more: Mapping[str, int]) -> None:

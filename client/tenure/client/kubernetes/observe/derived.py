@@ -4,11 +4,16 @@ no owner, ReplicaSet, StatefulSet, ...   each pod for itself
 leader and workers (LeaderWorkerSet)     each replica as a gang of its size
 any other owner (Job, JobSet, PyTorchJob, RayCluster, ...)   one pod group for the top owner, a gang where
                                          it says how many pods must run together, else one pod starts it
+
+What a pod says about owners and replicas is not to be trusted beyond its namespace: whoever makes pods writes
+it. So it is no uid of a pod group, but part of one, together with the namespace.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import Final, NamedTuple
 
+import msgspec
 from tenure.client.kubernetes.objects.meta import ObjectMeta
 from tenure.client.kubernetes.objects.pod import Pod
 from tenure.client.kubernetes.observe import names
@@ -24,9 +29,12 @@ _EACH_FOR_ITSELF: Final = frozenset(
     ("ReplicaSet", "ReplicationController", "StatefulSet", "Deployment", "DaemonSet", "Node")
 )
 """Kinds of owners whose pods serve independently of each other."""
+_ENCODE: Final = msgspec.json.Encoder().encode
 _LWS_GROUP: Final = "leaderworkerset.sigs.k8s.io/group-key"
 _LWS_SIZE: Final = "leaderworkerset.sigs.k8s.io/size"
 _SERVES: Final = frozenset(("ReplicaSet", "ReplicationController", "StatefulSet", "Deployment"))
+_UID_LENGTH: Final = 32
+"""Hex digits in the uid of a derived pod group: as many as a uid of Kubernetes has."""
 _SERVING_CLASS: Final = "inference"
 _TRAINING_CLASS: Final = "train"
 """Classes of those that name none, where these exist (semantics R1.81, R8.3)."""
@@ -36,24 +44,29 @@ class Origin(NamedTuple):
     """Where a derived pod group comes from."""
 
     uid: str
+    """Of its only pod, or one that no object has."""
     owner: ObjectMeta | None
     """None: its pods alone tell."""
     gang: int
     serves: bool
+    doubt: str = ""
+    """What is not known of its owner yet; empty: all is known."""
 
 
 def origin_of(pod: Pod, owners: Owners) -> Origin | None:
     """The pod group a pod belongs to; None: its owner cannot be looked up just now."""
     meta = pod.metadata
     if key := meta.labels.get(_LWS_GROUP):
-        return Origin(key, None, _size(meta.annotations.get(_LWS_SIZE, "")), serves=True)
+        size = _size(meta.annotations.get(_LWS_SIZE, ""))
+        return Origin(_uid(meta.namespace, "replica", key), None, size, serves=True)
     reference = meta.owner()
     if reference is None or reference.kind in _EACH_FOR_ITSELF:
         return Origin(meta.uid, None, 1, reference is not None and reference.kind in _SERVES)
     owner = owners.top(meta.namespace, reference)
     if owner is None:
         return None
-    return Origin(owner.metadata.uid, owner.metadata, owner.gang or 1, serves=False)
+    uid = _uid(meta.namespace, "owner", owner.metadata.uid)
+    return Origin(uid, owner.metadata, owner.gang or 1, serves=False, doubt=owner.doubt)
 
 
 def derived_row(
@@ -78,9 +91,16 @@ def derived_row(
         preemption_delay=not_negative(read_duration(annotations.get(names.PREEMPTION_DELAY, "0"))),
     )
     read_kept(row, annotations, doubts)
+    if origin.doubt:
+        doubts.append(origin.doubt)
     if names.PREEMPTIBILITY in labels:
         row.annotations[names.PREEMPTIBILITY] = labels[names.PREEMPTIBILITY]
     return row
+
+
+def _uid(*of: str) -> str:
+    """A uid that is always the same for these, and that of no object: theirs are hex digits and hyphens."""
+    return f"derived-{sha256(_ENCODE(of)).hexdigest()[:_UID_LENGTH]}"
 
 
 def _first(key: str, *places: Mapping[str, str]) -> str:

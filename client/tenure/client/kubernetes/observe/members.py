@@ -44,12 +44,15 @@ class Members:
         self._naming: defaultdict[Reference, set[str]] = defaultdict(set)
         self.waiting: set[str] = set()
         """Pods whose owners could not be looked up yet."""
+        self.unsure: set[str] = set()
+        """Pods of whose owners not all is known."""
 
     def put(self, uid: str, pod: Pod | None) -> set[str]:
         """The pod is like this now, None: it is gone; uids of the pod groups that are concerned."""
         before = self.by_uid.pop(uid, None)
         concerned = self._remove(uid, before) if before else set()
         self.waiting.discard(uid)
+        self.unsure.discard(uid)
         if pod is not None:
             member = self._member(pod)
             self.by_uid[uid] = member
@@ -67,6 +70,10 @@ class Members:
     def of_group(self, pod_group: str) -> list[str]:
         """Uids of the pods of a pod group, in order."""
         return sorted(self._of_group.get(pod_group, ()))
+
+    def asking_for_extended(self) -> set[str]:
+        """Uids of the pods that ask for more than the resources that every node has."""
+        return {uid for uid, member in self.by_uid.items() if member.shaped.row.requests.extended}
 
     def pod_groups(self) -> list[str]:
         """Uids of the pod groups that have pods."""
@@ -106,6 +113,8 @@ class Members:
         if origin is None:
             self.waiting.add(pod.metadata.uid)
             return "", None, "its owner cannot be looked up"
+        if origin.doubt:
+            self.unsure.add(pod.metadata.uid)
         return origin.uid, origin, ""
 
 

@@ -7,7 +7,16 @@ from tenure.client.kubernetes.objects.meta import Condition
 from tenure.client.kubernetes.objects.node import Node as NodeObject
 from tenure.client.kubernetes.objects.node import Taint as TaintObject
 from tenure.client.kubernetes.observe import names
-from tenure.client.kubernetes.observe.amounts import Amounts, less, read_amounts, to_resources
+from tenure.client.kubernetes.observe.amounts import (
+    MOST_ASKED,
+    Amounts,
+    bounded,
+    is_extended,
+    less,
+    read_amounts,
+    to_resources,
+)
+from tenure.client.kubernetes.observe.offered import MOST_NAMES, Offered
 from tenure.v1 import snapshot_pb2 as pb
 
 EFFECTS: Final = {
@@ -24,12 +33,13 @@ _BYTES_FROM: Final = 2**20
 _MOST_DIGITS: Final = 16
 _MIB: Final = 2**20
 _STEP: Final = 100
+_MOST: Final = MOST_ASKED - 1
 
 
-def node_row(node: NodeObject, taken: Iterable[Amounts], doubts: list[str]) -> pb.Node:
+def node_row(node: NodeObject, taken: Iterable[Amounts], offered: Offered, doubts: list[str]) -> pb.Node:
     """The row of a node; `taken` is what each pod takes there that is in no row."""
     labels = node.metadata.labels
-    allocatable = less(read_amounts(node.status.allocatable, doubts), taken)
+    allocatable = less(_told(read_amounts(node.status.allocatable, doubts), offered, doubts), taken)
     return pb.Node(
         name=node.metadata.name,
         labels={**labels, names.NODE_NAME_FIELD: node.metadata.name},
@@ -40,6 +50,15 @@ def node_row(node: NodeObject, taken: Iterable[Amounts], doubts: list[str]) -> p
         unready_conditions=sorted({_unready(condition) for condition in node.status.conditions} - {""}),
         mig_strategy=_STRATEGIES.get(labels.get(names.MIG_STRATEGY_LABEL, ""), pb.MIG_STRATEGY_UNSPECIFIED),
     )
+
+
+def _told(amounts: Amounts, offered: Offered, doubts: list[str]) -> Amounts:
+    """What a snapshot can tell of what the node has: not too many names, and no amounts beyond all sense."""
+    told = {name: n for name, n in amounts.items() if name in offered.names or not is_extended(name)}
+    if len(told) < len(amounts) and offered.is_full:
+        doubts.append(f"nodes name more than {MOST_NAMES} resources: {len(amounts) - len(told)} are left out")
+    doubts.extend(f"{name}: {n} is taken for {_MOST}" for name, n in sorted(told.items()) if n > _MOST)
+    return bounded(told, _MOST)
 
 
 def _gpu_memory(labels: Mapping[str, str], doubts: list[str]) -> int:

@@ -1,11 +1,13 @@
 """Top owners of pods: who made them, as far up as it goes. Looked up when first needed, and kept.
 
 Kinds are not known in advance and are not watched: the first owner of a kind lists all of that kind, later
-ones are read one by one. What an owner says is read once.
+ones are read one by one. What an owner says is read once. One that may not be read, or makes no sense, is
+asked for again: often for a minute, as permissions may come late, then seldom, and it is known by its name.
 """
 
+import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -17,6 +19,10 @@ from tenure.client.kubernetes.transport import Transport
 
 _MOST_KEPT: Final = 50_000
 _MOST_LEVELS: Final = 8
+_PATIENCE: Final = 60.0
+_SOON: Final = 5.0
+_SELDOM: Final = 180.0
+"""Seconds until an owner that was refused is asked for again: while there is patience, and later."""
 _STOPS: Final = frozenset(("CronJob",))
 """Kinds that make unrelated workloads, one after the other: they own none of them in our sense."""
 
@@ -27,6 +33,12 @@ class Owner(NamedTuple):
     metadata: ObjectMeta
     gang: int
     """How many pods must run together by what it or one of the owners below it says; 0: nobody says."""
+    doubt: str = ""
+    """Why there may be more to know, which is to be asked for again; empty: this is all."""
+
+
+class _Senseless(ApiFailure):
+    """An owner cannot be decoded."""
 
 
 class Owners(Protocol):
@@ -68,18 +80,40 @@ _PAGES: Final = msgspec.json.Decoder(_Page)
 _OWNERS: Final = msgspec.json.Decoder(OwnerObject)
 
 
-class ApiOwners:
-    """Asks an API server. For one thread."""
+class _Refusal(NamedTuple):
+    """An answer that is no owner. Times are those of a stopwatch, in seconds."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    failure: ApiFailure
+    since: float
+    again: float
+    """When to ask again."""
+
+
+class ApiOwners:
+    """Asks an API server. For one thread.
+
+    An owner that may not be read, or makes no sense, counts as not to be had just now for `patience` seconds.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        patience: float = _PATIENCE,
+        stopwatch: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._transport, self._patience, self._stopwatch = transport, patience, stopwatch
+        self._refusals: OrderedDict[tuple[str, ...], _Refusal] = OrderedDict()
+        """By kind where none of it may be read, else by uid."""
         self._known: OrderedDict[str, OwnerObject | None] = OrderedDict()
-        """By uid; None: gone, or not to be read."""
+        """By uid; None: gone."""
         self._kinds: dict[str, dict[str, _Resource]] = {}
         self._listed: set[tuple[str, str]] = set()
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
-        """See Owners. An owner that is gone, or may not be read, is known by its name alone."""
+        """See Owners. An owner that is gone is known by its name alone.
+
+        So is one of another namespace: nobody there meant this pod.
+        """
         found, gang = _only_named(namespace, reference), 0
         try:
             for _ in range(_MOST_LEVELS):
@@ -91,18 +125,44 @@ class ApiOwners:
                 if parent is None or parent.kind in _STOPS:
                     break
                 reference = parent
+        except (Refused, _Senseless) as failure:
+            refusal = self._refusal(reference)
+            is_new = refusal is None or self._stopwatch() - refusal.since < self._patience
+            doubt = f"its owner {reference.kind} {reference.name} is known by its name alone: {failure}"
+            return None if is_new else Owner(found, gang, doubt)
         except ApiFailure:
             return None
         return Owner(found, gang)
 
     def _find(self, namespace: str, reference: OwnerReference) -> OwnerObject | None:
         if reference.uid not in self._known:
-            try:
-                self._look_up(namespace, reference)
-            except (NotFound, Refused):
-                self._keep(reference.uid, None)
+            self._ask(namespace, reference)
         self._known.move_to_end(reference.uid)
-        return self._known[reference.uid]
+        found = self._known[reference.uid]
+        return found if found and found.metadata.namespace in ("", namespace) else None
+
+    def _ask(self, namespace: str, reference: OwnerReference) -> None:
+        """Look the owner up, unless it was refused a short time ago. Raises ApiFailure."""
+        refusal, now = self._refusal(reference), self._stopwatch()
+        if refusal is not None and now < refusal.again:
+            raise refusal.failure
+        try:
+            self._look_up(namespace, reference)
+        except NotFound:
+            self._keep(reference.uid, None)
+        except (Refused, _Senseless) as failure:
+            since = refusal.since if refusal else now
+            again = now + (_SOON if now - since < self._patience else _SELDOM)
+            key = _kind(reference) if isinstance(failure, Refused) else (reference.uid,)
+            self._refusals[key] = _Refusal(failure, since, again)
+            if len(self._refusals) > _MOST_KEPT:
+                self._refusals.popitem(last=False)
+            raise
+        for key in (_kind(reference), (reference.uid,)):
+            self._refusals.pop(key, None)
+
+    def _refusal(self, reference: OwnerReference) -> _Refusal | None:
+        return self._refusals.get(_kind(reference)) or self._refusals.get((reference.uid,))
 
     def _look_up(self, namespace: str, reference: OwnerReference) -> None:
         version = reference.api_version
@@ -117,8 +177,9 @@ class ApiOwners:
         if reference.uid not in self._known:
             within = f"/namespaces/{namespace}" if resource.namespaced else ""
             item = _read(self._transport.get(f"{base}{within}/{resource.name}/{reference.name}"))
-            is_meant = item is not None and item.metadata.uid == reference.uid
-            self._keep(reference.uid, item if is_meant else None)
+            if item is None:
+                raise _Senseless("what it says is not what an owner says")
+            self._keep(reference.uid, item if item.metadata.uid == reference.uid else None)
 
     def _resources(self, base: str) -> dict[str, _Resource]:
         if base not in self._kinds:
@@ -148,6 +209,10 @@ def _read(content: bytes | msgspec.Raw) -> OwnerObject | None:
         return _OWNERS.decode(content)
     except msgspec.ValidationError:
         return None
+
+
+def _kind(reference: OwnerReference) -> tuple[str, ...]:
+    return reference.api_version, reference.kind
 
 
 def _only_named(namespace: str, reference: OwnerReference) -> ObjectMeta:

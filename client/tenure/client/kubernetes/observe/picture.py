@@ -10,12 +10,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.client.kubernetes.objects.node import Node
 from tenure.client.kubernetes.observe import names
 from tenure.client.kubernetes.observe.config import PictureConfig
 from tenure.client.kubernetes.observe.groups import Groups, Subject, Surroundings
 from tenure.client.kubernetes.observe.members import Members
 from tenure.client.kubernetes.observe.mirrors import Mirrors
 from tenure.client.kubernetes.observe.nodes import node_row
+from tenure.client.kubernetes.observe.offered import Offered
 from tenure.client.kubernetes.observe.owners import NoOwners, Owners
 from tenure.client.kubernetes.observe.podrows import PodRows
 from tenure.client.kubernetes.observe.pods import ON_NODE, stuck_at, takes_room
@@ -29,6 +31,9 @@ from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.state_pb2 import StateDelta
 
 _SECOND = 10**9
+_SOON = 10.0
+_SELDOM = 200.0
+"""Seconds until owners are asked for again: those that pods wait for, and those known by name alone."""
 
 
 class Picture:
@@ -47,7 +52,8 @@ class Picture:
         self._queues: Table[pb.Queue] = Table()
         self._topologies: Table[pb.Topology] = Table()
         self._pod_groups: Table[pb.PodGroup] = Table()
-        self._pods = PodRows()
+        self._offered = Offered()
+        self._pods = PodRows(self._offered)
         self._taken = TakenRoom()
         self._names: dict[str, str] = {}
         """Of nodes, by uid."""
@@ -56,6 +62,8 @@ class Picture:
         self._stuck_at: dict[str, float] = {}
         """When deleted pods count as stuck, in seconds since 1970, until they do."""
         self._version = 0
+        self.look_again_seconds: float | None = None
+        """When to look owners up again though nothing changes, in seconds since 1970; None: never."""
         self.warnings = Warnings()
 
     def snapshot(self, now: Timestamp) -> pb.ClusterSnapshot:
@@ -112,8 +120,16 @@ class Picture:
         seconds = now.ToNanoseconds() / _SECOND
         groups, moved = self._groups.take_changes()
         pods = self._mirrors.pods.take_changes() | self._members.naming(moved) | self._members.waiting
+        if self.look_again_seconds is not None and seconds >= self.look_again_seconds:
+            pods |= self._members.unsure
+            self.look_again_seconds = None
         for uid in pods:
             groups |= self._members.put(uid, self._mirrors.pods.find(uid))
+        self._plan_next_look(seconds)
+        nodes = self._look_at_nodes()
+        if self._offered.settle():
+            nodes.update(self._uids)
+            pods |= self._members.asking_for_extended()
         if self._look_around():
             groups |= {*self._groups.objects(), *self._members.pod_groups()}
         pods |= {uid for uid, stuck in self._stuck_at.items() if seconds >= stuck}
@@ -124,7 +140,17 @@ class Picture:
             self._read_pod(uid, seconds)
         self._pods.relabel(self._members.by_uid)
         self._read_queues()
-        self._read_nodes()
+        for name in nodes | self._taken.take_changes():
+            self._read_node(name)
+
+    def _plan_next_look(self, seconds: float) -> None:
+        """When to ask for owners again: soon while pods wait for them, else seldom."""
+        if self._members.waiting:
+            self.look_again_seconds = seconds + _SOON
+        elif not self._members.unsure:
+            self.look_again_seconds = None
+        elif self.look_again_seconds is None:
+            self.look_again_seconds = seconds + _SELDOM
 
     def _look_around(self) -> bool:
         """Priority classes and topologies; whether any changed."""
@@ -177,9 +203,9 @@ class Picture:
         self._taken.put(uid, pod.spec.node_name, taken)
         self.warnings.settle(uid, f"Pod {pod.metadata.namespace}/{pod.metadata.name}", doubts)
 
-    def _read_nodes(self) -> None:
-        """Nodes that changed themselves, or in what others take of them."""
-        nodes, concerned = self._mirrors.nodes, self._taken.take_changes()
+    def _look_at_nodes(self) -> set[str]:
+        """Which nodes there are and what they offer; names of those that changed."""
+        nodes, concerned = self._mirrors.nodes, set[str]()
         changed = nodes.take_changes()
         for uid in sorted(changed, key=lambda uid: nodes.find(uid) is not None):
             node = nodes.find(uid)
@@ -190,14 +216,18 @@ class Picture:
             elif self._names.pop(uid, None) is not None and self._uids.get(name) == uid:
                 del self._uids[name]
         for name in concerned:
-            self._read_node(name)
+            node = self._our_node(name)
+            self._offered.put(name, node.status.allocatable if node else ())
+        return concerned
+
+    def _our_node(self, name: str) -> Node | None:
+        """The node of our node pool with this name."""
+        node = self._mirrors.nodes.find(self._uids.get(name, ""))
+        return node if node is not None and self._config.has(node.metadata.labels) else None
 
     def _read_node(self, name: str) -> None:
-        node = self._mirrors.nodes.find(self._uids.get(name, ""))
-        doubts: list[str] = []
-        row = None
-        if node is not None and self._config.has(node.metadata.labels):
-            row = node_row(node, self._taken.on(name), doubts)
+        node, doubts = self._our_node(name), list[str]()
+        row = node_row(node, self._taken.on(name), self._offered, doubts) if node else None
         self._nodes.put(name, row)
         self.warnings.settle(f"node {name}", f"Node {name}", doubts)
 

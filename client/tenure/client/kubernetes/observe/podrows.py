@@ -3,7 +3,9 @@
 from collections import Counter
 
 from tenure.client.kubernetes.observe.members import Member, sub_group_of
+from tenure.client.kubernetes.observe.offered import Offered
 from tenure.client.kubernetes.observe.pods import ENDED, pod_row, pod_status
+from tenure.client.kubernetes.observe.shapes import told
 from tenure.client.kubernetes.observe.table import Table
 from tenure.v1 import snapshot_pb2 as pb
 
@@ -11,7 +13,8 @@ from tenure.v1 import snapshot_pb2 as pb
 class PodRows:
     """The rows of pods by uid, and of the shapes that these have."""
 
-    def __init__(self) -> None:
+    def __init__(self, offered: Offered) -> None:
+        self._offered = offered
         self.pods: Table[pb.Pod] = Table()
         self.shapes: Table[pb.TaskShape] = Table()
         self._uses: Counter[str] = Counter()
@@ -30,11 +33,12 @@ class PodRows:
         if group is None or status is None:
             self.remove(pod.metadata.uid)
             return None
-        doubts.extend(member.shaped.doubts)
+        shaped = told(member.shaped, self._offered.names)
+        doubts.extend(shaped.doubts)
         sub_group = sub_group_of(member, bool(group.sub_groups))
-        row = pod_row(pod, member.pod_group, sub_group, status, member.shaped, doubts)
+        row = pod_row(pod, member.pod_group, sub_group, status, shaped, doubts)
         self._label(row, member)
-        self._set(pod.metadata.uid, row, member.shaped.row)
+        self._set(pod.metadata.uid, row, shaped.row)
         return row
 
     def remove(self, uid: str) -> None:

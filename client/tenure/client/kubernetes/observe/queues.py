@@ -100,7 +100,7 @@ def _limit(capability: Amounts, spec: volcano.QueueSpec, name: str) -> int:
     return capability.get(name, 0) if _names(spec.capability, name) else UNLIMITED
 
 
-def _names(quantities: Mapping[str, str], name: str) -> bool:
+def _names(quantities: Mapping[str, object], name: str) -> bool:
     return any(key == name or (name == GPU and key.endswith(GPU)) for key in quantities)
 
 

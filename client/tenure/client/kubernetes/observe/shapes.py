@@ -7,7 +7,15 @@ from typing import Final, NamedTuple
 import msgspec
 from tenure.client.kubernetes.objects.pod import Pod, PodSpec
 from tenure.client.kubernetes.observe.affinity import CannotSay, node_affinity, pod_terms, tolerations
-from tenure.client.kubernetes.observe.amounts import GPU, MILLI, PODS, Amounts, to_resources
+from tenure.client.kubernetes.observe.amounts import (
+    GPU,
+    MILLI,
+    MOST_ASKED,
+    PODS,
+    Amounts,
+    bounded,
+    to_resources,
+)
 from tenure.client.kubernetes.observe.gpus import ANNOTATIONS, gpu_request, shared_devices
 from tenure.client.kubernetes.observe.requests import is_guaranteed, pod_requests
 from tenure.v1 import snapshot_pb2 as pb
@@ -35,7 +43,8 @@ def shape_of(pod: Pod) -> Shaped:
     doubts: list[str] = []
     spec, namespace = pod.spec, pod.metadata.namespace
     requests = pod_requests(spec, doubts)
-    blocked_by = f"its requests cannot be read: {doubts[0]}" if doubts else ""
+    blocked_by = f"its requests cannot be read: {doubts[0]}" if doubts else _too_much(requests)
+    requests = bounded(requests, MOST_ASKED)
     gpu = gpu_request(requests, pod.metadata.annotations, doubts)
     row = pb.TaskShape(
         requests=to_resources({name: n for name, n in requests.items() if name != GPU}, with_pods=False),
@@ -50,13 +59,28 @@ def shape_of(pod: Pod) -> Shaped:
         row.pod_anti_affinity.extend(pod_terms(spec.affinity.pod_anti_affinity.required, namespace))
     except CannotSay as problem:
         blocked_by = str(problem)
-    row.id = sha256(row.SerializeToString(deterministic=True)).hexdigest()[:ID_LENGTH]
+    row.id = _id(row)
     room = dict(requests) | {PODS: 1}
     if sharing := shared_devices(gpu):
         room[GPU] = sharing * MILLI
     elif gpu is not None:
         room[GPU] = gpu.devices * MILLI
     return Shaped(row, room, sharing, blocked_by, tuple(doubts))
+
+
+def told(shaped: Shaped, offered: frozenset[str]) -> Shaped:
+    """The shape without the resources that no node offers; no pod that asks for one can be placed."""
+    missing = sorted(name for name in shaped.row.requests.extended if name not in offered)
+    if not missing:
+        return shaped
+    row = pb.TaskShape()
+    row.CopyFrom(shaped.row)
+    row.ClearField("id")
+    for name in missing:
+        del row.requests.extended[name]
+    row.id = _id(row)
+    more = ", ..." if len(missing) > 1 else ""
+    return shaped._replace(row=row, blocked_by=shaped.blocked_by or f"no node offers {missing[0]}{more}")
 
 
 class Shapes:
@@ -80,6 +104,16 @@ class Shapes:
         self._uses[key] -= 1
         if not self._uses[key]:
             del self._uses[key], self._by_request[key]
+
+
+def _id(row: pb.TaskShape) -> str:
+    return sha256(row.SerializeToString(deterministic=True)).hexdigest()[:ID_LENGTH]
+
+
+def _too_much(requests: Amounts) -> str:
+    """Why nothing of this size can be placed; empty when it may be."""
+    names = sorted(name for name, amount in requests.items() if amount >= MOST_ASKED)
+    return f"it asks for more {names[0]} than any node has" if names else ""
 
 
 def _request_key(pod: Pod) -> bytes:
