@@ -29,12 +29,14 @@ def following(api: FakeApiServer, transport: Transport) -> Iterator[Mirrors]:
     threads = [threading.Thread(target=reflector.run) for reflector in reflectors]
     for thread in threads:
         thread.start()
-    yield mirrors
-    for reflector in reflectors:
-        reflector.stop()
-    while any(thread.is_alive() for thread in threads):
-        api.break_watches()
-        threads[-1].join(0.05)
+    try:
+        yield mirrors
+    finally:
+        for reflector in reflectors:
+            reflector.stop()
+        while any(thread.is_alive() for thread in threads):
+            api.break_watches()
+            threads[-1].join(0.05)
 
 
 def once(transport: Transport) -> Mirrors:
