@@ -105,5 +105,5 @@ def test_what_is_followed_through_broken_watches_and_lost_history_is_what_is_the
         fresh = once(transport)
         eventually(lambda: versions(mirrors) == versions(fresh))
         assert shown(mirrors) == shown(fresh)
-        assert not mirrors.problem
+        eventually(lambda: not mirrors.problem)
     assert len(fresh.pods.all()) == 108
