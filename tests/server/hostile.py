@@ -1,11 +1,16 @@
-"""Requests nobody would send in good faith, as bytes, and a server process that gets them."""
+"""Requests nobody would send in good faith, a server process that gets them, and how it takes them."""
 
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 import grpc
+import pytest
 from google.protobuf.internal.encoder import _VarintBytes as varint
+from tenure.client import Client, InvalidSnapshot
 from tenure.v1 import snapshot_pb2 as pb
+
+from tests.server.given import small_snapshot
 
 DECIDE = "/tenure.v1.DecisionService/Decide"
 MIB = 2**20
@@ -68,3 +73,13 @@ def forget_peak(pid: int) -> None:
 def bomb(size: int) -> bytes:
     """A request of so many bytes that packs into a thousandth."""
     return snapshot_of(field(1, b"x" * size))
+
+
+def refused(client: Client, snapshot: pb.ClusterSnapshot) -> tuple[str, ...]:
+    """Violations, from a server that then still answers."""
+    began = time.monotonic()
+    with pytest.raises(InvalidSnapshot) as caught:
+        client.decide(snapshot)
+    assert time.monotonic() - began < 5
+    assert client.decide(small_snapshot()).outcomes
+    return tuple(map(str, caught.value.violations))

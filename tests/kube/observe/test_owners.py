@@ -86,6 +86,28 @@ def test_what_is_not_there_is_known_by_its_name(transport: Transport, reference:
     assert (found.metadata.uid, found.metadata.name, found.gang) == (reference.uid, reference.name, 0)
 
 
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ("batch/v1/../../../api/v1", "x"),
+        ("../api/v1", "x"),
+        ("batch/v1?limit=1", "x"),
+        ("batch/v1", "../../secrets/x"),
+        ("batch/v1", "x?watch=true"),
+        ("batch/v1", "x\ny"),
+        ("", ""),
+    ],
+)
+def test_what_is_no_version_or_name_is_not_asked_for(
+    api: FakeApiServer, transport: Transport, version: str, name: str
+) -> None:
+    api.calls.clear()
+    found = ApiOwners(transport).top("team", OwnerReference(version, "Job", name, "uid-x", controller=True))
+    assert found is not None
+    assert found.metadata.uid == "uid-x"
+    assert api.calls == []
+
+
 def test_another_under_the_name_of_an_owner_is_not_taken_for_it(transport: Transport) -> None:
     job = made(transport, _JOBS, "Job", "job")
     before = OwnerReference(job.api_version, job.kind, job.name, "uid-before", controller=True)

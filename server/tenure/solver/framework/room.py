@@ -156,6 +156,11 @@ class NodeRoom:
                 total += _milli_rounded_up(gpu.releasing, self.memory)
         return total
 
+    def overused_gpu_milli(self) -> int:
+        """By how much devices are in use beyond what they have: that is no other device's room."""
+        used = [_milli_rounded_up(gpu.allocated, self.memory) for gpu in self.gpus.values()]
+        return sum([max(0, milli - WHOLE_GPU) for milli in used])
+
 
 def _milli_rounded_up(memory: int, device_memory: int) -> int:
     """Part of a device in thousandths, rounded up to a hundredth."""

@@ -4,17 +4,18 @@ Only the top is ever put right again, as the reference does it: an item whose ke
 found out when it surfaces. The standard library's heapq cannot compare live items this way.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
 
-class Ranked:
+class Ranked(ABC):
     """Something with a place among others."""
 
     __slots__ = ()
 
+    @abstractmethod
     def current_key(self) -> tuple[Any, ...]:
         """What it is compared by, as it is now."""
-        raise NotImplementedError
 
 
 T = TypeVar("T", bound=Ranked)

@@ -285,6 +285,7 @@ class NodeIndex:
         if room.gpus or room.mig:
             idle, releasing = room.idle_gpu_milli(), room.releasing_gpu_milli()
             loose = sum(ROUNDING if gpu.allocated else WHOLE_GPU for gpu in room.gpus.values())
+            loose += room.overused_gpu_milli()
         bound = max(0, idle + releasing) + loose
         self._bound += bound - self._bounds[node]
         self._bounds[node] = bound

@@ -5,6 +5,7 @@ ones are read one by one. What an owner says is read once. One that may not be r
 asked for again: often for a minute, as permissions may come late, then seldom, and it is known by its name.
 """
 
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ _PATIENCE: Final = 60.0
 _SOON: Final = 5.0
 _SELDOM: Final = 180.0
 """Seconds until an owner that was refused is asked for again: while there is patience, and later."""
+_IN_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/v[a-z0-9]+)?")
+"""A name, or a group with its version. Whoever makes a pod writes these, and they become part of a path."""
 _STOPS: Final = frozenset(("CronJob",))
 """Kinds that make unrelated workloads, one after the other: they own none of them in our sense."""
 
@@ -166,6 +169,8 @@ class ApiOwners:
 
     def _look_up(self, namespace: str, reference: OwnerReference) -> None:
         version = reference.api_version
+        if not all(map(_IN_PATH.fullmatch, (version, reference.name))):
+            raise NotFound("neither such versions nor such names are served")
         base = f"/apis/{version}" if "/" in version else f"/api/{version}"
         resource = self._resources(base).get(reference.kind)
         if resource is None:
