@@ -3,7 +3,6 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.framework.move import Move
 from tenure.solver.recorder import fold
 from tenure.solver.testing import placements
 
@@ -39,5 +38,5 @@ def test_replaying_the_folded_decision_ends_in_the_state_the_cycle_ended_in(data
     replayed = Ledger(cluster)
     for task, after in enumerate(placements(cluster, fold(session))):
         if after != cluster.tasks[task].placement:
-            replayed.apply(Move(task, cluster.tasks[task].placement, after))
+            replayed.apply(task, cluster.tasks[task].placement, after)
     assert ledger_state(replayed) == ledger_state(session.ledger)

@@ -50,7 +50,7 @@ def placements(cluster: Cluster, groups: Iterable[DecisionGroup]) -> list[Placem
     after = [task.placement for task in cluster.tasks]
     for group in groups:
         for evict in group.evictions:
-            after[evict.task] = after[evict.task]._replace(status=TaskStatus.RELEASING)
+            after[evict.task] = after[evict.task].becoming(TaskStatus.RELEASING)
         for hold in group.holds:
             origin = after[hold.task]
             leaving = origin if origin.status is TaskStatus.RELEASING else None
@@ -65,7 +65,7 @@ def placements(cluster: Cluster, groups: Iterable[DecisionGroup]) -> list[Placem
 def _later(task: Task, placement: Placement) -> Task:
     match placement.status:
         case TaskStatus.BINDING | TaskStatus.BOUND:
-            return replace(task, placement=placement._replace(status=TaskStatus.RUNNING))
+            return replace(task, placement=placement.becoming(TaskStatus.RUNNING))
         case TaskStatus.PIPELINED | TaskStatus.RELEASING:
             return replace(task, placement=Placement(TaskStatus.PENDING))
     return replace(task, placement=placement)

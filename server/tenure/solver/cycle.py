@@ -23,7 +23,7 @@ from tenure.solver.recorder import fold
 from tenure.solver.registry import ACTIONS, opened, plugins
 from tenure.solver.remember import remember
 from tenure.solver.resume import resume
-from tenure.solver.watching import watch_plugins, watch_search
+from tenure.solver.watching import watch_plugins, watched_context
 
 
 def decide(
@@ -77,12 +77,10 @@ def _opened(
     opening: Opening | None,
 ) -> Context:
     session = Session.open(cluster, opened(profile), plugins(), stop, opening)
-    if observer.is_close:
-        watch_plugins(session.chains, observer)
-    context = Context.open(session)
-    if observer.is_close:
-        watch_search(context, observer)
-    return context
+    if not observer.is_close:
+        return Context.open(session)
+    watch_plugins(session.chains, observer)
+    return watched_context(session, observer)
 
 
 def _decision(session: Session, waiting: list[int]) -> Decision:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.framework.session import Commit, Session
 from tenure.solver.model.decision import Atomicity, Bind, DecisionGroup, Evict, Hold, Patch, PatchKind
 from tenure.solver.model.reason import ReasonCode
@@ -58,7 +57,7 @@ class _Causes:
                 continue
             if after.status is TaskStatus.BINDING:
                 self._starting.add(facts.pod_group)
-            if ALLOCATED[facts.placement.status]:
+            if facts.placement.is_allocated:
                 self._evicted.add(facts.pod_group)
 
     def has(self, patch: Patch) -> bool:
@@ -100,7 +99,7 @@ def _group(
         after = session.ledger.placements[task]
         if after == before:
             continue
-        if ALLOCATED[before.status]:
+        if before.is_allocated:
             moves = after.status is TaskStatus.PIPELINED
             said = commit.guards.get(session.cluster.tasks[task].pod_group, ())
             evictions.append(Evict(task, before.node, moves, said))
@@ -110,7 +109,7 @@ def _group(
             bindings.append(Bind(task, after.node, after.gpu_groups, after.zones))
     if not (evictions or holds or bindings or patches):
         return None
-    given = frozenset([*(hold.task for hold in holds), *(bind.task for bind in bindings)])
+    given = [*[hold.task for hold in holds], *[bind.task for bind in bindings]]
     is_optional = commit.action == STALE_GANG or not (evictions or _completes(session, given))
     return DecisionGroup(
         commit.action,
@@ -127,7 +126,7 @@ def _group(
     )
 
 
-def _completes(session: Session, given: frozenset[int]) -> bool:
+def _completes(session: Session, given: Sequence[int]) -> bool:
     """Whether any pod group has its minimum, if it has it, by these tasks; all of them have room now."""
     tasks, groups = session.cluster.tasks, session.cluster.pod_groups
     gained = Counter(tasks[task].pod_set for task in given)

@@ -163,9 +163,9 @@ def _runs(session: Session, pod_group: int) -> bool:
 def _holds(redeeming: Redeeming, attempt: Attempt) -> Iterator[Hold]:
     placements = redeeming.session.ledger.placements
     for task in sorted(attempt.tasks):
-        status, node, gpu_groups, _, zones = placements[task]
-        if status is TaskStatus.PIPELINED:
-            yield Hold(task, node, gpu_groups, zones)
+        promised = placements[task]
+        if promised.status is TaskStatus.PIPELINED:
+            yield Hold(task, promised.node, promised.gpu_groups, promised.zones)
 
 
 def _waits_for(redeeming: Redeeming, attempt: Attempt, holds: Collection[Hold]) -> Rejection:

@@ -1,10 +1,9 @@
-"""Telling an observer what happens within actions, by wrapping what actions call.
+"""Telling an observer what happens within actions, by standing in for what actions call.
 
-Actions, the search and plugins know nothing of it. The wraps are put around the objects of one session, and
-only when somebody listens; without one, the session runs exactly as it is written.
+Actions, the search and plugins know nothing of it. Sessions that somebody listens to are given a placer, a
+solver and a simulator that tell what they do; without a listener, the session runs exactly as it is written.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -12,10 +11,15 @@ from tenure.solver.actions.context import Context
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.observer import Observer, Part
 from tenure.solver.framework.scenario import Scenario
+from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.reason import Rejection
 from tenure.solver.search.budget import Budget
-from tenure.solver.search.solve import Problem
+from tenure.solver.search.gang import Gangs
+from tenure.solver.search.place import Placer
+from tenure.solver.search.podgrouplists import PodGroupLists
+from tenure.solver.search.simulate import Simulator
+from tenure.solver.search.solve import Problem, Solver, Validator
 
 POINTS: Final = ("admits", "has_capacity", "allows_victim", "guard", "allows_scenario", "nominate")
 """Extension points whose answers are told: a few per pod group and scenario. The others are asked for every
@@ -31,90 +35,121 @@ def watch_plugins(chains: Chains, observer: Observer) -> None:
         chains.wrap(point, partial(partial, observer.ask, point))
 
 
-def watch_search(context: Context, observer: Observer) -> None:
-    """Tell the observer of every pod group that is placed or searched for, and of every scenario.
-
-    Methods are replaced on the objects and not on their classes, so that other sessions go on unwatched.
+def watched_context(session: Session, observer: Observer) -> Context:
+    """The search of a session that tells the observer of every pod group that is placed or searched for, and
+    of every scenario.
     """
-    watch, solver, placer = _Search(observer), context.solver, context.placer
-    placer.place = partial(watch.place, placer.place)  # type: ignore[method-assign]
-    solver.solve = partial(watch.solve, solver.solve)  # type: ignore[method-assign]
-    solver.simulator.run = partial(watch.simulate, solver.simulator.run)  # type: ignore[method-assign]
+    told = _Told(observer)
+    gangs, placer = Gangs(session), _WatchedPlacer(session, told)
+    lists = PodGroupLists(session, gangs)
+    return Context(session, gangs, placer, lists, _WatchedSolver(session, gangs, placer, lists, told))
 
 
-class _Search:
-    """What is told about the search of one session."""
+class _Told:
+    """What the observer is told about the search of one session."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._is_solving = False
+        self.is_solving = False
         self._has_open_scenario = False
 
-    def place(
-        self,
-        plain: Callable[..., Rejection | None],
-        statement: Statement,
-        pod_group: int,
-        tasks: list[int],
-        nodes: int,
-        simulation: bool = False,
-    ) -> Rejection | None:
-        """Placing a pod group on free room. What is placed in a simulation is part of the scenario."""
-        if simulation:
-            return plain(statement, pod_group, tasks, nodes, simulation)
-        return self._pod_group(pod_group, lambda: plain(statement, pod_group, tasks, nodes))
-
-    def solve(
-        self,
-        plain: Callable[..., Rejection | None],
-        statement: Statement,
-        problem: Problem,
-        budget: Budget,
-    ) -> Rejection | None:
-        """Searching victims for a pod group."""
-        problem.validates = partial(self.validate, problem.validates)
-        self._is_solving = True
-        try:
-            return self._pod_group(problem.pod_group, lambda: plain(statement, problem, budget))
-        finally:
-            self._is_solving = False
-
-    def simulate(
-        self, plain: Callable[..., bool], statement: Statement, scenario: Scenario, nodes: int
-    ) -> bool:
-        """One scenario. When it finds room it stays open for the verdict on it, if `solve` will give one."""
-        self._observer.begin(Part.SCENARIO, pod_group=scenario.preemptor)
-        self._has_open_scenario, outcome = True, STOPPED
-        try:
-            found = plain(statement, scenario, nodes)
-            outcome = "room" if found else "no_room"
-        finally:
-            if outcome != "room" or not self._is_solving:
-                self._close(outcome)
-        return found
-
-    def validate(self, plain: Callable[[Scenario], Rejection | None], scenario: Scenario) -> Rejection | None:
-        """The verdict on a scenario that found room."""
-        rejection = plain(scenario)
-        self._close("accepted" if rejection is None else _word(rejection))
-        return rejection
-
-    def _pod_group(self, pod_group: int, run: Callable[[], Rejection | None]) -> Rejection | None:
+    def begin_pod_group(self, pod_group: int) -> None:
         self._observer.begin(Part.POD_GROUP, pod_group=pod_group)
-        outcome = STOPPED
-        try:
-            rejection = run()
-            outcome = "room" if rejection is None else _word(rejection)
-        finally:
-            self._close(outcome)
-            self._observer.end(outcome)
-        return rejection
 
-    def _close(self, outcome: str) -> None:
+    def end_pod_group(self, outcome: str) -> None:
+        self.close_scenario(outcome)
+        self._observer.end(outcome)
+
+    def begin_scenario(self, scenario: Scenario) -> None:
+        self._observer.begin(Part.SCENARIO, pod_group=scenario.preemptor)
+        self._has_open_scenario = True
+
+    def end_scenario(self, outcome: str) -> None:
+        """When it finds room it stays open for the verdict on it, if a search will give one."""
+        if outcome != "room" or not self.is_solving:
+            self.close_scenario(outcome)
+
+    def close_scenario(self, outcome: str) -> None:
         """End the scenario, if one is open."""
         if self._has_open_scenario:
             self._has_open_scenario = False
             self._observer.end(outcome)
+
+    def verdict(self, validates: Validator, scenario: Scenario) -> Rejection | None:
+        """The verdict on a scenario that found room."""
+        rejection = validates(scenario)
+        self.close_scenario("accepted" if rejection is None else _word(rejection))
+        return rejection
+
+
+class _WatchedPlacer(Placer):
+    """Tells of pod groups that are placed on free room. What a simulation places is part of its scenario."""
+
+    def __init__(self, session: Session, told: _Told) -> None:
+        super().__init__(session)
+        self._told = told
+
+    def place(
+        self, statement: Statement, pod_group: int, tasks: list[int], nodes: int, simulation: bool = False
+    ) -> Rejection | None:
+        if simulation:
+            return super().place(statement, pod_group, tasks, nodes, simulation)
+        outcome = STOPPED
+        self._told.begin_pod_group(pod_group)
+        try:
+            rejection = super().place(statement, pod_group, tasks, nodes)
+            outcome = _outcome(rejection)
+        finally:
+            self._told.end_pod_group(outcome)
+        return rejection
+
+
+class _WatchedSolver(Solver):
+    """Tells of pod groups that are searched for, and of the verdicts on scenarios."""
+
+    def __init__(
+        self, session: Session, gangs: Gangs, placer: Placer, lists: PodGroupLists, told: _Told
+    ) -> None:
+        super().__init__(session, gangs, placer, lists)
+        self._told = told
+        self.simulator = _WatchedSimulator(session, gangs, placer, lists, told)
+
+    def solve(self, statement: Statement, problem: Problem, budget: Budget) -> Rejection | None:
+        told, outcome = self._told, STOPPED
+        problem.validates = partial(told.verdict, problem.validates)
+        told.begin_pod_group(problem.pod_group)
+        told.is_solving = True
+        try:
+            rejection = super().solve(statement, problem, budget)
+            outcome = _outcome(rejection)
+        finally:
+            told.end_pod_group(outcome)
+            told.is_solving = False
+        return rejection
+
+
+class _WatchedSimulator(Simulator):
+    """Tells of every scenario."""
+
+    def __init__(
+        self, session: Session, gangs: Gangs, placer: Placer, lists: PodGroupLists, told: _Told
+    ) -> None:
+        super().__init__(session, gangs, placer, lists)
+        self._told = told
+
+    def run(self, statement: Statement, scenario: Scenario, nodes: int) -> bool:
+        outcome = STOPPED
+        self._told.begin_scenario(scenario)
+        try:
+            found = super().run(statement, scenario, nodes)
+            outcome = "room" if found else "no_room"
+        finally:
+            self._told.end_scenario(outcome)
+        return found
+
+
+def _outcome(rejection: Rejection | None) -> str:
+    return "room" if rejection is None else _word(rejection)
 
 
 def _word(rejection: Rejection) -> str:

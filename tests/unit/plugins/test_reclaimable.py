@@ -119,12 +119,14 @@ SATURATED = {
 def test_saturation(
     mine: int, my_share: int, theirs: int, their_share: int, multiplier: float, expected: bool
 ) -> None:
-    found = is_saturated([2], gpus(mine), gpus(my_share), gpus(theirs), gpus(their_share), multiplier)
+    found = is_saturated(
+        (False, False, True), gpus(mine), gpus(my_share), gpus(theirs), gpus(their_share), multiplier
+    )
     assert found is expected
 
 
 def test_saturation_looks_at_involved_resources_only_r4_57() -> None:
-    assert not is_saturated([0], gpus(9), (4, 4, 4), gpus(1), (4, 4, 4), 1)
+    assert not is_saturated((True, False, False), gpus(9), (4, 4, 4), gpus(1), (4, 4, 4), 1)
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,10 @@ class EvictingAction:
     def refuses(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """Cheap reasons not to search at all (semantics R6.2, R5.83, R5.90)."""
         chains = self._session.chains
-        rejection = chains.first_rejection(chains.admits, self._name, pod_group, tasks)
-        if rejection is not None:
-            return rejection
+        for admits in chains.admits:
+            rejection = admits(self._name, pod_group, tasks)
+            if rejection is not None:
+                return chains.stamped(rejection, admits)
         if self._session.options.skip_similar and self._similar.is_hopeless(pod_group, tasks):
             detail = "a pod group that asks for no more just found no room"
             return Rejection(ReasonCode.SIMILAR_FAILED, detail, source=self._name)
@@ -154,7 +155,13 @@ def validate_by_plugins(context: Context, name: str) -> Callable[[Scenario], Rej
 
     def validates(scenario: Scenario) -> Rejection | None:
         rejection = guards.allows_scenario(name, scenario)
-        return rejection or chains.first_rejection(chains.allows_scenario, name, scenario)
+        if rejection is not None:
+            return rejection
+        for allows in chains.allows_scenario:
+            rejection = allows(name, scenario)
+            if rejection is not None:
+                return chains.stamped(rejection, allows)
+        return None
 
     return validates
 

@@ -57,19 +57,25 @@ def _wait(group: PodGroup, now: int) -> int:
 def note_evictions(session: Session) -> None:
     """The latest commit evicts tasks; moved ones count as evicted too (semantics R2.22)."""
     commit, now = session.journal[-1], session.cluster.now
-    tasks = session.ledger.tasks
-    evicted = {
-        tasks[m.task].pod_group
-        for m in commit.moves
-        if m.after.status is TaskStatus.RELEASING and session.ledger.placements[m.task] != m.before
-    }
-    for victim in sorted(evicted - {commit.beneficiary}):
+    tasks, placements = session.ledger.tasks, session.ledger.placements
+    evicted: set[int] = set()
+    for move in commit.moves:
+        if move.after.status is TaskStatus.RELEASING and placements[move.task] != move.before:
+            evicted.add(tasks[move.task].pod_group)
+    evicted.discard(commit.beneficiary)
+    for victim in sorted(evicted):
         session.patch(Patch(victim, PatchKind.LAST_EVICTION_TIME, now))
         count = session.cluster.pod_groups[victim].eviction_count + 1
         session.patch(Patch(victim, PatchKind.EVICTION_COUNT, count))
-        new = EvictionMemory(victim, commit.beneficiary, now)
-        known = settled(session, session.memory.get((victim, commit.beneficiary), new))
-        _remember(session, known._replace(last_eviction=now, unsettled=True))
+        _remember(session, _evicted_again(session, victim, commit.beneficiary))
+
+
+def _evicted_again(session: Session, victim: int, preemptor: int) -> EvictionMemory:
+    """What is remembered of the victim and the preemptor, with the eviction of this cycle."""
+    now, memory = session.cluster.now, session.memory.get((victim, preemptor))
+    if memory is None:
+        return EvictionMemory(victim, preemptor, now, 0, None, True)
+    return settled(session, memory)._replace(last_eviction=now, unsettled=True)
 
 
 def _remember(session: Session, memory: EvictionMemory) -> None:

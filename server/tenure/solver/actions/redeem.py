@@ -17,7 +17,6 @@ from typing import Final
 
 from tenure.solver.actions.context import Context
 from tenure.solver.framework.inflight import open_bindings, open_evictions
-from tenure.solver.framework.move import Move
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.inflight import InFlightGroup, InFlightStep
@@ -109,9 +108,8 @@ class Redeeming:
             if any(self._is_overfull(task) for task in bound):
                 found, attempt.objection = True, OVERFULL
                 for task in bound:
-                    self._ledger.apply(
-                        Move(task.index, self._ledger.placements[task.index], Placement(TaskStatus.PENDING))
-                    )
+                    now = self._ledger.placements[task.index]
+                    self._ledger.apply(task.index, now, Placement(TaskStatus.PENDING))
         return found
 
     def _is_overfull(self, task: Task) -> bool:

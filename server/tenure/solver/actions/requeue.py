@@ -12,7 +12,6 @@ is the purpose; guards are, and the contender must be entitled to what it takes 
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 
 from tenure.solver.actions.context import Context
@@ -229,7 +228,8 @@ class _Requeueing:
         if not self._keeps_minimum(scenario, victim):
             return scenario
         for batch in scenario.potential[:-1]:
-            fewer = replace(scenario, potential=tuple(b for b in scenario.potential if b is not batch))
+            left = tuple([each for each in scenario.potential if each is not batch])
+            fewer = Scenario(scenario.preemptor, scenario.pending, scenario.recorded, left)
             if self._budget.spend() and self._objects(fewer, victim) is None:
                 scenario = fewer
         return scenario

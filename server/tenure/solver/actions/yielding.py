@@ -55,7 +55,11 @@ class Rules:
     def queue_objection(self, pod_group: int, queue: int) -> Rejection | None:
         """Why nobody of a leaf queue may be a victim of this one."""
         chains = self._session.chains
-        return chains.first_rejection(chains.allows_victim_queue, self._action, pod_group, queue)
+        for allows in chains.allows_victim_queue:
+            rejection = allows(self._action, pod_group, queue)
+            if rejection is not None:
+                return chains.stamped(rejection, allows)
+        return None
 
     def keeps_core(self, pod_group: int, victim: int) -> bool:
         """Whether a victim must keep its minimum."""

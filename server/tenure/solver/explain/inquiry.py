@@ -44,7 +44,7 @@ class Inquiry(NamedTuple):
         session.pledged = self.end.session.pledged
         for number, earlier in enumerate(self.end.session.journal[:commit]):
             for move in earlier.moves:
-                session.ledger.apply(move)
+                session.ledger.apply(move.task, move.before, move.after)
             session.journal.append(earlier)
             self._remember(session, number)
         return Context.open(session)

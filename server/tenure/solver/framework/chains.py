@@ -67,8 +67,12 @@ class Chains:
         for method in methods:
             rejection = method(*args)
             if rejection is not None:
-                return Rejection(rejection.code, rejection.detail, rejection.until, self.names[method])
+                return self.stamped(rejection, method)
         return None
+
+    def stamped(self, rejection: Rejection, method: Callable[..., Any]) -> Rejection:
+        """With the name of the plugin whose method said it."""
+        return Rejection(rejection.code, rejection.detail, rejection.until, self.names[method])
 
 
 POINTS: Final = tuple(point.name for point in fields(Chains) if point.name != "names")

@@ -7,10 +7,10 @@ claim can be promised devices anywhere.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tenure.solver.framework.room import HELD, NodeRoom, Shared
+from tenure.solver.framework.room import NodeRoom, Shared
 from tenure.solver.model.claims import MAX_CONSUMERS, DeviceClaim
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.workload import NOWHERE, TaskShape
+from tenure.solver.model.workload import HELD, NOWHERE, TaskShape
 
 
 class ClaimUses:

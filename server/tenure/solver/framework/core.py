@@ -20,7 +20,6 @@ or they would be asked first (semantics R8.35).
 from collections.abc import Collection, Mapping, Sequence
 
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.framework.move import ACTIVE_ALLOCATED
 from tenure.solver.framework.order import Order
 from tenure.solver.model.workload import Counts, Member, PodGroup, PodSet
 
@@ -68,7 +67,7 @@ class Cores:
         placements = self._ledger.placements
 
         def holds(task: int) -> bool:
-            return task in also or (task not in but and ACTIVE_ALLOCATED[placements[task].status])
+            return task in also or (task not in but and placements[task].is_active_allocated)
 
         return {
             pod_set.index: self._order.tasks([task for task in pod_set.tasks if holds(task)])

@@ -200,7 +200,12 @@ class TakeBound(Protocol):
 
 
 class ScenarioGenerator(Protocol):
-    """Which sets of victims are worth simulating? Tried one generator after the other."""
+    """Which sets of victims are worth simulating? Tried one generator after the other.
+
+    A generator whose first scenario is the first victim of the order alone, if nobody is recorded and it
+    leaves room enough, says so by a class attribute `BEGINS_WITH_FIRST_VICTIM`: then that one may be tried
+    before the others are looked at.
+    """
 
     def scenarios(self, builder: ScenarioBuilder) -> Iterator[Scenario]:
         """Scenarios in the order in which they shall be simulated; the first that works is taken."""

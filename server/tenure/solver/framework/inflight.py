@@ -30,7 +30,7 @@ def taken_up(cluster: Cluster, groups: Iterable[int]) -> tuple[Cluster, frozense
     for index in groups:
         group = cluster.in_flight[index]
         for step in open_evictions(cluster, group):
-            leaving = cluster.tasks[step.task].placement._replace(status=TaskStatus.RELEASING)
+            leaving = cluster.tasks[step.task].placement.becoming(TaskStatus.RELEASING)
             tasks[step.task] = replace(cluster.tasks[step.task], placement=leaving)
             changed.add(step.task)
         for step in open_bindings(cluster, group):

@@ -1,26 +1,34 @@
 """The ledger: where every task is, and what that leaves on every node.
 
 `apply` un-charges the old placement, charges the new one and tells the listeners; a move is undone by
-applying its reverse. Nothing else changes state during a cycle.
+applying it the other way round. Nothing else changes state during a cycle.
 """
 
 from collections.abc import Callable
 from typing import Final
 
 from tenure.solver.framework.claims import ClaimUses
-from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED, Move
-from tenure.solver.framework.room import TO_IDLE, TO_RELEASING, USE, NodeRoom
+from tenure.solver.framework.room import NodeRoom
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, mig_gpu_milli
 from tenure.solver.model.slots import Change
-from tenure.solver.model.workload import Placement, PodGroup, Task, TaskShape, TaskStatus
+from tenure.solver.model.workload import (
+    HELD,
+    PIPELINED,
+    RELEASING,
+    Placement,
+    PodGroup,
+    Task,
+    TaskShape,
+    TaskStatus,
+)
 
 Listener = Callable[[int, Placement, Placement], None]
 NO: Final = 0
 SOON: Final = 1
 NOW: Final = 2
 NOT_THERE: Final = Placement(TaskStatus.UNKNOWN)
-Charges = tuple[tuple[int, int], ...]
+Slots = tuple[int, ...]
 
 
 class Ledger:
@@ -58,9 +66,9 @@ class Ledger:
         """Changes whenever room may have become larger anywhere: a placement that failed fails until then."""
         self.listeners: tuple[Listener, ...] = ()
         self.claims = ClaimUses(cluster, self.rooms)
-        kinds: dict[tuple[bool, ...], dict[int, Charges]] = {}
+        kinds: dict[tuple[bool, ...], dict[int, Slots]] = {}
         offers = [tuple([amount > 0 for amount in node.allocatable]) for node in cluster.nodes]
-        self._charges = [kinds.setdefault(kind, {}) for kind in offers]
+        self._slots = [kinds.setdefault(kind, {}) for kind in offers]
         """By node and shape; nodes that offer the same resources have theirs in common."""
         self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
         smallest, largest = cluster.min_gpu_memory_mib, cluster.max_gpu_memory_mib
@@ -70,7 +78,7 @@ class Ledger:
         """The same by the largest device (semantics R1.18 b)."""
         for task in cluster.tasks:
             self._charge(task, task.placement, 1)
-            self._count(task, task.placement.status, 1)
+            self._count(task, task.placement, 1)
 
     def copy(self) -> "Ledger":
         """The same, to be changed apart; of a ledger that nothing listens to, in a cluster without claims."""
@@ -87,7 +95,7 @@ class Ledger:
         self.versions, self.queue_versions = other.versions.copy(), other.queue_versions.copy()
         self.touched, self.room_epoch = other.touched.copy(), 0
         self._paths, self.listeners, self.claims = other._paths, (), other.claims
-        self._charges, self._shares = other._charges, other._shares
+        self._slots, self._shares = other._slots, other._shares
         self.unplaced_shares, self.least_shares = other.unplaced_shares, other.least_shares
 
     def close(self) -> None:
@@ -106,7 +114,7 @@ class Ledger:
             if index < len(self.tasks):
                 task = self.tasks[index]
                 other._charge(task, task.placement, -1)
-                other._count(task, task.placement.status, -1)
+                other._count(task, task.placement, -1)
         other._cluster, other.tasks = cluster, cluster.tasks
         other._paths = self._paths.copy()
         other._paths.extend([()] * (len(cluster.pod_groups) - len(other._paths)))
@@ -122,37 +130,41 @@ class Ledger:
             task = cluster.tasks[index]
             other.placements[index] = task.placement
             other._charge(task, task.placement, 1)
-            other._count(task, task.placement.status, 1)
+            other._count(task, task.placement, 1)
         return other
 
     def _make_room(self, pod_sets: int) -> None:
         for counts in (self.active_allocated, self.active_used, self.promised):
             counts.extend([0] * (pod_sets - len(counts)))
 
-    def apply(self, move: Move) -> None:
-        """Carry out a move. Its `before` must be the task's placement."""
-        index, before, after = move
+    def apply(self, index: int, before: Placement, after: Placement) -> None:
+        """Move a task. `before` must be its placement; the other way round the move is undone."""
         task = self.tasks[index]
         if task.shape.shares_devices:
             self._charge(task, before, -1)
             self._charge(task, after, 1)
-        elif after.leaving == before:
+        elif before.leaving is None and after.leaving is None:
+            if before.node == after.node:
+                self._change_use(task, before, after)
+            else:
+                self._charge_new(task, before, -1)
+                self._charge_new(task, after, 1)
+        elif after.leaving is not None and after.leaving == before:
             self._charge_new(task, after, 1)
-        elif before.leaving == after:
+        elif before.leaving is not None and before.leaving == after:
             self._charge_new(task, before, -1)
-        elif before.leaving is None and after.leaving is None and before.node == after.node:
-            self._change_use(task, before.node, USE[before.status], USE[after.status])
         else:
             self._charge(task, before, -1)
             self._charge(task, after, 1)
-        self._count(task, before.status, -1)
-        self._count(task, after.status, 1)
+        self._count(task, before, -1)
+        self._count(task, after, 1)
         self.placements[index] = after
-        if ACTIVE_ALLOCATED[before.status] or not ACTIVE_ALLOCATED[after.status]:
+        if before.is_active_allocated or not after.is_active_allocated:
             self.room_epoch += 1
-        self.versions[task.pod_group] += 1
-        for queue in self._paths[task.pod_group]:
-            self.queue_versions[queue] += 1
+        versions, pod_group = self.queue_versions, task.pod_group
+        self.versions[pod_group] = self.versions[pod_group] + 1
+        for queue in self._paths[pod_group]:
+            versions[queue] = versions[queue] + 1
         if task.shape.shared_claims:
             self.queue_versions[:] = [version + 1 for version in self.queue_versions]
             for pod_group in self.claims.pod_groups(task.shape):
@@ -235,33 +247,27 @@ class Ledger:
         whole = (idle[GPU] + releasing[GPU] - shape.all_claimed_gpu_milli) // WHOLE_GPU
         return whole + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
 
-    def _count(self, task: Task, status: TaskStatus, sign: int) -> None:
-        """The task is in this status from now on, or (with sign -1) no longer."""
-        if USE[status]:
-            if task.pod_set is not None:
-                self.active_used[task.pod_set] += sign
-                if ACTIVE_ALLOCATED[status]:
-                    self.active_allocated[task.pod_set] += sign
-                if status is TaskStatus.PIPELINED:
-                    self.promised[task.pod_set] += sign
-            if ALLOCATED[status]:
-                self.allocated[task.pod_group] += sign
-        elif status is TaskStatus.PENDING and task.pod_set is not None:
-            self.pending[task.pod_group] += sign
+    def _count(self, task: Task, placement: Placement, sign: int) -> None:
+        """The task is in this placement from now on, or (with sign -1) no longer."""
+        pod_set = task.pod_set
+        if placement.use:
+            if pod_set is not None:
+                self.active_used[pod_set] = self.active_used[pod_set] + sign
+                if placement.is_active_allocated:
+                    self.active_allocated[pod_set] = self.active_allocated[pod_set] + sign
+                    if not placement.is_allocated:
+                        self.promised[pod_set] = self.promised[pod_set] + sign
+            if placement.is_allocated:
+                self.allocated[task.pod_group] = self.allocated[task.pod_group] + sign
+        elif pod_set is not None and placement.status is TaskStatus.PENDING:
+            self.pending[task.pod_group] = self.pending[task.pod_group] + sign
 
-    def _change_use(self, task: Task, node: int, was: int, use: int) -> None:
+    def _change_use(self, task: Task, before: Placement, after: Placement) -> None:
         """A task that shares nothing stays on its node and uses it in another way."""
-        room = self._own_room(node)
-        to_idle, to_releasing = TO_IDLE[use] - TO_IDLE[was], TO_RELEASING[use] - TO_RELEASING[was]
-        if to_idle:
-            idle = room.idle
-            for slot, amount in self._charges_on(task.shape, node):
-                idle[slot] += to_idle * amount
-        if to_releasing:
-            releasing = room.releasing
-            for slot, amount in self._charges_on(task.shape, node):
-                releasing[slot] += to_releasing * amount
-        self.touched.add(node)
+        room, shape = self._own_room(after.node), task.shape
+        self._give(room, shape, after.node, before.use)
+        self._take(room, shape, after.node, after.use)
+        self.touched.add(after.node)
 
     def _charge(self, task: Task, placement: Placement, sign: int) -> None:
         """Take from nodes what the task uses in this placement, or (with sign -1) give it back."""
@@ -271,15 +277,14 @@ class Ledger:
 
     def _charge_new(self, task: Task, placement: Placement, sign: int) -> None:
         """The same without the room that it still leaves elsewhere."""
-        use, node = USE[placement.status], placement.node
+        use, node = placement.use, placement.node
         if not use:
             return
         room = self._own_room(node)
-        idle, releasing = room.idle, room.releasing
-        to_idle, to_releasing = sign * TO_IDLE[use], sign * TO_RELEASING[use]
-        for slot, amount in self._charges_on(task.shape, node):
-            idle[slot] += to_idle * amount
-            releasing[slot] += to_releasing * amount
+        if sign > 0:
+            self._take(room, task.shape, node, use)
+        else:
+            self._give(room, task.shape, node, use)
         if task.shape.shares_devices and task.shape.gpu.is_shared:
             memory = room.share_memory(task.shape) * sign
             for group in placement.gpu_groups:
@@ -287,6 +292,40 @@ class Ledger:
         if task.shape.shared_claims:
             self.claims.charge(task.shape, node, use, sign)
         self.touched.add(node)
+
+    def _take(self, room: NodeRoom, shape: TaskShape, node: int, use: int) -> None:
+        """Who holds room takes what is idle; who terminates leaves that as releasing; who is promised room
+        takes from there (semantics R1.19).
+        """
+        request = shape.request
+        if use in (HELD, RELEASING):
+            idle = room.idle
+            for slot in self._charged(shape, node):
+                idle[slot] = idle[slot] - request[slot]
+        if use == RELEASING:
+            releasing = room.releasing
+            for slot in self._charged(shape, node):
+                releasing[slot] = releasing[slot] + request[slot]
+        elif use == PIPELINED:
+            releasing = room.releasing
+            for slot in self._charged(shape, node):
+                releasing[slot] = releasing[slot] - request[slot]
+
+    def _give(self, room: NodeRoom, shape: TaskShape, node: int, use: int) -> None:
+        """The reverse."""
+        request = shape.request
+        if use in (HELD, RELEASING):
+            idle = room.idle
+            for slot in self._charged(shape, node):
+                idle[slot] = idle[slot] + request[slot]
+        if use == RELEASING:
+            releasing = room.releasing
+            for slot in self._charged(shape, node):
+                releasing[slot] = releasing[slot] - request[slot]
+        elif use == PIPELINED:
+            releasing = room.releasing
+            for slot in self._charged(shape, node):
+                releasing[slot] = releasing[slot] + request[slot]
 
     def _own_room(self, node: int) -> NodeRoom:
         """The room of a node, to be changed: a copy of its own, if others read it as well."""
@@ -296,15 +335,15 @@ class Ledger:
             self.rooms[node] = self.rooms[node].copy()
         return self.rooms[node]
 
-    def _charges_on(self, shape: TaskShape, node: int) -> Charges:
-        """Slots and amounts that are charged; what the node does not offer is not (semantics R1.22)."""
-        known = self._charges[node]
-        charges = known.get(shape.index)
-        if charges is None:
+    def _charged(self, shape: TaskShape, node: int) -> Slots:
+        """Slots of the request that are charged; what the node does not offer is not (semantics R1.22)."""
+        known = self._slots[node]
+        slots = known.get(shape.index)
+        if slots is None:
             offers = self.nodes[node].allocatable
-            charges = tuple((i, a) for i, a in enumerate(shape.request) if a and offers[i] > 0)
-            known[shape.index] = charges
-        return charges
+            slots = tuple(slot for slot, amount in enumerate(shape.request) if amount and offers[slot] > 0)
+            known[shape.index] = slots
+        return slots
 
 
 def _path(cluster: Cluster, group: PodGroup) -> tuple[int, ...]:

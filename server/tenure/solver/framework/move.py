@@ -1,27 +1,14 @@
 """The one reversible primitive: a task changes its placement."""
 
-from typing import Final, NamedTuple
-
-from tenure.solver.model.workload import Placement, TaskStatus
+from tenure.solver.model.workload import Placement
 
 
-class Move(NamedTuple):
+class Move:
     """Evict, allocate, pipeline and un-evict are all moves."""
 
-    task: int
-    before: Placement
-    after: Placement
+    __slots__ = ("after", "before", "task")
 
-    @property
-    def reversed(self) -> "Move":
-        """The move that undoes this one."""
-        return Move(self.task, self.after, self.before)
-
-
-def _table(name: str) -> tuple[bool, ...]:
-    return (False, *(bool(getattr(status, name)) for status in TaskStatus))
-
-
-ACTIVE_ALLOCATED: Final = _table("is_active_allocated")
-"""The status sets as tables: `ACTIVE_ALLOCATED[status]` costs a tenth of the property."""
-ALLOCATED: Final = _table("is_allocated")
+    def __init__(self, task: int, before: Placement, after: Placement) -> None:
+        self.task = task
+        self.before = before
+        self.after = after

@@ -5,29 +5,9 @@ A task takes from `idle` when it holds room, adds to `releasing` while it termin
 GPU in these vectors, by what its tasks do together (semantics R1.23).
 """
 
-from typing import Final
-
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import GPU, WHOLE_GPU
-from tenure.solver.model.workload import TaskShape, TaskStatus
-
-HELD: Final = 1
-RELEASING: Final = 2
-PIPELINED: Final = 3
-_USES: Final = {
-    TaskStatus.PIPELINED: PIPELINED,
-    TaskStatus.BINDING: HELD,
-    TaskStatus.BOUND: HELD,
-    TaskStatus.RUNNING: HELD,
-    TaskStatus.RELEASING: RELEASING,
-    TaskStatus.STUCK_IN_RELEASING: HELD,
-}
-USE: Final = (0, *(_USES.get(status, 0) for status in TaskStatus))
-"""How a task of a status uses its node: 0 not at all, HELD, RELEASING or PIPELINED."""
-
-TO_IDLE: Final = (0, -1, -1, 0)
-TO_RELEASING: Final = (0, 0, 1, -1)
-"""What a use adds to the idle and the releasing amounts of its node, as a factor of the request."""
+from tenure.solver.model.workload import PIPELINED, RELEASING, TaskShape
 
 
 class Shared:

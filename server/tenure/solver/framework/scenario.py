@@ -1,39 +1,49 @@
 """A scenario: which tasks would be evicted so that which tasks find room."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 
-class Batch(NamedTuple):
+class Batch:
     """Tasks of one pod group that are taken together from the victim order (semantics R5.25)."""
 
-    pod_group: int
-    tasks: tuple[int, ...]
+    __slots__ = ("pod_group", "tasks")
+
+    def __init__(self, pod_group: int, tasks: tuple[int, ...]) -> None:
+        self.pod_group = pod_group
+        self.tasks = tasks
 
 
-@dataclass(slots=True)
 class Scenario:
     """Victims for a preemptor. `recorded` were needed for fewer of its tasks, `potential` are new."""
 
-    preemptor: int
-    pending: tuple[int, ...]
-    """The preemptor's tasks that shall find room."""
-    recorded: tuple[Batch, ...]
-    potential: tuple[Batch, ...]
-    _victims: dict[int, list[int]] | None = field(default=None, init=False, repr=False, compare=False)
+    __slots__ = ("_victims", "pending", "potential", "preemptor", "recorded")
+
+    def __init__(
+        self,
+        preemptor: int,
+        pending: tuple[int, ...],
+        recorded: tuple[Batch, ...],
+        potential: tuple[Batch, ...],
+    ) -> None:
+        """`pending` are the preemptor's tasks that shall find room."""
+        self.preemptor = preemptor
+        self.pending = pending
+        self.recorded = recorded
+        self.potential = potential
+        self._victims: dict[int, list[int]] | None = None
 
     def victims(self) -> dict[int, list[int]]:
         """Tasks to evict by pod group, in the order in which they were taken, each once; only to read."""
         if self._victims is None:
             self._victims = {}
             for batches in (self.recorded, self.potential):
-                for pod_group, tasks in batches:
-                    known = self._victims.get(pod_group)
+                for batch in batches:
+                    known = self._victims.get(batch.pod_group)
                     if known is None:
-                        self._victims[pod_group] = list(tasks)
+                        self._victims[batch.pod_group] = list(batch.tasks)
                     else:
-                        known.extend([task for task in tasks if task not in known])
+                        known.extend([task for task in batch.tasks if task not in known])
         return self._victims
 
     def fingerprint(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.core import Cores
@@ -35,18 +34,29 @@ class PluginFactory(Protocol):
         """The plugin of a session."""
 
 
-class Commit(NamedTuple):
+class Commit:
     """Moves that were kept: one group of the decision."""
 
-    action: str
-    beneficiary: int
-    reason: ReasonCode
-    moves: tuple[Move, ...]
-    requeue: Requeue | None = None
-    in_flight: str = ""
-    """Id of the group in flight whose promises it keeps."""
-    guards: Mapping[int, tuple[GuardVerdict, ...]] = MappingProxyType({})
-    """What the guards said of each pod group that loses tasks, when it was decided."""
+    def __init__(
+        self,
+        action: str,
+        beneficiary: int,
+        reason: ReasonCode,
+        moves: tuple[Move, ...],
+        requeue: Requeue | None,
+        in_flight: str,
+        guards: Mapping[int, tuple[GuardVerdict, ...]],
+    ) -> None:
+        """`in_flight`: id of the group in flight whose promises it keeps; `guards`: what the guards said of
+        each pod group that loses tasks, when it was decided.
+        """
+        self.action = action
+        self.beneficiary = beneficiary
+        self.reason = reason
+        self.moves = moves
+        self.requeue = requeue
+        self.in_flight = in_flight
+        self.guards = guards
 
 
 @dataclass(slots=True)
@@ -156,13 +166,13 @@ class Session:
     ) -> None:
         """Keep the statement's moves as one group of the decision."""
         statement.commit()
-        tasks = self.ledger.tasks
-        commit = Commit(action, beneficiary, reason, tuple(statement.moves), requeue, in_flight)
-        if statement.evicted:
-            losers = sorted({tasks[task].pod_group for task in statement.evicted})
-            said = {loser: self.guards.verdicts(action, beneficiary, loser) for loser in losers}
-            commit = commit._replace(guards=said)
-        self.journal.append(commit)
+        tasks, said = self.ledger.tasks, {}
+        for task in statement.evicted:
+            loser = tasks[task].pod_group
+            if loser not in said:
+                said[loser] = self.guards.verdicts(action, beneficiary, loser)
+        moves = tuple(statement.moves)
+        self.journal.append(Commit(action, beneficiary, reason, moves, requeue, in_flight, said))
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.given.add(beneficiary)
         for move in statement.moves:

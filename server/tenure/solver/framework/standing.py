@@ -1,8 +1,6 @@
 """Who stands where when a cycle begins: pod groups that wait, that run, and that are not whole."""
 
-from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.framework.opening import Opening
-from tenure.solver.framework.room import USE
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import PodGroup, TaskStatus
@@ -48,12 +46,12 @@ class Standing:
         for pod_set in group.pod_sets:
             count = 0
             for task in pod_set.tasks:
-                status = cluster.tasks[task].placement.status
-                if USE[status]:
+                placement = cluster.tasks[task].placement
+                if placement.use:
                     count += 1
-                    if ALLOCATED[status]:
+                    if placement.is_allocated:
                         self.running.add(group.index)
-                elif status is TaskStatus.PENDING:
+                elif placement.status is TaskStatus.PENDING:
                     self.waiting.add(group.index)
             used[pod_set.index] = count
         if group.stale_since is not None or not group.root.is_met(used):

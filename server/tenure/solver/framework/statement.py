@@ -40,7 +40,7 @@ class Statement:
         """Undo every move after the mark."""
         while len(self.moves) > mark:
             move = self.moves.pop()
-            self._ledger.apply(move.reversed)
+            self._ledger.apply(move.task, move.after, move.before)
             if move.after.status is TaskStatus.RELEASING:
                 self.evicted[move.task].pop()
                 if not self.evicted[move.task]:
@@ -54,7 +54,7 @@ class Statement:
         """The task is to leave its node; its room is released (semantics R2.13)."""
         before = self._ledger.placements[task]
         self.evicted.setdefault(task, []).append(before)
-        self._apply(task, before, before._replace(status=TaskStatus.RELEASING))
+        self._apply(task, before, before.becoming(TaskStatus.RELEASING))
 
     def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = (), zones: Zones = ()) -> None:
         """The task is to be bound to the node now."""
@@ -76,7 +76,7 @@ class Statement:
         elif origin.gpu_groups == gpu_groups and self._can_return(task, origin, node, zones):
             after = origin
         else:
-            leaving = origin._replace(status=TaskStatus.RELEASING)
+            leaving = origin.becoming(TaskStatus.RELEASING)
             after = Placement(TaskStatus.PIPELINED, node, gpu_groups, leaving, zones)
         self._apply(task, before, after)
 
@@ -89,7 +89,7 @@ class Statement:
                 and move.after.status is TaskStatus.BINDING
                 and placement is move.after
             ):
-                self._apply(move.task, placement, placement._replace(status=TaskStatus.PIPELINED))
+                self._apply(move.task, placement, placement.becoming(TaskStatus.PIPELINED))
 
     def _can_return(self, task: int, origin: Placement, node: int, zones: Zones) -> bool:
         """Whether the task is still on the node, and what it was promised before still has room."""
@@ -101,6 +101,5 @@ class Statement:
         return origin.is_present_on(node) and self._ledger.fits_soon(shape, origin.node)
 
     def _apply(self, task: int, before: Placement, after: Placement) -> None:
-        move = Move(task, before, after)
-        self._ledger.apply(move)
-        self.moves.append(move)
+        self._ledger.apply(task, before, after)
+        self.moves.append(Move(task, before, after))

@@ -12,6 +12,7 @@ class NodeLocalGreedy:
     """For every node of the victim added last: the accumulated victims that have tasks there."""
 
     ARGUMENTS: ClassVar[Parsers] = {}
+    BEGINS_WITH_FIRST_VICTIM: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         pass

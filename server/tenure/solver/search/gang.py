@@ -3,7 +3,6 @@
 from collections.abc import Container, Sequence
 from typing import Final
 
-from tenure.solver.framework.move import ACTIVE_ALLOCATED
 from tenure.solver.framework.session import Session
 from tenure.solver.model.reason import Rejection
 from tenure.solver.model.resources import Share
@@ -20,13 +19,19 @@ class Gangs:
         self._session = session
         self._ledger = session.ledger
         self._order = session.order
-        self._cache: dict[int, tuple[int, list[int], Share]] = {}
+        groups = len(session.cluster.pod_groups)
+        self._versions = [-1] * groups
+        """Of the pod groups, when their next attempts were looked up."""
+        self._attempts: list[list[int]] = [[]] * groups
+        self._requests: list[Share] = [(0, 0, 0)] * groups
         self._ordered: dict[int, list[int]] = {}
         self._blocked = session.blocked
 
     def close(self) -> None:
         """Let go of what was looked up."""
-        self._cache.clear()
+        self._versions.clear()
+        self._attempts.clear()
+        self._requests.clear()
         self._ordered.clear()
 
     def is_ready(self, pod_group: int) -> bool:
@@ -53,19 +58,21 @@ class Gangs:
 
         The core while the minimum is not met, then one task at a time.
         """
-        return self._attempt(pod_group)[1]
+        self._look_up(pod_group)
+        return self._attempts[pod_group]
 
     def request(self, pod_group: int) -> Share:
         """What these tasks ask of their queue."""
-        return self._attempt(pod_group)[2]
+        self._look_up(pod_group)
+        return self._requests[pod_group]
 
-    def _attempt(self, pod_group: int) -> tuple[int, list[int], Share]:
+    def _look_up(self, pod_group: int) -> None:
+        """Work the next attempt out, if anything moved since it was."""
         version = self._ledger.versions[pod_group]
-        attempt = self._cache.get(pod_group)
-        if attempt is None or attempt[0] != version:
-            tasks = self.next_tasks(pod_group, ())
-            attempt = self._cache[pod_group] = (version, tasks, self._session.demand(tasks))
-        return attempt
+        if self._versions[pod_group] != version:
+            tasks = self._attempts[pod_group] = self.next_tasks(pod_group, ())
+            self._requests[pod_group] = self._session.demand(tasks)
+            self._versions[pod_group] = version
 
     def next_tasks(self, pod_group: int, evicted: Container[int]) -> list[int]:
         """The same in a simulation, where tasks it `evicted` may be placed again (semantics R1.43)."""
@@ -74,7 +81,7 @@ class Gangs:
     def active_tasks(self, pod_set: PodSet) -> list[int]:
         """Tasks that hold room or a promise, first in task order."""
         placements = self._ledger.placements
-        return [task for task in self._in_order(pod_set) if ACTIVE_ALLOCATED[placements[task].status]]
+        return [task for task in self._in_order(pod_set) if placements[task].is_active_allocated]
 
     def evictable_tasks(self, pod_set: PodSet) -> list[int]:
         """Active tasks that may be victims: those that are where they were before the cycle.
@@ -102,7 +109,7 @@ class Gangs:
     def _is_evictable(self, task: int) -> bool:
         """Whether a task that belongs to a pod set may be a victim."""
         placement = self._ledger.placements[task]
-        if not ACTIVE_ALLOCATED[placement.status] or task in self._session.pledged:
+        if not placement.is_active_allocated or task in self._session.pledged:
             return False
         is_where_it_was = placement == self._session.cluster.tasks[task].placement
         return is_where_it_was or self._session.options.revoke_promises
@@ -162,9 +169,13 @@ class Gangs:
 
     def _ready(self, member: Member) -> bool:
         if isinstance(member, SubGroupSet):
-            return sum(map(self._ready, member.members)) >= member.required
+            ready = 0
+            for inner in member.members:
+                ready += self._ready(inner)
+            return ready >= member.required
         placements, blocked = self._ledger.placements, self._blocked
         usable = 0
         for task in member.tasks:
-            usable += SCHEDULABLE[placements[task].status] and task not in blocked
+            if SCHEDULABLE[placements[task].status] and not (blocked and task in blocked):
+                usable += 1
         return usable >= member.min_available

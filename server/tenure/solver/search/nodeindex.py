@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 from tenure.solver.framework.ledger import NO, NOW, SOON, Ledger
-from tenure.solver.framework.room import USE, NodeRoom
+from tenure.solver.framework.room import NodeRoom
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.node import Node
@@ -128,7 +128,7 @@ class NodeIndex:
         touched.clear()
         for tasks in (self._tasks, cluster.tasks):
             for index in change.tasks:
-                if index < len(tasks) and USE[tasks[index].placement.status]:
+                if index < len(tasks) and tasks[index].placement.use:
                     touched.add(tasks[index].placement.node)
         return self.looked_through(cluster)
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from tenure.solver.framework.ledger import NO, NOW
-from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.constraints import Constraints
@@ -134,7 +133,11 @@ class Placer:
         """Whether limits and quotas of its queues leave room for these tasks of a pod group."""
         chains = self._session.chains
         demand = self._session.least_demand(tasks)
-        return chains.first_rejection(chains.has_capacity, pod_group, tasks, demand)
+        for has_capacity in chains.has_capacity:
+            rejection = has_capacity(pod_group, tasks, demand)
+            if rejection is not None:
+                return chains.stamped(rejection, has_capacity)
+        return None
 
     def cannot_start(self, pod_group: int) -> bool:
         """Whether a pod set with promised tasks has fewer others than its minimum (semantics R3.32)."""
@@ -276,7 +279,7 @@ class _Run:
 def binds_any(statement: Statement, session: Session) -> bool:
     """Whether the statement, as it stands, binds tasks rather than only promising room."""
     placements = session.ledger.placements
-    return any(ALLOCATED[placements[move.task].status] for move in statement.moves)
+    return any(placements[move.task].is_allocated for move in statement.moves)
 
 
 def _by_pod_set(session: Session, tasks: list[int]) -> dict[int, list[int]]:

@@ -242,7 +242,11 @@ def _most(share: Share, other: Share) -> Share:
 
 
 def _remove(keys: list[Key], key: Key) -> None:
-    del keys[bisect_left(keys, key)]
+    """Take the key out, which is the very one that was put in."""
+    if keys[-1] is key:
+        keys.pop()
+    else:
+        del keys[bisect_left(keys, key)]
 
 
 def reverse(key: Key) -> Key:

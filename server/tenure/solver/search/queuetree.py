@@ -6,7 +6,7 @@ group key; an inner queue holds its children by queue key, each represented by i
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import Any
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
@@ -17,14 +17,20 @@ from tenure.solver.search.queuekeys import QueueKeys
 ZERO: Share = (0, 0, 0)
 
 
-class Entry(NamedTuple):
-    """A pod group in a leaf. Keys are unique, so the rest is never compared."""
+class Entry:
+    """A pod group in a leaf. Keys are unique, and all that is compared."""
 
-    key: tuple[int, ...]
-    pod_group: int
-    share: Share
-    """What it asks for, or, as a victim, what it holds."""
-    item: Any = None
+    __slots__ = ("item", "key", "pod_group", "share")
+
+    def __init__(self, key: tuple[int, ...], pod_group: int, share: Share, item: Any = None) -> None:
+        """`share`: what it asks for, or, as a victim, what it holds."""
+        self.key = key
+        self.pod_group = pod_group
+        self.share = share
+        self.item = item
+
+    def __lt__(self, other: "Entry") -> bool:
+        return self.key < other.key
 
 
 class _Branch(Ranked):

@@ -1,7 +1,6 @@
 """Accumulates victims into scenarios for the generators to draw from (semantics R5.29-R5.33)."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
@@ -15,15 +14,21 @@ from tenure.solver.search.sequence import VictimSequence
 from tenure.solver.search.takebound import TakeBound
 
 
-@dataclass(slots=True)
 class Pruning:
     """Necessary conditions of one search, for probes to skip what cannot succeed."""
 
-    pruner: Pruner
-    bound: TakeBound | None
-    counts_whole_gpus: bool
-    """Whether GPUs are only ever asked for as whole devices: slots then imply room (semantics R5.30)."""
-    prospects: Prospects | None = None
+    def __init__(self, pruner: Pruner, bound: TakeBound | None, counts_whole_gpus: bool) -> None:
+        """`counts_whole_gpus`: whether GPUs are only ever asked for as whole devices: slots then imply room
+        (semantics R5.30).
+        """
+        self.pruner = pruner
+        self.bound = bound
+        self.counts_whole_gpus = counts_whole_gpus
+        self.prospects: Prospects | None = None
+
+    def without_prospects(self) -> "Pruning":
+        """The same for probes that meet their victims in another order."""
+        return Pruning(self.pruner, self.bound, self.counts_whole_gpus)
 
 
 class Accumulator:

@@ -48,7 +48,7 @@ class VictimSequence:
         found = []
         for batch in recorded:
             numbers = self._of.get(batch.pod_group)
-            if not numbers or self.batches[numbers[0]] != batch:
+            if not numbers or self.batches[numbers[0]].tasks != batch.tasks:
                 return None
             found.append(numbers[0])
         return found

@@ -9,12 +9,14 @@ for each generator (node-local first, then across nodes)
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
+from tenure.solver.framework.stop import Stop
 from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.resources import GPU
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.candidates import Yielding
 from tenure.solver.search.gang import Gangs
@@ -29,6 +31,8 @@ from tenure.solver.search.simulate import Simulator
 from tenure.solver.search.takebound import TakeBound, is_inexact
 from tenure.solver.search.victims import VictimOrder
 
+Validator = Callable[[Scenario], Rejection | None]
+"""Says what speaks against a simulated scenario that found room."""
 Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
 NO_SOLUTION = Rejection(
     ReasonCode.NO_SOLUTION, "no evictions that all rules allow would make room", source="search"
@@ -36,28 +40,40 @@ NO_SOLUTION = Rejection(
 UNFAIR = Rejection(ReasonCode.WITHIN_SHARE, "the other queues are within their share", source="search")
 
 
-@dataclass(slots=True)
 class Problem:
     """What an action wants solved."""
 
-    action: str
-    pod_group: int
-    victim_queues: Sequence[int]
-    max_victims: int
-    """Most pod groups that may be taken; -1: any number."""
-    yielding: Yielding
-    """Who may yield."""
-    validates: Callable[[Scenario], Rejection | None]
-    """What speaks against a simulated scenario."""
-    tasks: list[int] = field(default_factory=list)
-    feasible: int = 0
-    pruning: Pruning | None = None
-    sequence: VictimSequence | None = None
-    """Victims in the order of all probes that recorded none, or none but whole batches."""
-    failed: set[Fingerprint] = field(default_factory=set)
-    rejection: Rejection = NO_SOLUTION
-    was_judged: bool = False
-    """Whether room was found for any scenario, so that validators were asked."""
+    def __init__(
+        self,
+        action: str,
+        pod_group: int,
+        victim_queues: Sequence[int],
+        max_victims: int,
+        yielding: Yielding,
+        validates: Validator,
+    ) -> None:
+        """`max_victims`: most pod groups that may be taken, -1 for any number; `yielding`: who may yield;
+        `validates`: what speaks against a simulated scenario.
+        """
+        self.action = action
+        self.pod_group = pod_group
+        self.victim_queues = victim_queues
+        self.max_victims = max_victims
+        self.yielding = yielding
+        self.validates = validates
+        self.tasks: list[int] = []
+        self.feasible = 0
+        self.pruning: Pruning | None = None
+        self.sequence: VictimSequence | None = None
+        """Victims in the order of all probes that recorded none, or none but whole batches."""
+        self.failed: set[Fingerprint] = set()
+        self.rejection: Rejection = NO_SOLUTION
+        self.was_judged = False
+        """Whether room was found for any scenario, so that validators were asked."""
+        self.has_guessed = False
+        """Whether the first victim alone was tried in vain before the search."""
+        self.guess: Rejection | None = None
+        """What the validators said of it, if they were asked."""
 
 
 class Solver:
@@ -70,6 +86,11 @@ class Solver:
         self._lists = lists
         self._counts_whole_gpus = all(asks_for_whole_gpus(shape) for shape in session.cluster.shapes)
         self._has_inexact_shapes = any(is_inexact(shape) for shape in session.cluster.shapes)
+        self._can_guess = session.options.prune and session.all_say(
+            session.chains.scenarios[:1], "BEGINS_WITH_FIRST_VICTIM"
+        )
+        self._is_first_enough = True
+        """Whether the first victim alone made room for the last single task."""
         self.holdings = Holdings(session, gangs)
         self.simulator = Simulator(session, gangs, placer, lists)
 
@@ -82,10 +103,13 @@ class Solver:
             return NO_SOLUTION
         for on_solve in self._session.chains.on_solve:
             on_solve(problem.pod_group, problem.tasks)
+        allows = problem.yielding.allows_queue
+        queues = [queue for queue in problem.victim_queues if allows(queue)]
+        if self._may_guess(problem, budget) and self._guess(statement, problem, queues, budget):
+            return None
         if self._session.options.prune and not self._prune(problem):
             return UNFAIR
-        allows = problem.yielding.allows_queue
-        problem.victim_queues = [queue for queue in problem.victim_queues if allows(queue)]
+        problem.victim_queues = queues
         for generator in self._session.chains.scenarios:
             if self._search(statement, problem, generator, budget):
                 return None
@@ -93,16 +117,48 @@ class Solver:
                 return BUDGET_EXHAUSTED
         return problem.rejection
 
+    def _may_guess(self, problem: Problem, budget: Budget) -> bool:
+        """Whether to try the first victim alone before anything is worked out about the others.
+
+        For a single task that asks for whole GPUs and finds none, where the first scenario would be just
+        that, and as long as it was the right one for those before.
+        """
+        if len(problem.tasks) > 1 or not self._is_first_enough or not self._can_guess or budget.is_exhausted:
+            return False
+        shape = self._session.cluster.tasks[problem.tasks[0]].shape
+        is_plain = shape.request[GPU] > 0 and asks_for_whole_gpus(shape)
+        return is_plain and not problem.feasible & self._placer.allowed(shape)
+
+    def _guess(self, statement: Statement, problem: Problem, queues: Sequence[int], budget: Budget) -> bool:
+        """Whether the task finds room where the first victim leaves; if not, nobody has tried."""
+        sequence = problem.sequence = self._victims(problem, queues, ())
+        if not sequence.reaches(0) or not self._leaves_gpus(sequence.freed[0], problem.tasks[0]):
+            return False
+        batch = sequence.batches[0]
+        scenario = Scenario(problem.pod_group, (problem.tasks[0],), (), (batch,))
+        if self._works(statement, problem, scenario):
+            if self._gangs.is_satisfied(problem.pod_group) and self.simulator.displaced(scenario):
+                self._session.counters.emitted += 1
+                budget.spend()
+                return True
+            statement.rollback(0)
+        else:
+            problem.has_guessed, problem.guess = True, problem.rejection if problem.was_judged else None
+        self._is_first_enough, problem.rejection, problem.was_judged = False, NO_SOLUTION, False
+        return False
+
+    def _leaves_gpus(self, freed: Sequence[tuple[int, int]], task: int) -> bool:
+        """Whether a node on which the task may run has GPUs enough for it with what is freed there."""
+        shape = self._session.cluster.tasks[task].shape
+        allowed, free = self._placer.allowed(shape), self._placer.index.free_gpu_milli()
+        needed = shape.request[GPU]
+        return any(allowed >> node & 1 and free[node] + gpus >= needed for node, gpus in freed)
+
     def _prune(self, problem: Problem) -> bool:
         """Work out the necessary conditions of the search; False: they cannot be met."""
-        pruner = Pruner(
-            self._session,
-            self._placer,
-            problem.feasible,
-            problem.tasks,
-            lambda: self._all_victims(problem),
-        )
         queues = [queue for queue in problem.victim_queues if self._lists.has_victims(queue)]
+        victims = partial(_all_victims, problem.yielding, queues, self._session.stop)
+        pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
         problem.victim_queues = queues
         bound = None
         if not self._has_inexact_shapes:
@@ -110,14 +166,6 @@ class Solver:
             bound = TakeBound(self._session, problem.action, problem.pod_group, queues, free)
         problem.pruning = Pruning(pruner, bound, self._counts_whole_gpus)
         return bound is None or bound.is_possible(problem.tasks, queues)
-
-    def _all_victims(self, problem: Problem) -> Iterator[int]:
-        """Every active task of every pod group that may be a victim."""
-        for queue in problem.victim_queues:
-            for entry in problem.yielding.candidates(queue):
-                self._session.stop.check()
-                for tasks in entry.item.remaining.values():
-                    yield from tasks
 
     def feasible(self, tasks: Iterable[int]) -> int:
         """Nodes worth looking at: all, unless every task needs GPU room (semantics R5.60)."""
@@ -138,6 +186,7 @@ class Solver:
         while high - low > 1:
             scenario = self._attempt(statement, problem, generator, budget, recorded, size)
             if scenario is not None:
+                self._is_first_enough = total == 1 and _is_first_alone(problem.sequence, scenario)
                 recorded, low = self.simulator.displaced(scenario), size
                 if size == total and len(recorded) == len(scenario.recorded) + len(scenario.potential):
                     break
@@ -178,13 +227,21 @@ class Solver:
                 continue
             if not budget.spend():
                 return None
-            counters.simulated += 1
-            if self._works(statement, problem, scenario):
+            if not self._is_guess(problem, scenario) and self._works(statement, problem, scenario):
                 return scenario
             problem.failed.add(scenario.fingerprint())
         return None
 
+    def _is_guess(self, problem: Problem, scenario: Scenario) -> bool:
+        """Whether it was tried in vain; if so, what was found out counts now."""
+        if not problem.has_guessed or not _is_first_alone(problem.sequence, scenario):
+            return False
+        if problem.guess is not None:
+            problem.was_judged, problem.rejection = True, problem.guess
+        return True
+
     def _works(self, statement: Statement, problem: Problem, scenario: Scenario) -> bool:
+        self._session.counters.simulated += 1
         if not self.simulator.run(statement, scenario, problem.feasible):
             return False
         problem.was_judged = True
@@ -198,13 +255,13 @@ class Solver:
     def _accumulator(self, problem: Problem, recorded: tuple[Batch, ...], size: int) -> Accumulator:
         sequence, pruning = problem.sequence, problem.pruning
         if sequence is None:
-            sequence = problem.sequence = self._victims(problem, ())
-            if pruning is not None:
-                pruning.prospects = Prospects(sequence, pruning.pruner, pruning.bound, problem.tasks)
+            sequence = problem.sequence = self._victims(problem, problem.victim_queues, ())
+        if pruning is not None and pruning.prospects is None:
+            pruning.prospects = Prospects(sequence, pruning.pruner, pruning.bound, problem.tasks)
         skips = sequence.numbers(recorded)
         if skips is None:
-            sequence, skips = self._victims(problem, recorded), []
-            pruning = None if pruning is None else replace(pruning, prospects=None)
+            sequence, skips = self._victims(problem, problem.victim_queues, recorded), []
+            pruning = None if pruning is None else pruning.without_prospects()
         return Accumulator(
             self._session,
             self._placer,
@@ -217,10 +274,27 @@ class Solver:
             pruning,
         )
 
-    def _victims(self, problem: Problem, recorded: Iterable[Batch]) -> VictimSequence:
+    def _victims(self, problem: Problem, queues: Sequence[int], recorded: Iterable[Batch]) -> VictimSequence:
         """Victims in their order, without those that are recorded."""
         tasks = frozenset([task for batch in recorded for task in batch.tasks])
         order = VictimOrder(self._session, self.holdings, tasks, problem.max_victims)
-        for queue in problem.victim_queues:
+        for queue in queues:
             order.fill(queue, problem.yielding.candidates(queue))
         return VictimSequence(self._session.ledger, order)
+
+
+def _all_victims(yielding: Yielding, queues: Sequence[int], stop: Stop) -> Iterator[int]:
+    """Every active task of every pod group of these queues that may be a victim."""
+    for queue in queues:
+        if yielding.allows_queue(queue):
+            for entry in yielding.candidates(queue):
+                stop.check()
+                for tasks in entry.item.remaining.values():
+                    yield from tasks
+
+
+def _is_first_alone(sequence: VictimSequence | None, scenario: Scenario) -> bool:
+    """Whether nobody but the first victim of the order is in it."""
+    if sequence is None or scenario.recorded or len(scenario.potential) != 1:
+        return False
+    return scenario.potential[0] is sequence.batches[0]

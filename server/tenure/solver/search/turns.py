@@ -45,8 +45,13 @@ class Turns:
             # What a claim adds depends on who uses it, so it is asked before anybody takes a turn.
             share = {pod_group: share(pod_group) for _, pod_group in keys}.__getitem__
         if len(keys) == 2 and self._are_first(keys, preemptor):
-            yield from self._two(keys[0][1], keys[1][1], share)
-            return
+            return iter(self._two(keys[0][1], keys[1][1], share))
+        return self._among_all(keys, preemptor, share)
+
+    def _among_all(
+        self, keys: Sequence[Turn], preemptor: int, share: Callable[[int], Share]
+    ) -> Iterator[int]:
+        """These pod groups among all that wait."""
         by_queue: dict[int, list[Turn]] = {}
         for key, pod_group in keys:
             queue = self._session.cluster.pod_groups[pod_group].queue

@@ -1,9 +1,8 @@
 """What is free in the zones of every node, in step with every move."""
 
-from tenure.solver.framework.room import PIPELINED, RELEASING, USE
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.numa import Zones
-from tenure.solver.model.workload import Placement
+from tenure.solver.model.workload import PIPELINED, RELEASING, Placement
 
 
 class ZoneRooms:
@@ -16,7 +15,7 @@ class ZoneRooms:
         is_given = [[zone.available is not None for zone in on_node] for on_node in zones]
         for task in cluster.tasks:
             placement = task.placement
-            for share in placement.zones if USE[placement.status] else ():
+            for share in placement.zones if placement.use else ():
                 self._charge(placement, (share,), 1, is_taken=is_given[placement.node][share.zone])
 
     def move(self, before: Placement, after: Placement) -> None:
@@ -40,14 +39,14 @@ class ZoneRooms:
         return all(amount <= free[share.zone][slot] for share in zones for slot, amount in share.amounts)
 
     def _change(self, placement: Placement, sign: int) -> None:
-        if placement.zones and USE[placement.status]:
+        if placement.zones and placement.use:
             self._charge(placement, placement.zones, sign)
         if placement.leaving is not None:
             self._change(placement.leaving, sign)
 
     def _charge(self, placement: Placement, zones: Zones, sign: int, is_taken: bool = False) -> None:
         """Take from idle, unless it is taken into account already, and from or to releasing (R1.19)."""
-        use, node = USE[placement.status], placement.node
+        use, node = placement.use, placement.node
         for zone, amounts in zones:
             idle, releasing = self._idle[node][zone], self._releasing[node][zone]
             for slot, amount in amounts:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from tenure.solver.framework.room import USE
 from tenure.solver.framework.session import Session
 from tenure.solver.model.affinity import Labels, PodTerm
 from tenure.solver.model.cluster import Cluster
@@ -111,7 +110,7 @@ def has_terms(cluster: Cluster) -> bool:
 
 def _nodes_of(placement: Placement) -> Iterator[int]:
     """Nodes on which the task is, is promised room, or still terminates."""
-    if USE[placement.status]:
+    if placement.use:
         yield placement.node
     if placement.leaving is not None:
         yield from _nodes_of(placement.leaving)

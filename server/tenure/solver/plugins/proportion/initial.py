@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.framework.move import ALLOCATED
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import Share
 from tenure.solver.model.slots import Change
@@ -66,16 +65,16 @@ class InitialUse:
 
     def _count(self, task: Task, ledger: Ledger, sign: int) -> None:
         """Add what a task holds or asks for, or (with sign -1) take it off."""
-        path, status = self.paths[task.pod_group], task.placement.status
+        path, placement = self.paths[task.pod_group], task.placement
         if not path:
             return
-        if ALLOCATED[status]:
+        if placement.is_allocated:
             share, queue = ledger.share(task, task.placement.node), path[0]
             _add(self.allocated, queue, share, sign)
             if self.kinds[task.pod_group] == FIRM:
                 _add(self.firm, queue, share, sign)
             _add(self.request, queue, share, sign)
-        elif status is TaskStatus.PENDING and task.pod_set is not None:
+        elif placement.status is TaskStatus.PENDING and task.pod_set is not None:
             _add(self.request, path[0], ledger.unplaced_shares[task.shape.index], sign)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from tenure.solver.framework.move import ACTIVE_ALLOCATED
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
@@ -39,8 +38,8 @@ class Pieces:
 
     def _is_taken(self, task: int) -> bool:
         """With consolidating reclaim, a victim that was placed again does not count (semantics R4.51)."""
-        status = self._session.ledger.placements[task].status
-        return not (self._session.options.consolidating_reclaim and ACTIVE_ALLOCATED[status])
+        is_placed = self._session.ledger.placements[task].is_active_allocated
+        return not (is_placed and self._session.options.consolidating_reclaim)
 
     def _pod_set(self, task: Task) -> int:
         assert task.pod_set is not None

@@ -57,7 +57,8 @@ class QueueKeys:
     ) -> None:
         """`last` compares the allocatable share."""
         self._fair = fair_share
-        self._quota = tuple(float("inf") if amount == UNLIMITED else amount for amount in queue.quota)
+        cpu, memory, gpu = queue.quota
+        self._quota: Share = (_bound(cpu), _bound(memory), _bound(gpu))
         self._priority = -queue.priority
         self._withheld = tuple(r for r in (CPU, MEMORY, GPU) if allocatable[r] == 0)
         """What it has no share of."""
@@ -94,6 +95,11 @@ class QueueKeys:
             self._priority,
             bool(self._withheld) and max([after[resource] for resource in self._withheld]) > 0,
         )
+
+
+def _bound(quota: int) -> int:
+    """The quota; more than anybody has when there is none."""
+    return 1 << 62 if quota == UNLIMITED else quota
 
 
 def queue_keys(

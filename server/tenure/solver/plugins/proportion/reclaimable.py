@@ -6,7 +6,7 @@ Everything here is about two queues at the level where their paths part: the lev
 from collections.abc import Iterable, Mapping
 
 from tenure.solver.model.queue import Queue
-from tenure.solver.model.resources import UNLIMITED, Share
+from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
 from tenure.solver.plugins.proportion.shares import within
 
 
@@ -27,10 +27,16 @@ def may_yield(request: Share, fits_quota: bool, quota: Share, allocated: Share, 
     """
     if not fits_quota:
         return exceeds(allocated, allocatable)
-    involved = [r for r in range(3) if request[r] > 0 and quota[r] != UNLIMITED]
-    is_over = any(allocated[r] > quota[r] for r in involved)
-    is_under = any(allocated[r] < quota[r] for r in involved)
-    return is_over or not is_under
+    cpu = _beyond(request[CPU], quota[CPU], allocated[CPU])
+    memory = _beyond(request[MEMORY], quota[MEMORY], allocated[MEMORY])
+    gpu = _beyond(request[GPU], quota[GPU], allocated[GPU])
+    is_under = cpu < 0 or memory < 0 or gpu < 0
+    return cpu > 0 or memory > 0 or gpu > 0 or not is_under
+
+
+def _beyond(request: int, quota: int, allocated: int) -> int:
+    """How far a queue is above its quota of a resource; 0 where nothing is asked for or nothing binds."""
+    return allocated - quota if request > 0 and quota != UNLIMITED else 0
 
 
 def exceeds(amount: Share, bound: Share) -> bool:
@@ -47,7 +53,7 @@ def may_take(remaining: Share, allocatable: Share, quota: Share, fits_quota: boo
 
 
 def is_saturated(
-    involved: Iterable[int],
+    involved: tuple[bool, bool, bool],
     mine: Share,
     my_share: Share,
     theirs: Share,
@@ -55,13 +61,20 @@ def is_saturated(
     multiplier: float,
 ) -> bool:
     """Whether the reclaimer would be above its share and no less saturated than the victim (R4.55)."""
-    for r in involved:
-        if my_share[r] == UNLIMITED and their_share[r] == UNLIMITED:
-            continue
-        ratio = _saturation(mine[r], my_share[r])
-        if ratio > 1 and their_share[r] > 0 and ratio * multiplier >= _saturation(theirs[r], their_share[r]):
-            return True
-    return False
+    cpu, memory, gpu = involved
+    return (
+        (cpu and _is_saturated(mine[0], my_share[0], theirs[0], their_share[0], multiplier))
+        or (memory and _is_saturated(mine[1], my_share[1], theirs[1], their_share[1], multiplier))
+        or (gpu and _is_saturated(mine[2], my_share[2], theirs[2], their_share[2], multiplier))
+    )
+
+
+def _is_saturated(mine: int, my_share: int, theirs: int, their_share: int, multiplier: float) -> bool:
+    """The same for one resource."""
+    if my_share == UNLIMITED and their_share == UNLIMITED:
+        return False
+    ratio = _saturation(mine, my_share)
+    return ratio > 1 and their_share > 0 and ratio * multiplier >= _saturation(theirs, their_share)
 
 
 def _saturation(amount: int, share: int) -> float:

@@ -6,7 +6,6 @@ Only the cores of semi-preemptible pod groups are counted elsewhere, when somebo
 from collections.abc import Iterable, Sequence
 
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.framework.move import ACTIVE_ALLOCATED, ALLOCATED
 from tenure.solver.framework.opening import Opening
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import Share
@@ -16,7 +15,7 @@ from tenure.solver.plugins.proportion.initial import FIRM, FIRM_CORE, ZERO, Init
 
 
 class Usage:
-    """Amounts by queue index. `before` holds what changed queues used when the current search began.
+    """Amounts by queue index. Of queues that change it is kept what they used when the current search began.
 
     `moved_cores` holds the semi-preemptible pod groups of which any task moved since it was last emptied;
     all of them to begin with.
@@ -27,8 +26,11 @@ class Usage:
         self.allocated: list[Share] = [ZERO] * queues
         self.non_preemptible: list[Share] = [ZERO] * queues
         self.request: list[Share] = [ZERO] * queues
-        self.before: dict[int, Share] = {}
-        self.non_preemptible_before: dict[int, Share] = {}
+        self._before: list[Share] = [ZERO] * queues
+        self._non_preemptible_before: dict[int, Share] = {}
+        self._search = 0
+        self._changed_in = [-1] * queues
+        """The latest search in which a queue changed; only then it has a `_before` for it."""
         initial = _initial(cluster, ledger, opening)
         self.moved_cores = initial.firm_cores.copy()
         self._ledger = ledger
@@ -50,10 +52,11 @@ class Usage:
         for task in cluster.tasks:
             if not task.shape.shared_claims:
                 continue
-            status = task.placement.status
-            if ACTIVE_ALLOCATED[status]:
+            placement = task.placement
+            if placement.is_active_allocated:
                 self._charge(self._claims.change(task, 1))
-            if ALLOCATED[status] or (status is TaskStatus.PENDING and task.pod_set is not None):
+            waits = placement.status is TaskStatus.PENDING and task.pod_set is not None
+            if placement.is_allocated or waits:
                 for queue, gpu_milli, _ in self._claims.request(task):
                     for above in self._queues[queue].path:
                         self.request[above] = add_shares(self.request[above], (0, 0, gpu_milli))
@@ -67,7 +70,7 @@ class Usage:
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
         """Count what the task holds or is promised."""
-        counted, counts = ACTIVE_ALLOCATED[before.status], ACTIVE_ALLOCATED[after.status]
+        counted, counts = before.is_active_allocated, after.is_active_allocated
         if counted == counts and before.node == after.node:
             return
         facts = self._ledger.tasks[task]
@@ -81,17 +84,16 @@ class Usage:
 
     def at_search_start(self, queue: int) -> Share:
         """What the queue used when the current search began."""
-        before = self.before.get(queue)
-        return self.allocated[queue] if before is None else before
+        return (self._before if self._changed_in[queue] == self._search else self.allocated)[queue]
 
     def non_preemptible_at_search_start(self, queue: int) -> Share:
         """The part of it that cannot be taken back."""
-        return self.non_preemptible_before.get(queue, self.non_preemptible[queue])
+        return self._non_preemptible_before.get(queue, self.non_preemptible[queue])
 
     def start_search(self) -> None:
         """From here on, "search start" is now."""
-        self.before.clear()
-        self.non_preemptible_before.clear()
+        self._search += 1
+        self._non_preemptible_before.clear()
 
     def enter_core(self, task: int, share: Share, sign: int) -> None:
         """The task, with this share of its queue, enters the core of its pod group (sign -1: leaves it)."""
@@ -115,17 +117,18 @@ class Usage:
             allocate(self._queues[queue].path, (0, 0, gpu_milli))
 
     def _allocate(self, path: Sequence[int], share: Share) -> None:
-        allocated, before = self.allocated, self.before
+        allocated, changed_in, search = self.allocated, self._changed_in, self._search
         cpu, memory, gpu = share
         for queue in path:
             old = allocated[queue]
-            if queue not in before:
-                before[queue] = old
+            if changed_in[queue] != search:
+                changed_in[queue] = search
+                self._before[queue] = old
             allocated[queue] = (old[0] + cpu, old[1] + memory, old[2] + gpu)
 
     def _allocate_firmly(self, path: Sequence[int], share: Share) -> None:
         for queue in path:
-            self.non_preemptible_before.setdefault(queue, self.non_preemptible[queue])
+            self._non_preemptible_before.setdefault(queue, self.non_preemptible[queue])
             self.non_preemptible[queue] = add_shares(self.non_preemptible[queue], share)
 
 

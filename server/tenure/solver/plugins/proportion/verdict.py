@@ -42,19 +42,18 @@ class Verdict:
 
         `firm` is what of the request must be within quota (semantics R4.56); None: nothing.
         """
-        involved = [amount > 0 for amount in self._request]
+        request = self._request
+        cpu, memory, gpu = request[CPU] > 0, request[MEMORY] > 0, request[GPU] > 0
         for leaf, piece in pieces:
             if not self._may_take(self._queues[leaf]):
                 detail = f"queue {self._queues[leaf].name} would be left with less than its share"
                 return Rejection(ReasonCode.WITHIN_SHARE, detail)
             self._take(self._queues[leaf], piece)
-            for r in (CPU, MEMORY, GPU):
-                if piece[r] > 0:
-                    involved[r] = True
+            cpu, memory, gpu = cpu or piece[CPU] > 0, memory or piece[MEMORY] > 0, gpu or piece[GPU] > 0
         if firm is not None and not self._within_quotas(firm):
             detail = "its non-preemptible pods would exceed a quota"
             return Rejection(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, detail)
-        return self._saturation([r for r in (CPU, MEMORY, GPU) if involved[r]])
+        return self._saturation((cpu, memory, gpu))
 
     def _may_take(self, victim: Queue) -> bool:
         known = self._levels.get(victim.index)
@@ -86,17 +85,16 @@ class Verdict:
             for queue in self._reclaimer.path
         )
 
-    def _saturation(self, involved: Sequence[int]) -> Rejection | None:
+    def _saturation(self, involved: tuple[bool, bool, bool]) -> Rejection | None:
+        """Judged by the resources that are involved."""
         for queue in reversed(self._reclaimer.path):
-            mine = add_shares(self._left(queue), self._request)
+            mine, my_share = add_shares(self._left(queue), self._request), self._fair[queue]
             for sibling in self._siblings(queue):
-                if sibling in self._remaining and reclaimable.is_saturated(
-                    involved,
-                    mine,
-                    self._fair[queue],
-                    self._remaining[sibling],
-                    self._fair[sibling],
-                    self._multiplier,
+                theirs = self._remaining.get(sibling)
+                if theirs is None:
+                    continue
+                if reclaimable.is_saturated(
+                    involved, mine, my_share, theirs, self._fair[sibling], self._multiplier
                 ):
                     detail = f"queue {self._queues[queue].name} would be served better than queue "
                     return Rejection(ReasonCode.OVER_FAIR_SHARE, detail + self._queues[sibling].name)
