@@ -21,7 +21,8 @@ from tenure.solver.model.workload import (
     TopologyConstraint,
 )
 from tenure.solver.search.devices import DeviceChooser
-from tenure.solver.search.nodeindex import Found, NodeIndex, bits
+from tenure.solver.search.nodeindex import Found, NodeIndex
+from tenure.solver.search.nodesets import bits
 
 INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
 """Scores whose order the node index knows; it stands in for them when all four have their defaults."""

@@ -11,7 +11,7 @@ from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU, WHOLE_GPU
 from tenure.solver.model.workload import TaskShape, TaskStatus
-from tenure.solver.search.nodeindex import bits
+from tenure.solver.search.nodesets import bits
 from tenure.solver.search.place import Placer
 from tenure.solver.search.takebound import NO_BOUND
 

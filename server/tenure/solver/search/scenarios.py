@@ -8,7 +8,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import NOWHERE, TaskShape
 from tenure.solver.search.filters import GpuRoomFilter, gpu_demands
 from tenure.solver.search.needs import LOOK_AHEAD, Needs, Prospects
-from tenure.solver.search.nodeindex import bits
+from tenure.solver.search.nodesets import bits
 from tenure.solver.search.place import Placer
 from tenure.solver.search.prune import Pruner
 from tenure.solver.search.sequence import VictimSequence

@@ -1,0 +1,49 @@
+"""Sets of nodes: bit sets in plain integers, bit i for the node of index i."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+
+def bits(nodes: int) -> Iterator[int]:
+    """Node indices of a bit set, lowest first."""
+    while nodes:
+        low = nodes & -nodes
+        yield low.bit_length() - 1
+        nodes ^= low
+
+
+class Buckets:
+    """Nodes by a small integer value."""
+
+    def __init__(self) -> None:
+        self.sets: dict[int, int] = {}
+        self.values: list[int] = []
+        """Values that some node has or had, smallest first."""
+        self._of: dict[int, int] = {}
+
+    def copy(self) -> "Buckets":
+        """The same, to be changed apart."""
+        other = Buckets()
+        other.sets, other.values, other._of = self.sets.copy(), self.values.copy(), self._of.copy()
+        return other
+
+    def put(self, node: int, bit: int, value: int) -> None:
+        """The node, alone in the bit set `bit`, now has this value."""
+        old = self._of.get(node)
+        if old == value:
+            return
+        sets = self.sets
+        if old is not None:
+            sets[old] ^= bit
+        self._of[node] = value
+        if value not in sets:
+            sets[value] = 0
+            insort(self.values, value)
+        sets[value] |= bit
+
+    def at_least(self, value: int) -> int:
+        """Nodes with this value or more."""
+        nodes = 0
+        for key in self.values[bisect_left(self.values, value) :]:
+            nodes |= self.sets[key]
+        return nodes
