@@ -107,6 +107,11 @@ class NodeIndex:
         other._shared, other._cpu_only = self._shared, self._cpu_only
         return other
 
+    def changes(self) -> Changes:
+        """When the room of each node changed last, up to now."""
+        self._refresh()
+        return self._changes
+
     def free_gpu_milli(self) -> list[int]:
         """Idle and releasing GPUs by node, parts of devices included, in thousandths."""
         self._refresh_room()

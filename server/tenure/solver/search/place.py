@@ -23,6 +23,7 @@ from tenure.solver.model.workload import (
 from tenure.solver.search.devices import DeviceChooser
 from tenure.solver.search.nodeindex import Found, NodeIndex
 from tenure.solver.search.nodesets import bits
+from tenure.solver.search.slots import FreeSlots
 
 INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
 """Scores whose order the node index knows; it stands in for them when all four have their defaults."""
@@ -44,6 +45,7 @@ class Placer:
         self._ledger = session.ledger
         self._devices = DeviceChooser(session)
         self.index = NodeIndex.of(session)
+        self.free_slots = FreeSlots(session.ledger, self.index)
         self._full: dict[tuple[int, int], int] = {}
         """Shapes that found no room on a set of nodes, with the ledger's epoch at that time."""
         self._allowed = _allowed(session)

@@ -7,12 +7,10 @@ so the first scenario that works is the same with and without pruning; `tests/pr
 
 from collections.abc import Callable, Iterable, Sequence
 
-from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.session import Session
-from tenure.solver.model.resources import GPU, WHOLE_GPU
-from tenure.solver.model.workload import TaskShape, TaskStatus
-from tenure.solver.search.nodesets import bits
+from tenure.solver.model.workload import TaskShape
 from tenure.solver.search.place import Placer
+from tenure.solver.search.slots import slots
 from tenure.solver.search.takebound import NO_BOUND
 
 
@@ -71,11 +69,11 @@ class Pruner:
         return self._placer.allowed(shape)
 
     def free_slots(self, shape: TaskShape) -> tuple[int, dict[int, int]]:
-        """Slots without any eviction: in sum, and by node; counted once per shape."""
+        """Slots without any eviction: in sum, and by node; looked up once per shape."""
         known = self._free.get(shape.index)
         if known is None:
             nodes = self._feasible & self.allowed(shape)
-            by_node = {node: slots(self.ledger, shape, node, ()) for node in bits(nodes)}
+            by_node = self._placer.free_slots.on(shape, nodes)
             known = self._free[shape.index] = (sum(by_node.values()), by_node)
         return known
 
@@ -179,34 +177,3 @@ class Slots:
 def asks_for_whole_gpus(shape: TaskShape) -> bool:
     """Whether it asks for GPUs as whole devices, or not at all."""
     return not (shape.shares_devices or shape.mig_gpu_milli or shape.claimed_gpu_milli)
-
-
-def slots(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[int]) -> int:
-    """How many tasks of the shape a node could take at most if the victims left."""
-    room = ledger.rooms[node]
-    free = [idle + releasing for idle, releasing in zip(room.idle, room.releasing, strict=True)]
-    leaving: dict[str, int] = {}
-    promised: dict[str, int] = {}
-    for index in victims:
-        task = ledger.tasks[index]
-        for slot, amount in (*enumerate(task.shape.request), *ledger.claims.amounts(task.shape)):
-            free[slot] += amount
-        if task.shape.gpu.is_shared:
-            for group in ledger.placements[index].gpu_groups:
-                leaving[group] = leaving.get(group, 0) + room.share_memory(task.shape)
-                if ledger.placements[index].status is TaskStatus.PIPELINED:
-                    promised[group] = promised.get(group, 0) + room.share_memory(task.shape)
-    for group, memory in leaving.items():
-        gpu = room.gpus[group]
-        if gpu.used <= gpu.releasing + memory + promised.get(group, 0) and not gpu.is_releasing:
-            free[GPU] += WHOLE_GPU
-    fitting = min(free[slot] // amount for slot, amount in enumerate(shape.request) if amount)
-    if not shape.gpu.is_shared or fitting <= 0:
-        return max(0, fitting)
-    memory = room.share_memory(shape)
-    devices = free[GPU] // WHOLE_GPU * max(1, room.memory // max(1, memory))
-    for group, gpu in room.gpus.items():
-        released = gpu.releasing + leaving.get(group, 0)
-        if gpu.allocated != released:
-            devices += max(0, (room.memory - gpu.allocated + released) // max(1, memory))
-    return min(fitting, devices // shape.gpu.devices) if devices >= shape.gpu.devices else 0
