@@ -6,8 +6,7 @@ and the first prefix of an order that meets it can be looked up.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from tenure.solver.framework.scenario import Batch
@@ -17,6 +16,8 @@ from tenure.solver.search.prune import Pruner
 from tenure.solver.search.sequence import VictimSequence
 from tenure.solver.search.takebound import TakeBound, TakeCount
 
+TAKEABLE: Final = -1
+"""In place of a shape: the GPUs that may be taken."""
 LOOK_AHEAD: Final = 1024
 """Batches after which a search without any promising scenario asks whether there can be one at all."""
 
@@ -80,21 +81,21 @@ class Prospects:
         """How many batches it takes until the needs are met; None when all of them do not suffice."""
         count = 0
         for shape, missing in needs.short:
-            found = self._first(self._totals[shape.index], missing, partial(self._gain, shape.index))
+            found = self._first(self._totals[shape.index], missing, shape.index)
             if found is None:
                 return None
             count = max(count, found)
         if self._taken is None:
             return count
-        taken = self._first(self._takeable, needs.gpus, self._take)
+        taken = self._first(self._takeable, needs.gpus, TAKEABLE)
         return None if taken is None else max(count, taken)
 
     def may_meet(self, needs: Needs, nodes: Collection[int]) -> bool:
         """Whether slots on these nodes could suffice, whoever leaves them; a quick look."""
         for shape, missing in needs.short:
             gains, most, totals = needs.gains(shape), self._gains[shape.index], self._totals[shape.index]
-            for batch in self._sequence.batches[len(totals) :]:
-                totals.append(self._gain(shape.index, batch))
+            for number in range(len(totals), len(self._sequence.batches)):
+                totals.append(self._total_with(shape.index, number))
             more = 0
             for node in nodes:
                 more += max(0, most.on(node) - gains.on(node))
@@ -102,7 +103,7 @@ class Prospects:
                 return False
         return True
 
-    def _first(self, totals: list[int], needed: int, grow: Callable[[Batch], int]) -> int | None:
+    def _first(self, totals: list[int], needed: int, what: int) -> int | None:
         """The totals after each batch, looked up, and continued as far as is needed."""
         if needed <= 0:
             return 0
@@ -112,14 +113,15 @@ class Prospects:
                 return None
             if not self._sequence.reaches(number):
                 return None
-            totals.append(grow(self._sequence.batches[number]))
+            totals.append(self._total_with(what, number))
         return bisect_left(totals, needed) + 1
 
-    def _gain(self, shape: int, batch: Batch) -> int:
-        self._gains[shape].add(batch.tasks)
-        return self._gains[shape].total()
-
-    def _take(self, batch: Batch) -> int:
-        assert self._taken is not None
-        self._taken.add(batch)
-        return self._taken.taken
+    def _total_with(self, what: int, number: int) -> int:
+        """Slots for a shape, or takeable GPUs, when the batch of this number is added to those before."""
+        batch = self._sequence.batches[number]
+        if what == TAKEABLE:
+            assert self._taken is not None
+            self._taken.add(batch)
+            return self._taken.taken
+        self._gains[what].add(batch.tasks)
+        return self._gains[what].total()

@@ -40,8 +40,11 @@ class TakeBound:
 
     def is_possible(self, tasks: Collection[int], queues: Iterable[int]) -> bool:
         """Whether the demand could be met if every queue gave all it may."""
-        if not self.bounds or any(queue not in self.bounds for queue in queues):
+        if not self.bounds:
             return True
+        for queue in queues:
+            if queue not in self.bounds:
+                return True
         most = sum(dict(self.bounds.values()).values())
         return self._demand(tasks) <= self.free + most
 
