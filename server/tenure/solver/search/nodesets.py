@@ -2,14 +2,29 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator
+from typing import Final
+
+WORD_BITS: Final = 60
+WORD: Final = (1 << WORD_BITS) - 1
 
 
 def bits(nodes: int) -> Iterator[int]:
-    """Node indices of a bit set, lowest first."""
+    """Node indices of a bit set, lowest first.
+
+    After a bit comes a word of those behind it: every step on a wide integer costs its width.
+    """
+    start = 0
     while nodes:
-        low = nodes & -nodes
-        yield low.bit_length() - 1
-        nodes ^= low
+        gap = (nodes & -nodes).bit_length()
+        start += gap
+        yield start - 1
+        nodes >>= gap
+        word = nodes & WORD
+        while word:
+            low = word & -word
+            yield start + low.bit_length() - 1
+            word ^= low
+        start, nodes = start + WORD_BITS, nodes >> WORD_BITS
 
 
 def bit_set(nodes: Collection[int]) -> int:
