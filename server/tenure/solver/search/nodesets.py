@@ -6,6 +6,7 @@ from typing import Final
 
 WORD_BITS: Final = 60
 WORD: Final = (1 << WORD_BITS) - 1
+FEW: Final = 8
 
 
 def bits(nodes: int) -> Iterator[int]:
@@ -28,9 +29,12 @@ def bits(nodes: int) -> Iterator[int]:
 
 
 def bit_set(nodes: Collection[int]) -> int:
-    """These node indices as a bit set. Bits meet in bytes: every step on a wide integer costs its width."""
-    if not nodes:
-        return 0
+    """These node indices as a bit set. Many bits meet in bytes: steps on a wide integer cost its width."""
+    if len(nodes) <= FEW:
+        found = 0
+        for node in nodes:
+            found |= 1 << node
+        return found
     marks = bytearray((max(nodes) >> 3) + 1)
     for node in nodes:
         marks[node >> 3] |= 1 << (node & 7)
