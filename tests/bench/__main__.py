@@ -20,12 +20,18 @@ from tests.bench.sample import Sample
 
 FOLDER: Final = Path(".cache/bench")
 NOTES: Final = Console(stderr=True, highlight=False)
+LONG_RUNS: Final = 3
+"""Most runs of a long case."""
 
 
 def main(
     only: Annotated[
         list[str] | None, typer.Option(help="Cases by name (W9@500), pattern (W9@*) or workload (W9)")
     ] = None,
+    with_long: Annotated[
+        bool,
+        typer.Option("--long", help=f"Long cases too, which else run only when named; {LONG_RUNS} runs each"),
+    ] = False,
     way: Annotated[list[Way] | None, typer.Option(help="Only these ways of asking")] = None,
     runs: Annotated[int, typer.Option(min=1, help="Runs of each; quick ways run more often")] = 9,
     output: Annotated[Path, typer.Option(help="JSON file with all times")] = FOLDER / "results.json",
@@ -38,11 +44,11 @@ def main(
     ] = False,
     update: Annotated[bool, typer.Option(help="With --counters: write the golden file instead")] = False,
 ) -> None:
-    """Measure how long decisions take, and check what they are. Long cases run only when they are named.
+    """Measure how long decisions take, and check what they are.
 
     Exit code 1: a case came out otherwise than it must.
     """
-    cases = picked(only or ())
+    cases = picked(only or (), with_long=with_long)
     if not cases:
         raise _usage_error(f"no case is called that; known: {', '.join(case.name for case in all_cases())}")
     try:
@@ -88,6 +94,7 @@ def _with_progress(todo: list[tuple[Case, Way]], runs: int) -> Iterator[Sample]:
 
 
 def _sample(case: Case, way: Way, runs: int) -> Sample:
+    runs = min(runs, LONG_RUNS) if case.is_long else runs
     if way is Way.DECIDE:
         return measure_decide(case, runs)
     return measure_churn(case, way) if way is Way.CHURN else measure_calls(case, way, runs)

@@ -87,7 +87,7 @@ class Case:
     options: Mapping[str, object] = field(default_factory=dict)
     """Other than PLAIN_OPTIONS."""
     is_long: bool = False
-    """Whether it only runs when it is named."""
+    """Whether it only runs when it is asked for."""
 
     @property
     def name(self) -> str:

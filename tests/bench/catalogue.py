@@ -15,10 +15,10 @@ def all_cases() -> tuple[Case, ...]:
     return (*published(), *ours())
 
 
-def picked(patterns: Sequence[str]) -> tuple[Case, ...]:
-    """Those whose name or workload matches one of the patterns; without any, all that are not long."""
+def picked(patterns: Sequence[str], *, with_long: bool = False) -> tuple[Case, ...]:
+    """Those whose name or workload matches one of the patterns; without any, all, the long ones if wanted."""
     if not patterns:
-        return tuple(case for case in all_cases() if not case.is_long)
+        return tuple(case for case in all_cases() if with_long or not case.is_long)
     return tuple(case for case in all_cases() if any(_matches(case, pattern) for pattern in patterns))
 
 

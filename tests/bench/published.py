@@ -1,4 +1,4 @@
-"""The workloads that the reference scheduler publishes figures for, by its rules (W1 to W11)."""
+"""The workloads that the reference scheduler publishes figures for, by its rules (W1 to W12)."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.bench.case import Case, Tally, Way, nothing_done
-from tests.bench.fixture import GPUS, Fixture
+from tests.bench.fixture import GPUS, PRIORITY, Fixture
 
 FULL: Final = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")
 """The reference's actions."""
@@ -20,6 +20,8 @@ CONSOLIDATED: Final = {
 """Nobody yields for good: every victim is held room elsewhere."""
 GANG: Final = 10
 """Pods of eight GPUs that reclaim in vain."""
+VICTIMS: Final = 1_000
+"""Jobs of one GPU, all of which are taken."""
 
 
 def published() -> Iterator[Case]:
@@ -37,6 +39,9 @@ def published() -> Iterator[Case]:
     yield Case("W10aa", 100, _anti_affine, ("reclaim",), nothing_done(INFEASIBLE=1))
     yield Case("W10t", 100, _racked, ("reclaim",), nothing_done(INFEASIBLE=1))
     yield Case("W11", 1_500, _missing_volumes, ("reclaim",), nothing_done(INFEASIBLE=3), THREE)
+    everybody = Tally(0, VICTIMS // GPUS, VICTIMS, {"WAITING_FOR_VICTIMS": 1})
+    yield Case("W12", VICTIMS, at(_many_victim_queues, 10), ("reclaim",), everybody)
+    yield Case("W12p", VICTIMS, _lower_priority, ("preempt",), everybody)
 
 
 def _small(size: str) -> Iterator[Case]:
@@ -56,12 +61,12 @@ def _small(size: str) -> Iterator[Case]:
 
 
 def _large(nodes: int) -> Iterator[Case]:
-    is_long = nodes > 1_000
+    is_long, ways = nodes > 1_000, THREE if nodes <= 1_000 else (Way.DECIDE,)
     gpus = nodes * GPUS
     gang = Tally(0, nodes // 2, gpus // 2, {"WAITING_FOR_VICTIMS": 1})
     many = Tally(0, gpus, gpus, {"WAITING_FOR_VICTIMS": gpus})
-    yield Case("W8", nodes, at(_large_job, nodes), ("reclaim",), gang, THREE, is_long=is_long)
-    yield Case("W9", nodes, at(_many_singles, nodes), FULL, many, THREE, is_long=is_long or nodes > 500)
+    yield Case("W8", nodes, at(_large_job, nodes), ("reclaim",), gang, ways, is_long=is_long)
+    yield Case("W9", nodes, at(_many_singles, nodes), FULL, many, ways, is_long=is_long or nodes > 500)
     if nodes == 500:
         yield Case("W9m", nodes, at(_many_singles, nodes, 30), FULL, many)
     if nodes <= 1_000:
@@ -189,4 +194,28 @@ def _missing_volumes() -> ClusterSnapshot:
     for i in range(3):
         fixture.job(f"waits-{i}", "reclaim-cpu", shape="cpu-0")
         fixture.rows.pods[-1].blocked_by = f"volume claim data-{i} does not exist"
+    return fixture.whole()
+
+
+def _many_victim_queues(queues: int) -> ClusterSnapshot:
+    """Jobs of queues without a quota fill all nodes, and a gang reclaims every GPU."""
+    fixture = Fixture(VICTIMS // GPUS)
+    fixture.queue("default")
+    for i in range(queues):
+        fixture.queue(f"victims-{i}", "default", 0, 1)
+    fixture.queue("asks", "default", VICTIMS)
+    for i in range(VICTIMS):
+        fixture.job(f"running-{i}", f"victims-{i % queues}", on=(i % (VICTIMS // GPUS),))
+    fixture.job("gang", "asks", VICTIMS // GPUS, GPUS)
+    return fixture.whole()
+
+
+def _lower_priority() -> ClusterSnapshot:
+    """Jobs fill all nodes, and a gang of their queue, which is of higher priority, takes every GPU."""
+    fixture = Fixture(VICTIMS // GPUS)
+    fixture.queue("default")
+    fixture.queue("only", "default", VICTIMS)
+    for i in range(VICTIMS):
+        fixture.job(f"running-{i}", "only", on=(i % (VICTIMS // GPUS),))
+    fixture.job("gang", "only", VICTIMS // GPUS, GPUS, priority=PRIORITY + 1)
     return fixture.whole()

@@ -28,6 +28,13 @@ def test_a_decision_takes_exactly_the_operations_of_the_golden_file(case: Case):
     assert golden.differences(measure_decide(case, 1)) == []
 
 
+def test_long_cases_are_picked_when_they_are_named_or_asked_for():
+    (named,) = picked(["W9@10000"])
+    assert named.is_long
+    assert named not in picked([])
+    assert picked([], with_long=True) == all_cases()
+
+
 def test_the_golden_file_knows_every_case_that_is_not_long():
     decided = {case.name for case in picked([]) if Way.DECIDE in case.ways}
     assert decided <= set(golden.known())

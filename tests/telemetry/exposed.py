@@ -18,6 +18,8 @@ from tests.telemetry.receiver import Received, receiving
 from tests.telemetry.served import METRICS_INTERVAL, contested_snapshot, page, telling_server
 
 CYCLES = 3
+MEASURED = "tenure_call_duration_seconds"
+"""Its measurements lead to traces."""
 
 
 class Exposed(NamedTuple):
@@ -53,9 +55,15 @@ def expose(folder: Path) -> Exposed:
         _call(client)
         text = page(port)
         received.until(lambda got: got.metrics.get("tenure_call_failures_total"))
-        received.until(lambda got: got.exemplars.get("tenure_call_duration_seconds"))
+        received.until(_has_the_traces)
     families = {family.name: family for family in text_string_to_metric_families(text)}
     return Exposed(text, families, received)
+
+
+def _has_the_traces(received: Received) -> bool:
+    """Whether all traces arrived that measurements of calls lead to: spans come apart from metrics."""
+    leads = received.exemplars.get(MEASURED, set())
+    return bool(leads) and leads <= {span.trace_id for span in received.spans}
 
 
 def _call(client: Client) -> None:

@@ -29,7 +29,9 @@ class Received:
         self.metrics: dict[str, Metric] = {}
         """The last of each name."""
         self.exemplars: dict[str, set[bytes]] = {}
-        """Traces that measurements of histograms lead to, by name; each export has those since the last."""
+        """Traces that measurements of histograms lead to, by name; each export has those since the last.
+        They are there when the metric of that export is.
+        """
         self.lines: list[LogRecord] = []
         self.services: set[str] = set()
 
@@ -66,11 +68,11 @@ class _Metrics(metrics_grpc.MetricsServiceServicer):
     def Export(self, request, context):
         for resource in request.resource_metrics:
             for scope in resource.scope_metrics:
-                self._received.metrics.update({metric.name: metric for metric in scope.metrics})
                 for metric in scope.metrics:
                     traces = self._received.exemplars.setdefault(metric.name, set())
                     points = metric.histogram.data_points
-                    traces.update(each.trace_id for point in points for each in point.exemplars)
+                    traces.update([each.trace_id for point in points for each in point.exemplars])
+                self._received.metrics.update({metric.name: metric for metric in scope.metrics})
         return metrics_pb.ExportMetricsServiceResponse()
 
 

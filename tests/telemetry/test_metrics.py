@@ -10,7 +10,7 @@ from tenure.server.telemetry.gauges import MOST_QUEUES, MOST_SHARDS, OTHER, Last
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decision_service_pb2 import DecideResponse
 
-from tests.telemetry.exposed import CYCLES, Exposed
+from tests.telemetry.exposed import CYCLES, MEASURED, Exposed
 from tests.telemetry.programs import found
 
 
@@ -75,7 +75,7 @@ def test_a_collector_gets_what_the_page_shows(exposed: Exposed) -> None:
 
 
 def test_measurements_lead_to_traces(exposed: Exposed) -> None:
-    leads = exposed.received.exemplars["tenure_call_duration_seconds"]
+    leads = exposed.received.exemplars[MEASURED]
     assert leads
     assert leads <= {span.trace_id for span in exposed.received.spans}
 

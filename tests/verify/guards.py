@@ -67,8 +67,8 @@ def _protection(world: World, protection: decision_pb2.Protection) -> Iterator[s
 def _contradicting(world: World, loss: Loss) -> Iterator[decision_pb2.Protection]:
     told: dict[str, decision_pb2.Protection] = {}
     circles = _circles(world, loss.group.beneficiary)
-    for protection in world.response.protections:
-        if protection.pod_group != loss.victim.uid or _against(protection) not in circles:
+    for protection in world.protections[loss.victim.uid]:
+        if _against(protection) not in circles:
             continue
         if loss.group.action in protection.actions:
             known = told.setdefault(protection.guard, protection)

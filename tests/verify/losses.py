@@ -49,7 +49,8 @@ def losses(world: World) -> Iterator[Loss]:
                 gained.add(getattr(step, kind).pod)
         if group.action != STALE_GANG_EVICTION:
             yield from _by_victim(world, group, evicted & world.pods.keys(), active)
-        active = (active - evicted) | (gained & world.pods.keys())
+        active -= evicted
+        active |= gained & world.pods.keys()
 
 
 def _by_victim(

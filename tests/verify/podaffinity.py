@@ -1,5 +1,6 @@
 """Pods are near those they must be near to, and away from those they avoid or are avoided by."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from tenure.v1 import snapshot_pb2
@@ -10,20 +11,37 @@ Term = snapshot_pb2.PodAffinityTerm
 
 
 def affinity_violations(world: World) -> Iterator[str]:
-    """Terminating pods count, promised ones too: a pod that moves is in two places."""
+    """Terminating pods count, promised ones too: a pod that moves is in two places.
+
+    Only pods of one namespace have to do with each other, and only if one of the two has terms.
+    """
     new = {stay.pod for stay in (*world.binds, *world.holds)}
-    everybody = [*world.stays_now(), *world.holds]
+    if not new:
+        return
+    kin: dict[str, list[Stay]] = defaultdict(list)
+    avoiding: dict[str, list[Stay]] = defaultdict(list)
+    for stay in (*world.stays_now(), *world.holds):
+        namespace = world.group_of(stay.pod).namespace
+        kin[namespace].append(stay)
+        if world.shape_of(stay.pod).pod_anti_affinity:
+            avoiding[namespace].append(stay)
     for stay in (*world.binds, *world.holds):
-        others = [other for other in everybody if other.pod != stay.pod and _is_kin(world, stay, other)]
-        for term in world.shape_of(stay.pod).pod_anti_affinity:
-            if any(_selects(world, term, other.pod) for other in _near(world, term, stay, others)):
-                yield f"affinity: pod {stay.pod} on node {stay.node} avoids a pod that is near"
-        for other in others:
-            for term in world.shape_of(other.pod).pod_anti_affinity:
+        shape, namespace = world.shape_of(stay.pod), world.group_of(stay.pod).namespace
+        if shape.pod_anti_affinity or shape.pod_affinity:
+            others = [other for other in kin[namespace] if other.pod != stay.pod]
+            yield from _own_terms(world, stay, others, new)
+        for other in avoiding[namespace]:
+            for term in world.shape_of(other.pod).pod_anti_affinity if other.pod != stay.pod else ():
                 if _selects(world, term, stay.pod) and list(_near(world, term, stay, [other])):
                     yield f"affinity: pod {stay.pod} on node {stay.node} is avoided by {other.pod}"
-        if not _is_content(world, stay, others, new):
-            yield f"affinity: pod {stay.pod} on node {stay.node} is far from a pod it must be near to"
+
+
+def _own_terms(world: World, stay: Stay, others: list[Stay], new: set[str]) -> Iterator[str]:
+    for term in world.shape_of(stay.pod).pod_anti_affinity:
+        if any(_selects(world, term, other.pod) for other in _near(world, term, stay, others)):
+            yield f"affinity: pod {stay.pod} on node {stay.node} avoids a pod that is near"
+    if not _is_content(world, stay, others, new):
+        yield f"affinity: pod {stay.pod} on node {stay.node} is far from a pod it must be near to"
 
 
 def _is_content(world: World, stay: Stay, others: list[Stay], new: set[str]) -> bool:
@@ -50,7 +68,3 @@ def _value(world: World, term: Term, stay: Stay) -> str | None:
 def _selects(world: World, term: Term, pod: str) -> bool:
     labels = world.pods[pod].labels
     return all(labels.get(key) == value for key, value in term.match_labels.items())
-
-
-def _is_kin(world: World, stay: Stay, other: Stay) -> bool:
-    return world.group_of(stay.pod).namespace == world.group_of(other.pod).namespace

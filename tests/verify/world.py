@@ -115,6 +115,14 @@ class World:
         return members
 
     @cached_property
+    def protections(self) -> Mapping[str, list[decision_pb2.Protection]]:
+        """What the answer says of each pod group."""
+        protections: dict[str, list[decision_pb2.Protection]] = defaultdict(list)
+        for protection in self.response.protections:
+            protections[protection.pod_group].append(protection)
+        return protections
+
+    @cached_property
     def victims(self) -> frozenset[str]:
         """Pods that are evicted, moved ones included."""
         return frozenset(eviction.evict.pod for eviction in self.evictions)

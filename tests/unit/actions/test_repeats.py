@@ -6,6 +6,7 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.framework.profile import Options
 from tenure.solver.model.decision import Decision, OutcomeKind
+from tenure.solver.model.reason import ReasonCode
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 
@@ -37,3 +38,36 @@ def test_equal_requests_of_a_queue_are_searched_for_once(
     assert decision.counters.simulated == searches * alone
     assert [outcome.kind for outcome in decision.outcomes] == [OutcomeKind.INFEASIBLE] * len(asking)
     assert len({outcome.reason for outcome in decision.outcomes}) == 1
+
+
+def consolidate(*cpus: int, protected: bool, skip_similar: bool = True) -> Decision:
+    """These would fit where a job runs that fits nowhere else. In another queue nobody may be moved for an
+    hour, if anybody is protected.
+    """
+    builder = ClusterBuilder().node("a", gpus=2, cpus=8).node("b", gpus=2, cpus=4).node("c", gpus=1)
+    builder.queue("q").queue("other", reclaim_min_runtime="1h" if protected else "0s")
+    builder.running("on-a", queue="q", gpus=1, cpus=5, node="a")
+    builder.running("on-b", queue="q", gpus=1, cpus=1, node="b")
+    builder.running("elsewhere", queue="other", gpus=1, node="c", started_ago="1m")
+    for number, amount in enumerate(cpus):
+        builder.pending(f"waits{number}", queue="q", gpus=2, cpus=amount, priority=75)
+    options = Options(skip_similar=skip_similar)
+    return decide(builder.build(), replace(default_profile(), actions=("consolidation",), options=options))
+
+
+@pytest.mark.parametrize("protected", [False, True])
+def test_who_meets_a_protection_is_not_searched_for_again_either(protected: bool) -> None:
+    alone = consolidate(6, protected=protected)
+    again = consolidate(6, 6, 6, protected=protected)
+    assert alone.counters.simulated == again.counters.simulated > 0
+    first, *others = again.outcomes
+    code = ReasonCode.MIN_RUNTIME if protected else ReasonCode.NO_SOLUTION
+    assert first.reason.code is code
+    if protected:
+        assert {outcome.reason for outcome in others} == {first.reason}
+
+
+def test_what_validators_rejected_is_asked_again_unless_similar_ones_are_skipped() -> None:
+    alone = consolidate(6, protected=True, skip_similar=False)
+    again = consolidate(6, 6, protected=True, skip_similar=False)
+    assert again.counters.simulated == 2 * alone.counters.simulated > 0

@@ -61,3 +61,22 @@ def test_without_first_batches_the_others_come_in_the_same_order(
         tasks = frozenset(task for batch in batches for task in batch.tasks)
         alone = all_of(VictimSequence(opened.ledger, order(opened, tasks)))
         assert [b.tasks for b in alone] == [batch.tasks for batch in whole if batch not in batches]
+
+
+@pytest.mark.parametrize("skips", [frozenset[int](), frozenset({0}), frozenset({0, 2}), frozenset({1, 3})])
+@pytest.mark.parametrize("number", range(5))
+def test_what_a_prefix_frees_on_a_node_is_looked_up_as_if_its_batches_were_gone_through(
+    number: int, skips: frozenset[int]
+) -> None:
+    opened = session()
+    sequence = VictimSequence(opened.ledger, order(opened))
+    batches, places = all_of(sequence), opened.ledger.placements
+    kept = [batch for n, batch in enumerate(batches[:number]) if n not in skips]
+    assert sequence.before(number, skips) == kept
+    firsts = []
+    for node in (0, 1):
+        there = [batch for batch in kept if any(places[task].node == node for task in batch.tasks)]
+        gpus, count, first = sequence.freed_on(node, number, skips)
+        assert (gpus, count) == (1_000 * len(there), len(there))
+        firsts += [(kept.index(there[0]), first)] if there else []
+    assert [first for _, first in sorted(firsts)] == sorted(first for _, first in firsts)

@@ -125,15 +125,16 @@ class EvictingAction:
                 note_evictions(self._session)
                 self._wake_after(victims)
                 return None
-        if rejection is not BUDGET_EXHAUSTED:
+        is_exhausted = rejection is BUDGET_EXHAUSTED
+        if not is_exhausted:
             self._ask_everybody(queues, pod_group, victims)
         protected = list(victims.protected.values())
         if self._similar.is_general(protected):
             self._similar.remember(pod_group, tasks)
-        is_general = not (protected or problem.was_judged or rejection is BUDGET_EXHAUSTED)
-        if is_general and not any(self.rules.delays.among_all(pod_group, queue) for queue in queues):
+        rejection = min(protected, key=lambda victim: victim.until or 0, default=rejection)
+        if not is_exhausted and (self._session.options.skip_similar or not problem.was_judged):
             self._repeats.remember(pod_group, tasks, rejection)
-        return min(protected, key=lambda victim: victim.until or 0, default=rejection)
+        return rejection
 
     def _wake_after(self, victims: Victims) -> None:
         for rejection in victims.protected.values():

@@ -1,9 +1,13 @@
 """Not searching again for what was just found to have no solution.
 
 A pod group that asks for exactly what another one of its queue asked for, while nothing has changed, meets
-the same victims in the same order. Where the other found no room, this one finds none either: it takes its
-turn after the other would have, and by then others can only have taken more. Fairness is different: it may
-allow what it did not allow the other, so nothing is concluded from a search in which it was asked.
+the same victims in the same order, and the same protections. Where the other found no room, this one finds
+none either: it takes its turn after the other would have, and by then others can only have taken more. What
+the other was told is then true of this one, until when somebody is protected as well.
+
+Validators are different: they may allow what they did not allow the other, because more had taken their turns
+before it. So what was rejected by them is concluded from only where pod groups similar to one that failed are
+to be skipped, as those are that meet no protection (`search/similar.py`).
 """
 
 from collections.abc import Hashable, Sequence
@@ -32,7 +36,7 @@ class Repeats:
         return self._failed.get(self._key(pod_group, tasks)) if self._failed else None
 
     def remember(self, pod_group: int, tasks: Sequence[int], rejection: Rejection) -> None:
-        """The search failed for want of room alone."""
+        """The search failed, and this is what was said of it."""
         key = self._key(pod_group, tasks)
         if key is not None:
             self._forget()

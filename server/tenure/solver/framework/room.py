@@ -120,6 +120,14 @@ class NodeRoom:
         """Number of devices in shared use that have room for another share."""
         return sum(gpu.fits(memory, self.memory) for gpu in self.gpus.values())
 
+    def largest_share_left(self) -> int:
+        """MiB that a task may have at most on a device in shared use, now or soon; -1: there is none."""
+        most = -1
+        for gpu in self.gpus.values():
+            if gpu.allocated != gpu.releasing:
+                most = max(most, self.memory - gpu.allocated + gpu.releasing)
+        return most
+
     def idle_gpu_milli(self) -> int:
         """Idle GPUs, free parts of shared devices included, in thousandths (semantics R1.27)."""
         total = self.idle[GPU] + sum(self.idle[slot] * milli for slot, milli in self.mig)

@@ -1,6 +1,6 @@
 """A scenario: which tasks would be evicted so that which tasks find room."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 
@@ -50,9 +50,15 @@ class Scenario:
         """What makes two scenarios of one preemptor the same (semantics R5.12)."""
         return (
             frozenset(self.pending),
-            frozenset(task for batch in self.recorded for task in batch.tasks),
-            frozenset(task for batch in self.potential for task in batch.tasks),
+            frozenset([task for batch in self.recorded for task in batch.tasks]),
+            frozenset([task for batch in self.potential for task in batch.tasks]),
         )
+
+
+Emptied = tuple[int, int, int, int]
+"""A node once accumulated tasks left it: its GPUs that are idle or releasing then, in thousandths; a number
+that is the smaller the earlier the first of the tasks was accumulated; its index; the batches they are of.
+"""
 
 
 class ScenarioBuilder(Protocol):
@@ -83,10 +89,14 @@ class ScenarioBuilder(Protocol):
     def gpu_milli_on(self, task: int) -> int:
         """GPUs that evicting the task frees on its node."""
 
-    def freed_by(self, number: int) -> Sequence[tuple[int, int]]:
-        """The same of all tasks of an accumulated batch, by its place among the potential ones: each with
-        its node.
-        """
+    def emptied(self) -> Sequence[Emptied]:
+        """Every node with accumulated tasks, once they left."""
+
+    def emptied_node(self, node: int) -> Emptied:
+        """A node once its accumulated tasks left."""
+
+    def batches_on(self, nodes: Iterable[int]) -> Sequence[Batch]:
+        """Every accumulated batch that has a task on one of the nodes, in the order of accumulation."""
 
     def demands(self) -> list[int]:
         """GPU amounts of the pending tasks, largest first (semantics R1.8)."""

@@ -24,10 +24,13 @@ class NodeLocalGreedy:
                 if builder.recorded:
                     yield builder.scenario(())
                 continue
-            emitted = set()
-            for node in builder.nodes_of(builder.potential[-1].pod_group):
+            nodes, proposed = builder.nodes_of(builder.potential[-1].pod_group), set[frozenset[int]]()
+            for node in nodes:
                 chosen = builder.potential_on(node)
-                tasks = frozenset(task for batch in chosen for task in batch.tasks)
-                if tasks and tasks not in emitted:
-                    emitted.add(tasks)
+                if len(nodes) > 1:
+                    tasks = frozenset([task for batch in chosen for task in batch.tasks])
+                    if tasks in proposed:
+                        continue
+                    proposed.add(tasks)
+                if chosen:
                     yield builder.scenario(chosen)

@@ -4,7 +4,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 
 from tenure.solver.framework.session import Session
-from tenure.solver.search.nodeindex import bits
+from tenure.solver.search.nodesets import bits
 
 
 def gpu_demands(session: Session, pending: Iterable[int]) -> list[int]:

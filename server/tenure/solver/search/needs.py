@@ -6,16 +6,18 @@ and the first prefix of an order that meets it can be looked up.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from tenure.solver.framework.scenario import Batch
 from tenure.solver.model.workload import TaskShape
-from tenure.solver.search.prune import Pruner, Slots
+from tenure.solver.search.gains import Gains
+from tenure.solver.search.prune import Pruner
 from tenure.solver.search.sequence import VictimSequence
 from tenure.solver.search.takebound import TakeBound, TakeCount
 
+TAKEABLE: Final = -1
+"""In place of a shape: the GPUs that may be taken."""
 LOOK_AHEAD: Final = 1024
 """Batches after which a search without any promising scenario asks whether there can be one at all."""
 
@@ -27,7 +29,7 @@ class Needs:
         self.short = pruner.wanted(pending)
         """Shapes that lack slots as it is, and how many."""
         self._pruner = pruner
-        self._slots: dict[int, Slots] = {}
+        self._gains: dict[int, Gains] = {}
         """Of these shapes, once victims were added or asked about."""
         self.gpus = 0 if bound is None else bound.missing(pending)
         self._taken = None if bound is None else TakeCount(bound)
@@ -36,14 +38,14 @@ class Needs:
         """These are victims from now on."""
         for batch in batches:
             for shape, _ in self.short:
-                self.slots(shape).add(batch.tasks)
+                self.gains(shape).add(batch.tasks)
             if self._taken is not None:
                 self._taken.add(batch)
 
     def are_met(self) -> bool:
         """Whether the victims could give all that is needed."""
         for shape, missing in self.short:
-            if not self._slots or self._slots[shape.index].gained < missing:
+            if not self._gains or self._gains[shape.index].total() < missing:
                 return False
         return self._taken is None or self._taken.taken >= self.gpus
 
@@ -52,14 +54,14 @@ class Needs:
         if self._taken is not None and self._taken.taken_with(batches) < self.gpus:
             return False
         tasks = [task for batch in batches for task in batch.tasks]
-        return all(self.slots(shape).gained_with(tasks) >= missing for shape, missing in self.short)
+        return all(self.gains(shape).total_with(tasks) >= missing for shape, missing in self.short)
 
-    def slots(self, shape: TaskShape) -> Slots:
+    def gains(self, shape: TaskShape) -> Gains:
         """What the shape gains from the victims added so far."""
-        slots = self._slots.get(shape.index)
-        if slots is None:
-            slots = self._slots[shape.index] = Slots(self._pruner, shape)
-        return slots
+        gains = self._gains.get(shape.index)
+        if gains is None:
+            gains = self._gains[shape.index] = self._pruner.gains(shape)
+        return gains
 
 
 class Prospects:
@@ -70,8 +72,8 @@ class Prospects:
     ) -> None:
         self._sequence = sequence
         self._pruner = pruner
-        self._slots = {shape.index: Slots(pruner, shape) for shape, _ in pruner.wanted(tasks)}
-        self._gained: dict[int, list[int]] = {shape: [] for shape in self._slots}
+        self._gains = {shape.index: pruner.gains(shape) for shape, _ in pruner.wanted(tasks)}
+        self._totals: dict[int, list[int]] = {shape: [] for shape in self._gains}
         self._taken = None if bound is None else TakeCount(bound)
         self._takeable: list[int] = []
 
@@ -79,28 +81,29 @@ class Prospects:
         """How many batches it takes until the needs are met; None when all of them do not suffice."""
         count = 0
         for shape, missing in needs.short:
-            found = self._first(self._gained[shape.index], missing, partial(self._gain, shape.index))
+            found = self._first(self._totals[shape.index], missing, shape.index)
             if found is None:
                 return None
             count = max(count, found)
         if self._taken is None:
             return count
-        taken = self._first(self._takeable, needs.gpus, self._take)
+        taken = self._first(self._takeable, needs.gpus, TAKEABLE)
         return None if taken is None else max(count, taken)
 
-    def may_meet(self, needs: Needs, nodes: Iterable[int]) -> bool:
+    def may_meet(self, needs: Needs, nodes: Collection[int]) -> bool:
         """Whether slots on these nodes could suffice, whoever leaves them; a quick look."""
-        asked = list(nodes)
         for shape, missing in needs.short:
-            slots, most, totals = needs.slots(shape), self._slots[shape.index], self._gained[shape.index]
-            for batch in self._sequence.batches[len(totals) :]:
-                totals.append(self._gain(shape.index, batch))
-            gains = [max(0, most.on(node) - slots.on(node)) for node in asked]
-            if slots.gained + sum(gains) < missing:
+            gains, most, totals = needs.gains(shape), self._gains[shape.index], self._totals[shape.index]
+            for number in range(len(totals), len(self._sequence.batches)):
+                totals.append(self._total_with(shape.index, number))
+            more = 0
+            for node in nodes:
+                more += max(0, most.on(node) - gains.on(node))
+            if gains.total() + more < missing:
                 return False
         return True
 
-    def _first(self, totals: list[int], needed: int, grow: Callable[[Batch], int]) -> int | None:
+    def _first(self, totals: list[int], needed: int, what: int) -> int | None:
         """The totals after each batch, looked up, and continued as far as is needed."""
         if needed <= 0:
             return 0
@@ -110,14 +113,15 @@ class Prospects:
                 return None
             if not self._sequence.reaches(number):
                 return None
-            totals.append(grow(self._sequence.batches[number]))
+            totals.append(self._total_with(what, number))
         return bisect_left(totals, needed) + 1
 
-    def _gain(self, shape: int, batch: Batch) -> int:
-        self._slots[shape].add(batch.tasks)
-        return self._slots[shape].gained
-
-    def _take(self, batch: Batch) -> int:
-        assert self._taken is not None
-        self._taken.add(batch)
-        return self._taken.taken
+    def _total_with(self, what: int, number: int) -> int:
+        """Slots for a shape, or takeable GPUs, when the batch of this number is added to those before."""
+        batch = self._sequence.batches[number]
+        if what == TAKEABLE:
+            assert self._taken is not None
+            self._taken.add(batch)
+            return self._taken.taken
+        self._gains[what].add(batch.tasks)
+        return self._gains[what].total()

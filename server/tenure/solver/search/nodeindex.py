@@ -1,10 +1,12 @@
 """Nodes in the order in which a task wants them, without looking at all of them.
 
-Sets of nodes are bit sets in plain integers: bit i is the node of index i, and indices follow names, so the
-lowest bit is the first name. Nodes are bucketed by whole GPUs (idle, and idle plus releasing) and by the
-largest free part of a shared device; the default scores are monotone in these, so walking the buckets gives
+Indices of nodes follow names, so the lowest bit of a set is the first name. Nodes are bucketed by whole
+GPUs (idle, and idle plus releasing); the default scores are monotone in these, so walking the buckets gives
 the same order as scoring every node (semantics R3.41-R3.55). `tests/properties` holds the two against each
 other.
+
+What was found out about a shape is kept: on which nodes it did not fit, and where it fits a device in shared
+use. It is asked again of those nodes only whose room changed since.
 """
 
 from bisect import bisect_left, insort
@@ -20,57 +22,14 @@ from tenure.solver.model.node import Node
 from tenure.solver.model.resources import CPU, GPU, WHOLE_GPU
 from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import Task, TaskShape
+from tenure.solver.search.knownfits import Changes, KnownFits
+from tenure.solver.search.nodesets import Buckets, bits
 
 ROUNDING: Final = 20
 """Most that rounding to hundredths hides on a device, idle and releasing parts together."""
 
 Found = tuple[int, bool]
 """A node, and whether the task fits its idle room."""
-
-
-def bits(nodes: int) -> Iterator[int]:
-    """Node indices of a bit set, lowest first."""
-    while nodes:
-        low = nodes & -nodes
-        yield low.bit_length() - 1
-        nodes ^= low
-
-
-class Buckets:
-    """Nodes by a small integer value."""
-
-    def __init__(self) -> None:
-        self.sets: dict[int, int] = {}
-        self.values: list[int] = []
-        """Values that some node has or had, smallest first."""
-        self._of: dict[int, int] = {}
-
-    def copy(self) -> "Buckets":
-        """The same, to be changed apart."""
-        other = Buckets()
-        other.sets, other.values, other._of = self.sets.copy(), self.values.copy(), self._of.copy()
-        return other
-
-    def put(self, node: int, bit: int, value: int) -> None:
-        """The node, alone in the bit set `bit`, now has this value."""
-        old = self._of.get(node)
-        if old == value:
-            return
-        sets = self.sets
-        if old is not None:
-            sets[old] ^= bit
-        self._of[node] = value
-        if value not in sets:
-            sets[value] = 0
-            insort(self.values, value)
-        sets[value] |= bit
-
-    def at_least(self, value: int) -> int:
-        """Nodes with this value or more."""
-        nodes = 0
-        for key in self.values[bisect_left(self.values, value) :]:
-            nodes |= self.sets[key]
-        return nodes
 
 
 class NodeIndex:
@@ -81,8 +40,11 @@ class NodeIndex:
         self._ledger = ledger
         self._idle = Buckets()
         self._soon = Buckets()
-        self._shareable = Buckets()
-        """By the largest free part of a device in shared use, in hundredths."""
+        self._changes = Changes()
+        self._kept: dict[int, KnownFits] = {}
+        """By shape."""
+        self._left = [-1] * len(nodes)
+        """The largest free part of a device in shared use on each node, in MiB; -1: there is none."""
         self._by_cpu: list[tuple[int, int]] = []
         self._cpu: dict[int, int] = {}
         self._cpu_touched: set[int] = set()
@@ -136,9 +98,7 @@ class NodeIndex:
         """The same for another ledger of the same room, to be changed apart."""
         other = NodeIndex((), ledger)
         other.all_nodes, other._tasks = self.all_nodes, self._tasks
-        other._idle, other._soon, other._shareable = (
-            buckets.copy() for buckets in (self._idle, self._soon, self._shareable)
-        )
+        other._idle, other._soon, other._left = self._idle.copy(), self._soon.copy(), self._left.copy()
         other._by_cpu, other._cpu = self._by_cpu.copy(), self._cpu.copy()
         other._cpu_touched, other._room_touched = self._cpu_touched.copy(), self._room_touched.copy()
         other._shared_once, other._uneven = self._shared_once.copy(), self._uneven
@@ -146,6 +106,11 @@ class NodeIndex:
         other._bounds, other._bound = self._bounds.copy(), self._bound
         other._shared, other._cpu_only = self._shared, self._cpu_only
         return other
+
+    def changes(self) -> Changes:
+        """When the room of each node changed last, up to now."""
+        self._refresh()
+        return self._changes
 
     def free_gpu_milli(self) -> list[int]:
         """Idle and releasing GPUs by node, parts of devices included, in thousandths."""
@@ -167,68 +132,67 @@ class NodeIndex:
     def in_order(self, shape: TaskShape, nodes: int) -> Iterator[Found]:
         """Nodes of the set on which the task fits, the best score first, then by name."""
         self._refresh()
+        known = self._known(shape)
+        nodes &= ~known.misfits
         if shape.is_cpu_only:
-            return self._for_cpu(shape, nodes)
+            return self._for_cpu(known, nodes)
         if shape.shares_devices:
-            return self._for_share(shape, nodes)
-        return self._for_whole(shape, nodes, shape.request[GPU] // WHOLE_GPU)
+            return self._for_share(known, nodes)
+        return self._for_whole(known, nodes, shape.request[GPU] // WHOLE_GPU)
 
-    def _for_whole(self, shape: TaskShape, nodes: int, devices: int) -> Iterator[Found]:
+    def _known(self, shape: TaskShape) -> KnownFits:
+        """What is known of a shape, and still right."""
+        known = self._kept.get(shape.index)
+        if known is None:
+            known = self._kept[shape.index] = KnownFits(shape, self._ledger)
+            if shape.shares_devices:
+                known.see_joins(range(len(self._left)), self._left)
+        else:
+            changed = self._changes.since(known.seen)
+            known.forget(changed)
+            if shape.shares_devices:
+                known.see_joins(changed, self._left)
+        known.seen = self._changes.count
+        return known
+
+    def _for_whole(self, known: KnownFits, nodes: int, devices: int) -> Iterator[Found]:
         """Where it fits now first (semantics R3.54), then where the fewest GPUs are left (R3.51)."""
-        fit, soon = self._ledger.fit, self._soon
+        soon = self._soon
         values = soon.values[bisect_left(soon.values, devices) :]
         now = nodes & self._idle.at_least(devices) if self._uneven else nodes
         for value in values:
             for node in bits(soon.sets[value] & now):
-                if fit(shape, node) == NOW:
+                if known.fit(node) == NOW:
                     yield node, True
+        nodes &= ~known.misfits
         for value in values:
             for node in bits(soon.sets[value] & nodes):
-                if fit(shape, node) == SOON:
+                if known.fit(node) == SOON:
                     yield node, False
 
-    def _for_share(self, shape: TaskShape, nodes: int) -> Iterator[Found]:
+    def _for_share(self, known: KnownFits, nodes: int) -> Iterator[Found]:
         """Devices in shared use that fit come first: +10000 (semantics R3.55)."""
-        portion = shape.gpu.portion_milli // 10 if not shape.gpu.memory_mib else 0
-        sharing = nodes & self._shareable.at_least(portion)
-        rooms = self._ledger.rooms
-        joins = 0
-        for node in bits(sharing):
-            room = rooms[node]
-            if room.fitting_gpus(room.share_memory(shape)):
-                joins |= 1 << node
-        yield from self._by_gpu_room(shape, joins)
-        yield from self._for_whole(shape, nodes & ~joins, shape.gpu.devices)
+        yield from self._for_whole(known, nodes & known.joins, 0)
+        yield from self._for_whole(known, nodes & ~known.joins, known.shape.gpu.devices)
 
-    def _by_gpu_room(self, shape: TaskShape, nodes: int) -> Iterator[Found]:
-        later = []
-        for value in self._soon.values:
-            for node in bits(self._soon.sets[value] & nodes):
-                fit = self._ledger.fit(shape, node)
-                if fit == NOW:
-                    yield node, True
-                elif fit == SOON:
-                    later.append((node, False))
-        yield from later
-
-    def _for_cpu(self, shape: TaskShape, nodes: int) -> Iterator[Found]:
+    def _for_cpu(self, known: KnownFits, nodes: int) -> Iterator[Found]:
         """Where GPUs are shared first (semantics R3.55)."""
         self._refresh_cpu()
-        yield from self._by_cpu_room(shape, nodes & self._shared)
-        yield from self._by_cpu_room(shape, nodes & ~self._shared)
+        yield from self._by_cpu_room(known, nodes & self._shared)
+        yield from self._by_cpu_room(known, nodes & ~self._shared)
 
-    def _by_cpu_room(self, shape: TaskShape, nodes: int) -> Iterator[Found]:
+    def _by_cpu_room(self, known: KnownFits, nodes: int) -> Iterator[Found]:
         """By tier (idle room, then CPU-only nodes), then by free CPU (semantics R3.51-R3.54)."""
         if not nodes:
             return
-        fit, cpu_only = self._ledger.fit, self._cpu_only
+        cpu_only = self._cpu_only
         best = int(not nodes & cpu_only)
         tiers: list[list[Found]] = [[] for _ in range(4)]
-        start = bisect_left(self._by_cpu, (shape.request[CPU], -1))
+        start = bisect_left(self._by_cpu, (known.shape.request[CPU], -1))
         for _, node in islice(self._by_cpu, start, None):
             if not nodes >> node & 1:
                 continue
-            found = fit(shape, node)
+            found = known.fit(node)
             if found == NO:
                 continue
             tier = 2 * (found == SOON) + (not cpu_only >> node & 1)
@@ -246,6 +210,7 @@ class NodeIndex:
         rooms = self._ledger.rooms
         for node in touched:
             self._follow(node, rooms[node])
+        self._changes.note(touched)
         self._cpu_touched |= touched
         self._room_touched |= touched
         touched.clear()
@@ -264,14 +229,8 @@ class NodeIndex:
     def _follow_shared(self, node: int, bit: int, room: NodeRoom) -> None:
         """Of a node with devices that are or were in shared use."""
         self._shared_once.add(node)
-        free, shared = -1, False
-        for gpu in room.gpus.values():
-            if gpu.allocated != gpu.releasing:
-                left = room.memory - gpu.allocated + gpu.releasing
-                free = max(free, left * 100 // room.memory)
-                shared = shared or left >= 0
-        self._shareable.put(node, bit, free)
-        self._shared = _with(self._shared, bit, shared)
+        left = self._left[node] = room.largest_share_left()
+        self._shared = _with(self._shared, bit, left >= 0)
 
     def _refresh_room(self) -> None:
         self._refresh()

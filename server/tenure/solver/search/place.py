@@ -20,7 +20,9 @@ from tenure.solver.model.workload import (
     TopologyConstraint,
 )
 from tenure.solver.search.devices import DeviceChooser
-from tenure.solver.search.nodeindex import Found, NodeIndex, bits
+from tenure.solver.search.nodeindex import Found, NodeIndex
+from tenure.solver.search.nodesets import bits
+from tenure.solver.search.slots import FreeSlots
 
 INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
 """Scores whose order the node index knows; it stands in for them when all four have their defaults."""
@@ -42,8 +44,10 @@ class Placer:
         self._ledger = session.ledger
         self._devices = DeviceChooser(session)
         self.index = NodeIndex.of(session)
-        self._full: dict[tuple[int, int], int] = {}
-        """Shapes that found no room on a set of nodes, with the ledger's epoch at that time."""
+        self.free_slots = FreeSlots(session.ledger, self.index)
+        self._full: set[tuple[int, int]] = set()
+        """Shapes that found no room on a set of nodes, in the ledger's present epoch."""
+        self._full_epoch = 0
         self._allowed = _allowed(session)
         self._allowed_by_shape: list[int | None] = [None] * len(session.cluster.shapes)
         scores = {session.chains.names[method] for method in session.chains.scores}
@@ -107,13 +111,19 @@ class Placer:
         if shape.mig_gpu_milli or shape.shared_claims:
             return True
         allowed = nodes & self.allowed(shape)
-        attempt = (shape.index, allowed)
-        if self._full.get(attempt) == self._ledger.room_epoch:
+        if self._is_full(shape, allowed):
             return False
         if next(self.index.in_order(shape, allowed), None) is not None:
             return True
-        self._full[attempt] = self._ledger.room_epoch
+        self._full.add((shape.index, allowed))
         return False
+
+    def _is_full(self, shape: TaskShape, nodes: int) -> bool:
+        """Whether the shape found no room on these nodes since room last grew anywhere."""
+        if self._full_epoch != self._ledger.room_epoch:
+            self._full_epoch = self._ledger.room_epoch
+            self._full.clear()
+        return bool(self._full) and (shape.index, nodes) in self._full
 
     def _allowed_of(self, shape: TaskShape) -> int:
         """Computed once for shapes that differ in amounts only."""
@@ -194,7 +204,7 @@ class Placer:
         if not allowed:
             run.failure = NO_NODE
             return False
-        if self._full and self._full.get((task.shape.index, allowed)) == self._ledger.room_epoch:
+        if self._is_full(task.shape, allowed):
             run.failure = NO_ROOM
             return False
         checks = self._checks(index) if self._node_checks else []
@@ -204,7 +214,7 @@ class Placer:
             if self._put(run, task, node, is_now):
                 return True
         if not (checks or task.shape.gpu.memory_mib or task.shape.shared_claims):
-            self._full[task.shape.index, allowed] = self._ledger.room_epoch
+            self._full.add((task.shape.index, allowed))
         run.failure = NO_ROOM
         return False
 

@@ -127,7 +127,7 @@ class PodGroupLists:
         for index in sorted(change.pod_groups):
             if groups[index].queue is not None:
                 filed.enter(groups[index])
-                self._file(groups[index], insort)
+                self._file(groups[index], _insert)
         return filed
 
     def close(self) -> None:
@@ -200,7 +200,7 @@ class PodGroupLists:
             if group.queue is not None:
                 self._versions[group.queue] += 1
                 self._unfile(index, group.queue)
-                self._file(group, insort)
+                self._file(group, _insert)
         self._session.changed.clear()
 
     def _file(self, group: PodGroup, put: Callable[[list[Key], Key], None]) -> None:
@@ -239,6 +239,13 @@ class PodGroupLists:
 
 def _most(share: Share, other: Share) -> Share:
     return (max(share[0], other[0]), max(share[1], other[1]), max(share[2], other[2]))
+
+
+def _insert(keys: list[Key], key: Key) -> None:
+    if not keys or keys[-1] < key:
+        keys.append(key)
+    else:
+        insort(keys, key)
 
 
 def _remove(keys: list[Key], key: Key) -> None:

@@ -7,13 +7,10 @@ so the first scenario that works is the same with and without pruning; `tests/pr
 
 from collections.abc import Callable, Iterable, Sequence
 
-from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.session import Session
-from tenure.solver.model.resources import GPU, WHOLE_GPU
-from tenure.solver.model.workload import TaskShape, TaskStatus
-from tenure.solver.search.nodeindex import bits
+from tenure.solver.model.workload import TaskShape
+from tenure.solver.search.gains import Gains
 from tenure.solver.search.place import Placer
-from tenure.solver.search.takebound import NO_BOUND
 
 
 class Pruner:
@@ -33,9 +30,7 @@ class Pruner:
         self._pending = pending
         self._victims = victims
         self._is_possible: bool | None = None
-        self.stop = session.stop
-        self.ledger = session.ledger
-        self.tasks = session.cluster.tasks
+        self._session = session
         self._placer = placer
         self._feasible = feasible
         self._free: dict[int, tuple[int, dict[int, int]]] = {}
@@ -59,23 +54,23 @@ class Pruner:
             counts: dict[int, int] = {}
             shapes: dict[int, TaskShape] = {}
             for task in pending:
-                shape = self.tasks[task].shape
+                shape = self._session.cluster.tasks[task].shape
                 shapes[shape.index] = shape
                 counts[shape.index] = counts.get(shape.index, 0) + 1
             missing = [(shapes[i], count - self.free_slots(shapes[i])[0]) for i, count in counts.items()]
             wanted = self._wanted[len(pending)] = [(shape, count) for shape, count in missing if count > 0]
         return wanted
 
-    def allowed(self, shape: TaskShape) -> int:
-        """Nodes on which tasks of the shape may run."""
-        return self._placer.allowed(shape)
+    def gains(self, shape: TaskShape) -> Gains:
+        """A count of the slots that the shape gains from victims, of whom there are none yet."""
+        return Gains(self._session, shape, self._placer.allowed(shape), self.free_slots(shape)[1])
 
     def free_slots(self, shape: TaskShape) -> tuple[int, dict[int, int]]:
-        """Slots without any eviction: in sum, and by node; counted once per shape."""
+        """Slots without any eviction: in sum, and by node; looked up once per shape."""
         known = self._free.get(shape.index)
         if known is None:
-            nodes = self._feasible & self.allowed(shape)
-            by_node = {node: slots(self.ledger, shape, node, ()) for node in bits(nodes)}
+            nodes = self._feasible & self._placer.allowed(shape)
+            by_node = self._placer.free_slots.on(shape, nodes)
             known = self._free[shape.index] = (sum(by_node.values()), by_node)
         return known
 
@@ -84,129 +79,19 @@ class SlotCount:
     """Slots for the pending tasks of one probe, followed as victims are added."""
 
     def __init__(self, pruner: Pruner, pending: Sequence[int]) -> None:
-        self._short = [(Slots(pruner, shape), missing) for shape, missing in pruner.wanted(pending)]
+        self._short = [(pruner.gains(shape), missing) for shape, missing in pruner.wanted(pending)]
 
     def add(self, tasks: Iterable[int]) -> None:
         """These tasks are victims from now on."""
         victims = list(tasks)
-        for slots_of, _ in self._short:
-            slots_of.add(victims)
+        for gains, _ in self._short:
+            gains.add(victims)
 
     def suffice(self) -> bool:
         """Whether every shape has enough slots if all victims added so far left."""
-        return all(slots_of.gained >= missing for slots_of, missing in self._short)
-
-
-class Slots:
-    """Slots that one shape gains from victims.
-
-    What victims free is added up node by node. Only where devices are shared it matters who leaves
-    together: there all is counted anew.
-    """
-
-    __slots__ = (
-        "_allowed",
-        "_amounts",
-        "_before",
-        "_free",
-        "_gain",
-        "_pruner",
-        "_shared",
-        "_victims",
-        "gained",
-        "shape",
-    )
-
-    def __init__(self, pruner: Pruner, shape: TaskShape) -> None:
-        self._pruner = pruner
-        self.shape = shape
-        self._allowed = pruner.allowed(shape)
-        self._before = pruner.free_slots(shape)[1]
-        self._amounts = [(slot, amount) for slot, amount in enumerate(shape.request) if amount]
-        self._free: dict[int, list[int]] = {}
-        """By node, the amounts of each resource of the shape that are free without the victims."""
-        self._victims: dict[int, list[int]] = {}
-        self._shared: set[int] = set()
-        self._gain: dict[int, int] = {}
-        self.gained = 0
-
-    def add(self, tasks: Iterable[int]) -> None:
-        """These tasks are victims from now on."""
-        ledger, allowed = self._pruner.ledger, self._allowed
-        for task in tasks:
-            self._pruner.stop.check()
-            node = ledger.placements[task].node
-            if allowed >> node & 1:
-                self._victims.setdefault(node, []).append(task)
-                gain = self._gain_of(task, node)
-                self.gained += gain - self._gain.get(node, 0)
-                self._gain[node] = gain
-
-    def gained_with(self, tasks: Iterable[int]) -> int:
-        """What is gained if these tasks were victims too."""
-        more: dict[int, list[int]] = {}
-        for task in tasks:
-            more.setdefault(self._pruner.ledger.placements[task].node, []).append(task)
-        gained = self.gained
-        for node, victims in more.items():
-            if self._allowed >> node & 1:
-                together = (*self._victims.get(node, ()), *victims)
-                fitting = slots(self._pruner.ledger, self.shape, node, together)
-                gained += fitting - self._before.get(node, 0) - self._gain.get(node, 0)
-        return gained
-
-    def on(self, node: int) -> int:
-        """What is gained on one node."""
-        return self._gain.get(node, 0)
-
-    def _gain_of(self, task: int, node: int) -> int:
-        """What the node gains from its victims, of whom this is the latest."""
-        ledger, shape = self._pruner.ledger, self._pruner.tasks[task].shape
-        if shape.shares_devices or self.shape.shares_devices or node in self._shared:
-            self._shared.add(node)
-            return slots(ledger, self.shape, node, self._victims[node]) - self._before.get(node, 0)
-        free, request = self._free.get(node), shape.request
-        if free is None:
-            room = ledger.rooms[node]
-            free = self._free[node] = [room.idle[slot] + room.releasing[slot] for slot, _ in self._amounts]
-        fitting = NO_BOUND
-        for i, (slot, amount) in enumerate(self._amounts):
-            free[i] += request[slot]
-            fitting = min(fitting, free[i] // amount)
-        return max(0, fitting) - self._before.get(node, 0)
+        return all(gains.total() >= missing for gains, missing in self._short)
 
 
 def asks_for_whole_gpus(shape: TaskShape) -> bool:
     """Whether it asks for GPUs as whole devices, or not at all."""
     return not (shape.shares_devices or shape.mig_gpu_milli or shape.claimed_gpu_milli)
-
-
-def slots(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[int]) -> int:
-    """How many tasks of the shape a node could take at most if the victims left."""
-    room = ledger.rooms[node]
-    free = [idle + releasing for idle, releasing in zip(room.idle, room.releasing, strict=True)]
-    leaving: dict[str, int] = {}
-    promised: dict[str, int] = {}
-    for index in victims:
-        task = ledger.tasks[index]
-        for slot, amount in (*enumerate(task.shape.request), *ledger.claims.amounts(task.shape)):
-            free[slot] += amount
-        if task.shape.gpu.is_shared:
-            for group in ledger.placements[index].gpu_groups:
-                leaving[group] = leaving.get(group, 0) + room.share_memory(task.shape)
-                if ledger.placements[index].status is TaskStatus.PIPELINED:
-                    promised[group] = promised.get(group, 0) + room.share_memory(task.shape)
-    for group, memory in leaving.items():
-        gpu = room.gpus[group]
-        if gpu.used <= gpu.releasing + memory + promised.get(group, 0) and not gpu.is_releasing:
-            free[GPU] += WHOLE_GPU
-    fitting = min(free[slot] // amount for slot, amount in enumerate(shape.request) if amount)
-    if not shape.gpu.is_shared or fitting <= 0:
-        return max(0, fitting)
-    memory = room.share_memory(shape)
-    devices = free[GPU] // WHOLE_GPU * max(1, room.memory // max(1, memory))
-    for group, gpu in room.gpus.items():
-        released = gpu.releasing + leaving.get(group, 0)
-        if gpu.allocated != released:
-            devices += max(0, (room.memory - gpu.allocated + released) // max(1, memory))
-    return min(fitting, devices // shape.gpu.devices) if devices >= shape.gpu.devices else 0

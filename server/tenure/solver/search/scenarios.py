@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tenure.solver.framework.scenario import Batch, Scenario
+from tenure.solver.framework.scenario import Batch, Emptied, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import NOWHERE, TaskShape
 from tenure.solver.search.filters import GpuRoomFilter, gpu_demands
 from tenure.solver.search.needs import LOOK_AHEAD, Needs, Prospects
-from tenure.solver.search.nodeindex import bits
+from tenure.solver.search.nodesets import bit_set, bits
 from tenure.solver.search.place import Placer
 from tenure.solver.search.prune import Pruner
 from tenure.solver.search.sequence import VictimSequence
@@ -49,8 +49,6 @@ class Accumulator:
         """`skips` are the numbers of recorded batches in the sequence."""
         self.recorded = recorded
         self.potential: list[Batch] = []
-        self._numbers: list[int] = []
-        """Of the potential batches in the sequence."""
         self._session = session
         self._placer = placer
         self._preemptor = preemptor
@@ -87,7 +85,6 @@ class Accumulator:
                 continue
             batch = self._sequence.batches[self._next - 1]
             self.potential.append(batch)
-            self._numbers.append(self._next - 1)
             if self._room is not None:
                 self._room.add(batch.tasks)
             if self._passes():
@@ -106,18 +103,25 @@ class Accumulator:
         """Whether a simulation of the scenario cannot succeed; with all accumulated victims, it may."""
         if self._pruning is None or self._needs is None or len(scenario.potential) == len(self.potential):
             return False
-        prospects, nodes = self._pruning.prospects, bits(self._nodes_of(scenario.potential))
+        prospects, nodes = self._pruning.prospects, self._nodes_of(scenario.potential)
         if prospects is not None and not prospects.may_meet(self._needs, nodes):
             return True
         return not self._needs.are_met_with(scenario.potential)
 
     def potential_on(self, node: int) -> list[Batch]:
         """All accumulated batches of the pod groups that have accumulated tasks on a node."""
-        sequence = self._sequence
-        groups = dict.fromkeys(
-            [sequence.batches[n].pod_group for n in sequence.on(node) if self._is_taken(n)]
-        )
-        return [sequence.batches[n] for group in groups for n in sequence.of(group) if self._is_taken(n)]
+        sequence, chosen, groups = self._sequence, list[Batch](), set[int]()
+        for number in sequence.on(node):
+            if not self._is_taken(number):
+                continue
+            batch = sequence.batches[number]
+            numbers = sequence.of(batch.pod_group)
+            if len(numbers) == 1:
+                chosen.append(batch)
+            elif batch.pod_group not in groups:
+                groups.add(batch.pod_group)
+                chosen.extend([sequence.batches[n] for n in numbers if self._is_taken(n)])
+        return chosen
 
     def free_gpu_milli(self, node: int) -> int:
         """Idle and releasing GPUs of a node, and those of recorded victims there."""
@@ -127,9 +131,26 @@ class Accumulator:
         """GPUs that evicting the task frees on its node."""
         return self._session.ledger.freed_gpu_milli(task)
 
-    def freed_by(self, number: int) -> list[tuple[int, int]]:
-        """The same of all tasks of a potential batch, each with its node."""
-        return self._sequence.freed[self._numbers[number]]
+    def emptied(self) -> list[Emptied]:
+        """Every node with accumulated tasks, once they left."""
+        found = []
+        for node, on in self._sequence.nodes.items():
+            if on.numbers[0] < self._next:
+                emptied = self.emptied_node(node)
+                if emptied[3]:
+                    found.append(emptied)
+        return found
+
+    def emptied_node(self, node: int) -> Emptied:
+        """A node once its accumulated tasks left."""
+        skips = self._skips if node in self._freed else ()
+        gpus, batches, first = self._sequence.freed_on(node, self._next, skips)
+        return self.free_gpu_milli(node) + gpus, first, node, batches
+
+    def batches_on(self, nodes: Iterable[int]) -> list[Batch]:
+        """Every accumulated batch that has a task on one of the nodes, in the order of accumulation."""
+        numbers = {number for node in nodes for number in self._sequence.on(node) if self._is_taken(number)}
+        return [self._sequence.batches[number] for number in sorted(numbers)]
 
     def demands(self) -> list[int]:
         """GPU amounts of the pending tasks, largest first."""
@@ -137,7 +158,7 @@ class Accumulator:
 
     def feasible_nodes(self) -> Iterator[int]:
         """Nodes that have free or releasing room for the preemptor, or get it from recorded victims."""
-        return bits(self._feasible | self._nodes_of(self.recorded))
+        return bits(self._feasible | bit_set(self._nodes_of(self.recorded)))
 
     def node_of(self, task: int) -> int:
         """The node of a task."""
@@ -174,8 +195,7 @@ class Accumulator:
         if count is None:
             return False
         self._next = count - 1
-        self._numbers = [n for n in range(self._next) if n not in self._skips]
-        self.potential = [self._sequence.batches[n] for n in self._numbers]
+        self.potential = self._sequence.before(self._next, self._skips)
         return True
 
     def _search_ahead(self) -> int | None:
@@ -199,7 +219,7 @@ class Accumulator:
             return False
         if not self._allowed:
             return True
-        reachable = self._feasible | self._nodes_of((*self.recorded, *self.potential))
+        reachable = self._feasible | bit_set(self._nodes_of((*self.recorded, *self.potential)))
         return all(nodes & reachable for nodes in self._allowed)
 
     def _has_room(self) -> bool:
@@ -212,13 +232,10 @@ class Accumulator:
     def _is_taken(self, number: int) -> bool:
         return number < self._next and number not in self._skips
 
-    def _nodes_of(self, batches: Iterable[Batch]) -> int:
+    def _nodes_of(self, batches: Iterable[Batch]) -> set[int]:
         """Nodes that the tasks of these batches are on."""
-        nodes = 0
-        for batch in batches:
-            for task in batch.tasks:
-                nodes |= 1 << self.node_of(task)
-        return nodes
+        placements = self._session.ledger.placements
+        return {placements[task].node for batch in batches for task in batch.tasks}
 
 
 def _is_choosy(shape: TaskShape) -> bool:

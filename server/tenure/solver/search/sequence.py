@@ -5,11 +5,26 @@ fewer tasks are left out. That holds as long as each recorded batch was the firs
 more of a pod group was recorded at once, what is left of it comes at another time.
 """
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Collection, Iterable
+from itertools import compress
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.scenario import Batch
 from tenure.solver.search.victims import VictimOrder
+
+
+class OnNode:
+    """Batches that have tasks on one node, summed up so that what any prefix frees can be looked up."""
+
+    __slots__ = ("first_tasks", "numbers", "sums")
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.sums: list[int] = []
+        """GPUs that evicting each batch and those before it frees there, in thousandths."""
+        self.first_tasks: list[int] = []
+        """Of each batch, the first task there, counted through the whole sequence."""
 
 
 class VictimSequence:
@@ -17,13 +32,13 @@ class VictimSequence:
 
     def __init__(self, ledger: Ledger, order: VictimOrder) -> None:
         self.batches: list[Batch] = []
-        self.freed: list[list[tuple[int, int]]] = []
-        """By batch: nodes and GPUs that evicting each task frees there."""
+        self.nodes: dict[int, OnNode] = {}
+        """Nodes with tasks of batches, the first seen first."""
         self._order = order
         self._ledger = ledger
         self._is_done = False
+        self._tasks = 0
         self._of: dict[int, list[int]] = {}
-        self._on: dict[int, list[int]] = {}
 
     def reaches(self, number: int) -> bool:
         """Whether there is a batch of this number."""
@@ -41,7 +56,34 @@ class VictimSequence:
 
     def on(self, node: int) -> list[int]:
         """Numbers of the batches so far that have a task on a node."""
-        return self._on.get(node, [])
+        on = self.nodes.get(node)
+        return [] if on is None else on.numbers
+
+    def before(self, number: int, skips: Collection[int]) -> list[Batch]:
+        """All batches before this number, without some."""
+        if not skips:
+            return self.batches[:number]
+        kept = bytearray(b"\1") * number
+        for skipped in skips:
+            if skipped < number:
+                kept[skipped] = 0
+        return list(compress(self.batches, kept))
+
+    def freed_on(self, node: int, number: int, skips: Collection[int]) -> tuple[int, int, int]:
+        """Of batches before this number, without some: the GPUs that they free on a node in thousandths, how
+        many of them have tasks there, and the first such task, counted through the whole sequence.
+        """
+        on = self.nodes[node]
+        count = bisect_left(on.numbers, number)
+        if not skips:
+            return (on.sums[count - 1], count, on.first_tasks[0]) if count else (0, 0, 0)
+        gpus, kept, first = 0, 0, 0
+        for i in range(count):
+            if on.numbers[i] not in skips:
+                gpus += on.sums[i] - (on.sums[i - 1] if i else 0)
+                first = first if kept else on.first_tasks[i]
+                kept += 1
+        return gpus, kept, first
 
     def numbers(self, recorded: Iterable[Batch]) -> list[int] | None:
         """Numbers of recorded batches; None when this is not the order in which the others would come."""
@@ -57,11 +99,14 @@ class VictimSequence:
         number = len(self.batches)
         self.batches.append(batch)
         self._of.setdefault(batch.pod_group, []).append(number)
-        freed: list[tuple[int, int]] = []
         for task in batch.tasks:
             node = self._ledger.placements[task].node
-            freed.append((node, self._ledger.freed_gpu_milli(task)))
-            numbers = self._on.setdefault(node, [])
-            if not numbers or numbers[-1] != number:
-                numbers.append(number)
-        self.freed.append(freed)
+            on = self.nodes.get(node)
+            if on is None:
+                on = self.nodes[node] = OnNode()
+            if not on.numbers or on.numbers[-1] != number:
+                on.sums.append(on.sums[-1] if on.sums else 0)
+                on.numbers.append(number)
+                on.first_tasks.append(self._tasks)
+            on.sums[-1] += self._ledger.freed_gpu_milli(task)
+            self._tasks += 1

@@ -13,6 +13,7 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import TaskShape, TaskStatus
 from tenure.solver.search.gang import Gangs
+from tenure.solver.search.nodesets import bit_set
 from tenure.solver.search.place import Placer
 from tenure.solver.search.podgrouplists import PodGroupLists
 from tenure.solver.search.turns import Turns
@@ -37,13 +38,13 @@ class Simulator:
         victims = scenario.victims()
         if not victims:
             return False
-        placements = self._session.ledger.placements
+        placements, left = self._session.ledger.placements, set()
         for tasks in victims.values():
             for task in tasks:
                 self._session.stop.check()
-                nodes |= 1 << placements[task].node
+                left.add(placements[task].node)
                 statement.evict(task)
-        return self._take_turns(statement, scenario, victims, nodes)
+        return self._take_turns(statement, scenario, victims, nodes | bit_set(left))
 
     def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
         """After a successful run, all batches of pod groups of which any task is evicted or moved."""

@@ -18,7 +18,8 @@ Bounds = dict[int, tuple[int, int]]
 
 UNBOUNDED: Final = -1
 """In place of a queue: all queues that nothing bounds."""
-NO_BOUND: Final = 1 << 62
+NO_BOUND: Final = 1 << 60
+"""More than there can be of anything, and still a machine word."""
 
 
 class TakeBound:
@@ -39,8 +40,11 @@ class TakeBound:
 
     def is_possible(self, tasks: Collection[int], queues: Iterable[int]) -> bool:
         """Whether the demand could be met if every queue gave all it may."""
-        if not self.bounds or any(queue not in self.bounds for queue in queues):
+        if not self.bounds:
             return True
+        for queue in queues:
+            if queue not in self.bounds:
+                return True
         most = sum(dict(self.bounds.values()).values())
         return self._demand(tasks) <= self.free + most
 
@@ -58,7 +62,9 @@ class TakeBound:
     def of(self, batch: Batch) -> tuple[int, int, int]:
         """The queue at which a bound holds for the batch, that bound, and the GPUs of the batch."""
         ledger = self.session.ledger
-        gpus = sum([ledger.freed_gpu_milli(task) for task in batch.tasks])
+        gpus = 0
+        for task in batch.tasks:
+            gpus += ledger.freed_gpu_milli(task)
         queue = self.session.cluster.pod_groups[batch.pod_group].queue
         assert queue is not None
         level, most = self.bounds.get(queue, (UNBOUNDED, NO_BOUND))
