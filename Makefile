@@ -20,7 +20,7 @@ demo: .venv/ready ## start a server and let it decide on a small cluster
 	@$(BIN)/tenure demo
 
 test: .venv/ready ## run the tests (those on a real API server: make e2e)
-	$(BIN)/pytest -n $(WORKERS) -m 'not kube'
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube'
 
 compiled: .venv-compiled/ready ## the reference's cases, properties, states and contract with the solver compiled (needs a C compiler; minutes)
 	.venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/states tests/contract

@@ -1,19 +1,29 @@
-"""Workloads of our own, for what the reference does not measure (U2 to U6, and single reclaims)."""
+"""Workloads of our own, for what the reference does not measure (U2 to U6, single reclaims, a trace)."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
+from tenure.server.engine import Engine
+from tenure.server.importers.openb import import_openb
+from tenure.solver.registry import default_profile
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.bench.case import Case, Tally, Way, nothing_done
 from tests.bench.fixture import GPUS, Fixture
 from tests.bench.published import FULL, THREE, at
+from tests.e2e.generated_trace import write_trace
 
 VICTIM_QUEUES: Final = 10
 DEPARTMENTS: Final = 3
 STARVING: Final = 2
 BUDGET: Final = 200
 """Simulations, after which an adversarial search must end."""
+RUNNING: Final = 0.95
+"""Part of a trace's pods that run already."""
+SCARCE_CPU_MILLI: Final = (11_000, 12_000, 14_000)
+"""CPUs for each GPU, so many that nodes run out of them before they run out of GPUs."""
 
 
 def ours() -> Iterator[Case]:
@@ -47,6 +57,9 @@ def ours() -> Iterator[Case]:
     one = Tally(0, 1, 1, {"WAITING_FOR_VICTIMS": 1})
     for nodes in (50, 500):
         yield Case("S6", nodes, at(_one_reclaim, nodes), ("reclaim",), one, THREE)
+    usual = {"skip_similar": True, "max_consolidation_victims": 16}
+    for nodes in (100, 1_000):
+        yield Case("T", nodes, at(_trace, nodes), FULL, None, (Way.DECIDE, Way.COLD), usual)
 
 
 def _busy(nodes: int) -> ClusterSnapshot:
@@ -144,3 +157,15 @@ def _one_reclaim(nodes: int) -> ClusterSnapshot:
         fixture.job(f"running-{i}", "victims", on=(i % nodes,))
     fixture.job("asks-0", "asks")
     return fixture.whole()
+
+
+def _trace(nodes: int) -> ClusterSnapshot:
+    """Single pods of every kind on a full cluster of unlike nodes: many share GPUs, some only run on nodes of
+    a kind, and many GPUs are free where no CPUs are.
+    """
+    engine = Engine(default_profile())
+    with TemporaryDirectory() as folder:
+        nodes_file, pods, count = write_trace(Path(folder), nodes, cpu_milli=SCARCE_CPU_MILLI)
+        running = int(count * RUNNING)
+        trace = import_openb(nodes_file, pods, running=running, pending=count - running, engine=engine)
+    return trace.snapshot

@@ -18,7 +18,7 @@ from tests.bench.table import growth
 
 SMALL = [
     *picked(["W?@S", "W6", "W7", "W8@10", "W8@50", "W9@10", "W9@50", "W10@10", "W10@100", "W10u@10"]),
-    *picked(["U4@20", "U6", "S6@50"]),
+    *picked(["U4@20", "U6", "S6@50", "T@100"]),
 ]
 CALLED = [(case, way) for case in picked(["W1@S", "W8@10"]) for way in (Way.COLD, Way.WARM)]
 

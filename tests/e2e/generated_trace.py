@@ -38,23 +38,28 @@ SPECS = ((80, ""), (12, "G2"), (8, "V100M16|V100M32"))
 FULL = 0.98
 """Part of all GPUs that the pods ask for together."""
 
+CPU_MILLI = (4_000, 6_000, 8_000)
+"""What a pod asks for with each of its devices."""
 
-def write_trace(folder: Path, nodes: int, seed: int = 0) -> tuple[Path, Path, int]:
+
+def write_trace(
+    folder: Path, nodes: int, seed: int = 0, cpu_milli: Sequence[int] = CPU_MILLI
+) -> tuple[Path, Path, int]:
     """Writes both files; returns their paths and the number of pods."""
     random = Random(seed)
     node_rows = [(f"node-{i:04}", *_draw(random, NODE_KINDS)) for i in range(nodes)]
     gpus = sum(row[3] for row in node_rows)
-    pod_rows = list(_pods(random, int(gpus * FULL * 1000)))
+    pod_rows = list(_pods(random, int(gpus * FULL * 1000), cpu_milli))
     _write(folder / "nodes.csv", NODE_COLUMNS, node_rows)
     _write(folder / "pods.csv", POD_COLUMNS, pod_rows)
     return folder / "nodes.csv", folder / "pods.csv", len(pod_rows)
 
 
-def _pods(random: Random, gpu_milli: int) -> Iterator[tuple[object, ...]]:
+def _pods(random: Random, gpu_milli: int, cpu_milli: Sequence[int]) -> Iterator[tuple[object, ...]]:
     number = created = 0
     while gpu_milli > 0:
         qos, devices, milli = _draw(random, REQUESTS)
-        cpu = random.choice((4_000, 6_000, 8_000)) * max(1, devices)
+        cpu = random.choice(cpu_milli) * max(1, devices)
         created += random.randrange(3_000)
         spec = _draw(random, SPECS) if devices else ""
         times = (created, created + 100_000, created + 2 if random.random() < 0.9 else "")
