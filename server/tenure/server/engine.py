@@ -51,9 +51,8 @@ class Engine:
         InvalidSnapshot with every violating field: paths are those within the snapshot, but for "snapshot"
         itself and "actions[i]".
         """
-        with watched(timeline or SILENCE, Part.DECODE):
-            cluster = _checked_cluster(request)
-        return self._answer(cluster, request.snapshot, request, stop, timeline)
+        with resting_collector():
+            return self._decide(request, stop, timeline)
 
     def decide_on(
         self,
@@ -72,7 +71,16 @@ class Engine:
         """
         if violations := unknown_actions(request.actions):
             raise InvalidSnapshot(violations)
-        return self._answer(cluster, header, request, stop, timeline, opening)
+        with resting_collector():
+            return self._answer(cluster, header, request, stop, timeline, opening)
+
+    def _decide(
+        self, request: DecideRequest, stop: Callable[[], bool], timeline: Timeline | None
+    ) -> DecideResponse:
+        """What is decoded goes when this is over: before the collector comes back and looks at it."""
+        with watched(timeline or SILENCE, Part.DECODE):
+            cluster = _checked_cluster(request)
+        return self._answer(cluster, request.snapshot, request, stop, timeline)
 
     def _answer(
         self,
@@ -84,10 +92,9 @@ class Engine:
         opening: Opening | None = None,
     ) -> DecideResponse:
         profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
-        with resting_collector():
-            decision = decide(cluster, profile, stop, timeline or SILENCE, opening)
-            with watched(timeline or SILENCE, Part.ENCODE):
-                answer = encode_decision(cluster, decision, based_on(header, profile))
+        decision = decide(cluster, profile, stop, timeline or SILENCE, opening)
+        with watched(timeline or SILENCE, Part.ENCODE):
+            answer = encode_decision(cluster, decision, based_on(header, profile))
         if timeline is not None:
             for ours, theirs in zip(decision.groups, answer.groups, strict=True):
                 timeline.decided[ours.action, ours.beneficiary] = theirs.id
