@@ -3,7 +3,8 @@
 import pytest
 from tenure.solver.model.doubt import DoubtCode
 from tenure.solver.model.duration import SECOND
-from tenure.solver.model.linking import QueueSpec, link_queues, ranks
+from tenure.solver.model.linking import link_queues, ranks
+from tenure.solver.model.specs import QueueSpec
 from tenure.solver.model.workload import SubGroupSet
 from tenure.solver.testing import NOW, ClusterBuilder
 

@@ -25,10 +25,11 @@ from tenure.server.codec.violations import FieldViolation, Findings, InvalidSnap
 from tenure.solver.model.claimlinking import link_claims
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.duration import SECOND
-from tenure.solver.model.linking import PodGroupSpec, TaskSpec, Workloads, link_queues, link_workloads
+from tenure.solver.model.linking import Workloads, link_queues, link_workloads
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import Vector
 from tenure.solver.model.slots import Change
+from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import TaskShape
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 

@@ -8,9 +8,9 @@ from tenure.server.codec.checks import MISSING, known_enum, time
 from tenure.server.codec.lost import LOST
 from tenure.server.codec.violations import Findings, shown
 from tenure.server.codec.zones import decode_placement
-from tenure.solver.model.linking import DEFAULT_SUB_GROUP, TaskSpec
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import NumaZone, Zones
+from tenure.solver.model.specs import DEFAULT_SUB_GROUP, TaskSpec
 from tenure.solver.model.workload import NOWHERE, Placement, TaskShape, TaskStatus
 from tenure.v1 import snapshot_pb2 as pb
 

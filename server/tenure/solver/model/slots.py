@@ -14,15 +14,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tenure.solver.model.doubt import Doubt
-from tenure.solver.model.linking import (
-    PodGroupSpec,
-    TaskSpec,
-    link_pod_group,
-    link_task,
-    pod_set_names,
-    pod_set_of,
-    stray_doubt,
-)
+from tenure.solver.model.linking import link_pod_group, link_task, pod_set_names, pod_set_of, stray_doubt
+from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import (
     Placement,
     PodGroup,
