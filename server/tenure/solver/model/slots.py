@@ -60,12 +60,18 @@ class Slots(NamedTuple):
     def group(self, uid: str) -> PodGroup | None:
         """A pod group by its uid."""
         slot = _find(self.group_labels, uid)
-        return self.pod_groups[slot] if slot >= 0 and self.pod_groups[slot].uid == uid else None
+        if slot < 0:
+            return None
+        found = self.pod_groups[slot]
+        return found if found.uid == uid else None
 
     def task(self, uid: str) -> Task | None:
         """A task by its uid."""
         slot = _find(self.task_labels, uid)
-        return self.tasks[slot] if slot >= 0 and self.tasks[slot].uid == uid else None
+        if slot < 0:
+            return None
+        found = self.tasks[slot]
+        return found if found.uid == uid else None
 
     def has_too_many_empty(self, tasks: int) -> bool:
         """Whether more slots are empty than taken, of pod groups or of the tasks, which are so many."""
