@@ -13,6 +13,12 @@ from tenure.v1 import snapshot_pb2
 _POD_GROUP: Final = tag(pb.Patch, "pod_group")
 _FIELDS: Final = {kind: tag(pb.Patch, kind.name.lower()) for kind in PatchKind}
 """The field of each kind has its name."""
+_COUNT: Final = PatchKind.EVICTION_COUNT
+_REMEMBER: Final = PatchKind.REMEMBER
+_FORGET: Final = PatchKind.FORGET_PREEMPTOR
+_CLEAR: Final = PatchKind.CLEAR_STALE_SINCE
+_WAITED: Final = PatchKind.WAITED_AFTER_EVICTIONS
+"""Kinds by names that are not looked up for every patch."""
 _VICTIM: Final = tag(snapshot_pb2.EvictionMemory, "victim")
 _PREEMPTOR: Final = tag(snapshot_pb2.EvictionMemory, "preemptor")
 _LAST_EVICTION: Final = tag(snapshot_pb2.EvictionMemory, "last_eviction_time")
@@ -28,21 +34,18 @@ def encode_patch(cluster: Cluster, patch: Patch) -> bytes:
 
 
 def _change(cluster: Cluster, patch: Patch) -> bytes:
-    """What is written."""
-    match patch.kind:
-        case PatchKind.CLEAR_STALE_SINCE:
-            return number(True)
-        case PatchKind.EVICTION_COUNT:
-            return number(patch.value)
-        case PatchKind.WAITED_AFTER_EVICTIONS:
-            return whole(span(patch.value))
-        case PatchKind.REMEMBER:
-            assert patch.memory is not None
-            return _memory(cluster, patch.memory)
-        case PatchKind.FORGET_PREEMPTOR:
-            return text(cluster.pod_groups[patch.value].uid)
-        case _:
-            return moment(patch.value)
+    """What is written: a time, but for a few kinds."""
+    kind = patch.kind
+    if kind is _COUNT:
+        return number(patch.value)
+    if kind is _REMEMBER:
+        assert patch.memory is not None
+        return _memory(cluster, patch.memory)
+    if kind is _FORGET:
+        return text(cluster.pod_groups[patch.value].uid)
+    if kind is _CLEAR:
+        return number(True)
+    return whole(span(patch.value)) if kind is _WAITED else moment(patch.value)
 
 
 def _memory(cluster: Cluster, memory: EvictionMemory) -> bytes:

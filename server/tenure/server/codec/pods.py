@@ -30,11 +30,11 @@ NO_PLACEMENT: Final = Placement(TaskStatus.UNKNOWN)
 class Known:
     """What pods may refer to, and what of them matters."""
 
-    nodes: Mapping[str, int]
+    nodes: dict[str, int]
     """Index of each node by name."""
     zones: Sequence[Sequence[NumaZone]]
     """Zones of each node by index; empty when no node has any."""
-    shapes: Mapping[str, TaskShape]
+    shapes: dict[str, TaskShape]
     pod_groups: Container[str]
     claims: Mapping[str, int]
     """Index of each device claim by id."""
@@ -47,7 +47,7 @@ class Known:
     @classmethod
     def of(
         cls,
-        ranks: Mapping[str, int],
+        ranks: dict[str, int],
         nodes: Sequence[Node],
         shapes: Sequence[TaskShape],
         pod_groups: Container[str],

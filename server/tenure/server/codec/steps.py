@@ -57,6 +57,11 @@ _NODE: Final = tag(pb.Preconditions, "node")
 _SNAPSHOT_VERSION: Final = tag(pb.Preconditions, "snapshot_version")
 
 _KINDS: Final = {kind: kind.name.lower() for kind in PatchKind}
+_FORGET: Final = PatchKind.FORGET_PREEMPTOR
+_ALLOCATED: Final = ReasonCode.ALLOCATED
+_PIPELINED: Final = ReasonCode.PIPELINED
+_VICTIMS_EVICTED: Final = ReasonCode.VICTIMS_EVICTED
+_STATE_CHANGED: Final = ReasonCode.STATE_CHANGED
 
 
 class StepEncoder:
@@ -149,7 +154,7 @@ class StepEncoder:
 
     def _hold(self, ordinal: int, group: DecisionGroup, step: Hold) -> bytes:
         pod, node = self._cluster.tasks[step.task].uid, self._cluster.nodes[step.node].name
-        code = ReasonCode.VICTIMS_EVICTED if group.evictions else ReasonCode.PIPELINED
+        code = _VICTIMS_EVICTED if group.evictions else _PIPELINED
         said = self._say.hold(step.task, step.node, bool(group.evictions))
         return message(
             [
@@ -174,7 +179,7 @@ class StepEncoder:
                 _BIND,
                 encode_binding(self._cluster, step),
                 _REASON,
-                encode_reason(ReasonCode.ALLOCATED, said, group.action),
+                encode_reason(_ALLOCATED, said, group.action),
                 _PRECONDITIONS,
                 self._require(pod, ""),
             ]
@@ -189,7 +194,7 @@ class StepEncoder:
                 _PATCH,
                 encode_patch(self._cluster, step),
                 _REASON,
-                encode_reason(ReasonCode.STATE_CHANGED, self._say.patch(step), group.action),
+                encode_reason(_STATE_CHANGED, self._say.patch(step), group.action),
                 _PRECONDITIONS,
                 self._nothing_required,
             ]
@@ -199,8 +204,7 @@ class StepEncoder:
         """Whose evictions a patch is about: part of its id, for there may be several in a group."""
         if patch.memory is not None:
             return self._cluster.pod_groups[patch.memory.preemptor].uid
-        is_forgotten = patch.kind is PatchKind.FORGET_PREEMPTOR
-        return self._cluster.pod_groups[patch.value].uid if is_forgotten else ""
+        return self._cluster.pod_groups[patch.value].uid if patch.kind is _FORGET else ""
 
     def _require(self, pod: str, node: str) -> bytes:
         """What must still hold: no node means that the pod is still unbound, no pod that nothing must."""

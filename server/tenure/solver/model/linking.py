@@ -7,7 +7,7 @@ queues have the index of their name in sorted order, pod groups and tasks that o
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tenure.solver.model.doubt import Doubt, DoubtCode
 from tenure.solver.model.queue import Queue
@@ -29,8 +29,8 @@ class Workloads(NamedTuple):
     doubts: tuple[Doubt, ...]
 
 
-def ranks(keys: Sequence[Any]) -> list[int]:
-    """The position of each key in sorted order. Keys are comparable and unique."""
+def ranks(keys: Sequence[int]) -> list[int]:
+    """The position of each key in sorted order; equal ones are in the order in which they are given."""
     order = sorted(range(len(keys)), key=keys.__getitem__)
     places = [0] * len(keys)
     for place, position in enumerate(order):
@@ -47,7 +47,7 @@ def link_queues(specs: Iterable[QueueSpec]) -> tuple[Queue, ...]:
     for i, parent in enumerate(parents):
         if parent is not None:
             children[parent].append(i)
-    rank = ranks([(spec.creation, spec.name) for spec in ordered])
+    rank = ranks([spec.creation for spec in ordered])
     return tuple(
         Queue(
             index=i,
@@ -82,7 +82,7 @@ def link_workloads(
     numbers = _number_pod_sets(ordered)
     linked, members, doubts = _link_tasks(tasks, [group.uid for group in ordered], numbers)
     leaves = leaves_by_name(queues)
-    rank = ranks([(spec.creation, spec.uid) for spec in ordered])
+    rank = ranks([spec.creation for spec in ordered])
     pod_groups = []
     for i, spec in enumerate(ordered):
         pod_groups.append(link_pod_group(i, spec, leaves.get(spec.queue), rank[i], numbers[i], members))

@@ -4,9 +4,8 @@ A frozen dataclass checks at run time that nobody changes it, and pays for it wh
 set by a call, fifteen times as slow as an assignment. A cluster has tens of thousands of pods and pod groups,
 so for them the type checker alone sees to it.
 
-Those that there are most of have fields that are `Final`, and write their `__init__` out (`init=False`):
-then it is compiled, which one that is made at run time is not. To the type checker all are dataclasses like
-any other.
+Their fields are `Final`, and their `__init__` is written out (`init=False`): then it is compiled, which one
+that is made at run time is not. To the type checker they are dataclasses like any other.
 """
 
 from typing import TYPE_CHECKING
@@ -16,9 +15,9 @@ if TYPE_CHECKING:
 else:
     from dataclasses import dataclass
 
-    def record(*, frozen: bool = True, slots: bool, init: bool = True) -> type:
+    def record(*, slots: bool, init: bool) -> type:
         """A dataclass that compares and hashes by its fields."""
-        return dataclass(unsafe_hash=frozen, slots=slots, init=init)
+        return dataclass(unsafe_hash=True, slots=slots, init=init)
 
 
 __all__ = ["record"]
