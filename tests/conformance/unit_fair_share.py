@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from tenure.solver.model.linking import QueueSpec, link_queues
+from tenure.solver.model.linking import link_queues
 from tenure.solver.model.resources import Share
+from tenure.solver.model.specs import QueueSpec
 from tenure.solver.plugins.proportion.fairshare import Claim, divide, divide_over_quota
 from tenure.solver.plugins.proportion.shares import fair_shares
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.linking import QueueSpec, link_queues
+from tenure.solver.model.linking import link_queues
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import Share
+from tenure.solver.model.specs import QueueSpec
 from tenure.solver.plugins.proportion.usage import Usage
 
 from tests.conformance.cases import Json

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.linking import PodGroupSpec, SubGroupSpec, TaskSpec, link_workloads
+from tenure.solver.model.linking import link_workloads
 from tenure.solver.model.node import Node
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import WHOLE_GPU, GpuRequest
+from tenure.solver.model.specs import PodGroupSpec, SubGroupSpec, TaskSpec
 from tenure.solver.model.workload import NOWHERE, Placement, Preemptibility, TaskShape, TaskStatus
 
 from tests.conformance.cases import Json

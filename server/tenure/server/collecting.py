@@ -1,8 +1,10 @@
 """The garbage collector rests while a cycle runs.
 
-Nearly all that a cycle makes lives until its end, so looking for garbage again and again finds nothing and
-takes a fifth of a long cycle. What a finished cycle leaves is found afterwards. Where cycles overlap, it
-rests for the first of them: so there is always an end.
+Nearly all that a cycle makes lives until its end, from the decoded cluster to the encoded decision, so
+looking for garbage again and again finds nothing and takes a fifth of a long cycle. Nor should it come back
+before the functions that hold all this have returned: it would look through it once more, while the caller
+waits. What a finished cycle leaves is found afterwards. Where cycles overlap, it rests for the first of them:
+so there is always an end.
 """
 
 import gc

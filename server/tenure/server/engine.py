@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from tenure.server.basis import based_on, unknown_actions
 from tenure.server.codec.decode import decode_snapshot
 from tenure.server.codec.encode import encode_decision
 from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
 from tenure.server.collecting import resting_collector
+from tenure.server.digest import profile_digest
 from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.cycle import decide
 from tenure.solver.framework.observer import SILENCE, Part, watched
@@ -19,11 +21,19 @@ from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 
+class _Asked(NamedTuple):
+    """What a question is decided by."""
+
+    profile: Profile
+    digest: str
+
+
 class Engine:
     """Decides with one profile. May be used by several threads at a time."""
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
+        self._latest = _Asked(profile, profile_digest(profile))
 
     def watch(self, tell: Callable[[bool], None]) -> None:
         """Call this with False when no question can be answered for a while, and with True when it can again.
@@ -51,9 +61,8 @@ class Engine:
         InvalidSnapshot with every violating field: paths are those within the snapshot, but for "snapshot"
         itself and "actions[i]".
         """
-        with watched(timeline or SILENCE, Part.DECODE):
-            cluster = _checked_cluster(request)
-        return self._answer(cluster, request.snapshot, request, stop, timeline)
+        with resting_collector():
+            return self._decide(request, stop, timeline)
 
     def decide_on(
         self,
@@ -72,7 +81,24 @@ class Engine:
         """
         if violations := unknown_actions(request.actions):
             raise InvalidSnapshot(violations)
-        return self._answer(cluster, header, request, stop, timeline, opening)
+        with resting_collector():
+            return self._answer(cluster, header, request, stop, timeline, opening)
+
+    def _decide(
+        self, request: DecideRequest, stop: Callable[[], bool], timeline: Timeline | None
+    ) -> DecideResponse:
+        """What is decoded goes when this is over: before the collector comes back and looks at it."""
+        with watched(timeline or SILENCE, Part.DECODE):
+            cluster = _checked_cluster(request)
+        return self._answer(cluster, request.snapshot, request, stop, timeline)
+
+    def _asked_for(self, actions: tuple[str, ...]) -> _Asked:
+        """The profile with these actions: as a rule those of the question before."""
+        asked = self._latest
+        if asked.profile.actions != actions:
+            profile = replace(self._profile, actions=actions)
+            asked = self._latest = _Asked(profile, profile_digest(profile))
+        return asked
 
     def _answer(
         self,
@@ -83,12 +109,11 @@ class Engine:
         timeline: Timeline | None,
         opening: Opening | None = None,
     ) -> DecideResponse:
-        profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
-        with resting_collector():
-            decision = decide(cluster, profile, stop, timeline or SILENCE, opening)
-            with watched(timeline or SILENCE, Part.ENCODE):
-                answer = encode_decision(cluster, decision, based_on(header, profile))
-        if timeline is not None:
+        profile, digest = self._asked_for(tuple(request.actions) or self._profile.actions)
+        decision = decide(cluster, profile, stop, timeline or SILENCE, opening)
+        with watched(timeline or SILENCE, Part.ENCODE):
+            answer = encode_decision(cluster, decision, based_on(header, digest))
+        if timeline is not None and timeline.is_close:
             for ours, theirs in zip(decision.groups, answer.groups, strict=True):
                 timeline.decided[ours.action, ours.beneficiary] = theirs.id
         return answer

@@ -16,6 +16,7 @@ from tenure.server.codec.encode import encode_decision
 from tenure.server.codec.limits import MAX_DURATION_SECONDS, MAX_TIME_SECONDS
 from tenure.server.codec.times import timestamp
 from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
+from tenure.server.digest import profile_digest
 from tenure.server.source import Source, decoded
 from tenure.server.state.overlay import check_upserts, overlay
 from tenure.solver.carryout import next_cluster
@@ -73,7 +74,7 @@ class Simulator:
     ) -> Iterator[DecideResponse]:
         """Each cycle with the decisions of the one before carried out; one that is stopped is the last."""
         profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
-        basis = based_on(snapshot, profile)
+        basis = based_on(snapshot, profile_digest(profile))
         for _ in range(max(request.cycles, 1)):
             decision = decide(cluster, profile, stop, opening=opening)
             opening = None  # the next cluster is another one

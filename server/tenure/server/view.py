@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tenure.client.columns import from_columns
-from tenure.solver.model.linking import PodGroupSpec
+from tenure.solver.model.specs import PodGroupSpec
 from tenure.v1.decision_pb2 import Decision, DecisionGroup, Hold, Nomination
 from tenure.v1.decision_service_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue

@@ -1,9 +1,10 @@
 """Limits for everybody, quotas for what is not preemptible: leaf first, then every ancestor."""
 
 import pytest
-from tenure.solver.model.linking import QueueSpec, link_queues
+from tenure.solver.model.linking import link_queues
 from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.resources import Share
+from tenure.solver.model.specs import QueueSpec
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.plugins.proportion.capacity import over_limit, over_quota
 from tenure.solver.testing import ClusterBuilder

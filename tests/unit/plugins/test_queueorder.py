@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tenure.solver.model.linking import QueueSpec, link_queues
+from tenure.solver.model.linking import link_queues
+from tenure.solver.model.specs import QueueSpec
 from tenure.solver.plugins.proportion.queueorder import queue_keys
 
 TOTAL = (100_000, 100_000, 10_000)

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 import pytest
-from tenure.solver.model.linking import QueueSpec, link_queues
+from tenure.solver.model.linking import link_queues
 from tenure.solver.model.resources import Share
+from tenure.solver.model.specs import QueueSpec
 from tenure.solver.plugins.proportion.reclaimable import (
     can_reclaim,
     chunks,

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 from tenure.solver.model.duration import SECOND
-from tenure.solver.model.linking import QueueSpec, link_queues
+from tenure.solver.model.linking import link_queues
+from tenure.solver.model.specs import QueueSpec
 from tenure.solver.plugins.minruntime.resolver import LCA, QUEUE, Resolver, protection_end
 
 DEFAULT = 7

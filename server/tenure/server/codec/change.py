@@ -18,7 +18,8 @@ from tenure.server.codec.memory import decode_memory
 from tenure.server.codec.podgroups import decode_pod_groups
 from tenure.server.codec.pods import decode_pods
 from tenure.server.codec.violations import Findings
-from tenure.solver.model.linking import PodGroupSpec, TaskSpec, leaves_by_name
+from tenure.solver.model.linking import leaves_by_name
+from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, InFlightGroup
 from tenure.v1.state_pb2 import StateKeys
 

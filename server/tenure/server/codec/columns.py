@@ -18,7 +18,7 @@ from tenure.server.codec.pods import (
 )
 from tenure.server.codec.violations import Findings, shown
 from tenure.solver.model.duration import SECOND
-from tenure.solver.model.linking import DEFAULT_SUB_GROUP, TaskSpec
+from tenure.solver.model.specs import DEFAULT_SUB_GROUP, TaskSpec
 from tenure.solver.model.workload import NOWHERE, Placement, TaskShape
 from tenure.v1.snapshot_pb2 import PodColumns
 

@@ -25,10 +25,11 @@ from tenure.server.codec.violations import FieldViolation, Findings, InvalidSnap
 from tenure.solver.model.claimlinking import link_claims
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.duration import SECOND
-from tenure.solver.model.linking import PodGroupSpec, TaskSpec, Workloads, link_queues, link_workloads
+from tenure.solver.model.linking import Workloads, link_queues, link_workloads
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import Vector
 from tenure.solver.model.slots import Change
+from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import TaskShape
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -79,32 +80,36 @@ def decode(message: ClusterSnapshot) -> Decoded:
     a node that is not in the snapshot (both are warned about).
     """
     found = {name: Findings(name) for name in _LISTS}
+    # a list of a message makes its rows anew each time it is gone through
+    nodes_sent, groups_sent, pods_sent = list(message.nodes), list(message.pod_groups), list(message.pods)
     names = resource_names(message)
     _refuse(_excessive_names(names))
     slots = {name: slot for slot, name in enumerate(names)}
-    node_ranks = name_ranks(index_names((node.name for node in message.nodes), found["nodes"]))
-    nodes = decode_nodes(message.nodes, node_ranks, slots, found["nodes"])
-    index_names((queue.name for queue in message.queues), found["queues"])
+    node_ranks = name_ranks(index_names([node.name for node in nodes_sent], found["nodes"]))
+    nodes = decode_nodes(nodes_sent, node_ranks, slots, found["nodes"])
+    index_names([queue.name for queue in message.queues], found["queues"])
     queues = decode_queues(message.queues, found["queues"])
-    index_names((topology.name for topology in message.topologies), found["topologies"])
+    index_names([topology.name for topology in message.topologies], found["topologies"])
     topologies = decode_topologies(message.topologies, found["topologies"])
     levels = {topology.name: topology.levels for topology in topologies}
-    uids = index_names((group.uid for group in message.pod_groups), found["pod_groups"], "uid")
-    pod_groups = decode_pod_groups(message.pod_groups, levels, found["pod_groups"])
-    shape_ranks = name_ranks(index_names((shape.id for shape in message.shapes), found["shapes"], "id"))
+    uids = index_names([group.uid for group in groups_sent], found["pod_groups"], "uid")
+    pod_groups = decode_pod_groups(groups_sent, levels, found["pod_groups"])
+    shape_ranks = name_ranks(index_names([shape.id for shape in message.shapes], found["shapes"], "id"))
     shapes = decode_shapes(message.shapes, shape_ranks, slots, found["shapes"])
-    pod_uids = index_names((pod.uid for pod in message.pods), found["pods"], "uid")
+    pod_uids = index_names([pod.uid for pod in pods_sent], found["pods"], "uid")
     check_uids(message.pod_columns, pod_uids, found["pod_columns"])
-    claim_ranks = name_ranks(index_names((c.id for c in message.device_claims), found["device_claims"], "id"))
+    claim_ranks = name_ranks(
+        index_names([claim.id for claim in message.device_claims], found["device_claims"], "id")
+    )
     claims = decode_claims(message.device_claims, claim_ranks, node_ranks, slots, found["device_claims"])
     known = Known.of(node_ranks, nodes, shapes, uids, claim_ranks, slots)
-    sent = decode_pods(message.pods, known, found["pods"])
+    sent = decode_pods(pods_sent, known, found["pods"])
     sent += decode_columns(message.pod_columns, known, found["pod_columns"])
     check_templates(message.device_claims, sent, claim_ranks, found["device_claims"])
     sent = without_lost_claims(sent, message.device_claims, claim_ranks, node_ranks)
     memory = decode_memory(message.eviction_memory, name_ranks(uids), found["eviction_memory"])
     in_flight = message.in_flight_groups
-    index_names((group.id for group in in_flight), found["in_flight_groups"], "id")
+    index_names([group.id for group in in_flight], found["in_flight_groups"], "id")
     check_in_flight(in_flight, found["in_flight_groups"])
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].in_order())])
     sent.sort(key=attrgetter("uid"))  # for link_claims numbers shapes as it meets them

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tenure.server.codec.lost import is_lost
-from tenure.solver.model.linking import PodGroupSpec, TaskSpec
 from tenure.solver.model.slots import Change, Relinking, Slots, slots_of, spaced
+from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import PodGroup, Task
 
 

@@ -2,21 +2,24 @@
 
 from typing import Final
 
-from tenure.server.codec.times import timestamp
+from tenure.server.codec.writing import message, moment, number, tag, text
 from tenure.solver.model.guard import GuardVerdict, Scope
 from tenure.v1 import decision_pb2 as pb
 
 SCOPES: Final = {
-    scope: getattr(pb, f"PROTECTION_SCOPE_{scope.name if scope else 'UNSPECIFIED'}") for scope in Scope
+    scope: number(getattr(pb, f"PROTECTION_SCOPE_{scope.name if scope else 'UNSPECIFIED'}"))
+    for scope in Scope
 }
 """What is protected of a pod group, as the contract numbers it."""
+_GUARD: Final = tag(pb.GuardCheck, "guard")
+_SCOPE: Final = tag(pb.GuardCheck, "scope")
+_UNTIL: Final = tag(pb.GuardCheck, "until")
+_SOURCE: Final = tag(pb.GuardCheck, "source")
 
 
-def encode_check(verdict: GuardVerdict) -> pb.GuardCheck:
+def encode_check(verdict: GuardVerdict) -> bytes:
     """What one guard said of a victim."""
-    return pb.GuardCheck(
-        guard=verdict.guard,
-        scope=SCOPES[verdict.scope],
-        until=None if verdict.until is None else timestamp(verdict.until),
-        source=verdict.source,
-    )
+    fields = [_GUARD, text(verdict.guard), _SCOPE, SCOPES[verdict.scope], _SOURCE, text(verdict.source)]
+    if verdict.until is not None:
+        fields += [_UNTIL, moment(verdict.until)]
+    return message(fields)

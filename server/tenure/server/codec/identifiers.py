@@ -23,7 +23,7 @@ class Identifiers:
     def __init__(self, based_on: BasedOn) -> None:
         now = (based_on.now.seconds, based_on.now.nanos)
         basis = [based_on.cluster_id, based_on.node_pool, based_on.version, now, based_on.profile_digest]
-        self._basis = sha256(json.dumps(basis).encode())
+        self._basis = json.dumps(basis)
 
     def group(self, ordinal: int, action: str, beneficiary: str) -> str:
         """The id of a group of decisions; `beneficiary` is the uid of its pod group."""
@@ -34,6 +34,4 @@ class Identifiers:
         return self._id(f'["step", {ordinal}, "{kind}", {_quoted(subject)}, {_quoted(node)}]')
 
     def _id(self, named: str) -> str:
-        digest = self._basis.copy()
-        digest.update(named.encode())
-        return digest.hexdigest()[:ID_LENGTH]
+        return sha256((self._basis + named).encode()).hexdigest()[:ID_LENGTH]

@@ -8,17 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tenure.server.codec.checks import MISSING, time
-from tenure.server.codec.printable import printable
-from tenure.server.codec.sentences import Sentences
 from tenure.server.codec.violations import Findings
-from tenure.server.codec.zones import decode_placement, encode_placement
-from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Bind, Hold, InFlightStatus
+from tenure.server.codec.zones import decode_placement
 from tenure.solver.model.inflight import InFlightGroup, InFlightStep
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import Zones
 from tenure.solver.model.workload import NOWHERE, PodGroup, Task
-from tenure.v1 import decision_pb2, snapshot_pb2
+from tenure.v1 import snapshot_pb2
 
 
 def check_in_flight(messages: Sequence[snapshot_pb2.InFlightGroup], findings: Findings) -> None:
@@ -92,38 +88,3 @@ def _zones(message: snapshot_pb2.InFlightStep, node: Node, slots: Mapping[str, i
     findings = Findings("in_flight_groups")
     zones = decode_placement(0, message.numa_placement, node.numa_zones, slots, findings)
     return () if findings.in_order() else zones
-
-
-def encode_in_flight(
-    cluster: Cluster, statuses: Iterable[InFlightStatus], say: Sentences
-) -> Iterable[decision_pb2.InFlightStatus]:
-    """What became of the groups in flight, by id."""
-    for status in statuses:
-        message = decision_pb2.InFlightStatus(
-            id=cluster.in_flight[status.group].id,
-            result=f"IN_FLIGHT_RESULT_{status.result.name}",
-            reason=decision_pb2.Reason(
-                code=f"REASON_CODE_{status.reason.code.name}",
-                message=printable(say.in_flight(status)),
-                source=status.reason.source or "redeem",
-            ),
-        )
-        for hold in status.holds:
-            fill_hold(message.holds.add(), cluster, hold)
-        yield message
-
-
-def fill_hold(into: decision_pb2.Hold, cluster: Cluster, hold: Hold) -> None:
-    """Room that is kept for a pod."""
-    fill_place(into, cluster, hold)
-    into.pod_group = cluster.pod_groups[cluster.tasks[hold.task].pod_group].uid
-
-
-def fill_place(into: decision_pb2.Hold | decision_pb2.Bind, cluster: Cluster, step: Hold | Bind) -> None:
-    """Where a pod is to be."""
-    into.pod = cluster.tasks[step.task].uid
-    into.node = cluster.nodes[step.node].name
-    if step.gpu_groups:
-        into.gpu_groups.extend(step.gpu_groups)
-    if step.zones:
-        into.numa_placement.extend(encode_placement(cluster, step.node, step.zones))

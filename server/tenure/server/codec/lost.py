@@ -7,10 +7,11 @@ claim whose devices are on such a node is left out likewise, for it can go nowhe
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from tenure.solver.model.doubt import Doubt, DoubtCode
-from tenure.solver.model.linking import TaskSpec
+from tenure.solver.model.specs import TaskSpec
 from tenure.solver.model.workload import Placement, PodGroup, TaskStatus
 from tenure.v1 import snapshot_pb2 as pb
 
@@ -57,4 +58,4 @@ def _waits_with(task: TaskSpec, lost: set[int]) -> bool:
 
 
 def _nowhere(task: TaskSpec) -> TaskSpec:
-    return task._replace(placement=_CLAIM_LOST)
+    return replace(task, placement=_CLAIM_LOST)

@@ -18,8 +18,11 @@ from tenure.v1 import snapshot_pb2 as pb
 _MEMORY_STEP: Final = 100
 """GPU memory counts in these steps of MiB; one step also stands for an unknown memory (semantics R1.15)."""
 
-_MIG_STRATEGIES: Final = range(len(MigStrategy))
-_NUMA_POLICIES: Final = range(len(NumaPolicy))
+_MIG_STRATEGIES: Final = list(MigStrategy)
+_NUMA_POLICIES: Final = list(NumaPolicy)
+"""By their numbers in the contract."""
+_KNOWN_STRATEGIES: Final = range(len(MigStrategy))
+_KNOWN_POLICIES: Final = range(len(NumaPolicy))
 _TAINT_EFFECTS: Final = range(1, len(TaintEffect))
 MIG_ENABLED: Final = "node-role.kubernetes.io/mig-enabled"
 """The label that tells whether a node has MIG devices."""
@@ -42,29 +45,30 @@ def decode_nodes(
 
 
 def _decode_node(i: int, message: pb.Node, index: int, slots: Mapping[str, int], findings: Findings) -> Node:
-    labels, amounts = dict(message.labels), message.allocatable
+    labels, amounts = dict(message.labels) if message.labels else {}, message.allocatable
     allocatable = decode_vector(amounts, slots, findings, i, "allocatable")
     devices = decode_devices(i, message, slots, findings)
     if amounts.gpu_milli % WHOLE_GPU:
         findings.add(i, "allocatable.gpu_milli", "is not a number of whole devices: a multiple of 1000")
     memory = _gpu_memory(i, message, findings)
     taints = [_decode_taint(i, at, taint, findings) for at, taint in enumerate(message.taints)]
-    has_strategy = known_enum(message.mig_strategy, _MIG_STRATEGIES, findings, i, "mig_strategy")
-    has_policy = known_enum(message.numa_policy, _NUMA_POLICIES, findings, i, "numa_policy")
+    has_strategy = known_enum(message.mig_strategy, _KNOWN_STRATEGIES, findings, i, "mig_strategy")
+    has_policy = known_enum(message.numa_policy, _KNOWN_POLICIES, findings, i, "numa_policy")
+    zones = message.numa_zones
     return Node(
-        index=index,
-        name=message.name,
-        allocatable=_with(allocatable, devices) if devices else allocatable,
-        labels=labels,
-        gpu_memory_mib=memory or _MEMORY_STEP,
-        gpu_memory_known=memory > 0,
-        taints=tuple(sorted(taints)),
-        unready=_unready(message),
-        mig_strategy=MigStrategy(message.mig_strategy) if has_strategy else MigStrategy.NONE,
-        has_mig=_has_mig(labels, message),
-        claimable_gpu_milli=dict(devices).get(GPU, 0),
-        numa_policy=NumaPolicy(message.numa_policy) if has_policy else NumaPolicy.NONE,
-        numa_zones=decode_zones(i, message.numa_zones, slots, findings),
+        index,
+        message.name,
+        _with(allocatable, devices) if devices else allocatable,
+        labels,
+        memory or _MEMORY_STEP,
+        memory > 0,
+        tuple(sorted(taints)),
+        _unready(message),
+        _MIG_STRATEGIES[message.mig_strategy] if has_strategy else MigStrategy.NONE,
+        _has_mig(labels, message),
+        dict(devices).get(GPU, 0) if devices else 0,
+        _NUMA_POLICIES[message.numa_policy] if has_policy else NumaPolicy.NONE,
+        decode_zones(i, zones, slots, findings) if zones else (),
     )
 
 

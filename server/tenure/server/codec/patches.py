@@ -1,43 +1,58 @@
 """Patches: what to write into the stored fields of a pod group."""
 
-from tenure.server.codec.times import set_time, span
+from typing import Final
+
+from tenure.server.codec.times import span
+from tenure.server.codec.writing import message, moment, number, tag, text, whole
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Patch, PatchKind
 from tenure.solver.model.memory import EvictionMemory
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import snapshot_pb2
 
-
-def encode_patch(into: pb.Patch, cluster: Cluster, patch: Patch) -> None:
-    """Fill in the message of a patch; its field has the name of the kind."""
-    into.pod_group = cluster.pod_groups[patch.pod_group].uid
-    match patch.kind:
-        case PatchKind.LAST_START_TIME:
-            set_time(into.last_start_time, patch.value)
-        case PatchKind.LAST_EVICTION_TIME:
-            set_time(into.last_eviction_time, patch.value)
-        case PatchKind.STALE_SINCE:
-            set_time(into.stale_since, patch.value)
-        case PatchKind.CLEAR_STALE_SINCE:
-            into.clear_stale_since = True
-        case PatchKind.REQUEUE_NOT_BEFORE:
-            set_time(into.requeue_not_before, patch.value)
-        case PatchKind.EVICTION_COUNT:
-            into.eviction_count = patch.value
-        case PatchKind.WAITED_AFTER_EVICTIONS:
-            into.waited_after_evictions.CopyFrom(span(patch.value))
-        case PatchKind.REMEMBER:
-            assert patch.memory is not None
-            _fill_memory(into.remember, cluster, patch.memory)
-        case PatchKind.FORGET_PREEMPTOR:
-            into.forget_preemptor = cluster.pod_groups[patch.value].uid
+_POD_GROUP: Final = tag(pb.Patch, "pod_group")
+_FIELDS: Final = {kind: tag(pb.Patch, kind.name.lower()) for kind in PatchKind}
+"""The field of each kind has its name."""
+_COUNT: Final = PatchKind.EVICTION_COUNT
+_REMEMBER: Final = PatchKind.REMEMBER
+_FORGET: Final = PatchKind.FORGET_PREEMPTOR
+_CLEAR: Final = PatchKind.CLEAR_STALE_SINCE
+_WAITED: Final = PatchKind.WAITED_AFTER_EVICTIONS
+"""Kinds by names that are not looked up for every patch."""
+_VICTIM: Final = tag(snapshot_pb2.EvictionMemory, "victim")
+_PREEMPTOR: Final = tag(snapshot_pb2.EvictionMemory, "preemptor")
+_LAST_EVICTION: Final = tag(snapshot_pb2.EvictionMemory, "last_eviction_time")
+_FAILURES: Final = tag(snapshot_pb2.EvictionMemory, "failures")
+_LAST_FAILURE: Final = tag(snapshot_pb2.EvictionMemory, "last_failure_time")
+_UNSETTLED: Final = tag(snapshot_pb2.EvictionMemory, "unsettled")
 
 
-def _fill_memory(into: snapshot_pb2.EvictionMemory, cluster: Cluster, memory: EvictionMemory) -> None:
-    into.victim = cluster.pod_groups[memory.victim].uid
-    into.preemptor = cluster.pod_groups[memory.preemptor].uid
-    set_time(into.last_eviction_time, memory.last_eviction)
-    into.failures = memory.failures
+def encode_patch(cluster: Cluster, patch: Patch) -> bytes:
+    """The message of a patch."""
+    pod_group = text(cluster.pod_groups[patch.pod_group].uid)
+    return message([_POD_GROUP, pod_group, _FIELDS[patch.kind], _change(cluster, patch)])
+
+
+def _change(cluster: Cluster, patch: Patch) -> bytes:
+    """What is written: a time, but for a few kinds."""
+    kind = patch.kind
+    if kind is _COUNT:
+        return number(patch.value)
+    if kind is _REMEMBER:
+        assert patch.memory is not None
+        return _memory(cluster, patch.memory)
+    if kind is _FORGET:
+        return text(cluster.pod_groups[patch.value].uid)
+    if kind is _CLEAR:
+        return number(True)
+    return whole(span(patch.value)) if kind is _WAITED else moment(patch.value)
+
+
+def _memory(cluster: Cluster, memory: EvictionMemory) -> bytes:
+    fields = [_VICTIM, text(cluster.pod_groups[memory.victim].uid)]
+    fields += [_PREEMPTOR, text(cluster.pod_groups[memory.preemptor].uid)]
+    fields += [_LAST_EVICTION, moment(memory.last_eviction)]
+    fields += [_FAILURES, number(memory.failures), _UNSETTLED, number(memory.unsettled)]
     if memory.last_failure is not None:
-        set_time(into.last_failure_time, memory.last_failure)
-    into.unsettled = memory.unsettled
+        fields += [_LAST_FAILURE, moment(memory.last_failure)]
+    return message(fields)

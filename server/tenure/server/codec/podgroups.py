@@ -12,7 +12,7 @@ from tenure.server.codec.subgroups import decode_sub_groups, minimum
 from tenure.server.codec.topologies import Levels, decode_constraint
 from tenure.server.codec.violations import Findings, shown
 from tenure.solver.model.guard import EVICTING_ACTIONS
-from tenure.solver.model.linking import PodGroupSpec, SubGroupSpec
+from tenure.solver.model.specs import PodGroupSpec, SubGroupSpec
 from tenure.solver.model.workload import Preemptibility, TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
 

@@ -8,9 +8,9 @@ from tenure.server.codec.checks import MISSING, known_enum, time
 from tenure.server.codec.lost import LOST
 from tenure.server.codec.violations import Findings, shown
 from tenure.server.codec.zones import decode_placement
-from tenure.solver.model.linking import DEFAULT_SUB_GROUP, TaskSpec
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import NumaZone, Zones
+from tenure.solver.model.specs import DEFAULT_SUB_GROUP, TaskSpec
 from tenure.solver.model.workload import NOWHERE, Placement, TaskShape, TaskStatus
 from tenure.v1 import snapshot_pb2 as pb
 
@@ -30,11 +30,11 @@ NO_PLACEMENT: Final = Placement(TaskStatus.UNKNOWN)
 class Known:
     """What pods may refer to, and what of them matters."""
 
-    nodes: Mapping[str, int]
+    nodes: dict[str, int]
     """Index of each node by name."""
     zones: Sequence[Sequence[NumaZone]]
     """Zones of each node by index; empty when no node has any."""
-    shapes: Mapping[str, TaskShape]
+    shapes: dict[str, TaskShape]
     pod_groups: Container[str]
     claims: Mapping[str, int]
     """Index of each device claim by id."""
@@ -47,7 +47,7 @@ class Known:
     @classmethod
     def of(
         cls,
-        ranks: Mapping[str, int],
+        ranks: dict[str, int],
         nodes: Sequence[Node],
         shapes: Sequence[TaskShape],
         pod_groups: Container[str],

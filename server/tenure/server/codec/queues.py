@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from tenure.server.codec.checks import duration, quota, time, weight
 from tenure.server.codec.trees import tree_problems
 from tenure.server.codec.violations import Findings
-from tenure.solver.model.linking import QueueSpec
 from tenure.solver.model.resources import UNLIMITED
+from tenure.solver.model.specs import QueueSpec
 from tenure.v1 import snapshot_pb2 as pb
 
 _RESOURCES = ("cpu_milli", "memory_bytes", "gpu_milli")

@@ -23,6 +23,7 @@ _EVICTIONS: Final[Mapping[ReasonCode, str]] = {
     ReasonCode.REQUEUED: "ran longer than expected and yields to {beneficiary}, which has a higher priority",
     ReasonCode.STALE_GANG: "is evicted because its gang stayed below the minimum for too long",
 }
+_WHY_EVICTED: Final = {code: why.partition("{beneficiary}") for code, why in _EVICTIONS.items()}
 _OUTCOMES: Final[Mapping[OutcomeKind, str]] = {
     OutcomeKind.BOUND: "starts",
     OutcomeKind.WAITING_FOR_RELEASE: "waits for pods that are already terminating",
@@ -44,6 +45,7 @@ _PATCHES: Final[Mapping[PatchKind, str]] = {
     PatchKind.REMEMBER: "has its evictions for {preemptor} remembered",
     PatchKind.FORGET_PREEMPTOR: "need not remember evictions for {preemptor} any longer",
 }
+_WHAT_CHANGES: Final = {kind: told.partition("{preemptor}") for kind, told in _PATCHES.items()}
 _IN_FLIGHT: Final[Mapping[InFlightResult, str]] = {
     InFlightResult.KEPT: "is kept",
     InFlightResult.REDEEMED: "is redeemed",
@@ -62,8 +64,9 @@ class Sentences:
 
     def eviction(self, code: ReasonCode, task: int, beneficiary: int, moves: bool) -> str:
         """Why a pod is evicted; `moves` when it gets room elsewhere."""
-        why = _EVICTIONS[code].format(beneficiary=self._pod_group(beneficiary))
-        return f"{self._pod(task)} {why}{'; it moves to another node' if moves else ''}."
+        before, named, after = _WHY_EVICTED[code]
+        whom = self._pod_group(beneficiary) if named else ""
+        return f"{self._pod(task)} {before}{whom}{after}{'; it moves to another node' if moves else ''}."
 
     def hold(self, task: int, node: int, after_evictions: bool) -> str:
         """Why a pod has to wait for the room it got."""
@@ -82,11 +85,11 @@ class Sentences:
 
     def patch(self, patch: Patch) -> str:
         """Why a stored field of a pod group changes."""
-        preemptor = patch.value if patch.memory is None else patch.memory.preemptor
-        told = _PATCHES[patch.kind]
-        if "{preemptor}" in told:
-            told = told.format(preemptor=self._pod_group(preemptor))
-        return f"{_capital(self._pod_group(patch.pod_group))} {told}."
+        before, named, after = _WHAT_CHANGES[patch.kind]
+        whom = ""
+        if named:
+            whom = self._pod_group(patch.value if patch.memory is None else patch.memory.preemptor)
+        return f"{_capital(self._pod_group(patch.pod_group))} {before}{whom}{after}."
 
     def outcome(self, outcome: Outcome) -> str:
         """What happened to a pod group, with the detail of the plugin or action that said so."""

@@ -1,21 +1,16 @@
-"""The steps of a decision group: from the solver's tuples to messages.
-
-Messages are filled where they stand: one that is made apart is copied into the one around it, and there may
-be tens of thousands of steps.
-"""
+"""The steps of a decision group: from the solver's objects to messages. There may be tens of thousands."""
 
 from typing import Final
 
 from tenure.server.codec.guards import encode_check
 from tenure.server.codec.identifiers import Identifiers
-from tenure.server.codec.inflight import fill_hold, fill_place
 from tenure.server.codec.patches import encode_patch
-from tenure.server.codec.printable import printable
+from tenure.server.codec.places import encode_binding, encode_hold
+from tenure.server.codec.reasons import encode_reason
 from tenure.server.codec.sentences import Sentences
-from tenure.server.codec.times import set_time
+from tenure.server.codec.writing import message, moment, number, tag, text
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import (
-    Atomicity,
     Bind,
     DecisionGroup,
     Evict,
@@ -28,111 +23,189 @@ from tenure.solver.model.reason import ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decision_service_pb2 import BasedOn
 
-REASON_CODES: Final = {code: getattr(pb, f"REASON_CODE_{code.name}") for code in ReasonCode}
-"""Codes as the contract numbers them."""
-_ATOMICITIES: Final = {each: getattr(pb, f"ATOMICITY_{each.name}") for each in Atomicity}
+_GROUP_ID: Final = tag(pb.DecisionGroup, "id")
+_ACTION: Final = tag(pb.DecisionGroup, "action")
+_BENEFICIARY: Final = tag(pb.DecisionGroup, "beneficiary")
+_DECISIONS: Final = tag(pb.DecisionGroup, "decisions")
+_ATOMICITY: Final = tag(pb.DecisionGroup, "atomicity")
+_EXPIRE_TIME: Final = tag(pb.DecisionGroup, "expire_time")
+_IN_FLIGHT_GROUP: Final = tag(pb.DecisionGroup, "in_flight_group")
+
+_ID: Final = tag(pb.Decision, "id")
+_BIND: Final = tag(pb.Decision, "bind")
+_EVICT: Final = tag(pb.Decision, "evict")
+_HOLD: Final = tag(pb.Decision, "hold")
+_REQUEUE: Final = tag(pb.Decision, "requeue")
+_PATCH: Final = tag(pb.Decision, "patch")
+_REASON: Final = tag(pb.Decision, "reason")
+_PRECONDITIONS: Final = tag(pb.Decision, "preconditions")
+
+_EVICTED: Final = tag(pb.Evict, "pod")
+_EVICTED_FROM: Final = tag(pb.Evict, "node")
+_EVICTED_FOR: Final = tag(pb.Evict, "beneficiary")
+_MOVES: Final = tag(pb.Evict, "moves")
+_GUARDS: Final = tag(pb.Evict, "guards")
+_EVICTED_OF: Final = tag(pb.Evict, "pod_group")
+
+_REQUEUED: Final = tag(pb.Requeue, "pod_group")
+_NOT_BEFORE: Final = tag(pb.Requeue, "not_before")
+_CONTENDER: Final = tag(pb.Requeue, "contender")
+_NOMINATED_BY: Final = tag(pb.Requeue, "nominated_by")
+
+_POD_UID: Final = tag(pb.Preconditions, "pod_uid")
+_NODE: Final = tag(pb.Preconditions, "node")
+_SNAPSHOT_VERSION: Final = tag(pb.Preconditions, "snapshot_version")
+
 _KINDS: Final = {kind: kind.name.lower() for kind in PatchKind}
+_FORGET: Final = PatchKind.FORGET_PREEMPTOR
+_ALLOCATED: Final = ReasonCode.ALLOCATED
+_PIPELINED: Final = ReasonCode.PIPELINED
+_VICTIMS_EVICTED: Final = ReasonCode.VICTIMS_EVICTED
+_STATE_CHANGED: Final = ReasonCode.STATE_CHANGED
 
 
 class StepEncoder:
-    """Encodes the groups of one answer. Each of its methods fills in the message of one kind of step."""
+    """Encodes the groups of one answer. Each of its methods writes the messages of one kind of step."""
 
     def __init__(self, cluster: Cluster, based_on: BasedOn, say: Sentences) -> None:
         self._cluster = cluster
-        self._version = based_on.version
+        self._version = number(based_on.version)
+        self._nothing_required = self._require("", "")
         self._ids = Identifiers(based_on)
         self._say = say
 
-    def group(self, into: pb.DecisionGroup, ordinal: int, group: DecisionGroup) -> None:
+    def group(self, ordinal: int, group: DecisionGroup) -> bytes:
         """One group: evictions first, then the requeue, holds, bindings, patches."""
         beneficiary = self._cluster.pod_groups[group.beneficiary].uid
-        into.id = self._ids.group(ordinal, group.action, beneficiary)
-        into.action = group.action
-        into.beneficiary = beneficiary
-        into.atomicity = _ATOMICITIES[group.atomicity]
-        set_time(into.expire_time, group.expires)
-        into.in_flight_group = group.in_flight
-        add = into.decisions.add
+        fields = [
+            _GROUP_ID,
+            text(self._ids.group(ordinal, group.action, beneficiary)),
+            _ACTION,
+            text(group.action),
+            _BENEFICIARY,
+            text(beneficiary),
+            _ATOMICITY,
+            number(group.atomicity),
+            _EXPIRE_TIME,
+            moment(group.expires),
+            _IN_FLIGHT_GROUP,
+            text(group.in_flight),
+        ]
         for eviction in group.evictions:
-            self._evict(add(), ordinal, group, eviction)
+            fields += [_DECISIONS, self._evict(ordinal, group, eviction)]
         if group.requeue is not None:
-            self._requeue(add(), ordinal, group, group.requeue)
+            fields += [_DECISIONS, self._requeue(ordinal, group, group.requeue)]
         for hold in group.holds:
-            self._hold(add(), ordinal, group, hold)
+            fields += [_DECISIONS, self._hold(ordinal, group, hold)]
         for binding in group.bindings:
-            self._bind(add(), ordinal, group, binding)
+            fields += [_DECISIONS, self._bind(ordinal, group, binding)]
         for patch in group.patches:
-            self._patch(add(), ordinal, group, patch)
+            fields += [_DECISIONS, self._patch(ordinal, group, patch)]
+        return message(fields)
 
-    def _evict(self, into: pb.Decision, ordinal: int, group: DecisionGroup, step: Evict) -> None:
-        pod, node = self._cluster.tasks[step.task].uid, self._cluster.nodes[step.node].name
-        into.id = self._ids.step(ordinal, "evict", pod, node)
-        evict = into.evict
-        evict.pod = pod
-        evict.node = node
-        evict.beneficiary = self._cluster.pod_groups[group.beneficiary].uid
-        evict.moves = step.moves
-        evict.pod_group = self._pod_group(step.task)
-        if step.guards:
-            evict.guards.extend([encode_check(verdict) for verdict in step.guards])
-        message = self._say.eviction(group.reason, step.task, group.beneficiary, step.moves)
-        fill_reason(into.reason, group.reason, message, group.action)
-        self._require(into.preconditions, pod, node)
+    def _evict(self, ordinal: int, group: DecisionGroup, step: Evict) -> bytes:
+        task, node = self._cluster.tasks[step.task], self._cluster.nodes[step.node].name
+        fields = [
+            _EVICTED,
+            text(task.uid),
+            _EVICTED_FROM,
+            text(node),
+            _EVICTED_FOR,
+            text(self._cluster.pod_groups[group.beneficiary].uid),
+            _MOVES,
+            number(step.moves),
+            _EVICTED_OF,
+            text(self._cluster.pod_groups[task.pod_group].uid),
+        ]
+        for verdict in step.guards:
+            fields += [_GUARDS, encode_check(verdict)]
+        said = self._say.eviction(group.reason, step.task, group.beneficiary, step.moves)
+        return message(
+            [
+                _ID,
+                text(self._ids.step(ordinal, "evict", task.uid, node)),
+                _EVICT,
+                message(fields),
+                _REASON,
+                encode_reason(group.reason, said, group.action),
+                _PRECONDITIONS,
+                self._require(task.uid, node),
+            ]
+        )
 
-    def _requeue(self, into: pb.Decision, ordinal: int, group: DecisionGroup, step: Requeue) -> None:
+    def _requeue(self, ordinal: int, group: DecisionGroup, step: Requeue) -> bytes:
         uid = self._cluster.pod_groups[step.pod_group].uid
-        into.id = self._ids.step(ordinal, "requeue", uid)
-        requeue = into.requeue
-        requeue.pod_group = uid
-        set_time(requeue.not_before, step.not_before)
-        requeue.contender = self._cluster.pod_groups[step.contender].uid
-        requeue.nominated_by.extend(step.nominated_by)
-        fill_reason(into.reason, group.reason, self._say.requeue(step), group.action)
-        self._require(into.preconditions)
+        fields = [_REQUEUED, text(uid), _NOT_BEFORE, moment(step.not_before)]
+        fields += [_CONTENDER, text(self._cluster.pod_groups[step.contender].uid)]
+        for nominator in step.nominated_by:
+            fields += [_NOMINATED_BY, text(nominator)]
+        return message(
+            [
+                _ID,
+                text(self._ids.step(ordinal, "requeue", uid)),
+                _REQUEUE,
+                message(fields),
+                _REASON,
+                encode_reason(group.reason, self._say.requeue(step), group.action),
+                _PRECONDITIONS,
+                self._nothing_required,
+            ]
+        )
 
-    def _hold(self, into: pb.Decision, ordinal: int, group: DecisionGroup, step: Hold) -> None:
+    def _hold(self, ordinal: int, group: DecisionGroup, step: Hold) -> bytes:
         pod, node = self._cluster.tasks[step.task].uid, self._cluster.nodes[step.node].name
-        into.id = self._ids.step(ordinal, "hold", pod, node)
-        fill_hold(into.hold, self._cluster, step)
-        code = ReasonCode.VICTIMS_EVICTED if group.evictions else ReasonCode.PIPELINED
-        message = self._say.hold(step.task, step.node, bool(group.evictions))
-        fill_reason(into.reason, code, message, group.action)
-        self._require(into.preconditions, pod)
+        code = _VICTIMS_EVICTED if group.evictions else _PIPELINED
+        said = self._say.hold(step.task, step.node, bool(group.evictions))
+        return message(
+            [
+                _ID,
+                text(self._ids.step(ordinal, "hold", pod, node)),
+                _HOLD,
+                encode_hold(self._cluster, step),
+                _REASON,
+                encode_reason(code, said, group.action),
+                _PRECONDITIONS,
+                self._require(pod, ""),
+            ]
+        )
 
-    def _bind(self, into: pb.Decision, ordinal: int, group: DecisionGroup, step: Bind) -> None:
+    def _bind(self, ordinal: int, group: DecisionGroup, step: Bind) -> bytes:
         pod, node = self._cluster.tasks[step.task].uid, self._cluster.nodes[step.node].name
-        into.id = self._ids.step(ordinal, "bind", pod, node)
-        fill_place(into.bind, self._cluster, step)
-        message = self._say.binding(step.task, step.node)
-        fill_reason(into.reason, ReasonCode.ALLOCATED, message, group.action)
-        self._require(into.preconditions, pod)
+        said = self._say.binding(step.task, step.node)
+        return message(
+            [
+                _ID,
+                text(self._ids.step(ordinal, "bind", pod, node)),
+                _BIND,
+                encode_binding(self._cluster, step),
+                _REASON,
+                encode_reason(_ALLOCATED, said, group.action),
+                _PRECONDITIONS,
+                self._require(pod, ""),
+            ]
+        )
 
-    def _patch(self, into: pb.Decision, ordinal: int, group: DecisionGroup, step: Patch) -> None:
+    def _patch(self, ordinal: int, group: DecisionGroup, step: Patch) -> bytes:
         pod_group = self._cluster.pod_groups[step.pod_group].uid
-        into.id = self._ids.step(ordinal, _KINDS[step.kind], pod_group, self._preemptor(step))
-        encode_patch(into.patch, self._cluster, step)
-        fill_reason(into.reason, ReasonCode.STATE_CHANGED, self._say.patch(step), group.action)
-        self._require(into.preconditions)
-
-    def _pod_group(self, task: int) -> str:
-        return self._cluster.pod_groups[self._cluster.tasks[task].pod_group].uid
+        return message(
+            [
+                _ID,
+                text(self._ids.step(ordinal, _KINDS[step.kind], pod_group, self._preemptor(step))),
+                _PATCH,
+                encode_patch(self._cluster, step),
+                _REASON,
+                encode_reason(_STATE_CHANGED, self._say.patch(step), group.action),
+                _PRECONDITIONS,
+                self._nothing_required,
+            ]
+        )
 
     def _preemptor(self, patch: Patch) -> str:
         """Whose evictions a patch is about: part of its id, for there may be several in a group."""
         if patch.memory is not None:
             return self._cluster.pod_groups[patch.memory.preemptor].uid
-        is_forgotten = patch.kind is PatchKind.FORGET_PREEMPTOR
-        return self._cluster.pod_groups[patch.value].uid if is_forgotten else ""
+        return self._cluster.pod_groups[patch.value].uid if patch.kind is _FORGET else ""
 
-    def _require(self, into: pb.Preconditions, pod: str = "", node: str = "") -> None:
-        """What must still hold: no node means that the pod is still unbound."""
-        into.pod_uid = pod
-        into.node = node
-        into.snapshot_version = self._version
-
-
-def fill_reason(into: pb.Reason, code: ReasonCode, message: str, source: str) -> None:
-    """A reason that holds until something changes."""
-    into.code = REASON_CODES[code]
-    into.message = printable(message)
-    into.source = source
+    def _require(self, pod: str, node: str) -> bytes:
+        """What must still hold: no node means that the pod is still unbound, no pod that nothing must."""
+        return message([_POD_UID, text(pod), _NODE, text(node), _SNAPSHOT_VERSION, self._version])

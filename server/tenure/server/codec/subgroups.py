@@ -6,7 +6,7 @@ from tenure.server.codec.checks import MISSING
 from tenure.server.codec.topologies import Levels, decode_constraint
 from tenure.server.codec.trees import tree_problems
 from tenure.server.codec.violations import Findings, shown
-from tenure.solver.model.linking import SubGroupSpec
+from tenure.solver.model.specs import SubGroupSpec
 from tenure.solver.model.workload import TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
 

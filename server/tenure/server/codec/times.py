@@ -11,11 +11,6 @@ def timestamp(nanoseconds: int) -> Timestamp:
     return Timestamp(seconds=seconds, nanos=nanos)
 
 
-def set_time(into: Timestamp, nanoseconds: int) -> None:
-    """Make a timestamp, which is then set where it belongs to, that of a moment."""
-    into.seconds, into.nanos = divmod(nanoseconds, SECOND)
-
-
 def span(nanoseconds: int) -> Duration:
     """A duration that is not negative."""
     seconds, nanos = divmod(nanoseconds, SECOND)

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from tenure.server.codec.encode import fill_protection
+from tenure.server.codec.protections import encode_protection
 from tenure.server.codec.times import timestamp
+from tenure.server.codec.writing import tag
 from tenure.server.explain.text import Text
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.reason import ReasonCode
 from tenure.v1 import decision_pb2
 from tenure.v1 import explain_pb2 as pb
+
+_PROTECTIONS: Final = tag(pb.ExplainResponse, "protections")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class Answer:
             remedies=self.remedies,
         )
         for protection in self.protections:
-            fill_protection(answer.protections.add(), cluster, protection)
+            answer.MergeFromString(_PROTECTIONS + encode_protection(cluster, protection))
         return answer
 
 

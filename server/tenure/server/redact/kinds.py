@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tenure.server.codec.nodes import BOOLEANS, MIG_ENABLED
-from tenure.solver.model.linking import DEFAULT_SUB_GROUP
 from tenure.solver.model.resources import MIG_PREFIX, device_slot, is_gpu_class
+from tenure.solver.model.specs import DEFAULT_SUB_GROUP
 from tenure.solver.registry import ACTIONS
 from tenure.solver.resume import NAME as REDEEM
 

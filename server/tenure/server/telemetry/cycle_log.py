@@ -11,7 +11,7 @@ from tenure.server.codec import annotations
 from tenure.server.labels import PREEMPTIBILITY, label
 from tenure.server.telemetry.told import Told
 from tenure.server.view import View
-from tenure.solver.model.linking import PodGroupSpec
+from tenure.solver.model.specs import PodGroupSpec
 from tenure.solver.model.workload import LEGACY_NON_PREEMPTIBLE_PRIORITY, Preemptibility
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import decision_service_pb2 as service_pb

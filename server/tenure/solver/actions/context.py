@@ -41,6 +41,7 @@ class Context:
 
     def close(self) -> None:
         """Free what the cycle took: parts of it hold each other, and would wait for the garbage collector."""
+        self.solver.simulator.close()
         self.lists.close()
         self.gangs.close()
         self.session.close()

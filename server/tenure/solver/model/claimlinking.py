@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tenure.solver.model.claims import DeviceClaim
-from tenure.solver.model.linking import TaskSpec
 from tenure.solver.model.resources import GPU, Amounts
+from tenure.solver.model.specs import TaskSpec
 from tenure.solver.model.workload import NOWHERE, TaskShape
 
 
@@ -62,7 +62,7 @@ def link_claims(
             mine = [claims[claim] for claim in spec.claims]
             own = [claim for claim in mine if _is_own(claim, users, spec.placement.node)]
             shared = [claim for claim in mine if claim not in own]
-            specs[i] = spec._replace(shape=interned.of(spec.shape, _sum(own), shared))
+            specs[i] = replace(spec, shape=interned.of(spec.shape, _sum(own), shared))
     return WithClaims(specs, tuple(interned.all))
 
 

@@ -6,106 +6,15 @@ queues have the index of their name in sorted order, pod groups and tasks that o
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from tenure.solver.model.affinity import Labels
 from tenure.solver.model.doubt import Doubt, DoubtCode
 from tenure.solver.model.queue import Queue
-from tenure.solver.model.record import record
-from tenure.solver.model.requeue import NO_TERMS, RequeueTerms
-from tenure.solver.model.resources import UNLIMITED, Share
-from tenure.solver.model.workload import (
-    Placement,
-    PodGroup,
-    PodSet,
-    Preemptibility,
-    SubGroupSet,
-    Task,
-    TaskShape,
-    TopologyConstraint,
-)
-
-DEFAULT_SUB_GROUP: Final = "default"
-"""Name of the only part of a pod group that declares none (semantics R1.51)."""
+from tenure.solver.model.specs import DEFAULT_SUB_GROUP, PodGroupSpec, QueueSpec, SubGroupSpec, TaskSpec
+from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet, Task
 
 _BY_UID: Final = attrgetter("uid")
-
-
-@dataclass(frozen=True, slots=True)
-class QueueSpec:
-    """A queue that names its parent; an empty parent is the top. Fields as in Queue."""
-
-    name: str
-    parent: str = ""
-    creation: int = 0
-    priority: int = 100
-    quota: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
-    limit: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
-    weight: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    preempt_min_runtime: int | None = None
-    reclaim_min_runtime: int | None = None
-    expected_runtime: int | None = None
-    requeue_delay: int | None = None
-
-
-@record(frozen=True, slots=True)
-class SubGroupSpec:
-    """A part of a pod group that names the part around it; an empty parent is the pod group itself."""
-
-    name: str
-    parent: str = ""
-    min_member: int | None = None
-    """Leaves only; None counts as 0 (semantics R1.50)."""
-    min_sub_groups: int | None = None
-    topology: TopologyConstraint | None = None
-
-
-@record(frozen=True, slots=True)
-class PodGroupSpec:
-    """A pod group that names its queue. Fields as in PodGroup, times in nanoseconds."""
-
-    uid: str
-    queue: str
-    name: str = ""
-    namespace: str = ""
-    priority: int = 0
-    preemptibility: Preemptibility = Preemptibility.UNSPECIFIED
-    min_member: int | None = None
-    """Without sub groups only; None counts as 1 (semantics R1.50)."""
-    min_sub_groups: int | None = None
-    sub_groups: tuple[SubGroupSpec, ...] = ()
-    topology: TopologyConstraint | None = None
-    creation: int = 0
-    last_start: int | None = None
-    last_eviction: int | None = None
-    stale_since: int | None = None
-    staleness_grace: int | None = None
-    preemption_delay: int = 0
-    requeue: RequeueTerms = NO_TERMS
-    opt_outs: frozenset[str] = frozenset()
-    eviction_count: int = 0
-    waited_after_evictions: int = 0
-    unknown_preemptibility: str = ""
-
-
-class TaskSpec(NamedTuple):
-    """A task that names its pod group by uid and its sub group by name. Fields as in Task."""
-
-    uid: str
-    pod_group: str
-    shape: TaskShape
-    placement: Placement
-    name: str = ""
-    sub_group: str = DEFAULT_SUB_GROUP
-    creation: int = 0
-    priority: int | None = None
-    leader: bool = False
-    nominated_node: int = -1
-    blocked_by: str = ""
-    claims: tuple[int, ...] = ()
-    labels: Labels = ()
 
 
 Members = Sequence[Sequence[int]] | Mapping[int, Sequence[int]]
@@ -120,8 +29,8 @@ class Workloads(NamedTuple):
     doubts: tuple[Doubt, ...]
 
 
-def ranks(keys: Sequence[Any]) -> list[int]:
-    """The position of each key in sorted order. Keys are comparable and unique."""
+def ranks(keys: Sequence[int]) -> list[int]:
+    """The position of each key in sorted order; equal ones are in the order in which they are given."""
     order = sorted(range(len(keys)), key=keys.__getitem__)
     places = [0] * len(keys)
     for place, position in enumerate(order):
@@ -138,7 +47,7 @@ def link_queues(specs: Iterable[QueueSpec]) -> tuple[Queue, ...]:
     for i, parent in enumerate(parents):
         if parent is not None:
             children[parent].append(i)
-    rank = ranks([(spec.creation, spec.name) for spec in ordered])
+    rank = ranks([spec.creation for spec in ordered])
     return tuple(
         Queue(
             index=i,
@@ -173,7 +82,7 @@ def link_workloads(
     numbers = _number_pod_sets(ordered)
     linked, members, doubts = _link_tasks(tasks, [group.uid for group in ordered], numbers)
     leaves = leaves_by_name(queues)
-    rank = ranks([(spec.creation, spec.uid) for spec in ordered])
+    rank = ranks([spec.creation for spec in ordered])
     pod_groups = []
     for i, spec in enumerate(ordered):
         pod_groups.append(link_pod_group(i, spec, leaves.get(spec.queue), rank[i], numbers[i], members))
@@ -246,22 +155,21 @@ def pod_set_of(task: TaskSpec, names: Mapping[str, int]) -> int | None:
 
 def link_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None) -> Task:
     """A task with its place among all tasks, pod groups and pod sets."""
-    uid, _, shape, placement, name, _, creation, priority, leader, nominated, blocked, claims, labels = spec
     return Task(
         index,
-        uid,
-        name,
+        spec.uid,
+        spec.name,
         pod_group,
         pod_set,
-        shape,
-        placement,
-        creation,
-        priority,
-        leader,
-        nominated,
-        blocked,
-        claims,
-        labels,
+        spec.shape,
+        spec.placement,
+        spec.creation,
+        spec.priority,
+        spec.leader,
+        spec.nominated_node,
+        spec.blocked_by,
+        spec.claims,
+        spec.labels,
     )
 
 

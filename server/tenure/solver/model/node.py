@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import IntEnum
+from typing import Final
 
 from tenure.solver.model.constraints import Taint
 from tenure.solver.model.numa import NumaPolicy, NumaZone
@@ -17,25 +18,55 @@ class MigStrategy(IntEnum):
     MIXED = 2
 
 
-@record(frozen=True, slots=True)
+@record(slots=True, init=False)
 class Node:
     """A machine. `index` is its rank by name, so comparing indices compares names."""
 
-    index: int
-    name: str
-    allocatable: Vector
-    labels: Mapping[str, str]
-    gpu_memory_mib: int = 100
-    gpu_memory_known: bool = False
-    taints: tuple[Taint, ...] = ()
-    unready: str = ""
+    index: Final[int]
+    name: Final[str]
+    allocatable: Final[Vector]
+    labels: Final[Mapping[str, str]]
+    gpu_memory_mib: Final[int]
+    gpu_memory_known: Final[bool]
+    taints: Final[tuple[Taint, ...]]
+    unready: Final[str]
     """Why the node takes no pods; empty when it is ready (semantics R1.32)."""
-    mig_strategy: MigStrategy = MigStrategy.NONE
-    has_mig: bool = False
-    claimable_gpu_milli: int = 0
+    mig_strategy: Final[MigStrategy]
+    has_mig: Final[bool]
+    claimable_gpu_milli: Final[int]
     """GPUs among the allocatable ones that device claims can be given."""
-    numa_policy: NumaPolicy = NumaPolicy.NONE
-    numa_zones: tuple[NumaZone, ...] = ()
+    numa_policy: Final[NumaPolicy]
+    numa_zones: Final[tuple[NumaZone, ...]]
+
+    def __init__(
+        self,
+        index: int,
+        name: str,
+        allocatable: Vector,
+        labels: Mapping[str, str],
+        gpu_memory_mib: int = 100,
+        gpu_memory_known: bool = False,
+        taints: tuple[Taint, ...] = (),
+        unready: str = "",
+        mig_strategy: MigStrategy = MigStrategy.NONE,
+        has_mig: bool = False,
+        claimable_gpu_milli: int = 0,
+        numa_policy: NumaPolicy = NumaPolicy.NONE,
+        numa_zones: tuple[NumaZone, ...] = (),
+    ) -> None:
+        self.index = index
+        self.name = name
+        self.allocatable = allocatable
+        self.labels = labels
+        self.gpu_memory_mib = gpu_memory_mib
+        self.gpu_memory_known = gpu_memory_known
+        self.taints = taints
+        self.unready = unready
+        self.mig_strategy = mig_strategy
+        self.has_mig = has_mig
+        self.claimable_gpu_milli = claimable_gpu_milli
+        self.numa_policy = numa_policy
+        self.numa_zones = numa_zones
 
     @property
     def has_only_claimable_gpus(self) -> bool:

@@ -1,8 +1,11 @@
-"""Records: frozen dataclasses that are made in great numbers.
+"""Records: dataclasses that are made in great numbers and never changed.
 
 A frozen dataclass checks at run time that nobody changes it, and pays for it when it is made: each field is
 set by a call, fifteen times as slow as an assignment. A cluster has tens of thousands of pods and pod groups,
-so for them the type checker alone sees to it, to which a record is a frozen dataclass like any other.
+so for them the type checker alone sees to it.
+
+Their fields are `Final`, and their `__init__` is written out (`init=False`): then it is compiled, which one
+that is made at run time is not. To the type checker they are dataclasses like any other.
 """
 
 from typing import TYPE_CHECKING
@@ -12,9 +15,9 @@ if TYPE_CHECKING:
 else:
     from dataclasses import dataclass
 
-    def record(*, frozen: bool, slots: bool) -> type:
-        """A dataclass that compares, and hashes if it is frozen, by its fields."""
-        return dataclass(unsafe_hash=frozen, slots=slots)
+    def record(*, slots: bool, init: bool) -> type:
+        """A dataclass that compares and hashes by its fields."""
+        return dataclass(unsafe_hash=True, slots=slots, init=init)
 
 
 __all__ = ["record"]

@@ -5,8 +5,8 @@ refers to nothing and counts for nothing. A row that comes takes an empty slot a
 there is none, its neighbours make room by moving into the nearest one. So a change costs what it touches,
 beside copies of flat lists. What is decided does not depend on how slots are taken: only their order counts.
 
-Ranks are labels with gaps, for the same reason. Where there is no room left, or more slots are empty than
-taken, the caller links everything anew.
+Ranks are labels with gaps, for the same reason. Where there is no room left, or too many slots are empty, the
+caller links everything anew.
 """
 
 from bisect import bisect_left
@@ -14,15 +14,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tenure.solver.model.doubt import Doubt
-from tenure.solver.model.linking import (
-    PodGroupSpec,
-    TaskSpec,
-    link_pod_group,
-    link_task,
-    pod_set_names,
-    pod_set_of,
-    stray_doubt,
-)
+from tenure.solver.model.linking import link_pod_group, link_task, pod_set_names, pod_set_of, stray_doubt
+from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import (
     Placement,
     PodGroup,
@@ -37,6 +30,9 @@ REACH: Final = 64
 """How far off an empty slot may be for its neighbours to make room."""
 GAP: Final = 2**20
 """Between the ranks of two pod groups that were linked one after the other."""
+MOST_EMPTY: Final = 2
+"""So many slots may be empty for each that is taken: where one in eighty rows goes in a cycle, and another
+comes at the end of the order, all are linked anew in one of 160 cycles."""
 SPACING: Final = 8
 """Rows to one empty slot, where everything is linked anew because slots ran out."""
 
@@ -67,17 +63,23 @@ class Slots(NamedTuple):
     def group(self, uid: str) -> PodGroup | None:
         """A pod group by its uid."""
         slot = _find(self.group_labels, uid)
-        return self.pod_groups[slot] if slot >= 0 and self.pod_groups[slot].uid == uid else None
+        if slot < 0:
+            return None
+        found = self.pod_groups[slot]
+        return found if found.uid == uid else None
 
     def task(self, uid: str) -> Task | None:
         """A task by its uid."""
         slot = _find(self.task_labels, uid)
-        return self.tasks[slot] if slot >= 0 and self.tasks[slot].uid == uid else None
+        if slot < 0:
+            return None
+        found = self.tasks[slot]
+        return found if found.uid == uid else None
 
     def has_too_many_empty(self, tasks: int) -> bool:
-        """Whether more slots are empty than taken, of pod groups or of the tasks, which are so many."""
-        too_many_groups = len(self.group_labels) > 2 * len(self.ages) + SPACING
-        return too_many_groups or len(self.task_labels) > 2 * tasks + SPACING
+        """Whether too many slots are empty, of pod groups or of the tasks, which are so many."""
+        groups = (1 + MOST_EMPTY) * len(self.ages) + SPACING
+        return len(self.group_labels) > groups or len(self.task_labels) > (1 + MOST_EMPTY) * tasks + SPACING
 
     def doubts(self) -> tuple[Doubt, ...]:
         """About pods of unknown sub groups (semantics R1.53)."""
@@ -252,15 +254,18 @@ class Relinking:
 
     def _empty(self, pod_groups: list[PodGroup], tasks: list[Task]) -> None:
         """Empty every slot that may hold something else, and note whose rows are in such slots."""
-        for slot in range(len(pod_groups), len(self._group_labels)):
+        groups_before, tasks_before = len(pod_groups), len(tasks)
+        for slot in range(groups_before, len(self._group_labels)):
             pod_groups.append(_empty_pod_group(slot))
-        for slot in range(len(tasks), len(self._task_labels)):
+        for slot in range(tasks_before, len(self._task_labels)):
             tasks.append(_empty_task(slot))
         for slot in self._groups:
-            pod_groups[slot] = _empty_pod_group(slot)
+            if slot < groups_before:
+                pod_groups[slot] = _empty_pod_group(slot)
             self._touched.add(self._group_labels[slot])
         for slot in self._tasks:
-            tasks[slot] = _empty_task(slot)
+            if slot < tasks_before:
+                tasks[slot] = _empty_task(slot)
             spec = self._task_specs.get(self._task_labels[slot])
             if spec is not None:
                 self._touched.add(spec.pod_group)

@@ -185,27 +185,59 @@ class TaskShape:
         return self.mig_gpu_milli + self.claimed_gpu_milli
 
 
-@record(frozen=True, slots=True)
+@record(slots=True, init=False)
 class Task:
     """One pod. `index` is its slot: slots are in the order of uids, and an empty one has no uid."""
 
-    index: int
-    uid: str
-    name: str
-    pod_group: int
-    pod_set: int | None
+    index: Final[int]
+    uid: Final[str]
+    name: Final[str]
+    pod_group: Final[int]
+    pod_set: Final[int | None]
     """Dense index over all pod sets; None when its sub group does not exist (semantics R1.53)."""
-    shape: TaskShape
-    placement: Placement
-    creation: int = 0
-    priority: int | None = None
-    leader: bool = False
-    nominated_node: int = NOWHERE
-    blocked_by: str = ""
+    shape: Final[TaskShape]
+    placement: Final[Placement]
+    creation: Final[int]
+    priority: Final[int | None]
+    leader: Final[bool]
+    nominated_node: Final[int]
+    blocked_by: Final[str]
     """Why it cannot be placed whatever is evicted, by the caller's knowledge; empty: nothing."""
-    claims: tuple[int, ...] = ()
+    claims: Final[tuple[int, ...]]
     """All its device claims."""
-    labels: Labels = ()
+    labels: Final[Labels]
+
+    def __init__(
+        self,
+        index: int,
+        uid: str,
+        name: str,
+        pod_group: int,
+        pod_set: int | None,
+        shape: TaskShape,
+        placement: Placement,
+        creation: int = 0,
+        priority: int | None = None,
+        leader: bool = False,
+        nominated_node: int = NOWHERE,
+        blocked_by: str = "",
+        claims: tuple[int, ...] = (),
+        labels: Labels = (),
+    ) -> None:
+        self.index = index
+        self.uid = uid
+        self.name = name
+        self.pod_group = pod_group
+        self.pod_set = pod_set
+        self.shape = shape
+        self.placement = placement
+        self.creation = creation
+        self.priority = priority
+        self.leader = leader
+        self.nominated_node = nominated_node
+        self.blocked_by = blocked_by
+        self.claims = claims
+        self.labels = labels
 
 
 class TopologyConstraint(NamedTuple):
@@ -216,15 +248,29 @@ class TopologyConstraint(NamedTuple):
     preferred_level: str = ""
 
 
-@record(frozen=True, slots=True)
+@record(slots=True, init=False)
 class PodSet:
     """A leaf of the sub group tree: tasks with a minimum (semantics R1.51)."""
 
-    index: int
-    name: str
-    min_available: int
-    tasks: tuple[int, ...]
-    topology: TopologyConstraint | None = None
+    index: Final[int]
+    name: Final[str]
+    min_available: Final[int]
+    tasks: Final[tuple[int, ...]]
+    topology: Final[TopologyConstraint | None]
+
+    def __init__(
+        self,
+        index: int,
+        name: str,
+        min_available: int,
+        tasks: tuple[int, ...],
+        topology: TopologyConstraint | None = None,
+    ) -> None:
+        self.index = index
+        self.name = name
+        self.min_available = min_available
+        self.tasks = tasks
+        self.topology = topology
 
     def is_met(self, active: Counts) -> bool:
         """Whether the minimum is met by the counts (semantics R1.55)."""
@@ -236,14 +282,26 @@ class PodSet:
         return self.min_available < len(self.tasks)
 
 
-@record(frozen=True, slots=True)
+@record(slots=True, init=False)
 class SubGroupSet:
     """An inner node of the sub group tree. `min_sub_groups` None: every member is required."""
 
-    name: str
-    members: tuple["PodSet | SubGroupSet", ...]
-    min_sub_groups: int | None = None
-    topology: TopologyConstraint | None = None
+    name: Final[str]
+    members: Final[tuple["PodSet | SubGroupSet", ...]]
+    min_sub_groups: Final[int | None]
+    topology: Final[TopologyConstraint | None]
+
+    def __init__(
+        self,
+        name: str,
+        members: tuple["PodSet | SubGroupSet", ...],
+        min_sub_groups: int | None = None,
+        topology: TopologyConstraint | None = None,
+    ) -> None:
+        self.name = name
+        self.members = members
+        self.min_sub_groups = min_sub_groups
+        self.topology = topology
 
     @property
     def required(self) -> int:
@@ -279,37 +337,87 @@ LEGACY_NON_PREEMPTIBLE_PRIORITY: Final = 100
 """From this priority on a pod group that says nothing is non-preemptible (semantics R1.80)."""
 
 
-@record(frozen=True, slots=True)
+@record(slots=True, init=False)
 class PodGroup:
     """A workload. `index` is its slot, as for tasks; `rank` orders pod groups by creation time, then uid."""
 
-    index: int
-    uid: str
-    name: str
-    namespace: str
-    queue: int | None
+    index: Final[int]
+    uid: Final[str]
+    name: Final[str]
+    namespace: Final[str]
+    queue: Final[int | None]
     """None when the queue does not exist or is not a leaf (semantics R3.3)."""
-    queue_name: str
-    priority: int
-    preemptibility: Preemptibility
-    root: SubGroupSet
-    pod_sets: tuple[PodSet, ...]
-    tasks: tuple[int, ...]
-    rank: int
-    creation: int
-    last_start: int | None = None
-    last_eviction: int | None = None
-    stale_since: int | None = None
-    staleness_grace: int | None = None
-    preemption_delay: int = 0
-    requeue: RequeueTerms = NO_TERMS
-    opt_outs: frozenset[str] = frozenset()
+    queue_name: Final[str]
+    priority: Final[int]
+    preemptibility: Final[Preemptibility]
+    root: Final[SubGroupSet]
+    pod_sets: Final[tuple[PodSet, ...]]
+    tasks: Final[tuple[int, ...]]
+    rank: Final[int]
+    creation: Final[int]
+    last_start: Final[int | None]
+    last_eviction: Final[int | None]
+    stale_since: Final[int | None]
+    staleness_grace: Final[int | None]
+    preemption_delay: Final[int]
+    requeue: Final[RequeueTerms]
+    opt_outs: Final[frozenset[str]]
     """Actions that take no task of it."""
-    eviction_count: int = 0
-    waited_after_evictions: int = 0
+    eviction_count: Final[int]
+    waited_after_evictions: Final[int]
     """Nanoseconds."""
-    unknown_preemptibility: str = ""
+    unknown_preemptibility: Final[str]
     """What was said instead of a known preemptibility; such a pod group is read as non-preemptible."""
+
+    def __init__(
+        self,
+        index: int,
+        uid: str,
+        name: str,
+        namespace: str,
+        queue: int | None,
+        queue_name: str,
+        priority: int,
+        preemptibility: Preemptibility,
+        root: SubGroupSet,
+        pod_sets: tuple[PodSet, ...],
+        tasks: tuple[int, ...],
+        rank: int,
+        creation: int,
+        last_start: int | None = None,
+        last_eviction: int | None = None,
+        stale_since: int | None = None,
+        staleness_grace: int | None = None,
+        preemption_delay: int = 0,
+        requeue: RequeueTerms = NO_TERMS,
+        opt_outs: frozenset[str] = frozenset(),
+        eviction_count: int = 0,
+        waited_after_evictions: int = 0,
+        unknown_preemptibility: str = "",
+    ) -> None:
+        self.index = index
+        self.uid = uid
+        self.name = name
+        self.namespace = namespace
+        self.queue = queue
+        self.queue_name = queue_name
+        self.priority = priority
+        self.preemptibility = preemptibility
+        self.root = root
+        self.pod_sets = pod_sets
+        self.tasks = tasks
+        self.rank = rank
+        self.creation = creation
+        self.last_start = last_start
+        self.last_eviction = last_eviction
+        self.stale_since = stale_since
+        self.staleness_grace = staleness_grace
+        self.preemption_delay = preemption_delay
+        self.requeue = requeue
+        self.opt_outs = opt_outs
+        self.eviction_count = eviction_count
+        self.waited_after_evictions = waited_after_evictions
+        self.unknown_preemptibility = unknown_preemptibility
 
     @property
     def is_preemptible(self) -> bool:

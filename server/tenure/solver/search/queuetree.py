@@ -34,7 +34,7 @@ class Entry:
 
 
 class _Branch(Ranked):
-    """A queue in the tree."""
+    """A queue in the tree. It does not hold its parent: a tree is to be gone when nobody holds it."""
 
     __slots__ = (
         "_is_known",
@@ -46,7 +46,6 @@ class _Branch(Ranked):
         "_victims",
         "children",
         "entries",
-        "parent",
         "popped",
         "queue",
         "stale",
@@ -57,7 +56,6 @@ class _Branch(Ranked):
         self._keys = keys
         self._victims = victims
         self.queue = queue
-        self.parent: _Branch | None = None
         self.children: LiveHeap[_Branch] | None = None
         if source is None:
             self.children = LiveHeap(largest_first=victims)
@@ -95,17 +93,13 @@ class _Branch(Ranked):
         return entry
 
     def mark_stale(self) -> None:
-        """What it holds changed, and with it its key and those of the branches above it."""
-        branch: _Branch | None = self
-        while branch is not None:
-            branch.stale = True
-            branch._is_known = False
-            branch = branch.parent
+        """What it or a branch below it holds changed, and with it its key."""
+        self.stale = True
+        self._is_known = False
 
     def hang(self, parent: "_Branch") -> None:
         """It is a child of this one from now on."""
         assert parent.children is not None
-        self.parent = parent
         self._is_known = False
         parent.children.push(self)
 
@@ -162,7 +156,7 @@ class QueueTree:
         heappush(leaf.entries, entry)
         if is_new:
             self._attach(leaf)
-        leaf.mark_stale()
+        self._mark_stale(leaf)
 
     def pop(self) -> Entry | None:
         """The next entry, or None."""
@@ -178,7 +172,7 @@ class QueueTree:
                 branch.stale = False
                 children.fix_top()
         entry = branch.take()
-        branch.mark_stale()
+        self._mark_stale(branch)
         if not branch.entries:
             self._prune(branch)
         return entry
@@ -230,11 +224,15 @@ class QueueTree:
         if is_new and parent is not self._root:
             self._attach(parent)
 
+    def _mark_stale(self, leaf: _Branch) -> None:
+        """What a leaf holds changed, and with it its key and those of the branches above it."""
+        for queue in self._queues[leaf.queue].path:
+            self._branches[queue].mark_stale()
+
     def _prune(self, branch: _Branch) -> None:
         """Remove empty branches upward; each is the top of its parent."""
-        while branch.is_empty and branch.parent is not None:
-            parent = branch.parent
+        while branch.is_empty and branch is not self._root:
+            parent = self._parent(branch)
             assert parent.children is not None
             parent.children.pop_top()
-            branch.parent = None
             branch = parent

@@ -29,6 +29,10 @@ class Simulator:
         self._turns = Turns(session, gangs, lists)
         self._shapes: dict[int, dict[int, TaskShape]] = {}
 
+    def close(self) -> None:
+        """Let go of what is half done."""
+        self._turns.close()
+
     def run(self, statement: Statement, scenario: Scenario, nodes: int) -> bool:
         """Whether the preemptor's tasks find room; if so the statement holds the moves, else it is empty.
 

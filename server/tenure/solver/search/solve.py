@@ -96,6 +96,11 @@ class Solver:
 
     def solve(self, statement: Statement, problem: Problem, budget: Budget) -> Rejection | None:
         """Put evictions and promises that give the pod group room into the statement, or say why not."""
+        rejection = self._solve(statement, problem, budget)
+        problem.pruning = None  # or it holds the problem, and all of the cycle, until garbage is collected
+        return rejection
+
+    def _solve(self, statement: Statement, problem: Problem, budget: Budget) -> Rejection | None:
         budget.start()
         problem.tasks = self._gangs.tasks_to_allocate(problem.pod_group)
         problem.feasible = self.feasible(problem.tasks)

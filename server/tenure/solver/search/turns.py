@@ -35,6 +35,10 @@ class Turns:
         """Steps of each queue as far as they were looked for, and the search for more."""
         self._commits = 0
 
+    def close(self) -> None:
+        """Let go of the searches for steps, which hold this."""
+        self._known.clear()
+
     def in_order(
         self, preemptor: int, victims: Iterable[int], share: Callable[[int], Share]
     ) -> Iterator[int]:

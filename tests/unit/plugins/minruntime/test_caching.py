@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 from tenure.solver.model.duration import SECOND
-from tenure.solver.model.linking import QueueSpec, link_queues
+from tenure.solver.model.linking import link_queues
 from tenure.solver.model.queue import Queue
+from tenure.solver.model.specs import QueueSpec
 from tenure.solver.plugins.minruntime.resolver import LCA, QUEUE, Resolver
 from tenure.solver.testing import ClusterBuilder
 

@@ -1,0 +1,37 @@
+"""Where pods are to be: bindings, and room that is held for them."""
+
+from typing import Final
+
+from tenure.server.codec.writing import message, tag, text, whole
+from tenure.server.codec.zones import encode_placement
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import Bind, Hold
+from tenure.v1 import decision_pb2 as pb
+
+_POD: Final = tag(pb.Hold, "pod")
+_NODE: Final = tag(pb.Hold, "node")
+_GPU_GROUPS: Final = tag(pb.Hold, "gpu_groups")
+_NUMA_PLACEMENT: Final = tag(pb.Hold, "numa_placement")
+"""Bindings have these fields too, under the same numbers."""
+_POD_GROUP: Final = tag(pb.Hold, "pod_group")
+
+
+def encode_hold(cluster: Cluster, hold: Hold) -> bytes:
+    """Room that is kept for a pod."""
+    pod_group = cluster.pod_groups[cluster.tasks[hold.task].pod_group]
+    return message([*_place(cluster, hold), _POD_GROUP, text(pod_group.uid)])
+
+
+def encode_binding(cluster: Cluster, binding: Bind) -> bytes:
+    """Room that a pod is to be bound to."""
+    return message(_place(cluster, binding))
+
+
+def _place(cluster: Cluster, step: Hold | Bind) -> list[bytes]:
+    fields = [_POD, text(cluster.tasks[step.task].uid), _NODE, text(cluster.nodes[step.node].name)]
+    for group in step.gpu_groups:
+        fields += [_GPU_GROUPS, text(group)]
+    if step.zones:
+        for placement in encode_placement(cluster, step.node, step.zones):
+            fields += [_NUMA_PLACEMENT, whole(placement)]
+    return fields
