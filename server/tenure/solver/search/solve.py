@@ -96,11 +96,6 @@ class Solver:
 
     def solve(self, statement: Statement, problem: Problem, budget: Budget) -> Rejection | None:
         """Put evictions and promises that give the pod group room into the statement, or say why not."""
-        rejection = self._solve(statement, problem, budget)
-        problem.pruning = None  # or it holds the problem, and all of the cycle, until garbage is collected
-        return rejection
-
-    def _solve(self, statement: Statement, problem: Problem, budget: Budget) -> Rejection | None:
         budget.start()
         problem.tasks = self._gangs.tasks_to_allocate(problem.pod_group)
         problem.feasible = self.feasible(problem.tasks)
@@ -137,7 +132,7 @@ class Solver:
     def _guess(self, statement: Statement, problem: Problem, queues: Sequence[int], budget: Budget) -> bool:
         """Whether the task finds room where the first victim leaves; if not, nobody has tried."""
         sequence = problem.sequence = self._victims(problem, queues, ())
-        if not sequence.reaches(0) or not self._leaves_gpus(sequence.freed[0], problem.tasks[0]):
+        if not sequence.reaches(0) or not self._leaves_gpus(sequence.batches[0], problem.tasks[0]):
             return False
         batch = sequence.batches[0]
         scenario = Scenario(problem.pod_group, (problem.tasks[0],), (), (batch,))
@@ -152,12 +147,16 @@ class Solver:
         self._is_first_enough, problem.rejection, problem.was_judged = False, NO_SOLUTION, False
         return False
 
-    def _leaves_gpus(self, freed: Sequence[tuple[int, int]], task: int) -> bool:
-        """Whether a node on which the task may run has GPUs enough for it with what is freed there."""
-        shape = self._session.cluster.tasks[task].shape
+    def _leaves_gpus(self, batch: Batch, task: int) -> bool:
+        """Whether any victim leaves enough GPUs for the task on a node on which that may run."""
+        ledger, shape = self._session.ledger, self._session.cluster.tasks[task].shape
         allowed, free = self._placer.allowed(shape), self._placer.index.free_gpu_milli()
-        needed = shape.request[GPU]
-        return any(allowed >> node & 1 and free[node] + gpus >= needed for node, gpus in freed)
+        for victim in batch.tasks:
+            node = ledger.placements[victim].node
+            gpus = free[node] + ledger.freed_gpu_milli(victim)
+            if gpus >= shape.request[GPU] and allowed >> node & 1:
+                return True
+        return False
 
     def _prune(self, problem: Problem) -> bool:
         """Work out the necessary conditions of the search; False: they cannot be met."""
