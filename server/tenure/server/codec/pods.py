@@ -41,7 +41,7 @@ class Known:
     slots: Mapping[str, int]
     has_pod_affinity: bool
     """Whether any shape has terms, without which nobody looks at labels of pods."""
-    placements: dict[tuple[TaskStatus, int], Placement] = field(default_factory=dict)
+    placements: dict[tuple[int, int], Placement] = field(default_factory=dict)
     """Plain placements that were met, by status and node."""
 
     @classmethod
@@ -68,9 +68,9 @@ class Known:
 
     def plain_placement(self, status: TaskStatus, node: int) -> Placement:
         """The placement of everybody there who takes no part of a device and no known zone."""
-        placement = self.placements.get((status, node))
+        placement = self.placements.get((int(status), node))
         if placement is None:
-            placement = self.placements[status, node] = Placement(status, node)
+            placement = self.placements[int(status), node] = Placement(status, node)
         return placement
 
 

@@ -22,8 +22,10 @@ class Preemptibility:
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups
-        self._passes: dict[tuple[Mode, int], GuardVerdict | None] = {}
-        """What it says of preemptible pod groups, by what decides that; None: they are not preemptible."""
+        self._passes: list[dict[int, GuardVerdict | None]] = [{} for _ in Mode]
+        """What it says of preemptible pod groups, by their own word and priority, which decide that; None:
+        they are not preemptible.
+        """
 
     def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
         """All of non-preemptible pod groups, the minimum of semi-preemptible ones; opt-outs come first."""
@@ -40,11 +42,11 @@ class Preemptibility:
         return GuardVerdict(NAME, scope, source(group), None, ReasonCode.NON_PREEMPTIBLE, detail)
 
     def _passing(self, group: PodGroup) -> GuardVerdict | None:
-        key = (group.preemptibility, group.priority)
-        if key not in self._passes:
+        passes, priority = self._passes[group.preemptibility], group.priority
+        if priority not in passes:
             says = GuardVerdict(NAME, Scope.NOTHING, source(group), None, ReasonCode.NON_PREEMPTIBLE, "")
-            self._passes[key] = says if group.is_preemptible else None
-        return self._passes[key]
+            passes[priority] = says if group.is_preemptible else None
+        return passes[priority]
 
     def guard_kind(self, preemptor: int) -> Hashable:
         """Whoever asks, the answer is the same."""

@@ -1,7 +1,5 @@
 """GPUs of the largest pod group below each queue: the most that is taken from it in one piece."""
 
-from collections import Counter
-
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import WHOLE_GPU
 from tenure.solver.model.slots import Change
@@ -12,7 +10,7 @@ class Sizes:
     """Pod groups by leaf queue and size. Not changed once it is made."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._sizes: dict[int, Counter[int]] = {}
+        self._sizes: dict[int, dict[int, int]] = {}
         """Number of pod groups by leaf queue and GPUs."""
         self._cluster = cluster
 
@@ -51,7 +49,10 @@ class Sizes:
             gpus = 0
             for task in group.tasks:
                 gpus += _most_gpus(self._cluster.tasks[task].shape)
-            self._sizes.setdefault(group.queue, Counter())[gpus] += sign
+            sizes = self._sizes.get(group.queue)
+            if sizes is None:
+                sizes = self._sizes[group.queue] = {}
+            sizes[gpus] = sizes.get(gpus, 0) + sign
 
 
 def _most_gpus(shape: TaskShape) -> int:
