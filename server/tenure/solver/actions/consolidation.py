@@ -28,6 +28,7 @@ def consolidating(context: Context) -> EvictingAction:
         ReasonCode.CONSOLIDATED,
         victim_queues=lambda group: context.lists.leaves(),
         spares=lambda group, victim: _ITSELF if victim.index == group.index else None,
+        kind=lambda group: None if context.lists.is_victim(group.index) else 0,
         validates=_all_placed(context),
         enters=_enters(context),
         similar_by_queue=False,

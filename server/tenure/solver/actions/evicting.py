@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tenure.solver.actions.context import Context
 from tenure.solver.actions.notes import note_evictions
 from tenure.solver.actions.repeats import Repeats
-from tenure.solver.actions.yielding import Rules, Spares, Victims
+from tenure.solver.actions.yielding import Kind, Rules, Spares, Victims, any_kind
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.reason import ReasonCode, Rejection
@@ -31,9 +31,11 @@ class EvictingAction:
         spares: Spares | None,
         validates: Callable[[Scenario], Rejection | None],
         enters: Callable[[PodGroup], Rejection | None],
+        kind: Kind = any_kind,
         max_victims: int = UNLIMITED,
         similar_by_queue: bool = True,
     ) -> None:
+        """`kind`: pod groups to which `spares` says the same; None stands alone."""
         self._context = context
         self._session = context.session
         self._name = name
@@ -42,7 +44,7 @@ class EvictingAction:
         self._validates = validates
         self._enters = enters
         self.max_victims = max_victims
-        self.rules = Rules(context, name, spares)
+        self.rules = Rules(context, name, spares, kind)
         self._repeats = Repeats(context.session)
         self._similar = SimilarFailures(context.session, by_queue=similar_by_queue)
         self._largest = _largest_node(context)

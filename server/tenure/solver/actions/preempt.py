@@ -28,6 +28,7 @@ def preempting(context: Context) -> EvictingAction:
         ReasonCode.PREEMPTED,
         victim_queues=lambda group: [] if group.queue is None else [group.queue],
         spares=spares,
+        kind=lambda group: group.priority,
         validates=validate_by_plugins(context, "preempt"),
         enters=context.after_delay,
     )

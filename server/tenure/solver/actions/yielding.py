@@ -10,13 +10,21 @@ from tenure.solver.search.candidates import Drawn
 from tenure.solver.search.queuetree import Entry
 
 Spares = Callable[[PodGroup, PodGroup], Rejection | None]
+Kind = Callable[[PodGroup], Hashable | None]
+
+
+def any_kind(group: PodGroup) -> Hashable | None:
+    """The rule says the same to everybody."""
+    return 0
 
 
 class Rules:
     """What one action asks of victims."""
 
-    def __init__(self, context: Context, action: str, spares: Spares | None) -> None:
-        """`spares` is the action's own rule about a pod group and a victim, if it has any."""
+    def __init__(self, context: Context, action: str, spares: Spares | None, kind: Kind) -> None:
+        """`spares` is the action's own rule about a pod group and a victim, if it has any. It says the same
+        to pod groups of a `kind`; None stands alone.
+        """
         self._session = context.session
         self._groups = context.session.cluster.pod_groups
         self._guards = context.session.guards
@@ -25,9 +33,9 @@ class Rules:
         self._action = action
         self._spares = spares
         self.delays = Delays(context, action)
-        self._is_general = spares is None and not context.session.chains.allows_victim
-        """Whether preemptors of one kind meet the same candidates."""
+        self._kind = kind
         self._known: dict[tuple[int, bool, Hashable], Drawn] = {}
+        """Candidates by queue, and by kind of those that meet the same ones."""
 
     def objection(self, pod_group: int, victim: int) -> Rejection | None:
         """Why a pod group may not be a victim of this one, its queue apart."""
@@ -68,7 +76,7 @@ class Rules:
     def drawn(self, pod_group: int, queue: int) -> Drawn:
         """Candidates of a queue: those that matter to the search or to its reasons."""
         is_for_reasons = self.delays.among_spent(pod_group, queue)
-        kind = self._guards.kind(pod_group) if self._is_general else None
+        kind = self._kind_of(pod_group)
         key, version = (queue, is_for_reasons, kind), self._lists.version(queue)
         drawn = None if kind is None else self._known.get(key)
         if drawn is None or drawn.version != version:
@@ -77,6 +85,13 @@ class Rules:
             if kind is not None:
                 self._known[key] = drawn
         return drawn
+
+    def _kind_of(self, pod_group: int) -> Hashable | None:
+        """Preemptors of a kind meet the same candidates; None: this one stands alone."""
+        if self._session.chains.allows_victim:
+            return None
+        own, guarded = self._kind(self._groups[pod_group]), self._guards.kind(pod_group)
+        return None if own is None or guarded is None else (own, guarded)
 
 
 class Victims:

@@ -187,6 +187,11 @@ class PodGroupLists:
         self._refresh()
         return bool(self._victims[queue])
 
+    def is_victim(self, pod_group: int) -> bool:
+        """Whether the pod group is a possible victim of others."""
+        self._refresh()
+        return self._is_victim[pod_group]
+
     def version(self, queue: int) -> int:
         """Changes with the lists of the queue."""
         self._refresh()
