@@ -1,15 +1,17 @@
 """Limits of every queue, and quotas for what is not preemptible (semantics R4.60-R4.65)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import UNLIMITED, Share
 
+Amounts = Sequence[Share] | Mapping[int, Share]
+"""By queue index."""
 NAMES = ("CPU", "memory", "GPU")
 
 
-def over_limit(queues: Iterable[Queue], allocated: Sequence[Share], demand: Share) -> Rejection | None:
+def over_limit(queues: Iterable[Queue], allocated: Amounts, demand: Share) -> Rejection | None:
     """The first queue, from the leaf up, whose limit the demand would exceed."""
     for queue in queues:
         resource = _exceeded(queue.limit, allocated[queue.index], demand)

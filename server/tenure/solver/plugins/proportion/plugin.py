@@ -54,7 +54,7 @@ class Proportion:
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
         self._allocatable = [self._allocatable_of(queue) for queue in self._queues]
         self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)
-        self._initial = list(self._usage.allocated)
+        self._initial = self._usage.allocated
         self._limits: dict[int, list[Queue]] = {}
         self._leveled: dict[tuple[int, int], Levels] = {}
         """By reclaimer's and victim's leaf."""
@@ -68,13 +68,14 @@ class Proportion:
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
         """See `queueorder.QueueKeys`."""
-        return self._queue_keys[queue].key(self._usage.allocated[queue], request, popped)
+        return self._queue_keys[queue].key(self._usage.used(queue), request, popped)
 
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
         """Limits for everybody, then quotas for what is not preemptible (semantics R4.62)."""
         group = self._groups[pod_group]
         if limited := self._limited(group):
-            rejection = capacity.over_limit(limited, self._usage.allocated, demand)
+            used = {queue.index: self._usage.used(queue.index) for queue in limited}
+            rejection = capacity.over_limit(limited, used, demand)
             if rejection is not None:
                 return rejection
         if self._usage.kinds[pod_group] == PREEMPTIBLE:
@@ -164,7 +165,7 @@ class Proportion:
         """Shares and use, for the answer."""
         for queue in self._queues:
             i = queue.index
-            yield QueueStatus(i, self._fair[i], self._initial[i], self._usage.allocated[i])
+            yield QueueStatus(i, self._fair[i], self._initial[i], self._usage.used(i))
 
     def _largest_below(self, queue: int) -> int:
         if not self._largest:
@@ -196,7 +197,7 @@ class Proportion:
             self._cores.settle()
             firm = add_shares(self._usage.non_preemptible[queue], firm)
         if reclaimable.can_reclaim(
-            self._queues[queue], self._usage.allocated[queue], self._fair[queue], firm, demand
+            self._queues[queue], self._usage.used(queue), self._fair[queue], firm, demand
         ):
             return None
         detail = f"queue {self._queues[queue].name} would exceed its fair share, so it may not reclaim"

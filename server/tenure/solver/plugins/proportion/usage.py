@@ -14,6 +14,19 @@ from tenure.solver.plugins.proportion.claimuse import Charge, ClaimUse
 from tenure.solver.plugins.proportion.initial import FIRM, FIRM_CORE, ZERO, InitialUse
 
 
+class _Used:
+    """What one queue uses; added to with every move, so its parts are held by themselves."""
+
+    __slots__ = ("cpu", "gpu", "memory")
+
+    def __init__(self, share: Share) -> None:
+        self.cpu, self.memory, self.gpu = share
+
+    def share(self) -> Share:
+        """All of it."""
+        return (self.cpu, self.memory, self.gpu)
+
+
 class Usage:
     """Amounts by queue index. Of queues that change it is kept what they used when the current search began.
 
@@ -23,7 +36,7 @@ class Usage:
 
     def __init__(self, cluster: Cluster, ledger: Ledger, opening: Opening | None = None) -> None:
         queues = len(cluster.queues)
-        self.allocated: list[Share] = [ZERO] * queues
+        self._used: list[_Used] = []
         self.non_preemptible: list[Share] = [ZERO] * queues
         self.request: list[Share] = [ZERO] * queues
         self._before: list[Share] = [ZERO] * queues
@@ -38,14 +51,29 @@ class Usage:
         self.kinds = initial.kinds
         self._queues = cluster.queues
         self._claims = ClaimUse(cluster)
+        allocated: list[Share] = [ZERO] * queues
         for sums, totals in (
-            (initial.allocated, self.allocated),
+            (initial.allocated, allocated),
             (initial.firm, self.non_preemptible),
             (initial.request, self.request),
         ):
             self._sum_up(sums, totals)
+        self.allocated = allocated
         if cluster.claims:
             self._count_claims(cluster)
+
+    @property
+    def allocated(self) -> list[Share]:
+        """What every queue uses."""
+        return [used.share() for used in self._used]
+
+    @allocated.setter
+    def allocated(self, shares: Iterable[Share]) -> None:
+        self._used = [_Used(share) for share in shares]
+
+    def used(self, queue: int) -> Share:
+        """What one queue uses."""
+        return self._used[queue].share()
 
     def _count_claims(self, cluster: Cluster) -> None:
         """What tasks hold and ask for through claims that they share."""
@@ -84,7 +112,9 @@ class Usage:
 
     def at_search_start(self, queue: int) -> Share:
         """What the queue used when the current search began."""
-        return (self._before if self._changed_in[queue] == self._search else self.allocated)[queue]
+        if self._changed_in[queue] == self._search:
+            return self._before[queue]
+        return self._used[queue].share()
 
     def non_preemptible_at_search_start(self, queue: int) -> Share:
         """The part of it that cannot be taken back."""
@@ -117,14 +147,15 @@ class Usage:
             allocate(self._queues[queue].path, (0, 0, gpu_milli))
 
     def _allocate(self, path: Sequence[int], share: Share) -> None:
-        allocated, changed_in, search = self.allocated, self._changed_in, self._search
-        cpu, memory, gpu = share
+        changed_in, search = self._changed_in, self._search
         for queue in path:
-            old = allocated[queue]
+            used = self._used[queue]
             if changed_in[queue] != search:
                 changed_in[queue] = search
-                self._before[queue] = old
-            allocated[queue] = (old[0] + cpu, old[1] + memory, old[2] + gpu)
+                self._before[queue] = used.share()
+            used.cpu += share[0]
+            used.memory += share[1]
+            used.gpu += share[2]
 
     def _allocate_firmly(self, path: Sequence[int], share: Share) -> None:
         for queue in path:
