@@ -21,7 +21,8 @@ class Gangs:
         self._order = session.order
         groups = len(session.cluster.pod_groups)
         self._versions = [-1] * groups
-        """Of the pod groups, when their next attempts were looked up."""
+        """Of the pod groups, when their next attempts were looked up, and whether they are ready."""
+        self._is_ready = [False] * groups
         self._attempts: list[list[int]] = [[]] * groups
         self._requests: list[Share] = [(0, 0, 0)] * groups
         self._ordered: dict[int, list[int]] = {}
@@ -30,13 +31,15 @@ class Gangs:
     def close(self) -> None:
         """Let go of what was looked up."""
         self._versions.clear()
+        self._is_ready.clear()
         self._attempts.clear()
         self._requests.clear()
         self._ordered.clear()
 
     def is_ready(self, pod_group: int) -> bool:
         """Whether enough tasks live and are not held back (semantics R1.54)."""
-        return self._ready(self._session.cluster.pod_groups[pod_group].root)
+        self._look_up(pod_group)
+        return self._is_ready[pod_group]
 
     def blocked_by(self, pod_group: int) -> Rejection | None:
         """What stands in the way of its first blocked task, if any is blocked."""
@@ -67,11 +70,12 @@ class Gangs:
         return self._requests[pod_group]
 
     def _look_up(self, pod_group: int) -> None:
-        """Work the next attempt out, if anything moved since it was."""
+        """Work out what follows from where its tasks are, if any moved since."""
         version = self._ledger.versions[pod_group]
         if self._versions[pod_group] != version:
             tasks = self._attempts[pod_group] = self.next_tasks(pod_group, ())
             self._requests[pod_group] = self._session.demand(tasks)
+            self._is_ready[pod_group] = self._ready(self._session.cluster.pod_groups[pod_group].root)
             self._versions[pod_group] = version
 
     def next_tasks(self, pod_group: int, evicted: Container[int]) -> list[int]:

@@ -1,7 +1,5 @@
 """What a scenario takes from the queues of its victims, in the pieces that are judged (R4.50, R4.51)."""
 
-from collections.abc import Iterator
-
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
@@ -17,7 +15,7 @@ class Pieces:
         self._groups = session.cluster.pod_groups
         self._queues = session.cluster.queues
 
-    def of(self, scenario: Scenario) -> Iterator[tuple[int, Share]]:
+    def of(self, scenario: Scenario) -> list[tuple[int, Share]]:
         """Leaf queue and amount of every piece that is taken, queues by name (semantics R4.51, R4.58)."""
         by_queue: dict[int, list[Share]] = {}
         freed: set[int] = set()
@@ -32,9 +30,11 @@ class Pieces:
             else:
                 minimums = {s.index: s.min_available for s in group.pod_sets}
                 pieces.extend(reclaimable.chunks(amounts, minimums))
-        for queue in sorted(by_queue, key=lambda q: self._queues[q].name):
-            for piece in by_queue[queue]:
-                yield queue, piece
+        queues = sorted(by_queue, key=self._name) if len(by_queue) > 1 else list(by_queue)
+        return [(queue, piece) for queue in queues for piece in by_queue[queue]]
+
+    def _name(self, queue: int) -> str:
+        return self._queues[queue].name
 
     def _is_taken(self, task: int) -> bool:
         """With consolidating reclaim, a victim that was placed again does not count (semantics R4.51)."""
