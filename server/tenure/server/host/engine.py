@@ -51,7 +51,7 @@ class ProcessEngine(Engine):
         opening: Opening | None = None,
         read: Callable[[], ClusterSnapshot] | None = None,
     ) -> DecideResponse:
-        """See Engine. Raises ChildLost or NotReady as well. Processes keep nothing: they are sent all of it."""
+        """See Engine. Raises ChildLost or NotReady as well. Processes keep nothing, so they are sent it."""
         assert read is not None, "a process has to be sent the state"
         whole = DecideRequest(snapshot=read(), actions=request.actions)
         whole.snapshot.now.CopyFrom(header.now)
