@@ -22,10 +22,10 @@ demo: .venv/ready ## start a server and let it decide on a small cluster
 test: .venv/ready ## run the tests (those on a real API server: make e2e)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube'
 
-compiled: .venv-compiled/ready ## the reference's cases, properties, states and contract with the solver compiled (needs a C compiler; minutes)
-	.venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/states tests/contract
+compiled: .venv-compiled/ready ## cases, properties, states, contract and processes with the solver compiled (a C compiler; minutes)
+	.venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/states tests/contract tests/server/test_solver_process.py
 
-.venv-compiled/ready: pyproject.toml docker/build_hook.py $(shell find server/tenure/solver server/tenure/server/codec -name '*.py')
+.venv-compiled/ready: pyproject.toml docker/build_hook.py $(shell find server/tenure/solver server/tenure/server/codec server/tenure/server/prescan -name '*.py')
 	$(PYTHON) -m venv .venv-compiled
 	TENURE_COMPILED=1 .venv-compiled/bin/pip install --quiet --disable-pip-version-check --force-reinstall '.[dev]'
 	@touch $@

@@ -1,4 +1,4 @@
-"""Compiles the solver and the codec to machine code when a wheel is built with TENURE_COMPILED=1.
+"""Compiles what takes the time to machine code when a wheel is built with TENURE_COMPILED=1.
 
 That needs a C compiler. The same source runs two to three times as fast. Without the variable the wheel is
 pure Python and fits every platform.
@@ -15,7 +15,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCES = ("protos", "server", "client")
-COMPILED = ("tenure/solver", "tenure/server/codec")
+COMPILED = ("tenure/solver", "tenure/server/codec", "tenure/server/prescan")
 INTERPRETED = ("tenure/solver/testing", "tenure/solver/explain", "tenure/solver/model/record.py")
 """Parts of these that run beside a cycle, not in it; and the one that shows type checkers, and so the
 compiler, something else than what it does.

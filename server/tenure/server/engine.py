@@ -72,12 +72,14 @@ class Engine:
         stop: Callable[[], bool] = never,
         timeline: Timeline | None = None,
         opening: Opening | None = None,
+        read: Callable[[], ClusterSnapshot] | None = None,
     ) -> DecideResponse:
         """The answer to a request that refers to a state: the same as if its rows and header came with it.
 
         `cluster` is the state decoded, and `header` a snapshot whose lists are of no account; both are of the
-        time to decide at. `opening` is what is known about the state from earlier answers, if it is kept.
-        Raises InvalidSnapshot when `actions[i]` are unknown.
+        time to decide at. `opening` is what is known about the state from earlier answers, if it is kept;
+        `read` gives the state as a message, for those that decide elsewhere. Raises InvalidSnapshot when
+        `actions[i]` are unknown.
         """
         if violations := unknown_actions(request.actions):
             raise InvalidSnapshot(violations)

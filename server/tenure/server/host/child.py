@@ -6,7 +6,7 @@ from multiprocessing import get_context
 from typing import Final
 
 from tenure.server.host import worker
-from tenure.server.host.protocol import STOP, Answer, PlainProfile, Question
+from tenure.server.host.protocol import STOP, Answer, Question
 
 GRACE_SECONDS: Final = 2.0
 """How long a process may go on after it was told to stop."""
@@ -19,9 +19,12 @@ class ChildLost(RuntimeError):
 
 
 class Child:
-    """A process that is started at once and ready a moment later. Used by one thread at a time."""
+    """A process that is started at once and ready a moment later. Used by one thread at a time.
 
-    def __init__(self, profile: PlainProfile) -> None:
+    It decides by a profile, given as `profile_text` has it.
+    """
+
+    def __init__(self, profile: str) -> None:
         context = get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(

@@ -49,10 +49,13 @@ class ProcessEngine(Engine):
         stop: Callable[[], bool] = never,
         timeline: Timeline | None = None,
         opening: Opening | None = None,
+        read: Callable[[], ClusterSnapshot] | None = None,
     ) -> DecideResponse:
-        """See Engine. Raises ChildLost or NotReady as well. Processes keep nothing, so no opening helps."""
-        question = Question(request.SerializeToString(), _seconds(stop), cluster, _bare(header))
-        return self._ask(question, stop, timeline)
+        """See Engine. Raises ChildLost or NotReady as well. Processes keep nothing, so they are sent it."""
+        assert read is not None, "a process has to be sent the state"
+        whole = DecideRequest(snapshot=read(), actions=request.actions)
+        whole.snapshot.now.CopyFrom(header.now)
+        return self._ask(Question(whole.SerializeToString(), _seconds(stop)), stop, timeline)
 
     def watch(self, tell: Callable[[bool], None]) -> None:
         """See Engine: when processes are lost again and again, none is started for a while."""
@@ -79,10 +82,3 @@ class ProcessEngine(Engine):
 def _seconds(stop: Callable[[], bool]) -> float:
     """How long the caller waits, as far as `stop` knows; the process keeps an eye on the time itself."""
     return stop.seconds_left() if isinstance(stop, Deadline) else math.inf
-
-
-def _bare(header: ClusterSnapshot) -> bytes:
-    """The header without the lists, which are of no account."""
-    return ClusterSnapshot(
-        cluster_id=header.cluster_id, node_pool=header.node_pool, version=header.version, now=header.now
-    ).SerializeToString()

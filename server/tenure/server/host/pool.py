@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from tenure.server.digest import profile_text
 from tenure.server.host.child import Child, ChildLost
-from tenure.server.host.protocol import Answer, PlainProfile, Question
+from tenure.server.host.protocol import Answer, Question
 from tenure.solver.framework.profile import Profile
 
 MAX_LOST: Final = 3
@@ -25,7 +26,7 @@ class Pool:
     """Answers questions with processes that are started when they are needed and kept."""
 
     def __init__(self, profile: Profile, period_seconds: float = PERIOD_SECONDS) -> None:
-        self._profile = PlainProfile.of(profile)
+        self._profile = profile_text(profile)
         self._watchers: list[Callable[[bool], None]] = []
         self._period = period_seconds
         self._idle = [Child(self._profile)]

@@ -5,28 +5,25 @@
     STOP         ──────────►                 only when the answer is to come as soon as possible
                  ◄──────────     answer
 
-The connection is a pipe to a process that this server started, so objects may travel pickled.
+The connection is a pipe to a process that this server started, so objects may travel pickled: plain ones, for
+those of the solver cannot be when they are compiled.
 """
 
 from typing import Final, NamedTuple
 
 from tenure.server.codec.violations import FieldViolation
 from tenure.server.telemetry.timeline import Entry
-from tenure.solver.framework.profile import Options, PluginSetting, Profile
-from tenure.solver.model.cluster import Cluster
 
 STOP: Final = None
 """In place of a question: stop searching, and answer with what is decided."""
 
 
 class Question(NamedTuple):
-    """A DecideRequest as bytes; with a state, the cluster and the header of its snapshot."""
+    """A DecideRequest with its snapshot, as bytes."""
 
     request: bytes
     seconds: float
     """How long the caller waits."""
-    cluster: Cluster | None = None
-    header: bytes = b""
     is_watched: bool = False
     """Whether somebody wants to see closely what happens in the cycle."""
 
@@ -53,21 +50,3 @@ class Defect(NamedTuple):
 
 
 Answer = Answered | Refused | Defect
-
-
-class PlainProfile(NamedTuple):
-    """A profile that can be pickled."""
-
-    actions: tuple[str, ...]
-    plugins: tuple[tuple[str, dict[str, str]], ...]
-    options: Options
-
-    @classmethod
-    def of(cls, profile: Profile) -> "PlainProfile":
-        """The same, plainly."""
-        plugins = tuple((each.name, dict(each.arguments)) for each in profile.plugins)
-        return cls(profile.actions, plugins, profile.options)
-
-    def profile(self) -> Profile:
-        """The profile again."""
-        return Profile(self.actions, tuple(PluginSetting(*each) for each in self.plugins), self.options)

@@ -10,21 +10,21 @@ from typing import Final
 
 from tenure.server.codec.violations import InvalidSnapshot
 from tenure.server.deadline import Deadline
+from tenure.server.digest import profile_of
 from tenure.server.engine import Engine
-from tenure.server.host.protocol import STOP, Answer, Answered, Defect, PlainProfile, Question, Refused
+from tenure.server.host.protocol import STOP, Answer, Answered, Defect, Question, Refused
 from tenure.server.telemetry.timeline import Timeline
 from tenure.v1.decision_service_pb2 import DecideRequest
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 _LOOK_SECONDS: Final = 0.005
 """How often a search looks whether the server told it to stop."""
 
 
-def run(connection: Connection, plain: PlainProfile) -> None:
+def run(connection: Connection, profile: str) -> None:
     """Serve until the other end of the connection is closed. The server alone decides when that is."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    engine = Engine(plain.profile())
+    engine = Engine(profile_of(profile))
     gc.collect()
     gc.freeze()
     try:
@@ -39,11 +39,7 @@ def _answer(engine: Engine, question: Question, stop: "_Stop") -> Answer:
     timeline = Timeline(is_close=question.is_watched)
     try:
         request = DecideRequest.FromString(question.request)
-        if question.cluster is None:
-            answer = engine.decide(request, stop, timeline)
-        else:
-            header = ClusterSnapshot.FromString(question.header)
-            answer = engine.decide_on(question.cluster, header, request, stop, timeline)
+        answer = engine.decide(request, stop, timeline)
         return Answered(answer.SerializeToString(), timeline.entries, timeline.decided)
     except InvalidSnapshot as invalid:
         return Refused(list(invalid.violations))

@@ -1,9 +1,10 @@
 """What to do with every field of a message: made once from the contract's descriptors."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from tenure.server.prescan.wire import BYTES, FIXED32, FIXED64, VARINT
@@ -49,7 +50,8 @@ class Kind(Enum):
     NUMBERS = auto()
 
 
-class Field(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Field:
     """How one field is counted and measured."""
 
     name: str

@@ -19,6 +19,7 @@ from tenure.server.prescan.plan import ELEMENTS, Field, Kind, is_unmeasured, pla
 from tenure.server.prescan.wire import BYTES, malformed, packed_length, skipped, varint
 from tenure.server.settings import ServerLimits
 
+_NUMBERS: Final = Kind.NUMBERS
 _SHORT: Final = 8
 _SHORT_LENGTHS: Final = bytes(range(_SHORT))
 
@@ -80,7 +81,7 @@ class _Scan:
             field = plan.get(tag)
             if field is None:
                 continue
-            if field.kind is Kind.NUMBERS:
+            if field.kind is _NUMBERS:
                 self._take(field, self._numbers(field, start, at))
                 continue
             left[field.counter] -= 1

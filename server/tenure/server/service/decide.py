@@ -56,7 +56,9 @@ def _question(shared: Shared, request: DecideRequest) -> _Question:
     def answer_by(stop: Callable[[], bool], timeline: Timeline) -> DecideResponse:
         answer = state.last_answer.find(actions, header.now)
         if answer is None:
-            answer = shared.engine.decide_on(cluster, header, request, stop, timeline, state.opening)
+            answer = shared.engine.decide_on(
+                cluster, header, request, stop, timeline, state.opening, state.written.read
+            )
             state.last_answer.keep(actions, answer, state.header)
         return answer
 

@@ -147,9 +147,12 @@ def _header(snapshot: ClusterSnapshot) -> ClusterSnapshot:
 
 def _next_header(header: ClusterSnapshot, delta: StateDelta) -> ClusterSnapshot:
     """The header after a delta that changes workloads alone."""
-    upserts = ClusterSnapshot(in_flight_groups=delta.upserts.in_flight_groups)
-    removes = StateKeys(in_flight_groups=delta.removes.in_flight_groups)
-    after = overlay(header, upserts, removes).snapshot
+    after = ClusterSnapshot()
+    after.CopyFrom(header)
+    if delta.upserts.in_flight_groups or delta.removes.in_flight_groups:
+        upserts = ClusterSnapshot(in_flight_groups=delta.upserts.in_flight_groups)
+        removes = StateKeys(in_flight_groups=delta.removes.in_flight_groups)
+        after = overlay(header, upserts, removes).snapshot
     after.version = delta.version
     after.now.CopyFrom(delta.now)
     return after
