@@ -101,10 +101,14 @@ def protections(session: Session) -> tuple[Protection, ...]:
     found: list[Protection] = []
     protected = moved.copy()
     for index in sorted(session.standing.running & _to_ask_about(session, moved)):
-        said = [p for guard in guards for p in guard(index)] if session.ledger.allocated[index] else None
-        if said != []:
+        if not session.ledger.allocated[index]:
             protected.add(index)
-        found.extend(said or ())
+            continue
+        count = len(found)
+        for guard in guards:
+            found.extend(guard(index))
+        if len(found) > count:
+            protected.add(index)
     if session.opening is not None:
         session.opening.put("protected", _Protected(session.cluster.now, frozenset(protected)))
     return tuple(found)

@@ -29,7 +29,8 @@ class Resolver:
         self._default_reclaim = reclaim
         self._method = method
         self._preempt: dict[int, Resolved] = {}
-        self._reclaim: dict[tuple[int, int], Resolved] = {}
+        self._reclaim: dict[int, dict[int, Resolved]] = {}
+        """By reclaimer's and victim's queue."""
 
     def preempt(self, victim: int | None) -> Resolved:
         """The first value from the victim's leaf queue up to the root (semantics R7.10, R7.13)."""
@@ -44,13 +45,16 @@ class Resolver:
         """The value by the configured method (semantics R7.11-R7.13)."""
         if reclaimer is None or victim is None:
             return Resolved(self._default_reclaim, None, is_missing=True)
-        pair = (reclaimer, victim)
-        if pair not in self._reclaim:
+        known = self._reclaim.get(reclaimer)
+        if known is None:
+            known = self._reclaim[reclaimer] = {}
+        resolved = known.get(victim)
+        if resolved is None:
             path = self._queues[victim].path
             if self._method == LCA:
                 path = path[: self.level(reclaimer, victim) + 1]
-            self._reclaim[pair] = self._first(path, _reclaim_value, self._default_reclaim)
-        return self._reclaim[pair]
+            resolved = known[victim] = self._first(path, _reclaim_value, self._default_reclaim)
+        return resolved
 
     def level(self, reclaimer: int, victim: int) -> int:
         """Depth on the victim's path at which the walk starts: one step below the lowest common ancestor.

@@ -13,6 +13,8 @@ class Sizes:
         self._sizes: dict[int, dict[int, int]] = {}
         """Number of pod groups by leaf queue and GPUs."""
         self._cluster = cluster
+        self._most = [_most_gpus(shape) for shape in cluster.shapes]
+        """The most that a task can count for, by shape."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> "Sizes":
@@ -29,7 +31,7 @@ class Sizes:
         for index in change.pod_groups:
             if index < len(self._cluster.pod_groups):
                 other._count(self._cluster.pod_groups[index], -1)
-        other._cluster = cluster
+        other._cluster, other._most = cluster, [_most_gpus(shape) for shape in cluster.shapes]
         for index in change.pod_groups:
             other._count(cluster.pod_groups[index], 1)
         return other
@@ -48,7 +50,7 @@ class Sizes:
         if group.queue is not None:
             gpus = 0
             for task in group.tasks:
-                gpus += _most_gpus(self._cluster.tasks[task].shape)
+                gpus += self._most[self._cluster.tasks[task].shape.index]
             sizes = self._sizes.get(group.queue)
             if sizes is None:
                 sizes = self._sizes[group.queue] = {}
