@@ -1,5 +1,7 @@
 """Patches: every kind fills the field of its name, with what is to be stored and sent back."""
 
+from dataclasses import replace
+
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -113,7 +115,7 @@ def test_patches_of_one_pod_group_about_several_preemptors_have_ids_of_their_own
         for kind, memory in ((PatchKind.REMEMBER, FRESH), (PatchKind.FORGET_PREEMPTOR, None))
         for other in (RUNS, WAITS)
     ]
-    both[0] = both[0]._replace(memory=FRESH._replace(preemptor=RUNS))
+    both[0] = replace(both[0], memory=FRESH._replace(preemptor=RUNS))
     assert len({step.id for step in patched(*both)}) == 4
 
 

@@ -1,5 +1,7 @@
 """Requeues and nominations: what became of the pod groups that are expected to end."""
 
+from dataclasses import replace
+
 import pytest
 from tenure.solver.model.decision import Requeue
 from tenure.solver.model.reason import ReasonCode
@@ -15,7 +17,7 @@ ENDED = {NominationResult.NOT_DUE, NominationResult.SKIPPED}
 
 
 def requeued() -> list[pb.Decision]:
-    return steps(reclaim()._replace(action="requeue", reason=ReasonCode.REQUEUED, requeue=STEP))
+    return steps(replace(reclaim(), action="requeue", reason=ReasonCode.REQUEUED, requeue=STEP))
 
 
 def test_the_requeue_comes_after_the_evictions_and_before_the_holds() -> None:

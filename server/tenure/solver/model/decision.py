@@ -2,43 +2,83 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tenure.solver.model.doubt import Doubt
 from tenure.solver.model.guard import GuardVerdict, Scope
 from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.record import record
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
 
 
-class Bind(NamedTuple):
+@record(slots=True, init=False)
+class Bind:
     """Bind a pending task to free room."""
 
-    task: int
-    node: int
-    gpu_groups: tuple[str, ...]
-    zones: Zones = ()
+    task: Final[int]
+    node: Final[int]
+    gpu_groups: Final[tuple[str, ...]]
+    zones: Final[Zones]
+
+    def __init__(
+        self,
+        task: int,
+        node: int,
+        gpu_groups: tuple[str, ...],
+        zones: Zones = (),
+    ) -> None:
+        self.task = task
+        self.node = node
+        self.gpu_groups = gpu_groups
+        self.zones = zones
 
 
-class Hold(NamedTuple):
+@record(slots=True, init=False)
+class Hold:
     """Keep room that is not free yet for a task."""
 
-    task: int
-    node: int
-    gpu_groups: tuple[str, ...]
-    zones: Zones = ()
+    task: Final[int]
+    node: Final[int]
+    gpu_groups: Final[tuple[str, ...]]
+    zones: Final[Zones]
+
+    def __init__(
+        self,
+        task: int,
+        node: int,
+        gpu_groups: tuple[str, ...],
+        zones: Zones = (),
+    ) -> None:
+        self.task = task
+        self.node = node
+        self.gpu_groups = gpu_groups
+        self.zones = zones
 
 
-class Evict(NamedTuple):
+@record(slots=True, init=False)
+class Evict:
     """Evict a task from its node; `moves` when a Hold elsewhere goes with it."""
 
-    task: int
-    node: int
-    moves: bool
-    guards: tuple[GuardVerdict, ...] = ()
+    task: Final[int]
+    node: Final[int]
+    moves: Final[bool]
+    guards: Final[tuple[GuardVerdict, ...]]
     """What the guards said that let it pass."""
+
+    def __init__(
+        self,
+        task: int,
+        node: int,
+        moves: bool,
+        guards: tuple[GuardVerdict, ...] = (),
+    ) -> None:
+        self.task = task
+        self.node = node
+        self.moves = moves
+        self.guards = guards
 
 
 class PatchKind(IntEnum):
@@ -55,15 +95,28 @@ class PatchKind(IntEnum):
     FORGET_PREEMPTOR = 10
 
 
-class Patch(NamedTuple):
+@record(slots=True, init=False)
+class Patch:
     """Write something into a field of a pod group."""
 
-    pod_group: int
-    kind: PatchKind
-    value: int = 0
+    pod_group: Final[int]
+    kind: Final[PatchKind]
+    value: Final[int]
     """Nanoseconds, a number, or (to forget) the preemptor; of no account where there is nothing to write."""
-    memory: EvictionMemory | None = None
+    memory: Final[EvictionMemory | None]
     """What to remember."""
+
+    def __init__(
+        self,
+        pod_group: int,
+        kind: PatchKind,
+        value: int = 0,
+        memory: EvictionMemory | None = None,
+    ) -> None:
+        self.pod_group = pod_group
+        self.kind = kind
+        self.value = value
+        self.memory = memory
 
 
 class Requeue(NamedTuple):
@@ -82,22 +135,49 @@ class Atomicity(IntEnum):
     BEST_EFFORT = 2
 
 
-class DecisionGroup(NamedTuple):
+@record(slots=True, init=False)
+class DecisionGroup:
     """Steps that are taken together: one pod group gets room. What is not done by `expires` is to be left."""
 
-    action: str
-    beneficiary: int
-    reason: ReasonCode
-    evictions: tuple[Evict, ...]
-    holds: tuple[Hold, ...]
-    bindings: tuple[Bind, ...]
-    patches: tuple[Patch, ...]
-    requeue: Requeue | None = None
-    atomicity: Atomicity = Atomicity.ALL
-    expires: int = 0
+    action: Final[str]
+    beneficiary: Final[int]
+    reason: Final[ReasonCode]
+    evictions: Final[tuple[Evict, ...]]
+    holds: Final[tuple[Hold, ...]]
+    bindings: Final[tuple[Bind, ...]]
+    patches: Final[tuple[Patch, ...]]
+    requeue: Final[Requeue | None]
+    atomicity: Final[Atomicity]
+    expires: Final[int]
     """Nanoseconds since the epoch."""
-    in_flight: str = ""
+    in_flight: Final[str]
     """Id of the group in flight whose promises it keeps; empty: of none."""
+
+    def __init__(
+        self,
+        action: str,
+        beneficiary: int,
+        reason: ReasonCode,
+        evictions: tuple[Evict, ...],
+        holds: tuple[Hold, ...],
+        bindings: tuple[Bind, ...],
+        patches: tuple[Patch, ...],
+        requeue: Requeue | None = None,
+        atomicity: Atomicity = Atomicity.ALL,
+        expires: int = 0,
+        in_flight: str = "",
+    ) -> None:
+        self.action = action
+        self.beneficiary = beneficiary
+        self.reason = reason
+        self.evictions = evictions
+        self.holds = holds
+        self.bindings = bindings
+        self.patches = patches
+        self.requeue = requeue
+        self.atomicity = atomicity
+        self.expires = expires
+        self.in_flight = in_flight
 
 
 class InFlightResult(IntEnum):
@@ -133,15 +213,32 @@ class OutcomeKind(IntEnum):
     REJECTED_INPUT = 8
 
 
-class Outcome(NamedTuple):
+@record(slots=True, init=False)
+class Outcome:
     """The verdict on one pod group that had tasks to schedule."""
 
-    pod_group: int
-    kind: OutcomeKind
-    reason: Rejection
-    bound: int
-    held: int
-    pending: int
+    pod_group: Final[int]
+    kind: Final[OutcomeKind]
+    reason: Final[Rejection]
+    bound: Final[int]
+    held: Final[int]
+    pending: Final[int]
+
+    def __init__(
+        self,
+        pod_group: int,
+        kind: OutcomeKind,
+        reason: Rejection,
+        bound: int,
+        held: int,
+        pending: int,
+    ) -> None:
+        self.pod_group = pod_group
+        self.kind = kind
+        self.reason = reason
+        self.bound = bound
+        self.held = held
+        self.pending = pending
 
 
 class Protection(NamedTuple):

@@ -69,9 +69,15 @@ BETWEEN_TWO: Final = frozenset({ReasonCode.EVICTION_COOLDOWN, ReasonCode.EVICTIO
 """Findings about a pod group and one victim, which say nothing of others that ask for the same."""
 
 
+_WEIGHTS: Final = [
+    DOMINANCE.index(ReasonCode(number)) if number in DOMINANCE else len(DOMINANCE)
+    for number in range(max(ReasonCode) + 1)
+]
+
+
 def weight(code: ReasonCode) -> int:
     """Smaller for a finding that explains more."""
-    return DOMINANCE.index(code) if code in DOMINANCE else len(DOMINANCE)
+    return _WEIGHTS[code]
 
 
 class Rejection(NamedTuple):

@@ -9,6 +9,7 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.numa import Zones
 from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import (
     Member,
     PodGroup,
@@ -111,6 +112,9 @@ class Placer:
         if shape.mig_gpu_milli or shape.shared_claims:
             return True
         allowed = nodes & self.allowed(shape)
+        takes_whole_gpus = shape.request[GPU] > 0 and not shape.shares_devices
+        if takes_whole_gpus and not allowed & self.index.nodes_with_gpu_room():
+            return False
         if self._is_full(shape, allowed):
             return False
         if next(self.index.in_order(shape, allowed), None) is not None:

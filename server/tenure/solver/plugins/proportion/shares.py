@@ -79,14 +79,17 @@ def bounding_share(allocatable: Share, total: Share) -> Share:
 
 def dominant_share(allocated: Share, bounds: Share) -> float:
     """The largest part of its share that a queue uses of any resource (semantics R4.26)."""
-    cpu, memory, gpu = allocated
-    cpus, memories, gpus = bounds
-    return max(
-        0.0,
-        cpu / cpus if cpus else cpu / UNITS[CPU] * 1000,
-        memory / memories if memories else memory / UNITS[MEMORY] * 1000,
-        gpu / gpus if gpus else gpu / UNITS[GPU] * 1000,
-    )
+    cpu = _part(allocated[CPU], bounds[CPU], 1)
+    memory = _part(allocated[MEMORY], bounds[MEMORY], 1)
+    gpu = _part(allocated[GPU], bounds[GPU], WHOLE_GPU)
+    largest = cpu if cpu > memory else memory
+    largest = gpu if gpu > largest else largest
+    return largest if largest > 0.0 else 0.0
+
+
+def _part(amount: int, bound: int, unit: int) -> float:
+    """What part of the bound the amount is; of no bound, a thousand times the amount in native units."""
+    return amount / bound if bound else amount / unit * 1000
 
 
 def within(amount: Share, bound: Share) -> bool:
