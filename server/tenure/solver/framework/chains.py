@@ -43,9 +43,10 @@ class Chains:
     def add(self, name: str, plugin: object) -> None:
         """Append the plugin's methods to the chains of the extension points it implements."""
         for point in _points_of(plugin):
-            method = getattr(plugin, point)
-            setattr(self, point, (*getattr(self, point), method))
-            self.names[method] = name
+            method = getattr(plugin, point, None)
+            if method is not None:
+                setattr(self, point, (*getattr(self, point), method))
+                self.names[method] = name
 
     def clear(self) -> None:
         """Let go of all methods."""
@@ -78,11 +79,11 @@ POINTS: Final = tuple(point.name for point in fields(Chains) if point.name != "n
 """Names of all extension points."""
 
 _OF_CLASSES: Final[dict[type, tuple[str, ...]]] = {}
-"""Extension points that a class implements, looked for once: to ask for what is not there takes long."""
+"""Extension points that a class may implement, looked for once: to ask for what is not there takes long."""
 
 
 def _points_of(plugin: object) -> list[str]:
-    """Extension points that a plugin implements, by its class or by itself."""
+    """Extension points that a plugin may implement, by its class or by itself."""
     kind = type(plugin)
     points = _OF_CLASSES.get(kind)
     if points is None:
