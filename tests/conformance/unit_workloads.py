@@ -6,10 +6,11 @@ from typing import Any
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.linking import link_workloads
 from tenure.solver.model.node import Node
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import WHOLE_GPU, GpuRequest
 from tenure.solver.model.specs import PodGroupSpec, SubGroupSpec, TaskSpec
-from tenure.solver.model.workload import NOWHERE, Placement, Preemptibility, TaskShape, TaskStatus
+from tenure.solver.model.workload import Preemptibility, TaskShape
 
 from tests.conformance.cases import Json
 from tests.conformance.times import NOW_NS

@@ -11,9 +11,10 @@ from tenure.solver.model.doubt import DoubtCode
 from tenure.solver.model.guard import Scope
 from tenure.solver.model.node import MigStrategy
 from tenure.solver.model.numa import NumaPolicy
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.requeue import NominationResult, SkipReason
-from tenure.solver.model.workload import Preemptibility, TaskStatus
+from tenure.solver.model.workload import Preemptibility
 from tenure.v1 import decision_pb2, decision_service_pb2, explain_pb2, resources_pb2, snapshot_pb2
 
 OTHER_NAMES = {

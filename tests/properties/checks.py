@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import GPU
-from tenure.solver.model.workload import Placement, TaskStatus
 from tenure.solver.testing import evictions, placements
 
 from tests.properties.cycles import Cycle

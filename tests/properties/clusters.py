@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.workload import Preemptibility, TaskStatus
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.workload import Preemptibility
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import GroupOptions, PodOptions
 

@@ -12,8 +12,9 @@ from typing import Final
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.duration import SECOND, parse_duration
 from tenure.solver.model.memory import EvictionMemory
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import RequeueTerms, Setting
-from tenure.solver.model.workload import Preemptibility, TaskStatus
+from tenure.solver.model.workload import Preemptibility
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import GroupOptions, PodOptions, QueueOptions
 

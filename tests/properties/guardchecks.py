@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision, DecisionGroup, Protection
-from tenure.solver.model.workload import Placement, PodGroup, PodSet, SubGroupSet
+from tenure.solver.model.placement import Placement
+from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet
 from tenure.solver.testing import placements
 
 from tests.properties.contested import ACTIONS

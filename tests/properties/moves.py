@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 
 from tests.properties.draw import Draw
 

@@ -6,8 +6,9 @@ from typing import Final
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision
+from tenure.solver.model.placement import Placement
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED
-from tenure.solver.model.workload import Placement, PodGroup, Preemptibility
+from tenure.solver.model.workload import PodGroup, Preemptibility
 from tenure.solver.testing import placements
 
 from tests.properties.wholeness import core

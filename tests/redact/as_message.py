@@ -4,8 +4,9 @@ from tenure.server.codec.times import timestamp
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.duration import SECOND
 from tenure.solver.model.node import Node
+from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.queue import Queue
-from tenure.solver.model.workload import NOWHERE, PodGroup, PodSet, SubGroupSet, Task, TaskShape
+from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet, Task, TaskShape
 from tenure.v1 import resources_pb2
 from tenure.v1 import snapshot_pb2 as pb
 

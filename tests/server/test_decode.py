@@ -8,8 +8,9 @@ from tenure.server.codec.decode import decode_snapshot
 from tenure.solver.model.constraints import Constraints, Operator, Requirement, Taint, TaintEffect, Toleration
 from tenure.solver.model.doubt import Doubt, DoubtCode
 from tenure.solver.model.node import MigStrategy
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.resources import GpuRequest
-from tenure.solver.model.workload import NOWHERE, Placement, TaskStatus, TopologyConstraint
+from tenure.solver.model.workload import TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.server.given import small_snapshot

@@ -8,8 +8,8 @@ from tenure.solver.model.claims import DeviceClaim
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.doubt import DoubtCode
 from tenure.solver.model.numa import NumaPolicy, ZoneShare
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import CPU, GPU
-from tenure.solver.model.workload import TaskStatus
 from tenure.v1.resources_pb2 import NumaPlacement, Resources
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 

@@ -5,7 +5,7 @@ from tenure.client.in_flight import in_flight, still_in_flight
 from tenure.server.codec.decode import decode_snapshot
 from tenure.server.engine import Engine
 from tenure.solver.model.inflight import InFlightStep
-from tenure.solver.model.workload import NOWHERE
+from tenure.solver.model.placement import NOWHERE
 from tenure.solver.registry import default_profile
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import snapshot_pb2

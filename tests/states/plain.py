@@ -4,7 +4,8 @@ from dataclasses import fields
 from typing import Any
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.workload import NOWHERE, Member, PodGroup, PodSet, Task
+from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.workload import Member, PodGroup, PodSet, Task
 
 
 def plain(cluster: Cluster) -> dict[str, object]:

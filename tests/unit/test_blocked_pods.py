@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import Outcome, OutcomeKind
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode
-from tenure.solver.model.workload import TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, evictions, statuses
 

@@ -6,8 +6,8 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import PatchKind
 from tenure.solver.model.duration import SECOND
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import GpuRequest
-from tenure.solver.model.workload import Placement, TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder, TaskState, evictions, next_cluster, statuses
 from tenure.solver.testing.options import PodOptions

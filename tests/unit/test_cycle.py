@@ -4,7 +4,7 @@ from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision
 from tenure.solver.model.duration import SECOND
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, TaskState, next_cluster, statuses
 

@@ -8,8 +8,9 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.framework.profile import PluginSetting
 from tenure.solver.model.decision import OutcomeKind
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode
-from tenure.solver.model.workload import Preemptibility, TaskStatus
+from tenure.solver.model.workload import Preemptibility
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, TaskState, statuses
 

@@ -9,7 +9,7 @@ from tenure.solver.framework.profile import Options, Profile
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision, Patch, PatchKind
 from tenure.solver.model.duration import SECOND, parse_duration
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.registry import check_profile, default_profile
 from tenure.solver.testing import NOW, ClusterBuilder, next_cluster
 

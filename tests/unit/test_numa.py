@@ -9,8 +9,8 @@ from tenure.solver.cycle import decide
 from tenure.solver.framework.profile import PluginSetting, Profile
 from tenure.solver.framework.session import Session
 from tenure.solver.model.numa import NumaPolicy
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import CPU, GPU
-from tenure.solver.model.workload import TaskStatus
 from tenure.solver.plugins.numa.align import choose_zones, split
 from tenure.solver.registry import default_profile, opened, plugins
 from tenure.solver.testing import ClusterBuilder, TaskState, next_cluster, statuses

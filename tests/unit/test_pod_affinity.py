@@ -8,7 +8,7 @@ from tenure.solver.cycle import decide
 from tenure.solver.framework.profile import PluginSetting
 from tenure.solver.model.affinity import PodTerm
 from tenure.solver.model.decision import OutcomeKind
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, TaskState, evictions, statuses
 

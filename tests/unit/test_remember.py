@@ -9,7 +9,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision, Patch
 from tenure.solver.model.duration import SECOND
 from tenure.solver.model.memory import EvictionMemory
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.testing import NOW, ClusterBuilder, evictions, next_cluster
 
 from tests.unit.plugins.two_memories import GUARD, profile, remembering

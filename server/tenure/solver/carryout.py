@@ -12,8 +12,9 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision, DecisionGroup, Hold, InFlightResult, Patch, PatchKind
 from tenure.solver.model.inflight import InFlightGroup, InFlightStep
 from tenure.solver.model.memory import EvictionMemory
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.requeue import Setting
-from tenure.solver.model.workload import Placement, PodGroup, Task, TaskStatus
+from tenure.solver.model.workload import PodGroup, Task
 
 
 def next_cluster(

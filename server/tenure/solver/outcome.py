@@ -6,9 +6,10 @@ from typing import Final, NamedTuple
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Outcome, OutcomeKind, Protection
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.slots import Change
-from tenure.solver.model.workload import PodGroup, TaskStatus
+from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.budget import OUT_OF_TIME
 
 KINDS: Final = {

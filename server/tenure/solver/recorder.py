@@ -11,8 +11,8 @@ from typing import Final
 
 from tenure.solver.framework.session import Commit, Session
 from tenure.solver.model.decision import Atomicity, Bind, DecisionGroup, Evict, Hold, Patch, PatchKind
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode
-from tenure.solver.model.workload import TaskStatus
 
 OF_STARTS: Final = (PatchKind.LAST_START_TIME, PatchKind.WAITED_AFTER_EVICTIONS)
 """Patches that note that tasks start."""

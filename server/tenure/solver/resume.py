@@ -22,9 +22,9 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop import Stopped
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Hold, InFlightResult, InFlightStatus
+from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.slots import Change
-from tenure.solver.model.workload import NOWHERE, TaskStatus
 from tenure.solver.search.budget import OUT_OF_TIME
 from tenure.solver.search.place import binds_any
 

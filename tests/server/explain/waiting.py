@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from tenure.solver.framework.profile import PluginSetting, Profile
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.workload import Preemptibility, TaskStatus
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.workload import Preemptibility
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 

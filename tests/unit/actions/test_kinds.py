@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tenure.solver.cycle import decide
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 

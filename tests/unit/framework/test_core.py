@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 from tenure.solver.framework.session import Session
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.podgrouplists import PodGroupLists
 from tenure.solver.search.victims import victim_order

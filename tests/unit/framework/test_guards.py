@@ -8,8 +8,8 @@ from tenure.solver.framework.profile import PluginSetting, Profile
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.guard import GuardVerdict, Scope
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.workload import TaskStatus
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.solver.testing.options import GroupOptions
 

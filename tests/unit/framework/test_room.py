@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.room import NodeRoom, SharedGpu
+from tenure.solver.model.placement import HELD, PIPELINED, RELEASING, TaskStatus
 from tenure.solver.model.resources import CPU, GPU, PODS
-from tenure.solver.model.workload import HELD, PIPELINED, RELEASING, TaskStatus
 from tenure.solver.testing import ClusterBuilder
 
 Use = tuple[int, int]

@@ -2,7 +2,7 @@
 
 import pytest
 from tenure.solver.framework.session import Session
-from tenure.solver.model.workload import Placement, TaskStatus
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.testing import ClusterBuilder
 
 from tests.sessions import open_session, session_state

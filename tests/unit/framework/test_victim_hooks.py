@@ -8,8 +8,8 @@ from tenure.solver.framework.profile import PluginSetting
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import PluginFactory, Session
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.workload import TaskStatus
 from tenure.solver.registry import default_profile, opened, plugins
 from tenure.solver.testing import ClusterBuilder
 

@@ -9,8 +9,8 @@ import pytest
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.decision import InFlightResult, OutcomeKind, PatchKind
 from tenure.solver.model.duration import parse_duration
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.workload import TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.search.place import Placer
 from tenure.solver.testing import NOW, ClusterBuilder

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import Atomicity, InFlightResult
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode
-from tenure.solver.model.workload import TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.resume import MOST_ATTEMPTS
 from tenure.solver.testing import NOW, ClusterBuilder

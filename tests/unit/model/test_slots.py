@@ -1,9 +1,10 @@
 """Rows come and go while all others keep their places."""
 
 import pytest
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.slots import Change, Relinking, Slots, slots_of, spaced
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
-from tenure.solver.model.workload import Placement, TaskShape, TaskStatus
+from tenure.solver.model.workload import TaskShape
 
 SHAPE = TaskShape(0, "shape", (0, 0, 0, 0))
 

@@ -7,8 +7,8 @@ from tenure.solver.actions.notes import note_evictions
 from tenure.solver.cycle import decide
 from tenure.solver.model.duration import parse_duration
 from tenure.solver.model.guard import EVICTING_ACTIONS, Scope
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode
-from tenure.solver.model.workload import TaskStatus
 from tenure.solver.registry import DEFAULT_PLUGINS, check_profile
 from tenure.solver.testing import ClusterBuilder
 

@@ -2,7 +2,7 @@
 
 import pytest
 from tenure.solver.cycle import decide
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, statuses
 

@@ -3,7 +3,7 @@
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.framework.session import Session
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.plugins.nodescores import GpuPack, GpuSpread, NodePlacement
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, statuses

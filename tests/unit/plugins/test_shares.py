@@ -2,8 +2,8 @@
 
 import pytest
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import TaskStatus
 from tenure.solver.plugins.proportion.shares import (
     allocatable_share,
     bounding_share,

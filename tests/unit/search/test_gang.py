@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.search.gang import Gangs
 from tenure.solver.testing import ClusterBuilder
 

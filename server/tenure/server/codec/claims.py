@@ -7,9 +7,9 @@ from tenure.server.codec.checks import MISSING, amount
 from tenure.server.codec.limits import MAX_DEVICES
 from tenure.server.codec.violations import Findings, shown
 from tenure.solver.model.claims import DeviceClaim
+from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.resources import GPU, WHOLE_GPU, Amounts, device_slot, is_gpu_class
 from tenure.solver.model.specs import TaskSpec
-from tenure.solver.model.workload import NOWHERE
 from tenure.v1 import snapshot_pb2 as pb
 
 

@@ -18,8 +18,9 @@ from tenure.server.codec.pods import (
 )
 from tenure.server.codec.violations import Findings, shown
 from tenure.solver.model.duration import SECOND
+from tenure.solver.model.placement import NOWHERE, Placement
 from tenure.solver.model.specs import DEFAULT_SUB_GROUP, TaskSpec
-from tenure.solver.model.workload import NOWHERE, Placement, TaskShape
+from tenure.solver.model.workload import TaskShape
 from tenure.v1.snapshot_pb2 import PodColumns
 
 TEXT_COLUMNS: Final = ("pod_group", "sub_group", "shape", "node", "nominated_node")

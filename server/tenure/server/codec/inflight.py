@@ -13,7 +13,8 @@ from tenure.server.codec.zones import decode_placement
 from tenure.solver.model.inflight import InFlightGroup, InFlightStep
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import Zones
-from tenure.solver.model.workload import NOWHERE, PodGroup, Task
+from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.workload import PodGroup, Task
 from tenure.v1 import snapshot_pb2
 
 

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Final
 
 from tenure.solver.model.doubt import Doubt, DoubtCode
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.specs import TaskSpec
-from tenure.solver.model.workload import Placement, PodGroup, TaskStatus
+from tenure.solver.model.workload import PodGroup
 from tenure.v1 import snapshot_pb2 as pb
 
 LOST: Final = Placement(TaskStatus.UNKNOWN)

@@ -10,8 +10,9 @@ from tenure.server.codec.violations import Findings, shown
 from tenure.server.codec.zones import decode_placement
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import NumaZone, Zones
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.specs import DEFAULT_SUB_GROUP, TaskSpec
-from tenure.solver.model.workload import NOWHERE, Placement, TaskShape, TaskStatus
+from tenure.solver.model.workload import TaskShape
 from tenure.v1 import snapshot_pb2 as pb
 
 STATUSES: Final = dict(enumerate(TaskStatus, start=1))

@@ -13,8 +13,8 @@ from tenure.solver.model.decision import (
     PatchKind,
     Requeue,
 )
+from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.reason import ReasonCode
-from tenure.solver.model.workload import NOWHERE
 
 _EVICTIONS: Final[Mapping[ReasonCode, str]] = {
     ReasonCode.RECLAIMED: "yields to {beneficiary}, whose queue is below its fair share",

@@ -16,8 +16,8 @@ from tenure.solver.explain.remedies import RemedyKind, remedies
 from tenure.solver.explain.trial import HELPED
 from tenure.solver.framework.stop import never
 from tenure.solver.model.decision import Outcome, OutcomeKind, Protection
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.workload import TaskStatus
 
 
 def why_pending(inquiry: Inquiry, pod_group: int, stop: Callable[[], bool] = never) -> Answer:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tenure.solver.explain.inquiry import Inquiry
 from tenure.solver.model.decision import InFlightResult
-from tenure.solver.model.workload import NOWHERE
+from tenure.solver.model.placement import NOWHERE
 
 
 def leaving(inquiry: Inquiry) -> Iterator[tuple[int, int]]:

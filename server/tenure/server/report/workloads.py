@@ -9,8 +9,9 @@ from tenure.server.report.protected import soonest_end_first
 from tenure.server.view import View
 from tenure.solver.framework.terms import expected_runtime
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import Setting
-from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet, TaskStatus
+from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet
 from tenure.solver.model.workload import Preemptibility as Mode
 from tenure.v1 import decision_pb2 as pb
 

@@ -6,8 +6,9 @@ from typing import Final
 from tenure.solver.actions.context import Context
 from tenure.solver.actions.evicting import EvictingAction
 from tenure.solver.framework.scenario import Scenario
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.workload import PodGroup, TaskShape, TaskStatus
+from tenure.solver.model.workload import PodGroup, TaskShape
 
 _NOT_FOR_ALL: Final = Rejection(ReasonCode.NO_ROOM, "others are moved for preemptible pods only")
 

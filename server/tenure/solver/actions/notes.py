@@ -7,7 +7,8 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Patch, PatchKind
 from tenure.solver.model.duration import parse_duration
 from tenure.solver.model.memory import EvictionMemory
-from tenure.solver.model.workload import PodGroup, TaskStatus
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.workload import PodGroup
 
 LONGEST: Final = parse_duration("5200w")
 """Most that is counted: a hundred years, the longest duration a snapshot may hold."""

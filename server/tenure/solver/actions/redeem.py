@@ -20,9 +20,10 @@ from tenure.solver.framework.inflight import open_bindings, open_evictions
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.inflight import InFlightGroup, InFlightStep
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import GPU
-from tenure.solver.model.workload import NOWHERE, Placement, Task, TaskStatus
+from tenure.solver.model.workload import Task
 
 NO_QUEUE: Final = Rejection(ReasonCode.INVALID_QUEUE, "its queue does not exist or has child queues")
 NOT_READY: Final = Rejection(ReasonCode.NOT_READY, "it has fewer pods that can be scheduled than its minimum")

@@ -5,8 +5,9 @@ from typing import Final
 from tenure.solver.actions.context import Context
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Patch, PatchKind
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode
-from tenure.solver.model.workload import PodGroup, TaskStatus
+from tenure.solver.model.workload import PodGroup
 
 NAME: Final = "stalegangeviction"
 

@@ -14,8 +14,9 @@ from tenure.solver.explain import changes
 from tenure.solver.explain.inquiry import Inquiry
 from tenure.solver.explain.trial import Trials, Verdict
 from tenure.solver.framework.stop import Stopped, never
+from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
-from tenure.solver.model.workload import NOWHERE, Preemptibility, TaskStatus
+from tenure.solver.model.workload import Preemptibility
 
 MOST_WAITS: Final = 8
 """Ends of guards and delays that are looked ahead to."""

@@ -12,7 +12,7 @@ says now:
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.memory import EvictionMemory
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 
 
 def settled(session: Session, memory: EvictionMemory) -> EvictionMemory:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from tenure.solver.framework.room import NodeRoom, Shared
 from tenure.solver.model.claims import MAX_CONSUMERS, DeviceClaim
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.workload import HELD, NOWHERE, TaskShape
+from tenure.solver.model.placement import HELD, NOWHERE
+from tenure.solver.model.workload import TaskShape
 
 
 class ClaimUses:

@@ -17,10 +17,11 @@ from tenure.solver.model.decision import Protection
 from tenure.solver.model.guard import GuardVerdict
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import Zones
+from tenure.solver.model.placement import Placement
 from tenure.solver.model.reason import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Counts, Placement, TaskShape, TopologyConstraint
+from tenure.solver.model.workload import Counts, TaskShape, TopologyConstraint
 
 
 class TaskBlocker(Protocol):

@@ -14,8 +14,9 @@ from collections.abc import Hashable, Sequence
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.model.guard import GuardVerdict, Scope
+from tenure.solver.model.placement import Placement
 from tenure.solver.model.reason import Rejection
-from tenure.solver.model.workload import Placement, PodGroup
+from tenure.solver.model.workload import PodGroup
 
 Verdicts = tuple[GuardVerdict, ...]
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.inflight import InFlightGroup, InFlightStep
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.workload import NOWHERE, Placement, TaskStatus
 
 
 def in_order(cluster: Cluster) -> list[int]:

@@ -10,18 +10,10 @@ from typing import Final
 from tenure.solver.framework.claims import ClaimUses
 from tenure.solver.framework.room import NodeRoom
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import HELD, PIPELINED, RELEASING, Placement, TaskStatus
 from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, mig_gpu_milli
 from tenure.solver.model.slots import Change
-from tenure.solver.model.workload import (
-    HELD,
-    PIPELINED,
-    RELEASING,
-    Placement,
-    PodGroup,
-    Task,
-    TaskShape,
-    TaskStatus,
-)
+from tenure.solver.model.workload import PodGroup, Task, TaskShape
 
 Listener = Callable[[int, Placement, Placement], None]
 NO: Final = 0

@@ -1,6 +1,6 @@
 """The one reversible primitive: a task changes its placement."""
 
-from tenure.solver.model.workload import Placement
+from tenure.solver.model.placement import Placement
 
 
 class Move:

@@ -6,8 +6,9 @@ GPU in these vectors, by what its tasks do together (semantics R1.23).
 """
 
 from tenure.solver.model.node import Node
+from tenure.solver.model.placement import PIPELINED, RELEASING
 from tenure.solver.model.resources import GPU, WHOLE_GPU
-from tenure.solver.model.workload import PIPELINED, RELEASING, TaskShape
+from tenure.solver.model.workload import TaskShape
 
 
 class Shared:

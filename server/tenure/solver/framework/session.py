@@ -19,10 +19,11 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Counters, InFlightStatus, Patch, QueueStatus, Requeue
 from tenure.solver.model.guard import GuardVerdict
 from tenure.solver.model.memory import EvictionMemory
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Counts, Task, TaskStatus, add_shares
+from tenure.solver.model.workload import Counts, Task, add_shares
 
 NOTHING: Final[Share] = (0, 0, 0)
 

@@ -2,8 +2,9 @@
 
 from tenure.solver.framework.opening import Opening
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.slots import Change
-from tenure.solver.model.workload import PodGroup, TaskStatus
+from tenure.solver.model.workload import PodGroup
 
 
 class Standing:

@@ -6,7 +6,7 @@ from typing import Self
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.move import Move
 from tenure.solver.model.numa import Zones
-from tenure.solver.model.workload import NOWHERE, Placement, TaskStatus
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 
 
 class Statement:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tenure.solver.model.claims import DeviceClaim
+from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.resources import GPU, Amounts
 from tenure.solver.model.specs import TaskSpec
-from tenure.solver.model.workload import NOWHERE, TaskShape
+from tenure.solver.model.workload import TaskShape
 
 
 class WithClaims(NamedTuple):

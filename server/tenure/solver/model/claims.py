@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.resources import GPU, Amounts
-from tenure.solver.model.workload import NOWHERE
 
 MAX_CONSUMERS: Final = 256
 """Most pods that one claim may have (Kubernetes limits `reservedFor`)."""

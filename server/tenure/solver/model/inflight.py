@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from tenure.solver.model.numa import Zones
-from tenure.solver.model.workload import NOWHERE
+from tenure.solver.model.placement import NOWHERE
 
 
 class InFlightStep(NamedTuple):

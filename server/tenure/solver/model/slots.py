@@ -15,16 +15,9 @@ from typing import Final, NamedTuple
 
 from tenure.solver.model.doubt import Doubt
 from tenure.solver.model.linking import link_pod_group, link_task, pod_set_names, pod_set_of, stray_doubt
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
-from tenure.solver.model.workload import (
-    Placement,
-    PodGroup,
-    Preemptibility,
-    SubGroupSet,
-    Task,
-    TaskShape,
-    TaskStatus,
-)
+from tenure.solver.model.workload import PodGroup, Preemptibility, SubGroupSet, Task, TaskShape
 
 REACH: Final = 64
 """How far off an empty slot may be for its neighbours to make room."""

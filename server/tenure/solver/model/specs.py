@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from tenure.solver.model.affinity import Labels
+from tenure.solver.model.placement import Placement
 from tenure.solver.model.record import record
 from tenure.solver.model.requeue import NO_TERMS, RequeueTerms
 from tenure.solver.model.resources import UNLIMITED, Share
-from tenure.solver.model.workload import Placement, Preemptibility, TaskShape, TopologyConstraint
+from tenure.solver.model.workload import Preemptibility, TaskShape, TopologyConstraint
 
 DEFAULT_SUB_GROUP: Final = "default"
 """Name of the only part of a pod group that declares none (semantics R1.51)."""

@@ -4,9 +4,10 @@ from collections.abc import Container, Sequence
 from typing import Final
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import Rejection
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Counts, Member, PodGroup, PodSet, SubGroupSet, TaskStatus
+from tenure.solver.model.workload import Counts, Member, PodGroup, PodSet, SubGroupSet
 
 SCHEDULABLE: Final = (False, *(status.is_alive and status is not TaskStatus.GATED for status in TaskStatus))
 """By status: whether a task lives and is not held back."""

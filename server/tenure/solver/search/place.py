@@ -8,6 +8,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.numa import Zones
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import (
@@ -17,7 +18,6 @@ from tenure.solver.model.workload import (
     SubGroupSet,
     Task,
     TaskShape,
-    TaskStatus,
     TopologyConstraint,
 )
 from tenure.solver.search.devices import DeviceChooser

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from tenure.solver.framework.scenario import Batch, Emptied, Scenario
 from tenure.solver.framework.session import Session
-from tenure.solver.model.workload import NOWHERE, TaskShape
+from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.workload import TaskShape
 from tenure.solver.search.filters import GpuRoomFilter, gpu_demands
 from tenure.solver.search.needs import LOOK_AHEAD, Needs, Prospects
 from tenure.solver.search.nodesets import bit_set, bits

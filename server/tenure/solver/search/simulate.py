@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from tenure.solver.framework.scenario import Batch, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import TaskShape, TaskStatus
+from tenure.solver.model.workload import TaskShape
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.nodesets import bit_set
 from tenure.solver.search.place import Placer

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from tenure.solver.framework.ledger import Ledger
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import GPU, WHOLE_GPU
-from tenure.solver.model.workload import TaskShape, TaskStatus
+from tenure.solver.model.workload import TaskShape
 from tenure.solver.search.nodeindex import NodeIndex
 from tenure.solver.search.nodesets import bits
 from tenure.solver.search.takebound import NO_BOUND

@@ -6,9 +6,10 @@ from typing import Self, Unpack
 from tenure.solver.model.claimlinking import link_claims
 from tenure.solver.model.cluster import Cluster, Topology
 from tenure.solver.model.linking import link_queues, link_workloads
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import device_slot
 from tenure.solver.model.specs import SubGroupSpec
-from tenure.solver.model.workload import TaskStatus, TopologyConstraint
+from tenure.solver.model.workload import TopologyConstraint
 from tenure.solver.testing.options import (
     ClaimOptions,
     GroupOptions,

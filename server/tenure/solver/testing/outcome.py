@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tenure.solver.carryout import placements
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision
-from tenure.solver.model.workload import NOWHERE, TaskStatus
+from tenure.solver.model.placement import NOWHERE, TaskStatus
 
 
 class TaskState(NamedTuple):

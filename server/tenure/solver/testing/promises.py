@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from tenure.solver.model.duration import parse_duration
 from tenure.solver.model.inflight import InFlightGroup, InFlightStep
 from tenure.solver.model.node import Node
-from tenure.solver.model.workload import NOWHERE, PodGroup, Task
+from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.workload import PodGroup, Task
 from tenure.solver.testing.options import InFlightOptions
 from tenure.solver.testing.specs import NOW
 

@@ -8,10 +8,11 @@ from tenure.solver.model.claims import DeviceClaim
 from tenure.solver.model.duration import SECOND, parse_duration
 from tenure.solver.model.node import MigStrategy, Node
 from tenure.solver.model.numa import NumaPolicy, NumaZone, Zones, ZoneShare
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.requeue import RequeueTerms, Setting
 from tenure.solver.model.resources import GPU, MIG_PREFIX, UNLIMITED, WHOLE_GPU, Share, Vector
 from tenure.solver.model.specs import DEFAULT_SUB_GROUP, PodGroupSpec, QueueSpec, SubGroupSpec, TaskSpec
-from tenure.solver.model.workload import NOWHERE, Placement, Preemptibility, TaskShape, TaskStatus
+from tenure.solver.model.workload import Preemptibility, TaskShape
 from tenure.solver.testing.options import (
     ClaimOptions,
     GroupOptions,

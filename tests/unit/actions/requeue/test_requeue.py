@@ -6,9 +6,10 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import PatchKind, Requeue
 from tenure.solver.model.duration import SECOND
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.requeue import NominationResult, RequeueTerms, Setting, SkipReason
-from tenure.solver.model.workload import Preemptibility, TaskStatus
+from tenure.solver.model.workload import Preemptibility
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder, next_cluster
 

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import pytest
 from tenure.solver.model.duration import SECOND
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import Nomination, NominationResult, RequeueTerms, Setting, SkipReason
-from tenure.solver.model.workload import Preemptibility, TaskStatus
+from tenure.solver.model.workload import Preemptibility
 from tenure.solver.testing import NOW, ClusterBuilder
 
 from tests.sessions import open_session

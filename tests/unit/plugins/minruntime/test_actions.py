@@ -7,7 +7,7 @@ from tenure.solver.cycle import decide
 from tenure.solver.framework.profile import PluginSetting, Profile
 from tenure.solver.model.duration import SECOND
 from tenure.solver.model.guard import EVICTING_ACTIONS, Scope
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder
 

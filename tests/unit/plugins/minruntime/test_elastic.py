@@ -1,7 +1,7 @@
 """Elastic pod groups pass the victim filter; what they may lose is for the scenario to show."""
 
 import pytest
-from tenure.solver.model.workload import TaskStatus
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.testing import ClusterBuilder
 
 from tests.unit.plugins.minruntime.two_sides import evicted, tree

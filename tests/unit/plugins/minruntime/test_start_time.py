@@ -7,7 +7,7 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.duration import SECOND, parse_duration
-from tenure.solver.model.workload import Placement, TaskStatus
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder, evictions, next_cluster
 from tenure.solver.testing.options import JobOptions

@@ -7,8 +7,8 @@ from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import NumaPolicy, Zones
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import Amounts
-from tenure.solver.model.workload import Placement, TaskStatus
 from tenure.solver.plugins.numa.align import aligned_request, choose_zones, split
 from tenure.solver.plugins.numa.zonerooms import ZoneRooms
 

@@ -2,7 +2,7 @@
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.numa import Zones
-from tenure.solver.model.workload import PIPELINED, RELEASING, Placement
+from tenure.solver.model.placement import PIPELINED, RELEASING, Placement
 
 
 class ZoneRooms:

@@ -12,8 +12,9 @@ from typing import Final
 from tenure.solver.framework.session import Session
 from tenure.solver.model.affinity import Labels, PodTerm
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import Placement
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.workload import Placement, Task
+from tenure.solver.model.workload import Task
 
 FAR: Final = Rejection(ReasonCode.NO_ROOM, "it must be near pods that are elsewhere")
 NEAR: Final = Rejection(ReasonCode.NO_ROOM, "it must keep away from pods that are near")

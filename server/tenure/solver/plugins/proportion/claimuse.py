@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.workload import NOWHERE, Task
+from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.workload import Task
 
 
 class Charge(NamedTuple):

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import Share
 from tenure.solver.model.slots import Change
-from tenure.solver.model.workload import PodGroup, Task, TaskStatus
+from tenure.solver.model.workload import PodGroup, Task
 
 ZERO: Share = (0, 0, 0)
 PREEMPTIBLE, FIRM, FIRM_CORE = range(3)

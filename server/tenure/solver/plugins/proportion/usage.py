@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.opening import Opening
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Placement, TaskStatus, add_shares
+from tenure.solver.model.workload import add_shares
 from tenure.solver.plugins.proportion.claimuse import Charge, ClaimUse
 from tenure.solver.plugins.proportion.initial import FIRM, FIRM_CORE, ZERO, InitialUse
 

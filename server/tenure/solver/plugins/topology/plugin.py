@@ -7,7 +7,8 @@ from typing import ClassVar, Final
 from tenure.solver.framework.profile import Parsers
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Topology as Levels
-from tenure.solver.model.workload import NOWHERE, Task, TopologyConstraint
+from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.workload import Task, TopologyConstraint
 from tenure.solver.plugins.topology.capacity import Demand
 from tenure.solver.plugins.topology.tree import Domain, build
 

@@ -1,0 +1,125 @@
+"""Where a task is, and in which state."""
+
+from enum import IntEnum
+from typing import Final
+
+from tenure.solver.model.numa import Zones
+
+NOWHERE: Final = -1
+"""Node index of a task that is on no node."""
+
+
+class TaskStatus(IntEnum):
+    """Status of a task (semantics R1.40)."""
+
+    PENDING = 1
+    GATED = 2
+    PIPELINED = 3
+    BINDING = 4
+    BOUND = 5
+    RUNNING = 6
+    RELEASING = 7
+    STUCK_IN_RELEASING = 8
+    SUCCEEDED = 9
+    FAILED = 10
+    UNKNOWN = 11
+
+    @property
+    def is_allocated(self) -> bool:
+        """Holds room for good: binding, bound or running."""
+        return TaskStatus.BINDING <= self <= TaskStatus.RUNNING
+
+    @property
+    def is_active_allocated(self) -> bool:
+        """Allocated, or promised room."""
+        return TaskStatus.PIPELINED <= self <= TaskStatus.RUNNING
+
+    @property
+    def is_active_used(self) -> bool:
+        """Occupies a node in any way, terminating included."""
+        return TaskStatus.PIPELINED <= self <= TaskStatus.STUCK_IN_RELEASING
+
+    @property
+    def is_alive(self) -> bool:
+        """Active allocated, pending or gated."""
+        return TaskStatus.PENDING <= self <= TaskStatus.RUNNING
+
+
+HELD: Final = 1
+RELEASING: Final = 2
+PIPELINED: Final = 3
+_USES: Final = {
+    TaskStatus.PIPELINED: PIPELINED,
+    TaskStatus.BINDING: HELD,
+    TaskStatus.BOUND: HELD,
+    TaskStatus.RUNNING: HELD,
+    TaskStatus.RELEASING: RELEASING,
+    TaskStatus.STUCK_IN_RELEASING: HELD,
+}
+_FACTS: Final = [(0, False, False)] + [
+    (_USES.get(status, 0), status.is_active_allocated, status.is_allocated) for status in TaskStatus
+]
+"""What follows from a status, for placements."""
+
+
+class Placement:
+    """Where a task is and in which state. `gpu_groups` names the shared devices it uses.
+
+    A task that moves is promised room here while it still releases its old room: `leaving`. `zones` tells
+    what it takes in which NUMA zones of the node, as far as that is known. Never changed once it is made.
+    """
+
+    __slots__ = (
+        "gpu_groups",
+        "is_active_allocated",
+        "is_allocated",
+        "leaving",
+        "node",
+        "status",
+        "use",
+        "zones",
+    )
+
+    def __init__(
+        self,
+        status: TaskStatus,
+        node: int = NOWHERE,
+        gpu_groups: tuple[str, ...] = (),
+        leaving: "Placement | None" = None,
+        zones: Zones = (),
+    ) -> None:
+        self.status = status
+        self.use, self.is_active_allocated, self.is_allocated = _FACTS[status]
+        """How it uses its node: 0 not at all, HELD, RELEASING or PIPELINED."""
+        self.node = node
+        self.gpu_groups = gpu_groups
+        self.leaving = leaving
+        self.zones = zones
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Placement):
+            return NotImplemented
+        return (
+            self.status is other.status
+            and self.node == other.node
+            and self.leaving == other.leaving
+            and self.gpu_groups == other.gpu_groups
+            and self.zones == other.zones
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.status, self.node, self.gpu_groups, self.leaving, self.zones))
+
+    def __repr__(self) -> str:
+        rest = (self.gpu_groups, self.leaving, self.zones)
+        return f"Placement({self.status.name}, {self.node}, {', '.join(map(repr, rest))})"
+
+    def becoming(self, status: TaskStatus) -> "Placement":
+        """The same place in another state."""
+        return Placement(status, self.node, self.gpu_groups, self.leaving, self.zones)
+
+    def is_present_on(self, node: int) -> bool:
+        """Whether the task is on the node, or still releases room there."""
+        return node == self.node or (self.leaving is not None and self.leaving.is_present_on(node))
