@@ -11,7 +11,7 @@ from tenure.solver.framework.claims import ClaimUses
 from tenure.solver.framework.room import NodeRoom
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import HELD, PIPELINED, RELEASING, Placement, TaskStatus
-from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, mig_gpu_milli
+from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, Vector, mig_gpu_milli
 from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import PodGroup, Task, TaskShape
 
@@ -285,40 +285,6 @@ class Ledger:
             self.claims.charge(task.shape, node, use, sign)
         self.touched.add(node)
 
-    def _take(self, room: NodeRoom, shape: TaskShape, node: int, use: int) -> None:
-        """Who holds room takes what is idle; who terminates leaves that as releasing; who is promised room
-        takes from there (semantics R1.19).
-        """
-        request = shape.request
-        if use in (HELD, RELEASING):
-            idle = room.idle
-            for slot in self._charged(shape, node):
-                idle[slot] = idle[slot] - request[slot]
-        if use == RELEASING:
-            releasing = room.releasing
-            for slot in self._charged(shape, node):
-                releasing[slot] = releasing[slot] + request[slot]
-        elif use == PIPELINED:
-            releasing = room.releasing
-            for slot in self._charged(shape, node):
-                releasing[slot] = releasing[slot] - request[slot]
-
-    def _give(self, room: NodeRoom, shape: TaskShape, node: int, use: int) -> None:
-        """The reverse."""
-        request = shape.request
-        if use in (HELD, RELEASING):
-            idle = room.idle
-            for slot in self._charged(shape, node):
-                idle[slot] = idle[slot] + request[slot]
-        if use == RELEASING:
-            releasing = room.releasing
-            for slot in self._charged(shape, node):
-                releasing[slot] = releasing[slot] - request[slot]
-        elif use == PIPELINED:
-            releasing = room.releasing
-            for slot in self._charged(shape, node):
-                releasing[slot] = releasing[slot] + request[slot]
-
     def _own_room(self, node: int) -> NodeRoom:
         """The room of a node, to be changed: a copy of its own, if others read it as well."""
         own = self._own_rooms
@@ -326,6 +292,28 @@ class Ledger:
             own.add(node)
             self.rooms[node] = self.rooms[node].copy()
         return self.rooms[node]
+
+    def _take(self, room: NodeRoom, shape: TaskShape, node: int, use: int) -> None:
+        """Who holds room takes what is idle; who terminates leaves that as releasing; who is promised room
+        takes from there (semantics R1.19).
+        """
+        slots = self._charged(shape, node)
+        if use in (HELD, RELEASING):
+            _subtract(room.idle, shape.request, slots)
+        if use == RELEASING:
+            _add(room.releasing, shape.request, slots)
+        elif use == PIPELINED:
+            _subtract(room.releasing, shape.request, slots)
+
+    def _give(self, room: NodeRoom, shape: TaskShape, node: int, use: int) -> None:
+        """The reverse."""
+        slots = self._charged(shape, node)
+        if use in (HELD, RELEASING):
+            _add(room.idle, shape.request, slots)
+        if use == RELEASING:
+            _subtract(room.releasing, shape.request, slots)
+        elif use == PIPELINED:
+            _add(room.releasing, shape.request, slots)
 
     def _charged(self, shape: TaskShape, node: int) -> Slots:
         """Slots of the request that are charged; what the node does not offer is not (semantics R1.22)."""
@@ -344,3 +332,13 @@ def _path(cluster: Cluster, group: PodGroup) -> tuple[int, ...]:
 
 def _share(shape: TaskShape, gpu_milli: int) -> Share:
     return (shape.request[CPU], shape.request[MEMORY], gpu_milli + shape.extra_gpu_milli)
+
+
+def _add(amounts: list[int], request: Vector, slots: Slots) -> None:
+    for slot in slots:
+        amounts[slot] = amounts[slot] + request[slot]
+
+
+def _subtract(amounts: list[int], request: Vector, slots: Slots) -> None:
+    for slot in slots:
+        amounts[slot] = amounts[slot] - request[slot]
