@@ -163,7 +163,6 @@ class Solver:
         queues = [queue for queue in problem.victim_queues if self._lists.has_victims(queue)]
         victims = partial(_all_victims, problem.yielding, queues, self._session.stop)
         pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
-        problem.victim_queues = queues
         bound = None
         if not self._has_inexact_shapes:
             free = self._placer.index.free_gpu_bound()
