@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from tenure.server.records.backlog import Backlog
 from tenure.server.records.writing import Writer
 from tenure.server.settings import RecordSettings
 from tenure.server.shard import Shard
+from tenure.server.state import State
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.records.kept import inline, pushed, recorder, referred, rows, run
 from tests.server.recorded import counted
@@ -72,6 +75,20 @@ def test_what_is_decided_is_in_the_file_at_the_end(tmp_path: Path) -> None:
     kept.close(10)
     assert rows(tmp_path / "r", "SELECT version FROM records") == [(s.snapshot.version,) for s in states]
     assert rows(tmp_path / "r", "SELECT sum(form = 0) FROM states") == [(1,)]
+
+
+def test_the_snapshot_of_a_state_is_asked_for_once_however_often_the_file_was_written(tmp_path: Path) -> None:
+    kept, states, asked = recorder(tmp_path / "r"), pushed(run(1, 3, nodes=30, pods=300)), []
+
+    def read(state: State) -> ClusterSnapshot:
+        asked.append(state.snapshot.version)
+        return state.snapshot
+
+    for number, state in enumerate(states, 1):
+        kept.decided(referred(state, with_snapshot=False), partial(read, state))
+        eventually(lambda number=number: rows(tmp_path / "r", "SELECT count(*) FROM records") == [(number,)])
+    kept.close(10)
+    assert asked == [states[0].snapshot.version]
 
 
 def test_who_decides_does_not_wait_for_a_disk_that_is_stuck(

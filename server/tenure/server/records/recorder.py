@@ -107,6 +107,7 @@ class FileRecorder(Recorder):
             self._writer.close()
 
     def _write(self, batch: Sequence[Entry]) -> None:
+        """Write a batch. A loss is counted last: who sees it may rely on the next snapshot being kept."""
         if self._writer is not None and not self._writer.is_in_place():
             self._writer.close()
             self._writer = None
@@ -114,19 +115,20 @@ class FileRecorder(Recorder):
         if self._writer is None and time.monotonic() >= self._next_try:
             self._open()
         if self._writer is None:
-            counters.count_dropped(len(batch), counters.DISK)
             self._forget()
+            counters.count_dropped(len(batch), counters.DISK)
             return
         try:
             missing = self._writer.write(batch)
             self._retain(self._writer)
         except Exception as error:  # whatever it is, it costs records and nothing else
-            counters.count_dropped(len(batch), counters.DISK)
             self._give_up(error)
+            counters.count_dropped(len(batch), counters.DISK)
             return
+        if missing:
+            self._forget(*(cycle.shard for cycle in missing))
         counters.count_written(len(batch) - len(missing))
         counters.count_dropped(len(missing), counters.BASE)
-        self._forget(*(cycle.shard for cycle in missing))
 
     def _open(self) -> None:
         try:
