@@ -25,8 +25,8 @@ def ledger_state(ledger: Ledger) -> Any:
     """Everything the ledger knows, comparable."""
     rooms = [
         (
-            tuple(room.idle),
-            tuple(room.releasing),
+            room.idle.vector(),
+            room.releasing.vector(),
             {name: (gpu.used, gpu.allocated, gpu.releasing) for name, gpu in room.gpus.items()},
         )
         for room in ledger.rooms

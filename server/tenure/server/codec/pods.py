@@ -11,6 +11,7 @@ from tenure.server.codec.zones import decode_placement
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import NumaZone, Zones
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
+from tenure.solver.model.resources import NOTHING
 from tenure.solver.model.specs import DEFAULT_SUB_GROUP, TaskSpec
 from tenure.solver.model.workload import TaskShape
 from tenure.v1 import snapshot_pb2 as pb
@@ -20,7 +21,7 @@ STATUSES: Final = dict(enumerate(TaskStatus, start=1))
 KNOWN_STATUSES: Final = range(1, len(STATUSES) + 1)
 OFF_NODE: Final = {int(status): Placement(status) for status in TaskStatus if not status.is_active_used}
 """Placements of pods that occupy no node, by status."""
-NO_SHAPE: Final = TaskShape(0, "", ())
+NO_SHAPE: Final = TaskShape(0, "", NOTHING)
 """In place of one that does not exist."""
 NODE_MISSING: Final = "is required for a pod that occupies a node"
 NO_PLACEMENT: Final = Placement(TaskStatus.UNKNOWN)

@@ -37,15 +37,14 @@ class ClaimUses:
 
     def fits(self, shape: TaskShape, node: int, soon: bool) -> bool:
         """Whether the node can serve the shape's claims now, or `soon`, when terminating tasks are gone."""
-        room, needed = self._rooms[node], list(shape.request)
+        room, needed = self._rooms[node], shape.quantities.copy()
         for index in shape.shared_claims:
             if not self._has_seat(index, soon) or self._is_elsewhere(index, node, soon):
                 return False
             if not self._serves(index, node, soon):
                 for slot, amount in self._claims[index].amounts:
                     needed[slot] += amount
-        free = zip(room.idle, room.releasing, strict=True)
-        return all(a <= idle + releasing * soon for a, (idle, releasing) in zip(needed, free, strict=True))
+        return room.idle.cover_with(room.releasing, needed) if soon else room.idle.cover(needed)
 
     def is_active(self, index: int) -> bool:
         """Whether anybody holds or is promised the claim's devices."""

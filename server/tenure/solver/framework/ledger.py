@@ -10,7 +10,9 @@ from typing import Final
 from tenure.solver.framework.claims import ClaimUses
 from tenure.solver.framework.room import NodeRoom
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.placement import HELD, PIPELINED, RELEASING, Placement, TaskStatus
+from tenure.solver.model.node import Node
+from tenure.solver.model.placement import PIPELINED, RELEASING, Placement, TaskStatus
+from tenure.solver.model.quantities import Quantities
 from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, Vector, mig_gpu_milli
 from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import PodGroup, Task, TaskShape
@@ -20,7 +22,6 @@ NO: Final = 0
 SOON: Final = 1
 NOW: Final = 2
 NOT_THERE: Final = Placement(TaskStatus.UNKNOWN)
-Slots = tuple[int, ...]
 
 
 class Ledger:
@@ -58,9 +59,8 @@ class Ledger:
         """Changes whenever room may have become larger anywhere: a placement that failed fails until then."""
         self.listeners: tuple[Listener, ...] = ()
         self.claims = ClaimUses(cluster, self.rooms)
-        kinds: dict[tuple[bool, ...], dict[int, Slots]] = {}
-        offers = [tuple([amount > 0 for amount in node.allocatable]) for node in cluster.nodes]
-        self._slots = [kinds.setdefault(kind, {}) for kind in offers]
+        kinds: dict[tuple[bool, ...], list[Quantities]] = {}
+        self._charges = [_charges(cluster, node, kinds) for node in cluster.nodes]
         """By node and shape; nodes that offer the same resources have theirs in common."""
         self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
         smallest, largest = cluster.min_gpu_memory_mib, cluster.max_gpu_memory_mib
@@ -87,7 +87,7 @@ class Ledger:
         self.versions, self.queue_versions = other.versions.copy(), other.queue_versions.copy()
         self.touched, self.room_epoch = other.touched.copy(), 0
         self._paths, self.listeners, self.claims = other._paths, (), other.claims
-        self._slots, self._shares = other._slots, other._shares
+        self._charges, self._shares = other._charges, other._shares
         self.unplaced_shares, self.least_shares = other.unplaced_shares, other.least_shares
 
     def close(self) -> None:
@@ -199,44 +199,37 @@ class Ledger:
             if not self.fits_soon(shape, node):
                 return NO
             return NOW if self.fits_idle(shape, node) else SOON
-        room, found = self.rooms[node], NOW
-        for amount, idle, releasing in zip(shape.request, room.idle, room.releasing, strict=True):
-            if amount > idle:
-                found = SOON
-            if amount > idle + releasing:
-                return NO
-        return found
+        room = self.rooms[node]
+        if not room.idle.cover_with(room.releasing, shape.quantities):
+            return NO
+        return NOW if room.idle.cover(shape.quantities) else SOON
 
     def fits_idle(self, shape: TaskShape, node: int) -> bool:
         """Whether the node has idle room (semantics R1.21, R1.26)."""
         room = self.rooms[node]
-        idle = room.idle
-        for slot, amount in enumerate(shape.request):
-            if amount > idle[slot]:
-                return False
+        if not room.idle.cover(shape.quantities):
+            return False
         if not shape.shares_devices:
             return True
         if shape.shared_claims and not self.claims.fits(shape, node, soon=False):
             return False
         if not shape.gpu.is_shared:
             return True
-        whole = (idle[GPU] - shape.all_claimed_gpu_milli) // WHOLE_GPU
+        whole = (room.idle.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
         return whole + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
 
     def fits_soon(self, shape: TaskShape, node: int) -> bool:
         """Whether the node has room once its terminating tasks are gone (semantics R1.21, R1.26)."""
         room = self.rooms[node]
-        idle, releasing = room.idle, room.releasing
-        for slot, amount in enumerate(shape.request):
-            if amount > idle[slot] + releasing[slot]:
-                return False
+        if not room.idle.cover_with(room.releasing, shape.quantities):
+            return False
         if not shape.shares_devices:
             return True
         if shape.shared_claims and not self.claims.fits(shape, node, soon=True):
             return False
         if not shape.gpu.is_shared:
             return True
-        whole = (idle[GPU] + releasing[GPU] - shape.all_claimed_gpu_milli) // WHOLE_GPU
+        whole = (room.idle.gpu + room.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
         return whole + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
 
     def _count(self, task: Task, placement: Placement, sign: int) -> None:
@@ -297,33 +290,23 @@ class Ledger:
         """Who holds room takes what is idle; who terminates leaves that as releasing; who is promised room
         takes from there (semantics R1.19).
         """
-        slots = self._charged(shape, node)
-        if use in (HELD, RELEASING):
-            _subtract(room.idle, shape.request, slots)
+        charge = self._charges[node][shape.index]
+        if use == PIPELINED:
+            room.releasing.subtract(charge)
+            return
+        room.idle.subtract(charge)
         if use == RELEASING:
-            _add(room.releasing, shape.request, slots)
-        elif use == PIPELINED:
-            _subtract(room.releasing, shape.request, slots)
+            room.releasing.add(charge)
 
     def _give(self, room: NodeRoom, shape: TaskShape, node: int, use: int) -> None:
         """The reverse."""
-        slots = self._charged(shape, node)
-        if use in (HELD, RELEASING):
-            _add(room.idle, shape.request, slots)
+        charge = self._charges[node][shape.index]
+        if use == PIPELINED:
+            room.releasing.add(charge)
+            return
+        room.idle.add(charge)
         if use == RELEASING:
-            _subtract(room.releasing, shape.request, slots)
-        elif use == PIPELINED:
-            _add(room.releasing, shape.request, slots)
-
-    def _charged(self, shape: TaskShape, node: int) -> Slots:
-        """Slots of the request that are charged; what the node does not offer is not (semantics R1.22)."""
-        known = self._slots[node]
-        slots = known.get(shape.index)
-        if slots is None:
-            offers = self.nodes[node].allocatable
-            slots = tuple(slot for slot, amount in enumerate(shape.request) if amount and offers[slot] > 0)
-            known[shape.index] = slots
-        return slots
+            room.releasing.subtract(charge)
 
 
 def _path(cluster: Cluster, group: PodGroup) -> tuple[int, ...]:
@@ -334,11 +317,17 @@ def _share(shape: TaskShape, gpu_milli: int) -> Share:
     return (shape.request[CPU], shape.request[MEMORY], gpu_milli + shape.extra_gpu_milli)
 
 
-def _add(amounts: list[int], request: Vector, slots: Slots) -> None:
-    for slot in slots:
-        amounts[slot] = amounts[slot] + request[slot]
+def _charges(
+    cluster: Cluster, node: Node, kinds: dict[tuple[bool, ...], list[Quantities]]
+) -> list[Quantities]:
+    """By shape, what is charged to a node; what it does not offer is not (semantics R1.22)."""
+    offered = tuple([amount > 0 for amount in node.allocatable])
+    charges = kinds.get(offered)
+    if charges is None:
+        charges = kinds[offered] = [_charge(shape.request, offered) for shape in cluster.shapes]
+    return charges
 
 
-def _subtract(amounts: list[int], request: Vector, slots: Slots) -> None:
-    for slot in slots:
-        amounts[slot] = amounts[slot] - request[slot]
+def _charge(request: Vector, offered: tuple[bool, ...]) -> Quantities:
+    charged = [amount if is_there else 0 for amount, is_there in zip(request, offered, strict=True)]
+    return Quantities(tuple(charged))

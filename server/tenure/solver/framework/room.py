@@ -2,12 +2,13 @@
 
 A task takes from `idle` when it holds room, adds to `releasing` while it terminates, and takes from
 `releasing` when it is only promised room (semantics R1.19). A device that tasks share counts as one whole
-GPU in these vectors, by what its tasks do together (semantics R1.23).
+GPU in these amounts, by what its tasks do together (semantics R1.23).
 """
 
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import PIPELINED, RELEASING
-from tenure.solver.model.resources import GPU, WHOLE_GPU
+from tenure.solver.model.quantities import Quantities
+from tenure.solver.model.resources import WHOLE_GPU
 from tenure.solver.model.workload import TaskShape
 
 
@@ -74,12 +75,12 @@ class SharedGpu(Shared):
 
 
 class NodeRoom:
-    """Free amounts of one node. `idle` and `releasing` are indexed like a resource vector."""
+    """Free amounts of one node."""
 
     __slots__ = ("gpus", "idle", "memory", "mig", "releasing")
 
     def __init__(
-        self, idle: list[int], releasing: list[int], memory: int, mig: tuple[tuple[int, int], ...]
+        self, idle: Quantities, releasing: Quantities, memory: int, mig: tuple[tuple[int, int], ...]
     ) -> None:
         """`memory` of a device, in MiB; `mig`: slots of MIG profiles, with the GPU amount of one slice."""
         self.idle = idle
@@ -91,7 +92,8 @@ class NodeRoom:
     @classmethod
     def of(cls, node: Node, mig: tuple[tuple[int, int], ...] = ()) -> "NodeRoom":
         """All that a node offers."""
-        return cls(list(node.allocatable), [0] * len(node.allocatable), node.gpu_memory_mib, mig)
+        nothing = Quantities((0,) * len(node.allocatable))
+        return cls(Quantities(node.allocatable), nothing, node.gpu_memory_mib, mig)
 
     def copy(self) -> "NodeRoom":
         """The same amounts, to be changed apart."""
@@ -99,6 +101,12 @@ class NodeRoom:
         if self.gpus:
             other.gpus = {group: gpu.copy() for group, gpu in self.gpus.items()}
         return other
+
+    def soon(self) -> Quantities:
+        """What is idle and releasing together."""
+        both = self.idle.copy()
+        both.add(self.releasing)
+        return both
 
     def charge_gpu(self, group: str, use: int, memory: int) -> None:
         """Add or remove one task's part of a shared device, and the whole GPU it stands for."""
@@ -108,8 +116,8 @@ class NodeRoom:
         idle, releasing = gpu.whole()
         gpu.charge(use, memory)
         idle_after, releasing_after = gpu.whole()
-        self.idle[GPU] -= (idle_after - idle) * WHOLE_GPU
-        self.releasing[GPU] += (releasing_after - releasing) * WHOLE_GPU
+        self.idle.gpu -= (idle_after - idle) * WHOLE_GPU
+        self.releasing.gpu += (releasing_after - releasing) * WHOLE_GPU
         if gpu.used == 0:
             del self.gpus[group]
 
@@ -131,7 +139,7 @@ class NodeRoom:
 
     def idle_gpu_milli(self) -> int:
         """Idle GPUs, free parts of shared devices included, in thousandths (semantics R1.27)."""
-        total = self.idle[GPU] + sum(self.idle[slot] * milli for slot, milli in self.mig)
+        total = self.idle.gpu + sum(self.idle[slot] * milli for slot, milli in self.mig)
         for gpu in self.gpus.values():
             if gpu.allocated > 0:
                 total += WHOLE_GPU - _milli_rounded_up(gpu.allocated, self.memory)
@@ -139,7 +147,7 @@ class NodeRoom:
 
     def releasing_gpu_milli(self) -> int:
         """GPUs being released, parts of shared devices included, in thousandths (semantics R1.27)."""
-        total = self.releasing[GPU] + sum(self.releasing[slot] * milli for slot, milli in self.mig)
+        total = self.releasing.gpu + sum(self.releasing[slot] * milli for slot, milli in self.mig)
         for gpu in self.gpus.values():
             if gpu.releasing > 0 and not gpu.is_releasing:
                 total += _milli_rounded_up(gpu.releasing, self.memory)

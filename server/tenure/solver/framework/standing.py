@@ -4,7 +4,7 @@ from tenure.solver.framework.opening import Opening
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.slots import Change
-from tenure.solver.model.workload import PodGroup
+from tenure.solver.model.workload import PodGroup, PodSet
 
 
 class Standing:
@@ -43,20 +43,26 @@ class Standing:
         return other
 
     def _look(self, cluster: Cluster, group: PodGroup) -> None:
-        used: dict[int, int] = {}
-        for pod_set in group.pod_sets:
-            count = 0
-            for task in pod_set.tasks:
-                placement = cluster.tasks[task].placement
-                if placement.use:
-                    count += 1
-                    if placement.is_allocated:
-                        self.running.add(group.index)
-                elif placement.status is TaskStatus.PENDING:
-                    self.waiting.add(group.index)
-            used[pod_set.index] = count
-        if group.stale_since is not None or not group.root.is_met(used):
+        root = group.root
+        if root.is_lone and root.members[0] is group.pod_sets[0]:
+            is_met = self._look_at(cluster, group, group.pod_sets[0]) >= group.pod_sets[0].min_available
+        else:
+            is_met = root.is_met({s.index: self._look_at(cluster, group, s) for s in group.pod_sets})
+        if group.stale_since is not None or not is_met:
             self.partial.add(group.index)
+
+    def _look_at(self, cluster: Cluster, group: PodGroup, pod_set: PodSet) -> int:
+        """The number of its tasks that use room."""
+        count = 0
+        for task in pod_set.tasks:
+            placement = cluster.tasks[task].placement
+            if placement.use:
+                count += 1
+                if placement.is_allocated:
+                    self.running.add(group.index)
+            elif placement.status is TaskStatus.PENDING:
+                self.waiting.add(group.index)
+        return count
 
 
 def standing_of(cluster: Cluster, opening: Opening | None) -> Standing:

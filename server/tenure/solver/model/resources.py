@@ -22,6 +22,8 @@ UNLIMITED: Final = -1
 Vector = tuple[int, ...]
 """One amount per slot."""
 
+NOTHING: Final[Vector] = (0,) * len(FIXED_SLOTS)
+
 Amounts = tuple[tuple[int, int], ...]
 """Some slots with an amount of each; what is not named is zero."""
 

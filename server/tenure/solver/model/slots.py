@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from tenure.solver.model.doubt import Doubt
 from tenure.solver.model.linking import link_pod_group, link_task, pod_set_names, pod_set_of, stray_doubt
 from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.model.resources import NOTHING
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import PodGroup, Preemptibility, SubGroupSet, Task, TaskShape
 
@@ -31,7 +32,7 @@ SPACING: Final = 8
 
 _NOBODYS: Final = SubGroupSet("", ())
 _NOWHERE: Final = Placement(TaskStatus.UNKNOWN)
-_NO_SHAPE: Final = TaskShape(0, "", ())
+_NO_SHAPE: Final = TaskShape(0, "", NOTHING)
 
 
 class Slots(NamedTuple):

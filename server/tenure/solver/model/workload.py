@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from tenure.solver.model.affinity import Labels
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.placement import NOWHERE, Placement
+from tenure.solver.model.quantities import Quantities
 from tenure.solver.model.record import record
 from tenure.solver.model.requeue import NO_TERMS, RequeueTerms
 from tenure.solver.model.resources import GpuRequest, Share, Vector
@@ -41,7 +42,8 @@ class TaskShape:
     """GPU amount of these; it counts once for all who share."""
     shares_devices: bool = field(init=False, compare=False, default=False)
     """Whether it uses devices together with others: a part of a GPU, or claims that it shares."""
-
+    quantities: Quantities = field(init=False, compare=False, repr=False)
+    """The request once more, to be added up and compared; not to be changed."""
     is_cpu_only: bool = field(init=False, compare=False, default=False)
     """Whether it asks for no GPU in any form (semantics R1.10)."""
 
@@ -49,6 +51,7 @@ class TaskShape:
         gpus = (self.gpu.devices, self.mig_gpu_milli, self.claimed_gpu_milli, self.shared_gpu_milli)
         object.__setattr__(self, "is_cpu_only", not any(gpus))
         object.__setattr__(self, "shares_devices", self.gpu.is_shared or bool(self.shared_claims))
+        object.__setattr__(self, "quantities", Quantities(self.request))
 
     @property
     def needs_gpu_room(self) -> bool:
@@ -183,6 +186,11 @@ class SubGroupSet:
         self.members = members
         self.min_sub_groups = min_sub_groups
         self.topology = topology
+
+    @property
+    def is_lone(self) -> bool:
+        """Whether it has a single member, which must be met."""
+        return self.required == len(self.members) == 1
 
     @property
     def required(self) -> int:

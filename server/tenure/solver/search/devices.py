@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.resources import GPU, PODS, WHOLE_GPU
+from tenure.solver.model.resources import WHOLE_GPU
 from tenure.solver.model.workload import TaskShape
 
 
@@ -30,7 +30,7 @@ class DeviceChooser:
             for group, gpu in room.gpus.items()
             if gpu.fits(memory, room.memory)
         ]
-        whole = (room.idle[GPU] + room.releasing[GPU] - shape.all_claimed_gpu_milli) // WHOLE_GPU
+        whole = (room.idle.gpu + room.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
         opened = self._new_groups(node, min(whole, shape.gpu.devices))
         ranked.extend((-self._score(0.0), True, group) for group in opened)
         best = sorted(ranked)[: shape.gpu.devices]
@@ -38,7 +38,7 @@ class DeviceChooser:
         if len(best) < shape.gpu.devices or (count and self._lacks_pod_slot(node)):
             return None
         joins_idle = all(is_new or room.gpus[g].fits_now(memory, room.memory) for _, is_new, g in best)
-        return Chosen(tuple(g for _, _, g in best), joins_idle and count * WHOLE_GPU <= room.idle[GPU])
+        return Chosen(tuple(g for _, _, g in best), joins_idle and count * WHOLE_GPU <= room.idle.gpu)
 
     def again(self, shape: TaskShape, node: int, groups: tuple[str, ...]) -> Chosen | None:
         """These very devices, those that nobody uses opened for sharing. None when one has no room."""
@@ -46,13 +46,13 @@ class DeviceChooser:
         memory = room.share_memory(shape)
         shared = [room.gpus[group] for group in groups if group in room.gpus]
         count = len(groups) - len(shared)
-        whole = (room.idle[GPU] + room.releasing[GPU] - shape.all_claimed_gpu_milli) // WHOLE_GPU
+        whole = (room.idle.gpu + room.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
         if len(set(groups)) != shape.gpu.devices or count > whole:
             return None
         if not all(gpu.fits(memory, room.memory) for gpu in shared) or (count and self._lacks_pod_slot(node)):
             return None
         joins_idle = all(gpu.fits_now(memory, room.memory) for gpu in shared)
-        return Chosen(groups, joins_idle and count * WHOLE_GPU <= room.idle[GPU])
+        return Chosen(groups, joins_idle and count * WHOLE_GPU <= room.idle.gpu)
 
     def _score(self, used: float) -> float:
         return sum(float(score(used)) for score in self._session.chains.gpu_score)
@@ -72,4 +72,4 @@ class DeviceChooser:
     def _lacks_pod_slot(self, node: int) -> bool:
         """Opening a device takes a second pod slot, for the reservation pod."""
         room = self._rooms[node]
-        return "predicates" in self._session.plugins and room.idle[PODS] + room.releasing[PODS] < 2
+        return "predicates" in self._session.plugins and room.idle.pods + room.releasing.pods < 2

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.quantities import Quantities
 from tenure.solver.model.workload import TaskShape
 from tenure.solver.search.slots import slots
 from tenure.solver.search.takebound import NO_BOUND
@@ -13,12 +14,12 @@ class _OnNode:
 
     __slots__ = ("before", "free", "gained", "is_allowed", "is_settled", "is_shared", "node", "victims")
 
-    def __init__(self, node: int, is_allowed: bool, free: list[int], before: int) -> None:
+    def __init__(self, node: int, is_allowed: bool, free: Quantities, before: int) -> None:
         self.node = node
         self.is_allowed = is_allowed
         """Whether the shape may run there; nothing is followed where it may not."""
         self.free = free
-        """Of each resource of the shape, what is free once the victims left."""
+        """What is free once the victims left."""
         self.before = before
         self.victims: list[int] = []
         self.is_shared = False
@@ -37,10 +38,8 @@ class Gains:
 
     __slots__ = (
         "_allowed",
-        "_amounts",
         "_before",
         "_nodes",
-        "_resources",
         "_session",
         "_total",
         "_unsettled",
@@ -53,8 +52,6 @@ class Gains:
         self.shape = shape
         self._allowed = allowed
         self._before = before
-        self._resources = [slot for slot, amount in enumerate(shape.request) if amount]
-        self._amounts = [amount for amount in shape.request if amount]
         self._nodes: dict[int, _OnNode] = {}
         self._unsettled: list[_OnNode] = []
         self._total = 0
@@ -109,14 +106,11 @@ class Gains:
     def _look_at(self, node: int) -> _OnNode:
         """A node without victims."""
         room, is_allowed = self._session.ledger.rooms[node], bool(self._allowed >> node & 1)
-        free = [room.idle[slot] + room.releasing[slot] for slot in self._resources]
-        return _OnNode(node, is_allowed, free, self._before.get(node, 0))
+        return _OnNode(node, is_allowed, room.soon(), self._before.get(node, 0))
 
-    def _free(self, free: list[int], victim: TaskShape) -> bool:
+    def _free(self, free: Quantities, victim: TaskShape) -> bool:
         """Add what a victim frees; True: it takes more than adding up, for devices are shared."""
-        request = victim.request
-        for i, slot in enumerate(self._resources):
-            free[i] += request[slot]
+        free.add(victim.quantities)
         return victim.shares_devices or self.shape.shares_devices
 
     def _settle(self) -> None:
@@ -126,11 +120,8 @@ class Gains:
             on.gained, on.is_settled = gained, True
         self._unsettled.clear()
 
-    def _fitting(self, node: int, free: list[int], victims: Iterable[int], is_shared: bool) -> int:
+    def _fitting(self, node: int, free: Quantities, victims: Iterable[int], is_shared: bool) -> int:
         """Slots on a node where this is free once these victims left."""
         if is_shared:
             return slots(self._session.ledger, self.shape, node, victims)
-        fitting = NO_BOUND
-        for i, amount in enumerate(self._amounts):
-            fitting = min(fitting, free[i] // amount)
-        return max(0, fitting)
+        return max(0, free.times(self.shape.quantities, NO_BOUND))

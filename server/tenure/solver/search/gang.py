@@ -124,7 +124,7 @@ class Gangs:
         if isinstance(member, PodSet):
             missing = member.min_available - active[member.index]
             return self._allocatable(member, evicted, max(missing, 1))
-        if member.required == len(member.members) == 1:
+        if member.is_lone:
             return self._next(member.members[0], evicted)
         if member.is_met(active):
             for inner in self._order.members(member.members, active):

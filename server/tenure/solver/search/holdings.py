@@ -111,7 +111,7 @@ class Holdings:
         if isinstance(member, PodSet):
             tasks = remaining[member.index]
             return tasks[-1:] if len(tasks) > member.min_available else []
-        if len(member.members) == 1 and isinstance(member.members[0], PodSet) and member.required == 1:
+        if member.is_lone and isinstance(member.members[0], PodSet):
             return self._take(member.members[0], remaining)
         counts = {pod_set: len(tasks) for pod_set, tasks in remaining.items()}
         satisfied = sum(inner.is_met(counts) for inner in member.members)

@@ -217,7 +217,7 @@ class NodeIndex:
 
     def _follow(self, node: int, room: NodeRoom) -> None:
         bit = 1 << node
-        idle, releasing = room.idle[GPU], room.releasing[GPU]
+        idle, releasing = room.idle.gpu, room.releasing.gpu
         whole_idle, whole_soon = idle // WHOLE_GPU, (idle + releasing) // WHOLE_GPU
         self._idle.put(node, bit, whole_idle)
         self._soon.put(node, bit, whole_soon)
@@ -240,7 +240,7 @@ class NodeIndex:
         self._room_touched.clear()
 
     def _follow_room(self, node: int, room: NodeRoom) -> None:
-        idle, releasing, loose = room.idle[GPU], room.releasing[GPU], 0
+        idle, releasing, loose = room.idle.gpu, room.releasing.gpu, 0
         if room.gpus or room.mig:
             idle, releasing = room.idle_gpu_milli(), room.releasing_gpu_milli()
             loose = sum(ROUNDING if gpu.allocated else WHOLE_GPU for gpu in room.gpus.values())
@@ -255,7 +255,7 @@ class NodeIndex:
         rooms = self._ledger.rooms
         for node in self._cpu_touched:
             room = rooms[node]
-            self._put_cpu(node, room.idle[CPU] + room.releasing[CPU])
+            self._put_cpu(node, room.idle.cpu + room.releasing.cpu)
         self._cpu_touched.clear()
 
     def _put_cpu(self, node: int, free: int) -> None:

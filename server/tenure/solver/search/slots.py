@@ -5,7 +5,7 @@ from typing import Final
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.resources import GPU, WHOLE_GPU
+from tenure.solver.model.resources import WHOLE_GPU
 from tenure.solver.model.workload import TaskShape
 from tenure.solver.search.nodeindex import NodeIndex
 from tenure.solver.search.nodesets import bits
@@ -53,13 +53,12 @@ class _Counted:
 def slots(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[int]) -> int:
     """How many tasks of the shape a node could take at most if the victims left."""
     room = ledger.rooms[node]
-    free = [idle + releasing for idle, releasing in zip(room.idle, room.releasing, strict=True)]
+    free = room.soon()
     leaving: dict[str, int] = {}
     promised: dict[str, int] = {}
     for index in victims:
         leaver = ledger.tasks[index].shape
-        for slot, amount in enumerate(leaver.request):
-            free[slot] += amount
+        free.add(leaver.quantities)
         if leaver.shared_claims:
             for slot, amount in ledger.claims.amounts(leaver):
                 free[slot] += amount
@@ -72,15 +71,12 @@ def slots(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[int]) -
     for group, memory in leaving.items():
         gpu = room.gpus[group]
         if gpu.used <= gpu.releasing + memory + promised.get(group, 0) and not gpu.is_releasing:
-            free[GPU] += WHOLE_GPU
-    fitting = NO_BOUND
-    for slot, amount in enumerate(shape.request):
-        if amount:
-            fitting = min(fitting, free[slot] // amount)
+            free.gpu += WHOLE_GPU
+    fitting = free.times(shape.quantities, NO_BOUND)
     if fitting <= 0 or not shape.gpu.is_shared:
         return max(0, fitting)
     memory = room.share_memory(shape)
-    devices = free[GPU] // WHOLE_GPU * max(1, room.memory // max(1, memory))
+    devices = free.gpu // WHOLE_GPU * max(1, room.memory // max(1, memory))
     for group, gpu in room.gpus.items():
         released = gpu.releasing + leaving.get(group, 0)
         if gpu.allocated != released:
