@@ -98,21 +98,23 @@ def protections(session: Session) -> tuple[Protection, ...]:
     One that starts in this very cycle is protected from its new start on: the next answer tells. Protections
     only end as time goes by, as a rule, so of a pod group that stays as it is nothing new is said.
     """
-    guards, moved = session.chains.protections, session.moved()
+    moved = session.moved()
     found: list[Protection] = []
-    protected = moved.copy()
-    for index in sorted(session.standing.running & _to_ask_about(session, moved)):
-        if not session.ledger.allocated[index]:
-            protected.add(index)
-            continue
-        count = len(found)
-        for guard in guards:
-            found.extend(guard(index))
-        if len(found) > count:
-            protected.add(index)
+    ran = sorted(session.standing.running & _to_ask_about(session, moved))
+    running = [index for index in ran if session.ledger.allocated[index]]
+    for guard in session.chains.protections:
+        found.extend(guard(running))
+    found.sort(key=_protected_pod_group)
     if session.opening is not None:
+        protected = moved.union([each.pod_group for each in found])
+        if len(running) < len(ran):
+            protected.update([index for index in ran if not session.ledger.allocated[index]])
         session.opening.put("protected", _Protected(session.cluster.now, frozenset(protected)))
     return tuple(found)
+
+
+def _protected_pod_group(protection: Protection) -> int:
+    return protection.pod_group
 
 
 def _to_ask_about(session: Session, moved: set[int]) -> AbstractSet[int]:

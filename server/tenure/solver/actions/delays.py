@@ -5,7 +5,7 @@ while, and to find that out once per queue and kind of preemptor is enough: the 
 snapshot, and only pod groups that start in this cycle come in addition.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from tenure.solver.actions.context import Context
@@ -42,13 +42,14 @@ class Delays:
             return True
         asked = self._asked.get(key)
         if asked is None and whom is ALL:
-            news: Iterable[int] = (victim for _, victim in self._lists.victims(queue))
+            news: Sequence[int] = self._lists.victim_groups(queue)
         else:
             news = spent[asked or 0 :]
-        for victim in news:
-            if self._is_delayed(preemptor, victim):
-                self._found.add(key)
-                return True
+        if news and self._session.guards.may_end(news):
+            for victim in news:
+                if self._is_delayed(preemptor, victim):
+                    self._found.add(key)
+                    return True
         self._asked[key] = len(spent)
         return False
 

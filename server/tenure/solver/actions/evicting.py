@@ -147,7 +147,7 @@ class EvictingAction:
         """Who fails is told when the first protection ends, of whomever."""
         for queue in queues:
             if victims.allows_queue(queue) and self.rules.delays.among_all(pod_group, queue):
-                for _, victim in self._context.lists.victims(queue):
+                for victim in self._context.lists.victim_groups(queue):
                     self._session.stop.check()
                     victims.objection(victim)
 

@@ -31,6 +31,7 @@ class Chains:
     allows_victim: Methods = ()
     guard: Methods = ()
     guard_kind: Methods = ()
+    may_end: Methods = ()
     takeable_gpu: Methods = ()
     scenarios: Methods = ()
     allows_scenario: Methods = ()

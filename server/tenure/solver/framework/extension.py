@@ -182,6 +182,17 @@ class GuardKind(Protocol):
         """
 
 
+class GuardEnd(Protocol):
+    """Whom may a guard protect for a time only? Who fails is told when the first protection ends; a guard
+    without it is asked about every victim to find that out.
+    """
+
+    def may_end(self, victims: Sequence[int]) -> bool:
+        """Whether `guard` may give a verdict with an `until` that still protects any of these, from
+        anybody. Must not be False when it may.
+        """
+
+
 class RequeueNominator(Protocol):
     """Which pod groups have run long enough to yield to a more important one? Union over plugins."""
 
@@ -234,5 +245,5 @@ class Protector(Protocol):
     attribute `PROTECTIONS_ONLY_END`: then it is not asked in every cycle of a state about everybody.
     """
 
-    def protections(self, pod_group: int) -> Iterable[Protection]:
-        """What protects this running pod group now."""
+    def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
+        """What protects these running pod groups now, in their order."""

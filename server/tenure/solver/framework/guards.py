@@ -67,6 +67,12 @@ class Guards:
             found = known[victim] = Answer(self._pod_groups[victim], tuple(verdicts))
         return found
 
+    def may_end(self, victims: Sequence[int]) -> bool:
+        """Whether any of these may be protected for a time only."""
+        if len(self._chains.may_end) < len(self._chains.guard):
+            return True
+        return any(may_end(victims) for may_end in self._chains.may_end)
+
     def kind(self, preemptor: int) -> tuple[Hashable, ...] | None:
         """Preemptors of a kind meet the same protection; None: this one stands alone."""
         latest = self._latest_kind

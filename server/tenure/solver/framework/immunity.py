@@ -1,6 +1,6 @@
 """Immunity: from a limit on nobody takes any of a pod group. What guards of this kind have in common."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
@@ -42,8 +42,13 @@ class Immunity:
         """Whoever asks, the answer is the same."""
         return "anybody"
 
-    def protections(self, pod_group: int) -> Iterator[Protection]:
-        """For as long as it runs."""
-        group = self._groups[pod_group]
-        if group.may_yield and self._told(group):
-            yield Protection(pod_group, self._name, self._actions, None, self._source)
+    def may_end(self, victims: Sequence[int]) -> bool:
+        """What protects for as long as a pod group runs says no time."""
+        return False
+
+    def protections(self, pod_groups: Sequence[int]) -> Iterator[Protection]:
+        """For as long as they run."""
+        for pod_group in pod_groups:
+            group = self._groups[pod_group]
+            if group.may_yield and self._told(group):
+                yield Protection(pod_group, self._name, self._actions, None, self._source)

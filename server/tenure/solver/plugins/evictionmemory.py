@@ -7,7 +7,7 @@ For each pair of a victim and a preemptor the snapshot brings what is remembered
   happens in a row.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 from tenure.solver.framework.aftermath import settled
@@ -69,11 +69,16 @@ class EvictionMemoryGuard:
         """Who is in nobody's memory: none of the rules applies to them."""
         return None if preemptor in self._session.remembered else "unknown"
 
-    def protections(self, pod_group: int) -> Iterable[Protection]:
-        """From each pod group that is kept off it; to be asked when everything is decided."""
-        if pod_group not in self._session.remembered:
-            return ()
-        return self._protections(pod_group)
+    def may_end(self, victims: Sequence[int]) -> bool:
+        """Every rule does, for those who are in anybody's memory."""
+        return not self._session.remembered.isdisjoint(victims)
+
+    def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
+        """From each pod group that is kept off them; to be asked when everything is decided."""
+        found: list[Protection] = []
+        for pod_group in sorted(self._session.remembered.intersection(pod_groups)):
+            found.extend(self._protections(pod_group))
+        return found
 
     def _protections(self, pod_group: int) -> Iterator[Protection]:
         group = self._groups[pod_group]

@@ -3,7 +3,7 @@
 It counts from the same times as a requeue: the last start, and the expected runtime (semantics R12.3).
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from tenure.solver.framework.profile import Parsers
@@ -43,12 +43,17 @@ class NearEnd:
         """Whoever asks, the answer is the same."""
         return "anybody"
 
-    def protections(self, pod_group: int) -> Iterator[Protection]:
-        """Until its expected end."""
-        group = self._groups[pod_group]
-        verdict = self._verdict(group)
-        if group.may_yield and verdict.scope:
-            yield Protection(pod_group, NAME, self._actions, verdict.until, verdict.source)
+    def may_end(self, victims: Sequence[int]) -> bool:
+        """Whether any of them is close to its expected end."""
+        return any(self._verdict(self._groups[victim]).scope for victim in victims)
+
+    def protections(self, pod_groups: Sequence[int]) -> Iterator[Protection]:
+        """Until their expected ends."""
+        for pod_group in pod_groups:
+            group = self._groups[pod_group]
+            verdict = self._verdict(group)
+            if group.may_yield and verdict.scope:
+                yield Protection(pod_group, NAME, self._actions, verdict.until, verdict.source)
 
     def _verdict(self, group: PodGroup) -> GuardVerdict:
         """Its source is whoever says how long the pod group should run; if nobody does, the plugin."""

@@ -1,6 +1,6 @@
 """Who may be interrupted at all: preemptibility and opt-outs (semantics R1.80, sections 8.1 and 8.3)."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from tenure.solver.framework.profile import Parsers
@@ -22,10 +22,8 @@ class Preemptibility:
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups
-        self._passes: list[dict[int, GuardVerdict | None]] = [{} for _ in Mode]
-        """What it says of preemptible pod groups, by their own word and priority, which decide that; None:
-        they are not preemptible.
-        """
+        self._passes: list[dict[int, GuardVerdict]] = [{} for _ in Mode]
+        """What it says of preemptible pod groups, by their own word and priority."""
 
     def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
         """All of non-preemptible pod groups, the minimum of semi-preemptible ones; opt-outs come first."""
@@ -42,22 +40,32 @@ class Preemptibility:
         return GuardVerdict(NAME, scope, source(group), None, ReasonCode.NON_PREEMPTIBLE, detail)
 
     def _passing(self, group: PodGroup) -> GuardVerdict | None:
+        """What it says of a preemptible pod group; None: it is not."""
+        if not group.is_preemptible:
+            return None
         passes, priority = self._passes[group.preemptibility], group.priority
-        if priority not in passes:
+        says = passes.get(priority)
+        if says is None:
             says = GuardVerdict(NAME, Scope.NOTHING, source(group), None, ReasonCode.NON_PREEMPTIBLE, "")
-            passes[priority] = says if group.is_preemptible else None
-        return passes[priority]
+            passes[priority] = says
+        return says
 
     def guard_kind(self, preemptor: int) -> Hashable:
         """Whoever asks, the answer is the same."""
         return "anybody"
 
-    def protections(self, pod_group: int) -> Iterable[Protection]:
-        """For as long as it runs."""
-        group = self._groups[pod_group]
-        if not group.opt_outs and self._passing(group) is not None:
-            return ()
-        return self._protections(pod_group, group)
+    def may_end(self, victims: Sequence[int]) -> bool:
+        """Time does not matter."""
+        return False
+
+    def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
+        """For as long as they run."""
+        found: list[Protection] = []
+        for pod_group in pod_groups:
+            group = self._groups[pod_group]
+            if group.opt_outs or self._passing(group) is None:
+                found.extend(self._protections(pod_group, group))
+        return found
 
     def _protections(self, pod_group: int, group: PodGroup) -> Iterator[Protection]:
         out = tuple(action for action in EVICTING_ACTIONS if action in group.opt_outs)

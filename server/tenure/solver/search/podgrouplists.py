@@ -6,7 +6,7 @@ Read between statements only: the lists describe committed state.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
@@ -33,6 +33,7 @@ class _Filed:
         self.spent: dict[int, list[int]] = {leaf: [] for leaf in self.pending}
         self.keys: list[Key] = [()] * groups
         self.reversed: list[Key] = [()] * groups
+        """Of those of which anybody asked for it."""
         self.is_pending = [False] * groups
         self.is_victim = [False] * groups
         self.is_takeable = [False] * groups
@@ -63,6 +64,17 @@ class _Filed:
         """Note whose rank it is, and where it is filed."""
         self.by_rank[group.rank] = group.index
         self.queues[group.index] = group.queue
+
+    def sort(self) -> None:
+        """Put what was filed in any order in its own."""
+        for pending in self.pending.values():
+            pending.sort()
+        for queue, victims in self.victims.items():
+            victims.sort()
+            if len(self.takeable[queue]) == len(victims):
+                self.takeable[queue] = victims.copy()
+            else:
+                self.takeable[queue].sort()
 
     def leave(self, index: int) -> None:
         """Forget a pod group that is in no list any more."""
@@ -106,12 +118,13 @@ class PodGroupLists:
         leaves = [queue.index for queue in cluster.queues if queue.is_leaf]
         filed = _Filed(leaves, len(cluster.pod_groups))
         self._use(filed)
-        for group in cluster.pod_groups:
+        ranks = [group.rank for group in cluster.pod_groups]
+        for index in sorted(range(len(ranks)), key=ranks.__getitem__):
+            group = cluster.pod_groups[index]
             if group.queue is not None:
                 filed.enter(group)
-                self._file(group, list.append)
-        for keys in (*filed.pending.values(), *filed.victims.values(), *filed.takeable.values()):
-            keys.sort()
+                self._file(group, in_order=False)
+        filed.sort()
         return filed
 
     def _file_changed(self, before: "_Filed", change: Change) -> "_Filed":
@@ -127,7 +140,7 @@ class PodGroupLists:
         for index in sorted(change.pod_groups):
             if groups[index].queue is not None:
                 filed.enter(groups[index])
-                self._file(groups[index], _insert)
+                self._file(groups[index])
         return filed
 
     def close(self) -> None:
@@ -168,14 +181,19 @@ class PodGroupLists:
         self._refresh()
         for key in reversed(self._victims[queue]):
             pod_group = self._by_rank[key[-1]]
-            yield self._reversed[pod_group], pod_group
+            yield self._backwards(pod_group), pod_group
+
+    def victim_groups(self, queue: int) -> list[int]:
+        """The same pod groups without their keys."""
+        self._refresh()
+        return [self._by_rank[key[-1]] for key in reversed(self._victims[queue])]
 
     def takeable(self, queue: int) -> Iterator[tuple[Key, int]]:
         """The same without those of which this cycle may take nothing: it gave or moved all they have."""
         self._refresh()
         for key in reversed(self._takeable[queue]):
             pod_group = self._by_rank[key[-1]]
-            yield self._reversed[pod_group], pod_group
+            yield self._backwards(pod_group), pod_group
 
     def spent(self, queue: int) -> Sequence[int]:
         """These, in the order in which it came about; some may have become something else since."""
@@ -205,31 +223,40 @@ class PodGroupLists:
             if group.queue is not None:
                 self._versions[group.queue] += 1
                 self._unfile(index, group.queue)
-                self._file(group, _insert)
+                self._file(group)
         self._session.changed.clear()
 
-    def _file(self, group: PodGroup, put: Callable[[list[Key], Key], None]) -> None:
+    def _file(self, group: PodGroup, in_order: bool = True) -> None:
+        """Put a pod group into its lists, at its place or (to be sorted later) at the end."""
         assert group.queue is not None
         index, queue = group.index, group.queue
         key = self._keys[index] = self._session.pod_group_key(index)
-        backwards = self._reversed[index] = reverse(key)
+        self._reversed[index] = ()
         is_pending = self._is_pending[index] = self._gangs.has_pending(index)
         if is_pending:
-            put(self._pending[queue], backwards)
+            _put(self._pending[queue], self._backwards(index), in_order)
             if queue in self._most:
                 self._most[queue] = _most(self._most[queue], self._gangs.request(index))
-        is_victim = self._is_victim[index] = self._is_active(group) and group.may_yield
-        is_takeable = self._is_takeable[index] = is_victim and self._gangs.has_evictable(group)
+        is_victim = self._is_active(group) and group.may_yield
+        is_takeable = is_victim and self._gangs.has_evictable(group)
+        self._is_victim[index], self._is_takeable[index] = is_victim, is_takeable
         if is_victim:
-            put(self._victims[queue], key)
+            _put(self._victims[queue], key, in_order)
             if is_takeable:
-                put(self._takeable[queue], key)
+                _put(self._takeable[queue], key, in_order)
             else:
                 self._spent[queue].append(index)
 
+    def _backwards(self, index: int) -> Key:
+        """The reversed key of a pod group, made when somebody asks for it first."""
+        backwards = self._reversed[index]
+        if not backwards:
+            backwards = self._reversed[index] = reverse(self._keys[index])
+        return backwards
+
     def _unfile(self, index: int, queue: int) -> None:
         if self._is_pending[index]:
-            _remove(self._pending[queue], self._reversed[index])
+            _remove(self._pending[queue], self._backwards(index))
         if self._is_victim[index]:
             _remove(self._victims[queue], self._keys[index])
         if self._is_takeable[index]:
@@ -246,11 +273,11 @@ def _most(share: Share, other: Share) -> Share:
     return (max(share[0], other[0]), max(share[1], other[1]), max(share[2], other[2]))
 
 
-def _insert(keys: list[Key], key: Key) -> None:
-    if not keys or keys[-1] < key:
-        keys.append(key)
-    else:
+def _put(keys: list[Key], key: Key, in_order: bool) -> None:
+    if in_order and keys and keys[-1] > key:
         insort(keys, key)
+    else:
+        keys.append(key)
 
 
 def _remove(keys: list[Key], key: Key) -> None:

@@ -17,7 +17,7 @@ Told = tuple[str, tuple[str, ...], Scope, int | None, str]
 
 
 def told(builder: ClusterBuilder, **arguments: str) -> list[Told]:
-    found = list(guarding(builder, **arguments).plugins["minruntime"].protections(0))
+    found = list(guarding(builder, **arguments).plugins["minruntime"].protections([0]))
     assert {(each.pod_group, each.guard) for each in found} <= {(0, "minruntime")}
     return [(each.against, each.actions, each.scope, _minutes(each), each.source) for each in found]
 

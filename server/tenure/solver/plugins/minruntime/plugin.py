@@ -1,6 +1,6 @@
 """The minruntime plugin: protects what has not run long enough (semantics section 7)."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from tenure.solver.framework.profile import Parsers
@@ -68,13 +68,23 @@ class MinRuntime:
         """Its queue decides which value it meets."""
         return ("queue", self._groups[preemptor].queue)
 
-    def protections(self, pod_group: int) -> Iterable[Protection]:
-        """Until when nobody of its own queue may take it, and who of the others not; widest first."""
-        group = self._groups[pod_group]
-        longest = protection_end(group.last_start, self._longest(group.queue))
-        if longest is None or self._now >= longest or not group.may_yield:
-            return ()
-        return self._protections(group)
+    def may_end(self, victims: Sequence[int]) -> bool:
+        """Whether any of them has not run for the longest minimum that anybody meets."""
+        return any(self._is_young(self._groups[victim]) for victim in victims)
+
+    def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
+        """Until when nobody of their own queue may take them, and who of the others not; widest first."""
+        found: list[Protection] = []
+        for pod_group in pod_groups:
+            group = self._groups[pod_group]
+            if self._is_young(group) and group.may_yield:
+                found.extend(self._protections(group))
+        return found
+
+    def _is_young(self, group: PodGroup) -> bool:
+        """Whether anybody may meet a minimum of it that has not passed."""
+        end = protection_end(group.last_start, self._longest(group.queue))
+        return end is not None and self._now < end
 
     def _protections(self, group: PodGroup) -> Iterator[Protection]:
         beyond = [action for action in self._actions if action != "preempt"]
@@ -91,11 +101,13 @@ class MinRuntime:
 
     def _longest(self, victim: int | None) -> int:
         """The longest minimum that anybody meets who asks for room of this queue."""
-        if victim not in self._found:
+        most = self._most.get(victim)
+        if most is None:
             self._found[victim] = list(self._reclaimers(victim))
             within = self._resolver.preempt(victim)
-            self._most[victim] = max(r.minimum for r in (within, *(r for _, r in self._found[victim])))
-        return self._most[victim]
+            most = max(r.minimum for r in (within, *(r for _, r in self._found[victim])))
+            self._most[victim] = most
+        return most
 
     def _reclaimers(self, victim: int | None) -> Iterator[tuple[str, Resolved]]:
         """The subtrees of other queues that meet different values, the widest (empty name) first."""

@@ -8,6 +8,7 @@ from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import Share
 from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import PodGroup, Task
+from tenure.solver.plugins.proportion.total import Total
 
 ZERO: Share = (0, 0, 0)
 PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
@@ -18,10 +19,10 @@ class InitialUse:
     """Sums by leaf queue, and what they are made of. Not changed once it is made."""
 
     def __init__(self) -> None:
-        self.allocated: list[Share] = []
-        self.firm: list[Share] = []
+        self.allocated: list[Total] = []
+        self.firm: list[Total] = []
         """The part of it that cannot be taken back, cores of semi-preemptible pod groups apart."""
-        self.request: list[Share] = []
+        self.request: list[Total] = []
         """What is held, and what those that wait ask for (semantics R4.2)."""
         self.paths: list[tuple[int, ...]] = []
         """By pod group, its queue and the queues above it."""
@@ -32,61 +33,64 @@ class InitialUse:
     @classmethod
     def of(cls, cluster: Cluster, ledger: Ledger) -> "InitialUse":
         """Of all tasks of a cluster."""
-        made, queues = cls(), len(cluster.queues)
-        made.allocated, made.firm, made.request = [ZERO] * queues, [ZERO] * queues, [ZERO] * queues
-        made.paths = [queue_path(cluster, group) for group in cluster.pod_groups]
+        made = cls()
+        made.allocated = [Total(ZERO) for _ in cluster.queues]
+        made.firm, made.request = _copies(made.allocated), _copies(made.allocated)
+        upwards = [queue.path[::-1] for queue in cluster.queues]
+        made.paths = [() if group.queue is None else upwards[group.queue] for group in cluster.pod_groups]
         made.kinds = [_kind(group) for group in cluster.pod_groups]
         made.firm_cores = {index for index, kind in enumerate(made.kinds) if kind == FIRM_CORE}
         made._tasks = cluster.tasks
         for task in cluster.tasks:
-            made._count(task, ledger, 1)
+            made._count(task, ledger, is_there=True)
         return made
 
     def after(self, cluster: Cluster, ledger: Ledger, change: Change) -> "InitialUse":
         """The same of a cluster that differs by a change; `ledger` is of either."""
         other = InitialUse()
-        other.allocated, other.firm = self.allocated.copy(), self.firm.copy()
-        other.request, other.firm_cores = self.request.copy(), self.firm_cores.copy()
+        other.allocated, other.firm = _copies(self.allocated), _copies(self.firm)
+        other.request, other.firm_cores = _copies(self.request), self.firm_cores.copy()
         other.paths, other.kinds = self.paths.copy(), self.kinds.copy()
         for index in change.tasks:
             if index < len(self._tasks):
-                other._count(self._tasks[index], ledger, -1)
+                other._count(self._tasks[index], ledger, is_there=False)
         more = len(cluster.pod_groups) - len(other.kinds)
         other.paths.extend([()] * more)
         other.kinds.extend([PREEMPTIBLE] * more)
         for index in change.pod_groups:
             group = cluster.pod_groups[index]
-            other.paths[index] = queue_path(cluster, group)
+            other.paths[index] = () if group.queue is None else cluster.queues[group.queue].path[::-1]
             kind = other.kinds[index] = _kind(group)
             (other.firm_cores.add if kind == FIRM_CORE else other.firm_cores.discard)(index)
         other._tasks = cluster.tasks
         for index in change.tasks:
-            other._count(cluster.tasks[index], ledger, 1)
+            other._count(cluster.tasks[index], ledger, is_there=True)
         return other
 
-    def _count(self, task: Task, ledger: Ledger, sign: int) -> None:
-        """Add what a task holds or asks for, or (with sign -1) take it off."""
+    def _count(self, task: Task, ledger: Ledger, is_there: bool) -> None:
+        """Add what a task holds or asks for, or take it off when it is not there any more."""
         path, placement = self.paths[task.pod_group], task.placement
         if not path:
             return
         if placement.is_allocated:
             share, queue = ledger.share(task, task.placement.node), path[0]
-            _add(self.allocated, queue, share, sign)
+            _change(self.allocated[queue], share, is_there)
             if self.kinds[task.pod_group] == FIRM:
-                _add(self.firm, queue, share, sign)
-            _add(self.request, queue, share, sign)
+                _change(self.firm[queue], share, is_there)
+            _change(self.request[queue], share, is_there)
         elif placement.status is TaskStatus.PENDING and task.pod_set is not None:
-            _add(self.request, path[0], ledger.unplaced_shares[task.shape.index], sign)
+            _change(self.request[path[0]], ledger.unplaced_shares[task.shape.index], is_there)
 
 
-def queue_path(cluster: Cluster, group: PodGroup) -> tuple[int, ...]:
-    """The queue of a pod group and the queues above it, upwards; nothing when it has no queue."""
-    return () if group.queue is None else cluster.queues[group.queue].path[::-1]
+def _copies(totals: Sequence[Total]) -> list[Total]:
+    return [Total(total.share()) for total in totals]
 
 
-def _add(sums: list[Share], queue: int, share: Share, sign: int) -> None:
-    cpu, memory, gpu = sums[queue]
-    sums[queue] = (cpu + sign * share[0], memory + sign * share[1], gpu + sign * share[2])
+def _change(total: Total, share: Share, is_there: bool) -> None:
+    if is_there:
+        total.add(share)
+    else:
+        total.subtract(share)
 
 
 def _kind(group: PodGroup) -> int:

@@ -1,5 +1,7 @@
 """GPUs of the largest pod group below each queue: the most that is taken from it in one piece."""
 
+from collections import Counter
+
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import WHOLE_GPU
 from tenure.solver.model.slots import Change
@@ -10,8 +12,8 @@ class Sizes:
     """Pod groups by leaf queue and size. Not changed once it is made."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._sizes: dict[int, dict[int, int]] = {}
-        """Number of pod groups by leaf queue and GPUs."""
+        self._sizes: list[dict[int, int]] = [{} for _ in cluster.queues]
+        """Number of pod groups by queue and GPUs."""
         self._cluster = cluster
         self._most = [_most_gpus(shape) for shape in cluster.shapes]
         """The most that a task can count for, by shape."""
@@ -20,14 +22,17 @@ class Sizes:
     def of(cls, cluster: Cluster) -> "Sizes":
         """Of all pod groups of a cluster."""
         made = cls(cluster)
+        by_queue: list[list[int]] = [[] for _ in cluster.queues]
         for group in cluster.pod_groups:
-            made._count(group, 1)
+            if group.queue is not None:
+                by_queue[group.queue].append(made._gpus(group))
+        made._sizes = [dict(Counter(sizes)) for sizes in by_queue]
         return made
 
     def after(self, cluster: Cluster, change: Change) -> "Sizes":
         """The same of a cluster that differs by a change."""
         other = Sizes(self._cluster)
-        other._sizes = {queue: sizes.copy() for queue, sizes in self._sizes.items()}
+        other._sizes = [sizes.copy() for sizes in self._sizes]
         for index in change.pod_groups:
             if index < len(self._cluster.pod_groups):
                 other._count(self._cluster.pod_groups[index], -1)
@@ -40,21 +45,25 @@ class Sizes:
         """By queue index; at least one thousandth of a GPU."""
         queues = self._cluster.queues
         largest = [1] * len(queues)
-        for leaf, sizes in self._sizes.items():
+        for index, sizes in enumerate(self._sizes):
             most = max((gpus for gpus, count in sizes.items() if count), default=0)
-            for queue in queues[leaf].path:
+            for queue in queues[index].path:
                 largest[queue] = max(largest[queue], most)
         return largest
 
     def _count(self, group: PodGroup, sign: int) -> None:
-        if group.queue is not None:
-            gpus = 0
-            for task in group.tasks:
-                gpus += self._most[self._cluster.tasks[task].shape.index]
-            sizes = self._sizes.get(group.queue)
-            if sizes is None:
-                sizes = self._sizes[group.queue] = {}
-            sizes[gpus] = sizes.get(gpus, 0) + sign
+        queue = group.queue
+        if queue is None:
+            return
+        sizes, gpus = self._sizes[queue], self._gpus(group)
+        sizes[gpus] = sizes.get(gpus, 0) + sign
+
+    def _gpus(self, group: PodGroup) -> int:
+        """The most that all of it can count for."""
+        gpus, tasks, most = 0, self._cluster.tasks, self._most
+        for task in group.tasks:
+            gpus += most[tasks[task].shape.index]
+        return gpus
 
 
 def _most_gpus(shape: TaskShape) -> int:

@@ -13,19 +13,7 @@ from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import add_shares
 from tenure.solver.plugins.proportion.claimuse import Charge, ClaimUse
 from tenure.solver.plugins.proportion.initial import FIRM, FIRM_CORE, ZERO, InitialUse
-
-
-class _Used:
-    """What one queue uses; added to with every move, so its parts are held by themselves."""
-
-    __slots__ = ("cpu", "gpu", "memory")
-
-    def __init__(self, share: Share) -> None:
-        self.cpu, self.memory, self.gpu = share
-
-    def share(self) -> Share:
-        """All of it."""
-        return (self.cpu, self.memory, self.gpu)
+from tenure.solver.plugins.proportion.total import Total
 
 
 class Usage:
@@ -37,7 +25,7 @@ class Usage:
 
     def __init__(self, cluster: Cluster, ledger: Ledger, opening: Opening | None = None) -> None:
         queues = len(cluster.queues)
-        self._used: list[_Used] = []
+        self._used: list[Total] = []
         self.non_preemptible: list[Share] = [ZERO] * queues
         self.request: list[Share] = [ZERO] * queues
         self._before: list[Share] = [ZERO] * queues
@@ -70,7 +58,7 @@ class Usage:
 
     @allocated.setter
     def allocated(self, shares: Iterable[Share]) -> None:
-        self._used = [_Used(share) for share in shares]
+        self._used = [Total(share) for share in shares]
 
     def used(self, queue: int) -> Share:
         """What one queue uses."""
@@ -90,9 +78,10 @@ class Usage:
                     for above in self._queues[queue].path:
                         self.request[above] = add_shares(self.request[above], (0, 0, gpu_milli))
 
-    def _sum_up(self, sums: Sequence[Share], totals: list[Share]) -> None:
+    def _sum_up(self, sums: Sequence[Total], totals: list[Share]) -> None:
         """Add the sums of the queues to the totals of the queues and their ancestors."""
-        for queue, share in zip(self._queues, sums, strict=True):
+        for queue, total in zip(self._queues, sums, strict=True):
+            share = total.share()
             if share != ZERO:
                 for above in queue.path:
                     totals[above] = add_shares(totals[above], share)
@@ -154,9 +143,7 @@ class Usage:
             if changed_in[queue] != search:
                 changed_in[queue] = search
                 self._before[queue] = used.share()
-            used.cpu += share[0]
-            used.memory += share[1]
-            used.gpu += share[2]
+            used.add(share)
 
     def _allocate_firmly(self, path: Sequence[int], share: Share) -> None:
         for queue in path:
