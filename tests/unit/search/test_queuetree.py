@@ -95,6 +95,8 @@ def test_entries_are_drawn_from_their_source_as_needed() -> None:
     tree = QueueTree(found)
     tree.fill(found.cluster.pod_groups[0].queue or 0, source())
     tree.pop()
+    assert drawn == [1]
+    tree.pop()
     assert drawn == [1, 2]
 
 

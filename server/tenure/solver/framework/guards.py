@@ -47,8 +47,10 @@ class Guards:
         self._chains = chains
         self._placements = placements
         self._latest: tuple[int, str, dict[int, Answer]] | None = None
-        self._latest_kind: tuple[int, tuple[Hashable, ...] | None] | None = None
-        self._known: dict[tuple[str, tuple[Hashable, ...]], dict[int, Answer]] = {}
+        self._latest_kind: tuple[int, int | None] | None = None
+        self._kinds: dict[tuple[Hashable, ...], int] = {}
+        """Numbers of the kinds, in the order in which they were met."""
+        self._known: dict[tuple[str, int], dict[int, Answer]] = {}
 
     def verdicts(self, action: str, preemptor: int, victim: int) -> Verdicts:
         """What every guard that has a say in the action says about the victim."""
@@ -73,19 +75,19 @@ class Guards:
             return True
         return any(may_end(victims) for may_end in self._chains.may_end)
 
-    def kind(self, preemptor: int) -> tuple[Hashable, ...] | None:
-        """Preemptors of a kind meet the same protection; None: this one stands alone."""
+    def kind(self, preemptor: int) -> int | None:
+        """Preemptors of a kind, a number, meet the same protection; None: this one stands alone."""
         latest = self._latest_kind
         if latest is None or latest[0] != preemptor:
             latest = self._latest_kind = (preemptor, self._kind_of(preemptor))
         return latest[1]
 
-    def _kind_of(self, preemptor: int) -> tuple[Hashable, ...] | None:
+    def _kind_of(self, preemptor: int) -> int | None:
         kinds = self._chains.guard_kind
         if len(kinds) < len(self._chains.guard):
             return None
         found = tuple([kind(preemptor) for kind in kinds])
-        return None if None in found else found
+        return None if None in found else self._kinds.setdefault(found, len(self._kinds))
 
     def events_changed(self) -> None:
         """What is remembered of evictions changed, and with it perhaps the kind of a preemptor."""

@@ -33,6 +33,7 @@ class EvictionLimit:
         immunity = Immunity(session, arguments, NAME, "maxEvictions", ReasonCode.EVICTION_LIMIT, self._told)
         self.guard = immunity.guard
         self.guard_kind = immunity.guard_kind
+        self.may_end = immunity.may_end
         self.protections = immunity.protections
 
     def _told(self, group: PodGroup) -> str:

@@ -34,6 +34,7 @@ class WaitLimit:
         immunity = Immunity(session, arguments, NAME, "maxWait", ReasonCode.WAIT_LIMIT, self._told)
         self.guard = immunity.guard
         self.guard_kind = immunity.guard_kind
+        self.may_end = immunity.may_end
         self.protections = immunity.protections
 
     def _told(self, group: PodGroup) -> str:

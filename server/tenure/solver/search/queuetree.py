@@ -46,6 +46,7 @@ class _Branch(Ranked):
         "_victims",
         "children",
         "entries",
+        "lacks_next",
         "popped",
         "queue",
         "stale",
@@ -62,6 +63,8 @@ class _Branch(Ranked):
         self.entries: list[Entry] = []
         self._source = source
         self._source_key: tuple[int, ...] | None = None
+        self.lacks_next = False
+        """Whether the source's best is not among the entries."""
         self.stale = False
         """Whether its place among its siblings may be wrong."""
         self.popped = ZERO
@@ -77,7 +80,8 @@ class _Branch(Ranked):
         return not (self.entries if self.children is None else self.children.items)
 
     def draw(self) -> None:
-        """Take the next entry of the source: the heap always holds the source's best."""
+        """Take the next entry of the source: before any is asked for, the heap holds the source's best."""
+        self.lacks_next = False
         entry = None if self._source is None else next(self._source, None)
         self._source_key = None if entry is None else entry.key
         if entry is not None:
@@ -86,8 +90,7 @@ class _Branch(Ranked):
     def take(self) -> Entry:
         """Take the best entry out."""
         entry = heappop(self.entries)
-        if entry.key == self._source_key:
-            self.draw()
+        self.lacks_next = entry.key == self._source_key
         if self._victims:
             self.popped = add_shares(self.popped, entry.share)
         return entry
@@ -163,6 +166,8 @@ class QueueTree:
         if self._loose:
             self._build()
         if self._only is not None:
+            if self._only.lacks_next:
+                self._only.draw()
             return self._only.take() if self._only.entries else None
         branch = self._root
         if branch.is_empty:
@@ -172,6 +177,8 @@ class QueueTree:
                 branch.stale = False
                 children.fix_top()
         entry = branch.take()
+        if branch.lacks_next:
+            branch.draw()
         self._mark_stale(branch)
         if not branch.entries:
             self._prune(branch)
@@ -202,6 +209,8 @@ class QueueTree:
     def _hang_only(self) -> None:
         """The leaf is not alone any more."""
         leaf, self._only = self._only, None
+        if leaf is not None and leaf.lacks_next:
+            leaf.draw()
         if leaf is not None and leaf.entries:
             self._attach(leaf)
 

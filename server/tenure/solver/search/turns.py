@@ -43,8 +43,10 @@ class Turns:
         self, preemptor: int, victims: Iterable[int], share: Callable[[int], Share]
     ) -> Iterator[int]:
         """These pod groups, which ask for that; the ledger may change between two turns."""
-        pod_groups = (preemptor, *victims)
-        keys = sorted((self._session.pod_group_key(pod_group), pod_group) for pod_group in pod_groups)
+        keys = [(self._session.pod_group_key(preemptor), preemptor)]
+        for victim in victims:
+            keys.append((self._session.pod_group_key(victim), victim))
+        keys.sort()
         if self._session.cluster.claims:
             # What a claim adds depends on who uses it, so it is asked before anybody takes a turn.
             share = {pod_group: share(pod_group) for _, pod_group in keys}.__getitem__

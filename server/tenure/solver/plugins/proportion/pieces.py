@@ -1,10 +1,14 @@
 """What a scenario takes from the queues of its victims, in the pieces that are judged (R4.50, R4.51)."""
 
+from typing import Final
+
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import Task, add_shares
 from tenure.solver.plugins.proportion import reclaimable
+
+NOTHING: Final[Share] = (0, 0, 0)
 
 
 class Pieces:
@@ -19,13 +23,20 @@ class Pieces:
         """Leaf queue and amount of every piece that is taken, queues by name (semantics R4.51, R4.58)."""
         by_queue: dict[int, list[Share]] = {}
         freed: set[int] = set()
+        facts = self._session.cluster.tasks
         for pod_group, tasks in scenario.victims().items():
             group = self._groups[pod_group]
             assert group.queue is not None
-            gone = [self._session.cluster.tasks[t] for t in tasks if self._is_taken(t)]
-            amounts = [(self._pod_set(t), self._share(t, freed)) for t in gone]
-            pieces = by_queue.setdefault(group.queue, [])
-            if len(amounts) == 1 and any(amounts[0][1]):
+            amounts: list[tuple[int, Share]] = []
+            for index in tasks:
+                if self._is_taken(index):
+                    task = facts[index]
+                    assert task.pod_set is not None
+                    amounts.append((task.pod_set, self._share(task, freed)))
+            pieces = by_queue.get(group.queue)
+            if pieces is None:
+                pieces = by_queue[group.queue] = []
+            if len(amounts) == 1 and amounts[0][1] != NOTHING:
                 pieces.append(amounts[0][1])
             else:
                 minimums = {s.index: s.min_available for s in group.pod_sets}
@@ -40,10 +51,6 @@ class Pieces:
         """With consolidating reclaim, a victim that was placed again does not count (semantics R4.51)."""
         is_placed = self._session.ledger.placements[task].is_active_allocated
         return not (is_placed and self._session.options.consolidating_reclaim)
-
-    def _pod_set(self, task: Task) -> int:
-        assert task.pod_set is not None
-        return task.pod_set
 
     def _share(self, task: Task, freed: set[int]) -> Share:
         """What its queue uses less without it, with claims that nobody uses any more and were not counted."""

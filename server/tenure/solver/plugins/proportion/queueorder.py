@@ -42,14 +42,17 @@ class QueueKeys:
     __slots__ = (
         "_allocated",
         "_bounds",
+        "_exceeds_quota",
         "_fair",
-        "_front",
         "_is_above",
         "_last",
+        "_oversteps",
         "_priority",
         "_quota",
         "_share",
-        "_withheld",
+        "_withheld_cpu",
+        "_withheld_gpu",
+        "_withheld_memory",
     )
 
     def __init__(
@@ -60,8 +63,10 @@ class QueueKeys:
         cpu, memory, gpu = queue.quota
         self._quota: Share = (_bound(cpu), _bound(memory), _bound(gpu))
         self._priority = -queue.priority
-        self._withheld = tuple(r for r in (CPU, MEMORY, GPU) if allocatable[r] == 0)
-        """What it has no share of."""
+        self._withheld_cpu = allocatable[CPU] == 0
+        """Whether it has no share of it."""
+        self._withheld_memory = allocatable[MEMORY] == 0
+        self._withheld_gpu = allocatable[GPU] == 0
         self._bounds = bounding_share(allocatable, total)
         self._last = last
         self._use((0, 0, 0))
@@ -71,29 +76,34 @@ class QueueKeys:
         if allocated != self._allocated:
             self._use(allocated)
         cpu, memory, gpu = allocated
-        front = self._front
+        exceeds, oversteps = self._exceeds_quota, self._oversteps
         if request != NOTHING:
             cpu, memory, gpu = cpu + request[0], memory + request[1], gpu + request[2]
-            front = self._front_with((cpu, memory, gpu))
+            after = (cpu, memory, gpu)
+            exceeds, oversteps = self._would_exceed_quota(after), self._would_overstep(after)
         share = dominant_share((cpu - popped[0], memory - popped[1], gpu - popped[2]), self._bounds)
-        return (front, share, self._share, self._last)
+        return (self._is_above, exceeds, self._priority, oversteps, share, self._share, self._last)
 
     def _use(self, allocated: Share) -> None:
         """Work out what follows from what the queue uses alone."""
         fair = self._fair
         self._allocated = allocated
         self._is_above = fair[0] < allocated[0] and fair[1] < allocated[1] and fair[2] < allocated[2]
-        self._front = self._front_with(allocated)
+        self._exceeds_quota = self._would_exceed_quota(allocated)
+        self._oversteps = self._would_overstep(allocated)
         self._share = dominant_share(allocated, self._bounds)
 
-    def _front_with(self, after: Share) -> tuple[bool, bool, int, bool]:
-        """What comes before the dominant shares, if the queue uses so much with the request."""
+    def _would_exceed_quota(self, after: Share) -> bool:
+        """Whether the queue would use more than its quota of anything."""
         quota = self._quota
+        return after[0] > quota[0] or after[1] > quota[1] or after[2] > quota[2]
+
+    def _would_overstep(self, after: Share) -> bool:
+        """Whether the queue would use anything that it has no share of."""
         return (
-            self._is_above,
-            after[0] > quota[0] or after[1] > quota[1] or after[2] > quota[2],
-            self._priority,
-            bool(self._withheld) and max([after[resource] for resource in self._withheld]) > 0,
+            (self._withheld_cpu and after[0] > 0)
+            or (self._withheld_memory and after[1] > 0)
+            or (self._withheld_gpu and after[2] > 0)
         )
 
 
