@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from tenure.solver.model.reason import Rejection
-from tenure.solver.search.holdings import Holdings
+from tenure.solver.search.holdings import Holdings, Passed
 from tenure.solver.search.queuetree import Entry
 
 
@@ -46,7 +46,7 @@ class Spared(NamedTuple):
 class Drawn:
     """Candidates of a queue as far as anybody asked, worst first."""
 
-    __slots__ = ("_entries", "_holdings", "_spared", "_victims", "version")
+    __slots__ = ("_entries", "_holdings", "_passed", "_spared", "_victims", "version")
 
     def __init__(
         self, version: int, victims: Iterator[tuple[tuple[int, ...], int]], holdings: Holdings
@@ -55,6 +55,7 @@ class Drawn:
         self.version = version
         self._victims = victims
         self._holdings = holdings
+        self._passed = Passed()
         self._entries: list[Entry] = []
         self._spared: list[Spared] = []
 
@@ -76,8 +77,9 @@ class Drawn:
         for key, pod_group in self._victims:
             rejection = judge.objection(pod_group)
             if rejection is None:
-                entry = self._holdings.entry(key, pod_group, judge.keeps_core(pod_group))
-                if entry.item.size:
+                known = self._holdings.entry(key, pod_group, judge.keeps_core(pod_group))
+                entry = self._passed.over(known)
+                if entry is not None:
                     self._entries.append(entry)
                     return True
             elif rejection.until is not None:

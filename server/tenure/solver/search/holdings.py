@@ -34,6 +34,30 @@ class Held:
         """Tasks in all."""
 
 
+class Passed:
+    """Pod groups of a queue that are passed over on the way to its next victim, for nothing of them may go.
+
+    They hold room, but this cycle gave or moved a part of them and the rest is a core. As victims that are
+    popped (semantics R5.21) they count together with the next one that is: a queue that made way in this
+    cycle is taken from later. To pop each by itself would be most of a search once many of them are there.
+    """
+
+    __slots__ = ("_share",)
+
+    def __init__(self) -> None:
+        self._share = ZERO
+
+    def over(self, entry: Entry) -> Entry | None:
+        """The entry with what was passed over before it; None: it is to be passed over too."""
+        if not entry.item.batch:
+            self._share = add_shares(self._share, entry.share)
+            return None
+        if self._share != ZERO:
+            share = add_shares(self._share, entry.share)
+            entry, self._share = Entry(entry.key, entry.pod_group, share, entry.item), ZERO
+        return entry
+
+
 class Holdings:
     """Entries of pod groups as they are, and of what is left of them when some of it is taken."""
 
@@ -49,12 +73,13 @@ class Holdings:
         allows: Callable[[int], bool],
         keeps_core: Callable[[int], bool],
     ) -> Iterator[Entry]:
-        """Of these pod groups, those that hold anything and may be taken."""
+        """Of these pod groups of one queue, those of which anything may be taken, allowed by all."""
+        passed = Passed()
         for key, pod_group in victims:
             self._session.stop.check()
             if allows(pod_group):
-                entry = self.entry(key, pod_group, keeps_core(pod_group))
-                if entry.item.remaining:
+                entry = passed.over(self.entry(key, pod_group, keeps_core(pod_group)))
+                if entry is not None:
                     yield entry
 
     def entry(self, key: tuple[int, ...], pod_group: int, keeps_core: bool) -> Entry:
