@@ -1,4 +1,4 @@
-"""Pod groups of which nothing may go are passed over, and count together with the next victim of their queue."""
+"""Pod groups of which nothing may go are passed over, and count with the next victim of their queue."""
 
 from tenure.solver.model.resources import Share
 from tenure.solver.search.holdings import Held, Passed

@@ -38,8 +38,8 @@ class NodeIndex:
     def __init__(self, nodes: Sequence[Node], ledger: Ledger) -> None:
         self.all_nodes = (1 << len(nodes)) - 1
         self._ledger = ledger
-        self._idle = Buckets()
-        self._soon = Buckets()
+        self._idle = Buckets(len(nodes))
+        self._soon = Buckets(len(nodes))
         self._changes = Changes()
         self._kept: dict[int, KnownFits] = {}
         """By shape."""

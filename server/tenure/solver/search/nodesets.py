@@ -7,6 +7,7 @@ from typing import Final
 WORD_BITS: Final = 60
 WORD: Final = (1 << WORD_BITS) - 1
 FEW: Final = 8
+NO_VALUE: Final = -(1 << 60)
 
 
 def bits(nodes: int) -> Iterator[int]:
@@ -44,31 +45,32 @@ def bit_set(nodes: Collection[int]) -> int:
 class Buckets:
     """Nodes by a small integer value."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: int) -> None:
         self.sets: dict[int, int] = {}
         self.values: list[int] = []
         """Values that some node has or had, smallest first."""
-        self._of: dict[int, int] = {}
+        self._of = [NO_VALUE] * nodes
 
     def copy(self) -> "Buckets":
         """The same, to be changed apart."""
-        other = Buckets()
+        other = Buckets(0)
         other.sets, other.values, other._of = self.sets.copy(), self.values.copy(), self._of.copy()
         return other
 
     def put(self, node: int, bit: int, value: int) -> None:
         """The node, alone in the bit set `bit`, now has this value."""
-        old = self._of.get(node)
+        old = self._of[node]
         if old == value:
             return
         sets = self.sets
-        if old is not None:
+        if old != NO_VALUE:
             sets[old] ^= bit
         self._of[node] = value
-        if value not in sets:
-            sets[value] = 0
+        nodes = sets.get(value)
+        if nodes is None:
+            nodes = 0
             insort(self.values, value)
-        sets[value] |= bit
+        sets[value] = nodes | bit
 
     def at_least(self, value: int) -> int:
         """Nodes with this value or more."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
-from tenure.solver.plugins.proportion.shares import bounding_share, dominant_share
+from tenure.solver.plugins.proportion.shares import bounding_share, dominant_share, within
 
 NOTHING: Final[Share] = (0, 0, 0)
 
@@ -60,8 +60,7 @@ class QueueKeys:
     ) -> None:
         """`last` compares the allocatable share."""
         self._fair = fair_share
-        cpu, memory, gpu = queue.quota
-        self._quota: Share = (_bound(cpu), _bound(memory), _bound(gpu))
+        self._quota = queue.quota
         self._priority = -queue.priority
         self._withheld_cpu = allocatable[CPU] == 0
         """Whether it has no share of it."""
@@ -95,8 +94,7 @@ class QueueKeys:
 
     def _would_exceed_quota(self, after: Share) -> bool:
         """Whether the queue would use more than its quota of anything."""
-        quota = self._quota
-        return after[0] > quota[0] or after[1] > quota[1] or after[2] > quota[2]
+        return not within(after, self._quota)
 
     def _would_overstep(self, after: Share) -> bool:
         """Whether the queue would use anything that it has no share of."""
@@ -105,11 +103,6 @@ class QueueKeys:
             or (self._withheld_memory and after[1] > 0)
             or (self._withheld_gpu and after[2] > 0)
         )
-
-
-def _bound(quota: int) -> int:
-    """The quota; more than anybody has when there is none."""
-    return 1 << 62 if quota == UNLIMITED else quota
 
 
 def queue_keys(
