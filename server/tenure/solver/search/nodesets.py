@@ -8,6 +8,7 @@ WORD_BITS: Final = 60
 WORD: Final = (1 << WORD_BITS) - 1
 FEW: Final = 8
 NO_VALUE: Final = -(1 << 60)
+"""Of a node that was never put into a bucket."""
 
 
 def bits(nodes: int) -> Iterator[int]:
