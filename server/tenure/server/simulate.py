@@ -96,13 +96,13 @@ def _changed(base: Source, request: SimulateRequest) -> tuple[Cluster, Opening |
     if violations := check_upserts(request.upserts):
         raise InvalidSnapshot(violations)
     if not request.upserts.ListFields() and not request.removes.ListFields():
-        return base.cluster, base.opening
+        return base.cluster, None if base.opening is None else base.opening.fork()
     now = base.cluster.now
     changed = decode_change(base.decoded, base.header, request.upserts, request.removes, now)
     if changed is not None:
         if base.opening is None or base.opening.is_empty or changed.change is None:
             return changed.cluster, None
-        return changed.cluster, base.opening.after(changed.change, len(changed.pod_groups))
+        return changed.cluster, base.opening.fork(changed.change)
     laid = overlay(base.read(), request.upserts, request.removes)
     try:
         return decode_snapshot(laid.snapshot), None

@@ -15,10 +15,11 @@ from tenure.solver.model.workload import PodGroup, Preemptibility
 
 
 class _Doubtful:
-    """Pod groups about which there may be doubts, by index. Not changed once it is made."""
+    """Pod groups about which there may be doubts, by index."""
 
     def __init__(self, now: int) -> None:
         self.now = now
+        """What is odd then may be so no more later on; of what is odd before, it says nothing."""
         self.legacy: list[int] = []
         """That do not say whether they are preemptible, in order."""
         self.odd: set[int] = set()
@@ -36,23 +37,25 @@ class _Doubtful:
             made._look(group)
         return made
 
-    def after(self, cluster: Cluster, change: Change) -> "_Doubtful":
-        """The same of a cluster that differs by a change."""
-        if cluster.now < self.now:
-            return _Doubtful.of(cluster)
-        other = _Doubtful(cluster.now)
+    def copy(self) -> "_Doubtful":
+        """The same, to be changed apart."""
+        other = _Doubtful(self.now)
         other.legacy, other.odd, other.bad = self.legacy.copy(), self.odd.copy(), self.bad.copy()
-        for index in change.pod_groups:
-            other.odd.discard(index)
-            other.bad.discard(index)
-            group, at = cluster.pod_groups[index], bisect_left(other.legacy, index)
-            was_legacy = at < len(other.legacy) and other.legacy[at] == index
-            if was_legacy and not _is_legacy(group):
-                del other.legacy[at]
-            elif _is_legacy(group) and not was_legacy:
-                other.legacy.insert(at, index)
-            other._look(group)
         return other
+
+    def follow(self, cluster: Cluster, change: Change) -> None:
+        """Be that of a cluster, which may differ by a change from this."""
+        self.now = max(self.now, cluster.now)
+        for index in change.pod_groups:
+            self.odd.discard(index)
+            self.bad.discard(index)
+            group, at = cluster.pod_groups[index], bisect_left(self.legacy, index)
+            was_legacy = at < len(self.legacy) and self.legacy[at] == index
+            if was_legacy and not _is_legacy(group):
+                del self.legacy[at]
+            elif _is_legacy(group) and not was_legacy:
+                self.legacy.insert(at, index)
+            self._look(group)
 
     def _look(self, group: PodGroup) -> None:
         if group.last_start is None or group.last_start > self.now:
@@ -75,7 +78,7 @@ def _doubtful(session: Session) -> _Doubtful:
     found: _Doubtful = opening.get(
         "doubts",
         lambda: _Doubtful.of(cluster),
-        lambda before, change: before.after(cluster, change),
+        lambda left, change: left.follow(cluster, change),
     )
     return found if found.now <= cluster.now else _Doubtful.of(cluster)
 

@@ -91,6 +91,10 @@ class _Protected(NamedTuple):
     now: int
     pod_groups: frozenset[int]
 
+    def copy(self) -> "_Protected":
+        """Itself: it is not changed."""
+        return self
+
 
 def protections(session: Session) -> tuple[Protection, ...]:
     """What the guards say about every pod group that goes on running, by uid.

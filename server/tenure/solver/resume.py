@@ -74,10 +74,10 @@ class _Resuming:
         for _ in range(MOST_ATTEMPTS):
             if self._is_settled(attempt):
                 break
-            attempt = self._attempt()
+            attempt = self._again(attempt)
         else:
             self._cancel({index: TANGLED for index in self._groups if self._is_asking(index)})
-            attempt = self._attempt()
+            attempt = self._again(attempt)
         _commit(attempt)
         statuses = [self._status(index, attempt) for index in range(len(self._cluster.in_flight))]
         kept = (status.group for status in statuses if status.result is InFlightResult.KEPT)
@@ -86,10 +86,16 @@ class _Resuming:
         attempt.session.pledged = frozenset(self._pledged(attempt))
         return attempt.context
 
+    def _again(self, attempt: Redeeming) -> Redeeming:
+        """Another attempt, on a session of its own."""
+        attempt.undo()
+        attempt.context.close()
+        return self._attempt()
+
     def _attempt(self) -> Redeeming:
         cluster, tasks = taken_up(self._cluster, self._groups)
         change = Change(frozenset([cluster.tasks[task].pod_group for task in tasks]), tasks)
-        opening = None if self._opening is None else self._opening.beside(change, len(cluster.pod_groups))
+        opening = None if self._opening is None else self._opening.beside(change)
         attempt = Redeeming(self._opened(cluster, opening), self._cluster, self._groups)
         try:
             attempt.run()

@@ -110,7 +110,8 @@ class Redeeming:
                 found, attempt.objection = True, OVERFULL
                 for task in bound:
                     now = self._ledger.placements[task.index]
-                    self._ledger.apply(task.index, now, Placement(TaskStatus.PENDING))
+                    if now.use:  # else another of these groups binds it as well
+                        self._ledger.apply(task.index, now, Placement(TaskStatus.PENDING))
         return found
 
     def _is_overfull(self, task: Task) -> bool:

@@ -77,16 +77,16 @@ class Ledger:
         return Ledger(self._cluster, self)
 
     def _begin_as(self, other: "Ledger") -> None:
-        """Everything that changes is copied; rooms are when they are changed."""
+        """Everything that changes is copied; rooms are when either changes them."""
         self.tasks, self.nodes = other.tasks, other.nodes
         self.placements, self.rooms = other.placements.copy(), other.rooms.copy()
-        self._own_rooms = set()
+        self._own_rooms, other._own_rooms = set(), set()
         self.active_allocated, self.active_used = other.active_allocated.copy(), other.active_used.copy()
         self.promised = other.promised.copy()
         self.allocated, self.pending = other.allocated.copy(), other.pending.copy()
         self.versions, self.queue_versions = other.versions.copy(), other.queue_versions.copy()
-        self.touched, self.room_epoch = other.touched.copy(), 0
-        self._paths, self.listeners, self.claims = other._paths, (), other.claims
+        self.touched, self.room_epoch = other.touched.copy(), other.room_epoch
+        self._paths, self.listeners, self.claims = other._paths.copy(), (), other.claims
         self._charges, self._shares = other._charges, other._shares
         self.unplaced_shares, self.least_shares = other.unplaced_shares, other.least_shares
 
@@ -99,31 +99,28 @@ class Ledger:
         self.placements.clear()
         self.rooms.clear()
 
-    def after(self, cluster: Cluster, change: Change) -> "Ledger":
-        """The ledger of a cluster that differs by a change, without looking at what stays."""
-        other = self.copy()
+    def follow(self, cluster: Cluster, change: Change) -> None:
+        """Be the ledger of a cluster, which may differ by a change from this; what stays is not looked at."""
         for index in change.tasks:
             if index < len(self.tasks):
-                task = self.tasks[index]
-                other._charge(task, task.placement, -1)
-                other._count(task, task.placement, -1)
-        other._cluster, other.tasks = cluster, cluster.tasks
-        other._paths = self._paths.copy()
-        other._paths.extend([()] * (len(cluster.pod_groups) - len(other._paths)))
+                task, placement = self.tasks[index], self.placements[index]
+                self._charge(task, placement, -1)
+                self._count(task, placement, -1)
+        self._cluster, self.tasks = cluster, cluster.tasks
+        self._paths.extend([()] * (len(cluster.pod_groups) - len(self._paths)))
         for index in change.pod_groups:
             group = cluster.pod_groups[index]
-            other._paths[index] = _path(cluster, group)
-            other._make_room(1 + max([pod_set.index for pod_set in group.pod_sets], default=-1))
-        new_groups = [0] * (len(cluster.pod_groups) - len(other.allocated))
-        for counts in (other.allocated, other.pending, other.versions):
+            self._paths[index] = _path(cluster, group)
+            self._make_room(1 + max([pod_set.index for pod_set in group.pod_sets], default=-1))
+        new_groups = [0] * (len(cluster.pod_groups) - len(self.allocated))
+        for counts in (self.allocated, self.pending, self.versions):
             counts.extend(new_groups)
-        other.placements.extend([NOT_THERE] * (len(cluster.tasks) - len(other.placements)))
+        self.placements.extend([NOT_THERE] * (len(cluster.tasks) - len(self.placements)))
         for index in change.tasks:
             task = cluster.tasks[index]
-            other.placements[index] = task.placement
-            other._charge(task, task.placement, 1)
-            other._count(task, task.placement, 1)
-        return other
+            self.placements[index] = task.placement
+            self._charge(task, task.placement, 1)
+            self._count(task, task.placement, 1)
 
     def _make_room(self, pod_sets: int) -> None:
         for counts in (self.active_allocated, self.active_used, self.promised):

@@ -2,14 +2,20 @@
 
 Opening a session takes sums over all pods and sorts all pod groups, and in the next cycle most of them are
 the same. So each of these starts is a part of an opening: built from the whole cluster by the session that
-asks for it first, and afterwards brought up to date with what changed since. A part is never changed once it
-is there; sessions work on copies, and several may read one opening at a time.
+asks for it first, and handed on from session to session. Who gets a part has it alone until the session
+closes: brings it up to date with what changed since, changes it as the cycle goes on, and leaves it as it is
+then, with a note of the pod groups and tasks that moved. They are looked at again by the next one, like all
+that changed. So nothing is copied, and a session costs what changed and what it moves.
 
-A part must be what building it anew would give: nothing of what was kept may show in a decision.
+States of one lineage share their parts. Deltas may come while a session runs, but there is one session at a
+time; whoever wants to decide beside it, a simulation, forks the opening and gets copies. A part that is not
+there, because somebody has it or lost it, is built anew.
+
+A part must be as good as one that is built anew: nothing of what was kept may show in a decision.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Final, TypeVar
 
 from tenure.solver.framework.profile import Profile
@@ -22,22 +28,48 @@ MOST: Final = 4
 """When more than one in so many pod groups changed, a part is built anew."""
 
 
-@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a part lies while no session has it."""
+
+    def __init__(self, version: int) -> None:
+        self.lock = Lock()
+        self.version = version
+        """Of the state that the session saw which left it."""
+        self.value: Any = None
+        """None while a session has it. It has a method `copy`."""
+        self.unlike: Change = NO_CHANGE
+        """Where it may differ from that state."""
+
+
 class _Part:
-    value: Any
-    since: Change
-    """What changed since the value was made."""
+    """How one state finds a part."""
+
+    def __init__(self, place: _Place, since: Change) -> None:
+        self.place = place
+        self.since = since
+        """What changed up to this state since the part was left."""
+
+
+class _Lasting:
+    """What all states of a lineage have in common: nodes, queues and shapes never change within one."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Any] = {}
+        self.profile: Profile | None = None
 
 
 class Opening:
-    """The parts of one state, by name. Nodes, queues and shapes never change from one opening to the next."""
+    """The parts of one state, by name."""
 
     def __init__(self) -> None:
+        self._version = 0
+        """Counts the states of a lineage."""
         self._parts: dict[str, _Part] = {}
-        self._lasting: dict[str, Any] = {}
-        self._profile: Profile | None = None
-        self._origin: Opening | None = None
+        self._lasting = _Lasting()
         self._apart: Change = NO_CHANGE
+        """Where the cluster of its sessions differs from the state."""
+        self._taken: dict[str, tuple[_Place, Any]] = {}
+        """What the session has that is open now."""
 
     @property
     def is_empty(self) -> bool:
@@ -47,60 +79,105 @@ class Opening:
     def after(self, change: Change, pod_groups: int) -> "Opening":
         """The opening of the state after a change, with so many pod groups."""
         later = Opening()
-        later._profile, later._lasting = self._profile, self._lasting
+        later._version, later._lasting = self._version + 1, self._lasting
         for name, part in self._parts.copy().items():  # a session may be adding to them
-            since = _both(part.since, change)
+            since = _both(self._since(part), change)
             if len(since.pod_groups) * MOST <= pod_groups:
-                later._parts[name] = _Part(part.value, since)
+                later._parts[name] = _Part(part.place, since)
         return later
 
-    def beside(self, change: Change, pod_groups: int) -> "Opening":
-        """The opening of a cluster that differs from the state; what is found out there serves here too."""
-        other = self.after(change, pod_groups)
-        other._origin, other._apart = self, change
+    def beside(self, change: Change) -> "Opening":
+        """The opening for a session on a cluster that differs from the state, in turn with those on it."""
+        other = Opening()
+        other._version, other._lasting, other._parts = self._version, self._lasting, self._parts
+        other._apart = _both(self._apart, change)
         return other
 
-    def suits(self, profile: Profile) -> bool:
-        """Whether sessions of this profile may use it: those with the plugins and options of the first."""
-        if self._origin is not None:
-            self._origin.suits(profile)
-        first = self._profile
+    def fork(self, change: Change = NO_CHANGE) -> "Opening":
+        """The opening of a cluster that differs from the state, for sessions that run whenever they want."""
+        other = Opening()
+        other._lasting, other._apart = self._lasting, self._apart
+        for name, part in self._parts.copy().items():
+            place, since = part.place, self._since(part)
+            with place.lock:
+                if place.value is None or place.version > self._version:
+                    continue
+                copied = _Place(0)
+                copied.value, copied.unlike = place.value.copy(), _both(place.unlike, _both(since, change))
+                other._parts[name] = _Part(copied, NO_CHANGE)
+        return other
+
+    def begin(self, profile: Profile) -> bool:
+        """Let a session begin; whether it may use what is here: if it has the plugins and options of the
+        first.
+        """
+        self._taken = {}
+        first = self._lasting.profile
         if first is None:
-            self._profile = profile
+            self._lasting.profile = profile
             return True
         return first.plugins == profile.plugins and first.options == profile.options
 
-    def get(self, name: str, build: Callable[[], Value], update: Callable[[Value, Change], Value]) -> Value:
-        """A part as it is now. The caller copies what it changes."""
-        part = self._parts.get(name)
-        if part is None:
+    def get(self, name: str, build: Callable[[], Value], update: Callable[[Value, Change], None]) -> Value:
+        """A part as it must be now, the session's own until it ends. `update` changes it in place."""
+        if name in self._taken:
+            mine: Value = self._taken[name][1]
+            return mine
+        left = self.find(name)
+        if left is None:
             return self.put(name, build())
-        if part.since.pod_groups or part.since.tasks:
-            return self.put(name, update(part.value, part.since))
-        value: Value = part.value
-        return value
+        value: Value = left[0]
+        if left[1] is not NO_CHANGE:
+            update(value, left[1])
+        return self.put(name, value)
 
     def once(self, name: str, build: Callable[[], Value]) -> Value:
         """What follows from nodes, queues and shapes alone, and so stays as it is."""
-        if name not in self._lasting:
-            self._lasting[name] = build()
-        value: Value = self._lasting[name]
+        found = self._lasting.found
+        if name not in found:
+            found[name] = build()
+        value: Value = found[name]
         return value
 
     def find(self, name: str) -> tuple[Any, Change] | None:
-        """A part as it was left, and what changed since."""
+        """A part as it was left, and what may have changed since; whoever gets it puts it back."""
         part = self._parts.get(name)
-        return None if part is None else (part.value, part.since)
+        if part is None:
+            return None
+        place, since = part.place, self._since(part)
+        with place.lock:
+            value = place.value
+            if value is None or place.version > self._version:
+                return None
+            place.value = None
+            return value, _both(place.unlike, _both(since, self._apart))
 
     def put(self, name: str, value: Value) -> Value:
-        """A part as it is now."""
-        self._parts[name] = _Part(value, NO_CHANGE)
-        if self._origin is not None:
-            self._origin._parts[name] = _Part(value, self._apart)
+        """A part as it is now: left here when the session ends."""
+        part = self._parts.get(name)
+        if part is None or part.place.version > self._version:
+            part = self._parts[name] = _Part(_Place(self._version), NO_CHANGE)
+        self._taken[name] = (part.place, value)
         return value
+
+    def end(self, moved: Change, pod_groups: int) -> None:
+        """The session is over: all it had is left here, but for so many moves that it is not worth it."""
+        unlike, taken = _both(self._apart, moved), self._taken
+        self._taken = {}
+        if len(unlike.pod_groups) * MOST > pod_groups:
+            return
+        for place, value in taken.values():
+            with place.lock:
+                if place.version <= self._version:
+                    place.value, place.version, place.unlike = value, self._version, unlike
+
+    def _since(self, part: _Part) -> Change:
+        return part.since if part.place.version < self._version else NO_CHANGE
 
 
 def _both(first: Change, second: Change) -> Change:
     if first is NO_CHANGE:
         return second
+    if second is NO_CHANGE:
+        return first
     return Change(first.pod_groups | second.pod_groups, first.tasks | second.tasks)

@@ -23,6 +23,7 @@ from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
+from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import Counts, Task, add_shares
 
 NOTHING: Final[Share] = (0, 0, 0)
@@ -119,7 +120,7 @@ class Session:
 
         With the opening of the cluster's state all that was found out about it before need not be again.
         """
-        kept = opening if opening is not None and opening.suits(profile) else None
+        kept = opening if opening is not None and opening.begin(profile) else None
         ledger, chains = _ledger(cluster, kept), Chains()
         guards = Guards(cluster.pod_groups, chains, ledger.placements)
         order = Order(cluster.tasks, chains)
@@ -139,8 +140,12 @@ class Session:
         return session
 
     def close(self) -> None:
-        """Let go of the plugins, which hold the session, and of all that is large."""
-        self.ledger.close()
+        """Let go of the plugins, which hold the session, and leave to the next one what it can begin with."""
+        if self.opening is None or self.stop.is_set:
+            self.ledger.close()  # a search that was stopped may have left anything behind
+        else:
+            self.ledger.listeners = ()
+            self.opening.end(self._moves(), len(self.cluster.pod_groups))
         self.journal.clear()
         self.patches.clear()
         self.rejections.clear()
@@ -258,6 +263,11 @@ class Session:
         tasks = self.ledger.tasks
         return {tasks[move.task].pod_group for commit in self.journal for move in commit.moves}
 
+    def _moves(self) -> Change:
+        """Pod groups and tasks that are elsewhere than when the cycle began."""
+        tasks = {move.task for commit in self.journal for move in commit.moves}
+        return Change(frozenset(self.moved()), frozenset(tasks))
+
     def all_say(self, methods: Iterable[Callable[..., Any]], attribute: str) -> bool:
         """Whether the plugins behind all these methods vouch for it by this attribute of their class."""
         givers = [self.plugins[self.chains.names[method]] for method in methods]
@@ -285,12 +295,11 @@ def _ledger(cluster: Cluster, opening: Opening | None) -> Ledger:
     """A ledger of one's own. Claims tie pods to each other: with them it is made anew."""
     if opening is None or cluster.claims:
         return Ledger(cluster)
-    start: Ledger = opening.get(
+    return opening.get(
         "ledger",
         lambda: Ledger(cluster),
-        lambda before, change: before.after(cluster, change),
+        lambda left, change: left.follow(cluster, change),
     )
-    return start.copy()
 
 
 def _by_preemptor(memories: Sequence[EvictionMemory]) -> dict[int, list[EvictionMemory]]:

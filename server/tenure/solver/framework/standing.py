@@ -8,7 +8,7 @@ from tenure.solver.model.workload import PodGroup, PodSet
 
 
 class Standing:
-    """Pod groups and tasks by index. Not changed once it is made."""
+    """Pod groups and tasks by index."""
 
     def __init__(self) -> None:
         self.waiting: set[int] = set()
@@ -29,18 +29,21 @@ class Standing:
         made.blocked = {task.index for task in cluster.tasks if task.blocked_by}
         return made
 
-    def after(self, cluster: Cluster, change: Change) -> "Standing":
-        """The same of a cluster that differs by a change."""
+    def copy(self) -> "Standing":
+        """The same, to be changed apart."""
         other = Standing()
         other.waiting, other.running = self.waiting.copy(), self.running.copy()
         other.partial, other.blocked = self.partial.copy(), self.blocked.copy()
-        for index in change.pod_groups:
-            for standing in (other.waiting, other.running, other.partial):
-                standing.discard(index)
-            other._look(cluster, cluster.pod_groups[index])
-        for index in change.tasks:
-            (other.blocked.add if cluster.tasks[index].blocked_by else other.blocked.discard)(index)
         return other
+
+    def follow(self, cluster: Cluster, change: Change) -> None:
+        """Be that of a cluster, which may differ by a change from this."""
+        for index in change.pod_groups:
+            for standing in (self.waiting, self.running, self.partial):
+                standing.discard(index)
+            self._look(cluster, cluster.pod_groups[index])
+        for index in change.tasks:
+            (self.blocked.add if cluster.tasks[index].blocked_by else self.blocked.discard)(index)
 
     def _look(self, cluster: Cluster, group: PodGroup) -> None:
         root = group.root
@@ -69,7 +72,6 @@ def standing_of(cluster: Cluster, opening: Opening | None) -> Standing:
     """Who stands where in a cluster."""
     if opening is None:
         return Standing.of(cluster)
-    found: Standing = opening.get(
-        "standing", lambda: Standing.of(cluster), lambda before, change: before.after(cluster, change)
+    return opening.get(
+        "standing", lambda: Standing.of(cluster), lambda left, change: left.follow(cluster, change)
     )
-    return found

@@ -12,6 +12,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.terms import expected_runtime
 from tenure.solver.model.duration import format_duration
 from tenure.solver.model.requeue import Nomination, NominationResult, SkipReason
+from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import PodGroup
 
 
@@ -44,8 +45,12 @@ class ExpectedRuntime:
         return self._opening.get(
             "expectedruntime",
             lambda: self._told_among(range(len(self._groups))),
-            lambda before, change: (before - change.pod_groups) | self._told_among(change.pod_groups),
+            self._look_again,
         )
+
+    def _look_again(self, told: set[int], change: Change) -> None:
+        told.difference_update(change.pod_groups)
+        told.update(self._told_among(change.pod_groups))
 
     def _told_among(self, pod_groups: Iterable[int]) -> set[int]:
         return {

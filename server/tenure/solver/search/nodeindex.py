@@ -17,11 +17,9 @@ from typing import Final
 from tenure.solver.framework.ledger import NO, NOW, SOON, Ledger
 from tenure.solver.framework.room import NodeRoom
 from tenure.solver.framework.session import Session
-from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import CPU, GPU, WHOLE_GPU
-from tenure.solver.model.slots import Change
-from tenure.solver.model.workload import Task, TaskShape
+from tenure.solver.model.workload import TaskShape
 from tenure.solver.search.knownfits import Changes, KnownFits
 from tenure.solver.search.nodesets import Buckets, bits
 
@@ -59,8 +57,6 @@ class NodeIndex:
         self._bounds = [0] * len(nodes)
         self._bound = 0
         self._shared = 0
-        self._tasks: Sequence[Task] = ()
-        """Those whose room was looked at last, where the index is kept."""
         self._cpu_only = sum(1 << node.index for node in nodes if node.is_cpu_only)
 
     @classmethod
@@ -69,35 +65,22 @@ class NodeIndex:
         cluster, ledger, opening = session.cluster, session.ledger, session.opening
         if opening is None or cluster.claims:
             return cls(cluster.nodes, ledger)
-        start: NodeIndex = opening.get(
-            "node index",
-            lambda: cls(cluster.nodes, ledger.copy()).looked_through(cluster),
-            lambda before, change: before.copy(ledger.copy()).after(cluster, change),
-        )
-        ledger.touched.clear()
-        return start.copy(ledger)
+        left = opening.find("node index")
+        if left is None:
+            ledger.touched.update(range(len(cluster.nodes)))
+            return opening.put("node index", cls(cluster.nodes, ledger))
+        index: NodeIndex = left[0]
+        index._go_on(ledger)
+        return opening.put("node index", index)
 
-    def looked_through(self, cluster: Cluster) -> "NodeIndex":
-        """When all nodes have been looked at for all that anybody may ask."""
-        self._tasks = cluster.tasks
-        self._refresh_room()
-        self._refresh_cpu()
-        return self
+    def _go_on(self, ledger: Ledger) -> None:
+        """Follow this ledger, which noted what changed since the index looked last; forget about shapes."""
+        self._ledger, self._kept, self._changes = ledger, {}, Changes()
 
-    def after(self, cluster: Cluster, change: Change) -> "NodeIndex":
-        """The index in a cluster that differs by a change."""
-        touched = self._ledger.touched
-        touched.clear()
-        for tasks in (self._tasks, cluster.tasks):
-            for index in change.tasks:
-                if index < len(tasks) and tasks[index].placement.use:
-                    touched.add(tasks[index].placement.node)
-        return self.looked_through(cluster)
-
-    def copy(self, ledger: Ledger) -> "NodeIndex":
-        """The same for another ledger of the same room, to be changed apart."""
-        other = NodeIndex((), ledger)
-        other.all_nodes, other._tasks = self.all_nodes, self._tasks
+    def copy(self) -> "NodeIndex":
+        """The same, to be changed apart with a copy of the ledger."""
+        other = NodeIndex((), self._ledger)
+        other.all_nodes = self.all_nodes
         other._idle, other._soon, other._left = self._idle.copy(), self._soon.copy(), self._left.copy()
         other._by_cpu, other._cpu = self._by_cpu.copy(), self._cpu.copy()
         other._cpu_touched, other._room_touched = self._cpu_touched.copy(), self._room_touched.copy()

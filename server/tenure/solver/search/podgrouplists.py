@@ -6,7 +6,7 @@ Read between statements only: the lists describe committed state.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
@@ -76,6 +76,12 @@ class _Filed:
             else:
                 self.takeable[queue].sort()
 
+    def forget_spent(self, pod_groups: Container[int]) -> None:
+        """These may be spent no more."""
+        for queue, spent in self.spent.items():
+            if spent:
+                self.spent[queue] = [index for index in spent if index not in pod_groups]
+
     def leave(self, index: int) -> None:
         """Forget a pod group that is in no list any more."""
         del self.by_rank[self.keys[index][-1]]
@@ -103,7 +109,7 @@ class PodGroupLists:
         session, opening = self._session, self._session.opening
         if opening is None or not session.all_say(session.chains.pod_group_key, "HAS_LASTING_KEYS"):
             return self._file_all()
-        return opening.get("lists", self._file_all, self._file_changed).copy()
+        return opening.get("lists", self._file_all, self._file_changed)
 
     def _use(self, filed: "_Filed") -> None:
         self._by_rank = filed.by_rank
@@ -127,10 +133,11 @@ class PodGroupLists:
         filed.sort()
         return filed
 
-    def _file_changed(self, before: "_Filed", change: Change) -> "_Filed":
-        """The lists of an earlier session, when these pod groups are other ones now."""
-        groups, filed = self._session.cluster.pod_groups, before.copy()
+    def _file_changed(self, filed: "_Filed", change: Change) -> None:
+        """These are the lists of an earlier session, and these pod groups may be other ones now."""
+        groups = self._session.cluster.pod_groups
         filed.extend(len(groups))
+        filed.forget_spent(change.pod_groups)
         self._use(filed)
         for index in change.pod_groups:
             queue = filed.queues[index]
@@ -141,7 +148,6 @@ class PodGroupLists:
             if groups[index].queue is not None:
                 filed.enter(groups[index])
                 self._file(groups[index])
-        return filed
 
     def close(self) -> None:
         """Let go of the lists."""

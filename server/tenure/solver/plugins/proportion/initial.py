@@ -16,7 +16,7 @@ PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
 
 
 class InitialUse:
-    """Sums by leaf queue, and what they are made of. Not changed once it is made."""
+    """Sums by leaf queue, and what they are made of."""
 
     def __init__(self) -> None:
         self.allocated: list[Total] = []
@@ -45,27 +45,30 @@ class InitialUse:
             made._count(task, ledger, is_there=True)
         return made
 
-    def after(self, cluster: Cluster, ledger: Ledger, change: Change) -> "InitialUse":
-        """The same of a cluster that differs by a change; `ledger` is of either."""
+    def copy(self) -> "InitialUse":
+        """The same, to be changed apart."""
         other = InitialUse()
         other.allocated, other.firm = _copies(self.allocated), _copies(self.firm)
         other.request, other.firm_cores = _copies(self.request), self.firm_cores.copy()
-        other.paths, other.kinds = self.paths.copy(), self.kinds.copy()
+        other.paths, other.kinds, other._tasks = self.paths.copy(), self.kinds.copy(), self._tasks
+        return other
+
+    def follow(self, cluster: Cluster, ledger: Ledger, change: Change) -> None:
+        """Be that of a cluster, which may differ by a change from this; `ledger` is of either."""
         for index in change.tasks:
             if index < len(self._tasks):
-                other._count(self._tasks[index], ledger, is_there=False)
-        more = len(cluster.pod_groups) - len(other.kinds)
-        other.paths.extend([()] * more)
-        other.kinds.extend([PREEMPTIBLE] * more)
+                self._count(self._tasks[index], ledger, is_there=False)
+        more = len(cluster.pod_groups) - len(self.kinds)
+        self.paths.extend([()] * more)
+        self.kinds.extend([PREEMPTIBLE] * more)
         for index in change.pod_groups:
             group = cluster.pod_groups[index]
-            other.paths[index] = () if group.queue is None else cluster.queues[group.queue].path[::-1]
-            kind = other.kinds[index] = _kind(group)
-            (other.firm_cores.add if kind == FIRM_CORE else other.firm_cores.discard)(index)
-        other._tasks = cluster.tasks
+            self.paths[index] = () if group.queue is None else cluster.queues[group.queue].path[::-1]
+            kind = self.kinds[index] = _kind(group)
+            (self.firm_cores.add if kind == FIRM_CORE else self.firm_cores.discard)(index)
+        self._tasks = cluster.tasks
         for index in change.tasks:
-            other._count(cluster.tasks[index], ledger, is_there=True)
-        return other
+            self._count(cluster.tasks[index], ledger, is_there=True)
 
     def _count(self, task: Task, ledger: Ledger, is_there: bool) -> None:
         """Add what a task holds or asks for, or take it off when it is not there any more."""

@@ -9,7 +9,7 @@ from tenure.solver.model.workload import PodGroup, TaskShape
 
 
 class Sizes:
-    """Pod groups by leaf queue and size. Not changed once it is made."""
+    """Pod groups by leaf queue and size."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._sizes: list[dict[int, int]] = [{} for _ in cluster.queues]
@@ -29,17 +29,20 @@ class Sizes:
         made._sizes = [dict(Counter(sizes)) for sizes in by_queue]
         return made
 
-    def after(self, cluster: Cluster, change: Change) -> "Sizes":
-        """The same of a cluster that differs by a change."""
+    def copy(self) -> "Sizes":
+        """The same, to be changed apart."""
         other = Sizes(self._cluster)
         other._sizes = [sizes.copy() for sizes in self._sizes]
+        return other
+
+    def follow(self, cluster: Cluster, change: Change) -> None:
+        """Be those of a cluster, which may differ by a change from this."""
         for index in change.pod_groups:
             if index < len(self._cluster.pod_groups):
-                other._count(self._cluster.pod_groups[index], -1)
-        other._cluster, other._most = cluster, [_most_gpus(shape) for shape in cluster.shapes]
+                self._count(self._cluster.pod_groups[index], -1)
+        self._cluster, self._most = cluster, [_most_gpus(shape) for shape in cluster.shapes]
         for index in change.pod_groups:
-            other._count(cluster.pod_groups[index], 1)
-        return other
+            self._count(cluster.pod_groups[index], 1)
 
     def largest(self) -> list[int]:
         """By queue index; at least one thousandth of a GPU."""

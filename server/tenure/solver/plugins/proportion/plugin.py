@@ -176,10 +176,10 @@ class Proportion:
         cluster, opening = self._session.cluster, self._session.opening
         if opening is None:
             return Sizes.of(cluster).largest()
-        sizes: Sizes = opening.get(
+        sizes = opening.get(
             "sizes",
             lambda: Sizes.of(cluster),
-            lambda before, change: before.after(cluster, change),
+            lambda left, change: left.follow(cluster, change),
         )
         return sizes.largest()
 

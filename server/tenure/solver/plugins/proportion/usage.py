@@ -154,9 +154,8 @@ class Usage:
 def _initial(cluster: Cluster, ledger: Ledger, opening: Opening | None) -> InitialUse:
     if opening is None:
         return InitialUse.of(cluster, ledger)
-    found: InitialUse = opening.get(
+    return opening.get(
         "proportion",
         lambda: InitialUse.of(cluster, ledger),
-        lambda before, change: before.after(cluster, ledger, change),
+        lambda left, change: left.follow(cluster, ledger, change),
     )
-    return found
