@@ -1,22 +1,25 @@
 """Rows come and go while all others keep their places."""
 
+from collections.abc import Sequence
+
 import pytest
 from tenure.solver.model.placement import Placement, TaskStatus
-from tenure.solver.model.slots import Change, Relinking, Slots, slots_of, spaced
+from tenure.solver.model.slots import Change, Relinking, Slots, spaced
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import TaskShape
 
+NOW = 1_000
 SHAPE = TaskShape(0, "shape", (0, 0, 0, 0))
 
 
 class Rows:
     """Pod groups of one pod each, linked, and changed one by one."""
 
-    def __init__(self, *uids: str) -> None:
+    def __init__(self, *uids: str, newcomers: Sequence[str] = ()) -> None:
         self.groups = {uid: PodGroupSpec(uid, "q", creation=ord(uid[0])) for uid in uids}
         self.tasks = {f"{uid}-0": _task(uid) for uid in uids}
-        self.slots = spaced(self.groups, self.tasks, {"q": 0})
-        self.slots = slots_of((), (), {}) if not uids else self.slots
+        last = (newcomers, [f"{uid}-0" for uid in newcomers])
+        self.slots = spaced(self.groups, self.tasks, {"q": 0}, last)
 
     def go(self, *uids: str) -> Change:
         groups, tasks = dict(self.groups), dict(self.tasks)
@@ -112,3 +115,21 @@ def test_more_than_two_empty_slots_for_each_row_are_too_many(count: int) -> None
     assert not rows.slots.has_too_many_empty(count)
     rows.go(*uids[: count - 6])
     assert rows.slots.has_too_many_empty(6) == (count > 26)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_there_is_much_room_where_rows_came_last(step: int) -> None:
+    others = [f"a-{i:04}" for i in range(400)] + [f"z-{i:04}" for i in range(400)]
+    rows = Rows(*others, "m-0500", newcomers=["m-0500"])
+    for number in range(1, 100):
+        change = rows.come(f"m-{500 + step * number:04}", creation=NOW + number)
+        assert (len(change.pod_groups), len(change.tasks)) == (1, 1)
+
+
+def test_room_beside_a_row_never_changes_the_order() -> None:
+    uids = ["a", "a\0", "b", "b\0\0", "b0", "c"]
+    for newcomer in uids:
+        rows = Rows(*uids, newcomers=[newcomer])
+        assert rows.slots.group_labels == sorted(rows.slots.group_labels)
+        assert [group.uid for group in rows.slots.pod_groups if group.uid] == uids
+        assert all(rows.slots.group(uid) for uid in uids)

@@ -5,7 +5,7 @@ topologies. Rows that stay keep their places (`model.slots`). Whatever else chan
 long way: everything is decoded anew, which also finds the words for what is wrong.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -18,9 +18,10 @@ from tenure.server.codec.memory import decode_memory
 from tenure.server.codec.podgroups import decode_pod_groups
 from tenure.server.codec.pods import decode_pods
 from tenure.server.codec.violations import Findings
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.linking import leaves_by_name
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
-from tenure.v1.snapshot_pb2 import ClusterSnapshot, InFlightGroup
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionMemory, InFlightGroup
 from tenure.v1.state_pb2 import StateKeys
 
 _WORKLOADS: Final = frozenset(("pod_groups", "pods", "pod_columns", "in_flight_groups"))
@@ -42,11 +43,14 @@ def decode_change(
     """
     if not _concerns_workloads_alone(before, upserts, removes):
         return None
-    rows = _changed(before, upserts, removes)
+    before = on_footing(before, state)
+    footing = before.footing
+    assert footing is not None
+    rows = _changed(before, footing, upserts, removes)
     if rows is None:
         return None
     cluster = before.cluster
-    footing, change = _footing(before).after(
+    footing, change = footing.after(
         rows.changed, before.tasks, rows.pod_groups, rows.tasks, leaves_by_name(cluster.queues)
     )
     if any(excessive_totals(cluster.resource_names, "pods", asked_in_all(cluster.shapes, footing.pods))):
@@ -54,43 +58,50 @@ def decode_change(
     in_flight = _in_flight(state, upserts, removes)
     if in_flight is None:
         return None
-    slots, known = footing.slots, before.known
-    memory = cluster.eviction_memory
-    if state.eviction_memory:
-        ranks = {group.uid: group.index for group in slots.pod_groups if group.uid}
-        memory = decode_memory(state.eviction_memory, ranks, Findings("eviction_memory"))
-    referred = InFlightRows(slots.task, slots.group, cluster.nodes, known.nodes, known.slots)
     after = replace(
+        before,
+        pod_groups=rows.pod_groups,
+        tasks=rows.tasks,
+        known=replace(before.known, pod_groups=rows.pod_groups),
+        footing=footing,
+        change=change,
+    )
+    return replace(after, cluster=_cluster(after, footing, state.eviction_memory, in_flight, now))
+
+
+def on_footing(decoded: Decoded, state: ClusterSnapshot) -> Decoded:
+    """The same with what its next change starts from, for states that are going to change.
+
+    `state` has the memory and the groups in flight that it was decoded from. Indices are others then.
+    """
+    if decoded.footing is not None or decoded.cluster.claims or decoded.known.zones:
+        return decoded
+    cluster = decoded.cluster
+    footing = Footing.of(decoded.pod_groups, decoded.tasks, leaves_by_name(cluster.queues))
+    standing = _cluster(decoded, footing, state.eviction_memory, state.in_flight_groups, cluster.now)
+    return replace(decoded, cluster=standing, footing=footing)
+
+
+def _cluster(
+    decoded: Decoded,
+    footing: Footing,
+    memory: Sequence[EvictionMemory],
+    in_flight: Sequence[InFlightGroup],
+    now: int,
+) -> Cluster:
+    """The cluster of a decoded snapshot with the workloads of a footing; memory and groups are sound."""
+    cluster, slots, known = decoded.cluster, footing.slots, decoded.known
+    ranks = {group.uid: group.index for group in slots.pod_groups if group.uid} if memory else {}
+    referred = InFlightRows(slots.task, slots.group, cluster.nodes, known.nodes, known.slots)
+    return replace(
         cluster,
         now=now,
         pod_groups=slots.pod_groups,
         tasks=slots.tasks,
-        eviction_memory=memory,
+        eviction_memory=decode_memory(memory, ranks, Findings("eviction_memory")),
         doubts=(*slots.doubts(), *lost_doubts(footing.lost.values(), slots.pod_groups)),
-        in_flight=decode_in_flight(in_flight, referred),
+        in_flight=decode_in_flight(in_flight, referred) if in_flight else (),
     )
-    return replace(
-        before,
-        cluster=after,
-        pod_groups=rows.pod_groups,
-        tasks=rows.tasks,
-        known=replace(known, pod_groups=rows.pod_groups),
-        footing=footing,
-        change=change,
-    )
-
-
-def on_footing(decoded: Decoded) -> Decoded:
-    """The same with what its next change starts from, for states that are going to change."""
-    if decoded.cluster.claims or decoded.known.zones:
-        return decoded
-    return replace(decoded, footing=_footing(decoded))
-
-
-def _footing(before: Decoded) -> Footing:
-    """What is known of it from the change before, or else found out now."""
-    cluster = before.cluster
-    return before.footing or Footing.of(cluster.pod_groups, cluster.tasks, before.tasks)
 
 
 def _in_flight(
@@ -113,7 +124,7 @@ def _concerns_workloads_alone(before: Decoded, upserts: ClusterSnapshot, removes
     return all(field.name in _WORKLOADS for rows in (upserts, removes) for field, _ in rows.ListFields())
 
 
-def _changed(before: Decoded, upserts: ClusterSnapshot, removes: StateKeys) -> _Rows | None:
+def _changed(before: Decoded, footing: Footing, upserts: ClusterSnapshot, removes: StateKeys) -> _Rows | None:
     """The rows after the change; None when something is wrong with it."""
     found = Findings("upserts")
     pod_groups, tasks = dict(before.pod_groups), dict(before.tasks)
@@ -129,7 +140,7 @@ def _changed(before: Decoded, upserts: ClusterSnapshot, removes: StateKeys) -> _
     for task in fresh:
         tasks[task.uid] = task
     gone = [uid for uid in removes.pod_groups if uid not in pod_groups]
-    if found or "" in pod_groups or "" in tasks or (gone and _has_orphans(before, tasks, gone)):
+    if found or "" in pod_groups or "" in tasks or (gone and _has_orphans(footing, tasks, gone)):
         return None
     uids = dict.fromkeys([uid for uid in removes.pods if uid not in tasks])
     uids.update(dict.fromkeys([task.uid for task in fresh]))
@@ -137,8 +148,8 @@ def _changed(before: Decoded, upserts: ClusterSnapshot, removes: StateKeys) -> _
     return _Rows(pod_groups, tasks, (changed, list(uids)))
 
 
-def _has_orphans(before: Decoded, tasks: Mapping[str, TaskSpec], gone: Iterable[str]) -> bool:
+def _has_orphans(footing: Footing, tasks: Mapping[str, TaskSpec], gone: Iterable[str]) -> bool:
     """Whether a pod group is gone and any of its pods stays with it."""
-    members = _footing(before).slots.members
+    members = footing.slots.members
     pods = ((tasks.get(uid), group) for group in gone for uid in members.get(group, ()))
     return any(task is not None and task.pod_group == group for task, group in pods)

@@ -1,13 +1,12 @@
 """What a change of workloads starts from, so that nobody looks at the rows that stay."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tenure.server.codec.lost import is_lost
-from tenure.solver.model.slots import Change, Relinking, Slots, slots_of, spaced
+from tenure.solver.model.slots import Change, Relinking, Slots, spaced
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
-from tenure.solver.model.workload import PodGroup, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +21,16 @@ class Footing:
 
     @classmethod
     def of(
-        cls, pod_groups: tuple[PodGroup, ...], tasks: tuple[Task, ...], specs: Mapping[str, TaskSpec]
+        cls,
+        pod_groups: Mapping[str, PodGroupSpec],
+        tasks: Mapping[str, TaskSpec],
+        leaves: Mapping[str, int],
+        newcomers: tuple[Collection[str], Collection[str]] = ((), ()),
     ) -> "Footing":
-        """That of workloads which were linked all at once."""
-        pods = Counter([spec.shape.index for spec in specs.values()])
-        lost = {uid: spec for uid, spec in specs.items() if is_lost(spec)}
-        return cls(slots_of(pod_groups, tasks, specs), pods, lost)
+        """That of these rows, linked with room for others that come; see `spaced`."""
+        pods = Counter([spec.shape.index for spec in tasks.values()])
+        lost = {uid: spec for uid, spec in tasks.items() if is_lost(spec)}
+        return cls(spaced(pod_groups, tasks, leaves, newcomers), pods, lost)
 
     def after(
         self,
@@ -42,15 +45,17 @@ class Footing:
         `before` has the pods until now, the next two all rows from now on. The change is None when all were
         linked anew.
         """
-        pods, lost = self.pods.copy(), dict(self.lost)
-        for uid in changed[1]:
-            _count(pods, lost, before.get(uid), tasks.get(uid))
         relinking = Relinking(self.slots, pod_groups, tasks)
         if relinking.change(*changed, before):
             slots, change = relinking.linked(leaves)
             if not slots.has_too_many_empty(len(tasks)):
+                pods, lost = self.pods.copy(), dict(self.lost)
+                for uid in changed[1]:
+                    _count(pods, lost, before.get(uid), tasks.get(uid))
                 return Footing(slots, pods, lost), change
-        return Footing(spaced(pod_groups, tasks, leaves), pods, lost), None
+        came = [uid for uid in changed[0] if uid in pod_groups and self.slots.group(uid) is None]
+        came_pods = [uid for uid in changed[1] if uid in tasks and uid not in before]
+        return Footing.of(pod_groups, tasks, leaves, (came, came_pods)), None
 
 
 def _count(

@@ -90,7 +90,7 @@ class State:
 def full_state(epoch: str, snapshot: ClusterSnapshot, most: MaxRows) -> State:
     """The state that begins with a full snapshot. Raises InvalidSnapshot, or Fault for too many rows."""
     _check_rows(snapshot, most)
-    decoded = on_footing(decode(snapshot))
+    decoded = on_footing(decode(snapshot), snapshot)
     return State(epoch, _header(snapshot), Written(snapshot), decoded)
 
 
@@ -129,7 +129,7 @@ def _after(state: State, delta: StateDelta) -> Overlay:
 def _decoded(after: Overlay) -> Decoded:
     """The state after a delta, decoded anew."""
     try:
-        return decode(after.snapshot)
+        return on_footing(decode(after.snapshot), after.snapshot)
     except InvalidSnapshot as invalid:
         raise faults.invalid([after.located(violation) for violation in invalid.violations]) from None
 

@@ -6,11 +6,12 @@ there is none, its neighbours make room by moving into the nearest one. So a cha
 beside copies of flat lists. What is decided does not depend on how slots are taken: only their order counts.
 
 Ranks are labels with gaps, for the same reason. Where there is no room left, or too many slots are empty, the
-caller links everything anew.
+caller links everything anew (`spaced`): with some room everywhere, and much where rows came last, for names
+that count up come at one place of the order again and again.
 """
 
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tenure.solver.model.doubt import Doubt
@@ -28,11 +29,15 @@ MOST_EMPTY: Final = 2
 """So many slots may be empty for each that is taken: where one in eighty rows goes in a cycle, and another
 comes at the end of the order, all are linked anew in one of 160 cycles."""
 SPACING: Final = 8
-"""Rows to one empty slot, where everything is linked anew because slots ran out."""
+"""Rows to one empty slot, where everything is linked anew."""
+CROWD: Final = 4
+"""Rows to one empty slot more beside those that came last."""
 
+_HIGHEST: Final = chr(0x10FFFF)
 _NOBODYS: Final = SubGroupSet("", ())
 _NOWHERE: Final = Placement(TaskStatus.UNKNOWN)
 _NO_SHAPE: Final = TaskShape(0, "", NOTHING)
+_YET_TO_BE_LINKED: Final = Task(0, "", "", 0, None, _NO_SHAPE, _NOWHERE)
 
 
 class Slots(NamedTuple):
@@ -91,49 +96,120 @@ class Change(NamedTuple):
     tasks: frozenset[int]
 
 
-def slots_of(
-    pod_groups: tuple[PodGroup, ...], tasks: tuple[Task, ...], specs: Mapping[str, TaskSpec]
+def spaced(
+    pod_groups: Mapping[str, PodGroupSpec],
+    tasks: Mapping[str, TaskSpec],
+    leaves: Mapping[str, int],
+    newcomers: tuple[Collection[str], Collection[str]] = ((), ()),
 ) -> Slots:
-    """Workloads that were linked all at once, so that no slot is empty; `specs` are the tasks before."""
+    """Everything linked anew, with room for rows that come.
+
+    `leaves` gives the index of each leaf queue by name, `newcomers` are uids of pod groups and of pods that
+    came last.
+    """
+    group_labels, task_labels = _with_gaps(pod_groups, newcomers[0]), _with_gaps(tasks, newcomers[1])
     members: dict[str, list[str]] = {}
+    slots: dict[str, int] = {}
+    linked_tasks: list[Task] = []
+    for slot, uid in enumerate(task_labels):
+        spec = tasks.get(uid)
+        if spec is None:
+            linked_tasks.append(_empty_task(slot))
+        else:
+            linked_tasks.append(_YET_TO_BE_LINKED)
+            slots[uid] = slot
+            members.setdefault(spec.pod_group, []).append(uid)
+    ages = [
+        (creation, uid, place * GAP)
+        for place, (creation, uid) in enumerate(sorted([(s.creation, s.uid) for s in pod_groups.values()]))
+    ]
+    ranks = {uid: rank for _, uid, rank in ages}
     strays: dict[str, dict[str, int]] = {}
-    for task in tasks:
-        uid = pod_groups[task.pod_group].uid
-        members.setdefault(uid, []).append(task.uid)
-        if task.pod_set is None:
-            counts, name = strays.setdefault(uid, {}), specs[task.uid].sub_group
-            counts[name] = counts.get(name, 0) + 1
+    linked_groups: list[PodGroup] = []
+    pod_sets = 0
+    for slot, uid in enumerate(group_labels):
+        group = pod_groups.get(uid)
+        if group is None:
+            linked_groups.append(_empty_pod_group(slot))
+            continue
+        names, inside = pod_set_names(group), members.get(uid, ())
+        numbers = {name: pod_sets + i for i, name in enumerate(names)}
+        pod_sets += len(names)
+        places = [slots[member] for member in inside]
+        by_set, astray = _link_members(inside, places, tasks, slot, numbers, linked_tasks)
+        if astray:
+            strays[uid] = astray
+        linked_groups.append(
+            link_pod_group(slot, group, leaves.get(group.queue), ranks[uid], numbers, by_set)
+        )
     return Slots(
-        pod_groups,
-        tasks,
-        [group.uid for group in pod_groups],
-        [task.uid for task in tasks],
+        tuple(linked_groups),
+        tuple(linked_tasks),
+        group_labels,
+        task_labels,
         {uid: tuple(inside) for uid, inside in members.items()},
-        sorted([(group.creation, group.uid, group.rank) for group in pod_groups]),
-        sum([len(group.pod_sets) for group in pod_groups]),
+        ages,
+        pod_sets,
         [],
         strays,
     )
 
 
-def spaced(
-    pod_groups: Mapping[str, PodGroupSpec], tasks: Mapping[str, TaskSpec], leaves: Mapping[str, int]
-) -> Slots:
-    """Everything linked anew, with room for rows that come; `leaves` as for Relinking."""
-    relinking = Relinking(_NOTHING, pod_groups, tasks)
-    relinking.take_all()
-    return relinking.linked(leaves)[0]
+def _link_members(
+    uids: Sequence[str],
+    slots: Sequence[int],
+    specs: Mapping[str, TaskSpec],
+    group: int,
+    numbers: Mapping[str, int],
+    tasks: list[Task],
+) -> tuple[dict[int, list[int]], dict[str, int]]:
+    """Link the tasks of a pod group in their slots; `numbers` are the indices of its pod sets by name.
+
+    Which are in each pod set, and how many name each sub group that does not exist.
+    """
+    inside: dict[int, list[int]] = {index: [] for index in numbers.values()}
+    strays: dict[str, int] = {}
+    for uid, slot in zip(uids, slots, strict=True):
+        spec = specs[uid]
+        pod_set = pod_set_of(spec, numbers)
+        tasks[slot] = link_task(slot, spec, group, pod_set)
+        if pod_set is None:
+            strays[spec.sub_group] = strays.get(spec.sub_group, 0) + 1
+        else:
+            inside[pod_set].append(slot)
+    return inside, strays
 
 
-_NOTHING: Final = Slots((), (), [], [], {}, [], 0, [], {})
+def _with_gaps(uids: Iterable[str], newcomers: Collection[str]) -> list[str]:
+    """The uids in order, and labels for empty slots: after every few of them, and on both sides of newcomers.
+
+    A label for what comes before a row sorts right after the row before it, one for what comes after a row
+    right before the row after it.
+    """
+    ordered = sorted(uids)
+    labels: list[str] = []
+    crowd = frozenset(newcomers)
+    room = len(ordered) // (2 * CROWD * len(crowd)) + 1 if crowd else 0
+    last = ""
+    for place, uid in enumerate(ordered):
+        after = last + "\0"
+        if after < uid:
+            if place % SPACING == 1:
+                labels.append(after)
+            if uid in crowd:
+                labels.extend([after] * room)
+            elif last in crowd:
+                labels.extend([_label_before(uid, after)] * room)
+        labels.append(uid)
+        last = uid
+    return labels
 
 
-def _with_gaps(uids: Iterable[str]) -> list[str]:
-    """The uids in order, and a label for an empty slot after every few of them."""
-    labels = sorted(uids)
-    known = frozenset(labels)
-    gaps = [uid + "\0" for uid in labels[::SPACING]]
-    return sorted([*labels, *(gap for gap in gaps if gap not in known)])
+def _label_before(uid: str, after: str) -> str:
+    """A label between that one and the uid: as near to the uid as can be, as a rule."""
+    end = ord(uid[-1])
+    label = uid[:-1] + chr(end - 1) + _HIGHEST if end else ""
+    return label if after < label < uid else after
 
 
 class Relinking:
@@ -158,19 +234,6 @@ class Relinking:
         self._touched: set[str] = set()
         """Uids of pod groups to be linked again."""
         self._ranks: dict[str, int] = {}
-
-    def take_all(self) -> None:
-        """Nothing was linked before."""
-        self._group_labels, self._task_labels = _with_gaps(self._specs), _with_gaps(self._task_specs)
-        self._groups.update(range(len(self._group_labels)))
-        self._tasks.update(range(len(self._task_labels)))
-        by_group: dict[str, list[str]] = {}
-        for uid in sorted(self._task_specs):
-            by_group.setdefault(self._task_specs[uid].pod_group, []).append(uid)
-        self._members = {group: tuple(uids) for group, uids in by_group.items()}
-        ages = sorted([(spec.creation, spec.uid) for spec in self._specs.values()])
-        self._ages = [(creation, uid, place * GAP) for place, (creation, uid) in enumerate(ages)]
-        self._ranks = {uid: rank for _, uid, rank in self._ages}
 
     def change(self, pod_groups: Iterable[str], tasks: Iterable[str], before: Mapping[str, TaskSpec]) -> bool:
         """Rows with these uids are other ones now, or gone; `before` has the pods from before.
@@ -270,18 +333,10 @@ class Relinking:
         """Link a pod group with its tasks."""
         spec, slot = self._specs[uid], _find(self._group_labels, uid)
         known = self._before.group(uid)
-        numbers = self._numbered(spec, known)
-        inside: dict[int, list[int]] = {index: [] for index in numbers.values()}
-        strays: dict[str, int] = {}
-        for member in self._members.get(uid, ()):
-            task_slot, task = _find(self._task_labels, member), self._task_specs[member]
-            pod_set = pod_set_of(task, numbers)
-            tasks[task_slot] = link_task(task_slot, task, slot, pod_set)
-            self._tasks.add(task_slot)
-            if pod_set is None:
-                strays[task.sub_group] = strays.get(task.sub_group, 0) + 1
-            else:
-                inside[pod_set].append(task_slot)
+        numbers, members = self._numbered(spec, known), self._members.get(uid, ())
+        slots = [_find(self._task_labels, member) for member in members]
+        inside, strays = _link_members(members, slots, self._task_specs, slot, numbers, tasks)
+        self._tasks.update(slots)
         self._strays.pop(uid, None)
         if strays:
             self._strays[uid] = strays
