@@ -40,6 +40,32 @@ class _Place:
         self.unlike: Change = NO_CHANGE
         """Where it may differ from that state."""
 
+    def copy(self, latest: int, change: Change) -> "_Place | None":
+        """A place for a copy of the part, for a cluster that differs by a change; None: there is no part that
+        is as old as this version.
+        """
+        with self.lock:
+            if self.value is None or self.version > latest:
+                return None
+            other = _Place(0)
+            other.value, other.unlike = self.value.copy(), _both(self.unlike, change)
+            return other
+
+    def take(self, latest: int) -> tuple[Any, Change] | None:
+        """The part, and where it may differ from the state that it was left by; None likewise."""
+        with self.lock:
+            value = self.value
+            if value is None or self.version > latest:
+                return None
+            self.value = None
+            return value, self.unlike
+
+    def leave(self, value: Any, version: int, unlike: Change) -> None:
+        """Lay a part here, unless a later one is."""
+        with self.lock:
+            if self.version <= version:
+                self.value, self.version, self.unlike = value, version, unlike
+
 
 class _Part:
     """How one state finds a part."""
@@ -98,12 +124,8 @@ class Opening:
         other = Opening()
         other._lasting, other._apart = self._lasting, self._apart
         for name, part in self._parts.copy().items():
-            place, since = part.place, self._since(part)
-            with place.lock:
-                if place.value is None or place.version > self._version:
-                    continue
-                copied = _Place(0)
-                copied.value, copied.unlike = place.value.copy(), _both(place.unlike, _both(since, change))
+            copied = part.place.copy(self._version, _both(self._since(part), change))
+            if copied is not None:
                 other._parts[name] = _Part(copied, NO_CHANGE)
         return other
 
@@ -144,13 +166,9 @@ class Opening:
         part = self._parts.get(name)
         if part is None:
             return None
-        place, since = part.place, self._since(part)
-        with place.lock:
-            value = place.value
-            if value is None or place.version > self._version:
-                return None
-            place.value = None
-            return value, _both(place.unlike, _both(since, self._apart))
+        since = self._since(part)
+        left = part.place.take(self._version)
+        return None if left is None else (left[0], _both(left[1], _both(since, self._apart)))
 
     def put(self, name: str, value: Value) -> Value:
         """A part as it is now: left here when the session ends."""
@@ -167,9 +185,7 @@ class Opening:
         if len(unlike.pod_groups) * MOST > pod_groups:
             return
         for place, value in taken.values():
-            with place.lock:
-                if place.version <= self._version:
-                    place.value, place.version, place.unlike = value, self._version, unlike
+            place.leave(value, self._version, unlike)
 
     def _since(self, part: _Part) -> Change:
         return part.since if part.place.version < self._version else NO_CHANGE
