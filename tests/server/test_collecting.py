@@ -4,7 +4,7 @@ import gc
 from collections.abc import Iterator
 
 import pytest
-from tenure.server.collecting import resting_collector
+from tenure.server.collecting import resting_collector, settling
 
 
 @pytest.fixture(autouse=True)
@@ -33,3 +33,15 @@ def test_who_switched_it_off_finds_it_off() -> None:
     with resting_collector():
         pass
     assert not gc.isenabled()
+
+
+def test_what_settles_is_out_of_its_sight() -> None:
+    frozen = gc.get_freeze_count()
+    try:
+        with settling():
+            assert not gc.isenabled()
+            kept: list[object] = [[] for _ in range(100)]
+        assert gc.get_freeze_count() >= frozen + len(kept)
+        assert gc.isenabled()
+    finally:
+        gc.unfreeze()

@@ -43,6 +43,15 @@ def test_answers_on_a_state_of_many_changes_are_those_to_the_snapshot(chunk: int
     assert short > SEQUENCES // CHUNKS * STEPS // 3
 
 
+def test_a_state_that_was_prepared_is_decided_on_likewise() -> None:
+    for seed in range(20):
+        snapshot = first_snapshot(SeededDraw(seed))
+        state = full_state("epoch", snapshot, DEFAULT_ROWS)
+        ENGINE.prepare(state.cluster, state.opening)
+        assert not state.opening.is_empty
+        assert answer(state, snapshot) == fresh(snapshot), seed
+
+
 def answer(state: State, snapshot: ClusterSnapshot) -> bytes:
     request = DecideRequest(state=state.reference)
     decided = ENGINE.decide_on(*state.at(snapshot.now), request, opening=state.opening)

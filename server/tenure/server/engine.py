@@ -86,6 +86,10 @@ class Engine:
         with resting_collector():
             return self._answer(cluster, header, request, stop, timeline, opening)
 
+    def prepare(self, cluster: Cluster, opening: Opening) -> None:
+        """Find out what every question about a state begins with, so that the first one need not."""
+        decide(cluster, replace(self._profile, actions=()), opening=opening)
+
     def _decide(
         self, request: DecideRequest, stop: Callable[[], bool], timeline: Timeline | None
     ) -> DecideResponse:

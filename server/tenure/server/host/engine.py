@@ -57,6 +57,9 @@ class ProcessEngine(Engine):
         whole.snapshot.now.CopyFrom(header.now)
         return self._ask(Question(whole.SerializeToString(), _seconds(stop)), stop, timeline)
 
+    def prepare(self, cluster: Cluster, opening: Opening) -> None:
+        """See Engine. Processes keep nothing, so there is nothing to find out."""
+
     def watch(self, tell: Callable[[bool], None]) -> None:
         """See Engine: when processes are lost again and again, none is started for a while."""
         self._pool.watch(tell)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import grpc
+from tenure.server.collecting import settling
 from tenure.server.service.shared import Shared
 from tenure.v1.state_pb2 import PutSnapshotRequest, PutSnapshotResponse
 
@@ -14,7 +15,9 @@ def put_snapshot(
     with shared.uploads.open() as upload:
         for piece in pieces:
             upload.add(piece)
-        state = upload.state()
+        with settling():
+            state = upload.state()
+            shared.engine.prepare(state.cluster, state.opening)
     shared.states.put(state)
     shared.pushes.remember(state.reference)
     return PutSnapshotResponse(state=state.reference)
