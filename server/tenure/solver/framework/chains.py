@@ -83,11 +83,11 @@ _OF_CLASSES: Final[dict[type, tuple[str, ...]]] = {}
 """Extension points that a class may implement, looked for once: to ask for what is not there takes long."""
 
 
-def _points_of(plugin: object) -> list[str]:
+def _points_of(plugin: object) -> tuple[str, ...]:
     """Extension points that a plugin may implement, by its class or by itself."""
     kind = type(plugin)
     points = _OF_CLASSES.get(kind)
     if points is None:
         points = _OF_CLASSES[kind] = tuple([point for point in POINTS if hasattr(kind, point)])
     own = getattr(plugin, "__dict__", None)
-    return [point for point in POINTS if point in points or (own and point in own)]
+    return tuple([point for point in POINTS if point in points or point in own]) if own else points
