@@ -1,5 +1,9 @@
 """The message of a state is the same whenever it is written out."""
 
+from copy import copy
+
+import pytest
+from tenure.client.columns import to_columns
 from tenure.server.state.overlay import overlay
 from tenure.server.state.written import Written
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -48,20 +52,30 @@ def test_versions_before_keep_their_message() -> None:
     assert first.size == snapshot.ByteSize()
 
 
-def test_notes_that_have_grown_are_to_be_worked_in() -> None:
-    snapshot = made_snapshot(SeededDraw(1), 3, 30)
-    written = Written(snapshot)
-    for delta in _deltas(snapshot, 40):
+@pytest.mark.parametrize("columns", [False, True])
+def test_notes_that_have_grown_are_worked_in_by_those_that_follow(columns: bool) -> None:
+    snapshot = made_snapshot(SeededDraw(1), 30, 300)
+    deltas = _deltas(snapshot, 400)
+    expected = to_columns(snapshot) if columns else snapshot
+    written = Written(expected)
+    sizes = [written.size]
+    for number, delta in enumerate(deltas):
         written = written.after(delta)
-    assert written.is_long
-    written.read()
-    assert not written.is_long
+        sizes.append(written.size)
+        assert not written.is_long
+        expected = overlay(expected, delta.upserts, delta.removes).snapshot
+        expected.version = delta.version
+        if number % 7 == 0:
+            assert copy(written).read() == expected
+    shrinks = [number for number in range(1, len(sizes)) if sizes[number] < sizes[number - 1]]
+    assert len(shrinks) > 2, "they were worked in again and again"
+    assert max(sizes) < 3.5 * expected.ByteSize()
 
 
-def test_what_is_removed_counts_though_it_was_not_there() -> None:
+def test_a_delta_that_is_larger_than_the_message_is_worked_in_at_once() -> None:
     snapshot = made_snapshot(SeededDraw(1), 3, 30)
     removing = StateDelta(version=snapshot.version + 1, now=snapshot.now)
     removing.removes.pods.extend(f"unknown-{number}" for number in range(5_000))
     written = Written(snapshot).after(removing)
-    assert written.size >= snapshot.ByteSize() + removing.removes.ByteSize()
-    assert written.is_long
+    assert written.size <= snapshot.ByteSize() + 64
+    assert written.read().version == removing.version

@@ -24,8 +24,8 @@ KEY_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Every list of a snapshot with the fields that make the key of a row. Columns of pods are apart."""
 
-_COLUMNS: Final = "pod_columns"
-_KEYS: Final[Mapping[str, Callable[[Any], Any]]] = {
+COLUMNS: Final = "pod_columns"
+KEYS: Final[Mapping[str, Callable[[Any], Any]]] = {
     name: attrgetter(*fields) for name, fields in KEY_FIELDS.items()
 }
 
@@ -52,14 +52,14 @@ class Overlay:
 
 def check_upserts(upserts: ClusterSnapshot) -> list[FieldViolation]:
     """What is wrong with upserts by themselves: a key that occurs twice, columns that do not fit together."""
-    findings = {name: Findings(f"upserts.{name}") for name in (*KEY_FIELDS, _COLUMNS)}
-    for name, key in _KEYS.items():
+    findings = {name: Findings(f"upserts.{name}") for name in (*KEY_FIELDS, COLUMNS)}
+    for name, key in KEYS.items():
         if name != "pods":
             _note_repeats(((name, i, key(row)) for i, row in enumerate(getattr(upserts, name))), findings)
     pods = (("pods", i, pod.uid) for i, pod in enumerate(upserts.pods))
-    columns = ((_COLUMNS, i, uid) for i, uid in enumerate(upserts.pod_columns.uid))
+    columns = ((COLUMNS, i, uid) for i, uid in enumerate(upserts.pod_columns.uid))
     _note_repeats((*pods, *columns), findings)
-    check_structure(upserts.pod_columns, findings[_COLUMNS])
+    check_structure(upserts.pod_columns, findings[COLUMNS])
     return [violation for found in findings.values() for violation in found.in_order()]
 
 
@@ -72,7 +72,7 @@ def overlay(state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys
     result = ClusterSnapshot(cluster_id=state.cluster_id, node_pool=state.node_pool, version=state.version)
     result.now.CopyFrom(state.now)
     gone_pods = {*removes.pods, *(pod.uid for pod in upserts.pods), *upserts.pod_columns.uid}
-    for name, key in _KEYS.items():
+    for name, key in KEYS.items():
         fresh = getattr(upserts, name)
         gone = gone_pods if name == "pods" else {*_removed(removes, name), *map(key, fresh)}
         kept = getattr(state, name)
@@ -86,7 +86,7 @@ def overlay(state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys
 
 def _removed(removes: StateKeys, name: str) -> Iterable[Any]:
     keys = getattr(removes, name)
-    return map(_KEYS[name], keys) if name == "eviction_memory" else keys
+    return map(KEYS[name], keys) if name == "eviction_memory" else keys
 
 
 def _note_repeats(keys: Iterable[tuple[str, int, Any]], findings: Mapping[str, Findings]) -> None:
@@ -95,16 +95,16 @@ def _note_repeats(keys: Iterable[tuple[str, int, Any]], findings: Mapping[str, F
     for name, i, key in keys:
         place = f"upserts.{name}[{i}]"
         if key and first.setdefault(key, place) != place:
-            field = "uid" if name == _COLUMNS else KEY_FIELDS[name][0]
+            field = "uid" if name == COLUMNS else KEY_FIELDS[name][0]
             findings[name].add(i, field, f"{_text(key)} is already used by {first[key]}")
 
 
 def _rows(snapshot: ClusterSnapshot, name: str) -> Any:
-    return snapshot.pod_columns.uid if name == _COLUMNS else getattr(snapshot, name)
+    return snapshot.pod_columns.uid if name == COLUMNS else getattr(snapshot, name)
 
 
 def _shown_key(name: str, row: Any) -> str:
-    return _text(row if name == _COLUMNS else _KEYS[name](row))
+    return _text(row if name == COLUMNS else KEYS[name](row))
 
 
 def _text(key: str | tuple[str, ...]) -> str:
