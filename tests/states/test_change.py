@@ -27,7 +27,7 @@ def changed(before: Decoded, state: ClusterSnapshot, delta: StateDelta) -> Decod
 
 
 def facts(decoded: Decoded) -> tuple[object, ...]:
-    return plain(decoded.cluster), decoded.pod_groups, decoded.tasks
+    return plain(decoded.cluster), decoded.pod_groups.whole(), decoded.tasks.whole()
 
 
 def test_random_changes_give_the_cluster_of_the_whole_snapshot():

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tenure.client.columns import from_columns
+from tenure.solver.model.rows import Rows
 from tenure.solver.model.specs import PodGroupSpec
 from tenure.v1.decision_pb2 import Decision, DecisionGroup, Hold, Nomination
 from tenure.v1.decision_service_pb2 import DecideResponse
@@ -25,7 +26,7 @@ class View:
 
     snapshot: ClusterSnapshot
     response: DecideResponse
-    known: Mapping[str, PodGroupSpec] | None = None
+    known: Rows[PodGroupSpec] | None = None
     """Pod groups by uid, where the snapshot is without its rows."""
 
     @property
@@ -79,7 +80,7 @@ class View:
         return found.pod_group if found else pod
 
     @cached_property
-    def pod_groups(self) -> Mapping[str, PodGroup | PodGroupSpec]:
+    def pod_groups(self) -> Mapping[str, PodGroup] | Rows[PodGroupSpec]:
         """Pod groups by uid."""
         if self.known is not None:
             return self.known

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.model.rows import Rows
 from tenure.solver.model.slots import Change, Relinking, Slots, spaced
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import TaskShape
@@ -12,7 +13,7 @@ NOW = 1_000
 SHAPE = TaskShape(0, "shape", (0, 0, 0, 0))
 
 
-class Rows:
+class Workloads:
     """Pod groups of one pod each, linked, and changed one by one."""
 
     def __init__(self, *uids: str, newcomers: Sequence[str] = ()) -> None:
@@ -37,8 +38,8 @@ class Rows:
     def _change(
         self, uids: tuple[str, ...], groups: dict[str, PodGroupSpec], tasks: dict[str, TaskSpec]
     ) -> Change:
-        relinking = Relinking(self.slots, groups, tasks)
-        assert relinking.change(uids, [f"{uid}-0" for uid in uids], self.tasks)
+        relinking = Relinking(self.slots, Rows(groups), Rows(tasks))
+        assert relinking.change(uids, [f"{uid}-0" for uid in uids], Rows(self.tasks))
         self.slots, change = relinking.linked({"q": 0})
         self.groups, self.tasks = groups, tasks
         return change
@@ -56,14 +57,14 @@ def _task(uid: str) -> TaskSpec:
 
 
 def test_who_comes_last_takes_a_new_slot_at_the_end() -> None:
-    rows = Rows()
+    rows = Workloads()
     rows.come("a", "b")
     assert rows.come("c") == Change(frozenset({2}), frozenset({2}))
     assert rows.by_slot() == "abc"
 
 
 def test_who_goes_leaves_an_empty_slot_that_the_next_takes() -> None:
-    rows = Rows()
+    rows = Workloads()
     rows.come("a", "c", "e")
     assert rows.go("c") == Change(frozenset({1}), frozenset({1}))
     assert rows.by_slot() == "a.e"
@@ -72,7 +73,7 @@ def test_who_goes_leaves_an_empty_slot_that_the_next_takes() -> None:
 
 
 def test_neighbours_move_into_the_nearest_empty_slot() -> None:
-    rows = Rows()
+    rows = Workloads()
     rows.come(*"acdegh")
     rows.go("c")
     assert rows.come("f").pod_groups == {1, 2, 3}
@@ -82,7 +83,7 @@ def test_neighbours_move_into_the_nearest_empty_slot() -> None:
 
 
 def test_ages_do_not_follow_slots() -> None:
-    rows = Rows()
+    rows = Workloads()
     rows.come("x", creation=1)
     rows.come("a", creation=3)
     rows.come("m", creation=2)
@@ -92,11 +93,11 @@ def test_ages_do_not_follow_slots() -> None:
 
 
 def test_everything_linked_anew_has_empty_slots_at_hand() -> None:
-    assert Rows(*"abcdefghij").by_slot() == "a.bcdefghi.j"
+    assert Workloads(*"abcdefghij").by_slot() == "a.bcdefghi.j"
 
 
 def test_slots_are_found_by_uid_and_empty_ones_are_not() -> None:
-    rows = Rows()
+    rows = Workloads()
     rows.come("a", "b")
     rows.go("a")
     found: Slots = rows.slots
@@ -109,7 +110,7 @@ def test_slots_are_found_by_uid_and_empty_ones_are_not() -> None:
 
 @pytest.mark.parametrize("count", [10, 200])
 def test_more_than_two_empty_slots_for_each_row_are_too_many(count: int) -> None:
-    rows = Rows()
+    rows = Workloads()
     uids = [chr(ord("A") + i // 26) + chr(ord("a") + i % 26) for i in range(count)]
     rows.come(*uids)
     assert not rows.slots.has_too_many_empty(count)
@@ -120,7 +121,7 @@ def test_more_than_two_empty_slots_for_each_row_are_too_many(count: int) -> None
 @pytest.mark.parametrize("step", [1, -1])
 def test_there_is_much_room_where_rows_came_last(step: int) -> None:
     others = [f"a-{i:04}" for i in range(400)] + [f"z-{i:04}" for i in range(400)]
-    rows = Rows(*others, "m-0500", newcomers=["m-0500"])
+    rows = Workloads(*others, "m-0500", newcomers=["m-0500"])
     for number in range(1, 100):
         change = rows.come(f"m-{500 + step * number:04}", creation=NOW + number)
         assert (len(change.pod_groups), len(change.tasks)) == (1, 1)
@@ -129,7 +130,7 @@ def test_there_is_much_room_where_rows_came_last(step: int) -> None:
 def test_room_beside_a_row_never_changes_the_order() -> None:
     uids = ["a", "a\0", "b", "b\0\0", "b0", "c"]
     for newcomer in uids:
-        rows = Rows(*uids, newcomers=[newcomer])
+        rows = Workloads(*uids, newcomers=[newcomer])
         assert rows.slots.group_labels == sorted(rows.slots.group_labels)
         assert [group.uid for group in rows.slots.pod_groups if group.uid] == uids
         assert all(rows.slots.group(uid) for uid in uids)

@@ -5,7 +5,7 @@ topologies. Rows that stay keep their places (`model.slots`). Whatever else chan
 long way: everything is decoded anew, which also finds the words for what is wrong.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -20,6 +20,7 @@ from tenure.server.codec.pods import decode_pods
 from tenure.server.codec.violations import Findings
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.linking import leaves_by_name
+from tenure.solver.model.rows import Rows
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionMemory, InFlightGroup
 from tenure.v1.state_pb2 import StateKeys
@@ -28,8 +29,8 @@ _WORKLOADS: Final = frozenset(("pod_groups", "pods", "pod_columns", "in_flight_g
 
 
 class _Rows(NamedTuple):
-    pod_groups: Mapping[str, PodGroupSpec]
-    tasks: Mapping[str, TaskSpec]
+    pod_groups: Rows[PodGroupSpec]
+    tasks: Rows[TaskSpec]
     changed: tuple[list[str], list[str]]
     """Uids of pod groups and of pods that are other ones now, or gone; those that are gone first."""
 
@@ -77,7 +78,7 @@ def on_footing(decoded: Decoded, state: ClusterSnapshot) -> Decoded:
     if decoded.footing is not None or decoded.cluster.claims or decoded.known.zones:
         return decoded
     cluster = decoded.cluster
-    footing = Footing.of(decoded.pod_groups, decoded.tasks, leaves_by_name(cluster.queues))
+    footing = Footing.of(decoded.pod_groups.whole(), decoded.tasks.whole(), leaves_by_name(cluster.queues))
     standing = _cluster(decoded, footing, state.eviction_memory, state.in_flight_groups, cluster.now)
     return replace(decoded, cluster=standing, footing=footing)
 
@@ -127,18 +128,17 @@ def _concerns_workloads_alone(before: Decoded, upserts: ClusterSnapshot, removes
 def _changed(before: Decoded, footing: Footing, upserts: ClusterSnapshot, removes: StateKeys) -> _Rows | None:
     """The rows after the change; None when something is wrong with it."""
     found = Findings("upserts")
-    pod_groups, tasks = dict(before.pod_groups), dict(before.tasks)
-    for uid in removes.pod_groups:
-        pod_groups.pop(uid, None)
-    for uid in removes.pods:
-        tasks.pop(uid, None)
+    new_groups: dict[str, PodGroupSpec | None] = dict.fromkeys(removes.pod_groups)
     groups = decode_pod_groups(upserts.pod_groups, before.levels, found)
-    for group in groups:
-        pod_groups[group.uid] = group
+    new_groups.update({group.uid: group for group in groups})
+    pod_groups = before.pod_groups.after(new_groups)
     known = replace(before.known, pod_groups=pod_groups)
-    fresh = decode_pods(upserts.pods, known, found) + decode_columns(upserts.pod_columns, known, found)
-    for task in fresh:
-        tasks[task.uid] = task
+    fresh = decode_pods(upserts.pods, known, found)
+    if upserts.pod_columns.uid:
+        fresh += decode_columns(upserts.pod_columns, known, found)
+    new_tasks: dict[str, TaskSpec | None] = dict.fromkeys(removes.pods)
+    new_tasks.update({task.uid: task for task in fresh})
+    tasks = before.tasks.after(new_tasks)
     gone = [uid for uid in removes.pod_groups if uid not in pod_groups]
     if found or "" in pod_groups or "" in tasks or (gone and _has_orphans(footing, tasks, gone)):
         return None
@@ -148,8 +148,8 @@ def _changed(before: Decoded, footing: Footing, upserts: ClusterSnapshot, remove
     return _Rows(pod_groups, tasks, (changed, list(uids)))
 
 
-def _has_orphans(footing: Footing, tasks: Mapping[str, TaskSpec], gone: Iterable[str]) -> bool:
+def _has_orphans(footing: Footing, tasks: Rows[TaskSpec], gone: Iterable[str]) -> bool:
     """Whether a pod group is gone and any of its pods stays with it."""
     members = footing.slots.members
-    pods = ((tasks.get(uid), group) for group in gone for uid in members.get(group, ()))
+    pods = ((tasks.get(uid), group) for group in gone for uid in members.get(group) or ())
     return any(task is not None and task.pod_group == group for task, group in pods)

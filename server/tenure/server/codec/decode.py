@@ -28,6 +28,7 @@ from tenure.solver.model.duration import SECOND
 from tenure.solver.model.linking import Workloads, link_queues, link_workloads
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import Vector
+from tenure.solver.model.rows import Rows
 from tenure.solver.model.slots import Change
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import TaskShape
@@ -53,9 +54,9 @@ class Decoded:
     """The cluster that a snapshot describes, and what of it a change of its workloads starts from."""
 
     cluster: Cluster
-    pod_groups: Mapping[str, PodGroupSpec]
+    pod_groups: Rows[PodGroupSpec]
     """Pod groups before they were linked, by uid."""
-    tasks: Mapping[str, TaskSpec]
+    tasks: Rows[TaskSpec]
     """Pods likewise, by uid."""
     known: Known
     """What pods may refer to."""
@@ -133,8 +134,8 @@ def decode(message: ClusterSnapshot) -> Decoded:
         in_flight=decode_in_flight(in_flight, _in_flight_rows(workloads, nodes, slots)) if in_flight else (),
         doubts=(*workloads.doubts, *lost_doubts(sent, workloads.pod_groups)),
     )
-    by_uid = {group.uid: group for group in pod_groups}
-    return Decoded(cluster, by_uid, {task.uid: task for task in sent}, known, levels)
+    by_uid = Rows({group.uid: group for group in pod_groups})
+    return Decoded(cluster, by_uid, Rows({task.uid: task for task in sent}), known, levels)
 
 
 def _in_flight_rows(workloads: Workloads, nodes: Sequence[Node], slots: Mapping[str, int]) -> InFlightRows:

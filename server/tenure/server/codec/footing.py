@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tenure.server.codec.lost import is_lost
+from tenure.solver.model.rows import Rows
 from tenure.solver.model.slots import Change, Relinking, Slots, spaced
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 
@@ -35,9 +36,9 @@ class Footing:
     def after(
         self,
         changed: tuple[Sequence[str], Sequence[str]],
-        before: Mapping[str, TaskSpec],
-        pod_groups: Mapping[str, PodGroupSpec],
-        tasks: Mapping[str, TaskSpec],
+        before: Rows[TaskSpec],
+        pod_groups: Rows[PodGroupSpec],
+        tasks: Rows[TaskSpec],
         leaves: Mapping[str, int],
     ) -> tuple["Footing", Change | None]:
         """The footing when rows with the `changed` uids, of pod groups and of pods, are other ones or gone.
@@ -55,7 +56,7 @@ class Footing:
                 return Footing(slots, pods, lost), change
         came = [uid for uid in changed[0] if uid in pod_groups and self.slots.group(uid) is None]
         came_pods = [uid for uid in changed[1] if uid in tasks and uid not in before]
-        return Footing.of(pod_groups, tasks, leaves, (came, came_pods)), None
+        return Footing.of(pod_groups.whole(), tasks.whole(), leaves, (came, came_pods)), None
 
 
 def _count(

@@ -86,7 +86,7 @@ class CycleLog:
 
     def _legacy(self, view: View) -> None:
         """Everybody whose priority decides, to encourage them to say it; the warning names the first only."""
-        legacy = (group for group in view.pod_groups.values() if _is_legacy(group))
+        legacy = (group for uid in view.pod_groups if _is_legacy(group := view.pod_groups[uid]))
         new = [group for group in legacy if self._is_new(view, group.uid, "legacy preemptibility")]
         line = "Legacy preemptibility: job=%s, priority=%d, preemptibility=%s; say so by the annotation %s"
         for group in new[:MOST_AT_ONCE]:

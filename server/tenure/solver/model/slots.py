@@ -18,6 +18,7 @@ from tenure.solver.model.doubt import Doubt
 from tenure.solver.model.linking import link_pod_group, link_task, pod_set_names, pod_set_of, stray_doubt
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import NOTHING
+from tenure.solver.model.rows import Rows
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import PodGroup, Preemptibility, SubGroupSet, Task, TaskShape
 
@@ -48,7 +49,7 @@ class Slots(NamedTuple):
     group_labels: list[str]
     """Uids by slot, in order; an empty slot keeps one that fits its place."""
     task_labels: list[str]
-    members: dict[str, tuple[str, ...]]
+    members: Rows[tuple[str, ...]]
     """Uids of all pods of each pod group that has any, in order."""
     ages: list[tuple[int, str, int]]
     """Creation time, uid and rank of every pod group, in this order."""
@@ -135,8 +136,8 @@ def spaced(
         names, inside = pod_set_names(group), members.get(uid, ())
         numbers = {name: pod_sets + i for i, name in enumerate(names)}
         pod_sets += len(names)
-        places = [slots[member] for member in inside]
-        by_set, astray = _link_members(inside, places, tasks, slot, numbers, linked_tasks)
+        places, specs = [slots[member] for member in inside], [tasks[member] for member in inside]
+        by_set, astray = _link_members(places, specs, slot, numbers, linked_tasks)
         if astray:
             strays[uid] = astray
         linked_groups.append(
@@ -147,7 +148,7 @@ def spaced(
         tuple(linked_tasks),
         group_labels,
         task_labels,
-        {uid: tuple(inside) for uid, inside in members.items()},
+        Rows({uid: tuple(inside) for uid, inside in members.items()}),
         ages,
         pod_sets,
         [],
@@ -156,9 +157,8 @@ def spaced(
 
 
 def _link_members(
-    uids: Sequence[str],
     slots: Sequence[int],
-    specs: Mapping[str, TaskSpec],
+    specs: Sequence[TaskSpec],
     group: int,
     numbers: Mapping[str, int],
     tasks: list[Task],
@@ -169,8 +169,7 @@ def _link_members(
     """
     inside: dict[int, list[int]] = {index: [] for index in numbers.values()}
     strays: dict[str, int] = {}
-    for uid, slot in zip(uids, slots, strict=True):
-        spec = specs[uid]
+    for slot, spec in zip(slots, specs, strict=True):
         pod_set = pod_set_of(spec, numbers)
         tasks[slot] = link_task(slot, spec, group, pod_set)
         if pod_set is None:
@@ -215,15 +214,14 @@ def _label_before(uid: str, after: str) -> str:
 class Relinking:
     """One change on its way: first rows find their slots, then all that these touch is linked again."""
 
-    def __init__(
-        self, before: Slots, pod_groups: Mapping[str, PodGroupSpec], tasks: Mapping[str, TaskSpec]
-    ) -> None:
+    def __init__(self, before: Slots, pod_groups: Rows[PodGroupSpec], tasks: Rows[TaskSpec]) -> None:
         self._before = before
         self._specs = pod_groups
         self._task_specs = tasks
         self._group_labels = before.group_labels.copy()
         self._task_labels = before.task_labels.copy()
-        self._members = before.members.copy()
+        self._members: dict[str, tuple[str, ...] | None] = {}
+        """Of pod groups of which a pod comes or goes."""
         self._ages = before.ages.copy()
         self._pod_sets = before.pod_sets
         self._free = before.free_pod_sets.copy()
@@ -235,7 +233,7 @@ class Relinking:
         """Uids of pod groups to be linked again."""
         self._ranks: dict[str, int] = {}
 
-    def change(self, pod_groups: Iterable[str], tasks: Iterable[str], before: Mapping[str, TaskSpec]) -> bool:
+    def change(self, pod_groups: Iterable[str], tasks: Iterable[str], before: Rows[TaskSpec]) -> bool:
         """Rows with these uids are other ones now, or gone; `before` has the pods from before.
 
         False when there is no room for them.
@@ -256,7 +254,7 @@ class Relinking:
             tuple(tasks),
             self._group_labels,
             self._task_labels,
-            self._members,
+            self._before.members.after(self._members),
             self._ages,
             self._pod_sets,
             self._free,
@@ -297,17 +295,18 @@ class Relinking:
             return True
         self._touched.add(after.pod_group)
         if before is None or after.pod_group != before.pod_group:
-            others = self._members.get(after.pod_group, ())
+            others = self._members_of(after.pod_group)
             at = bisect_left(others, uid)
             self._members[after.pod_group] = (*others[:at], uid, *others[at:])
         return _take(self._task_labels, uid, self._task_specs, self._tasks)
 
     def _leave(self, uid: str, pod_group: str) -> None:
-        others = tuple([other for other in self._members[pod_group] if other != uid])
-        if others:
-            self._members[pod_group] = others
-        else:
-            del self._members[pod_group]
+        others = tuple([other for other in self._members_of(pod_group) if other != uid])
+        self._members[pod_group] = others or None
+
+    def _members_of(self, pod_group: str) -> tuple[str, ...]:
+        members = self._members
+        return (members[pod_group] if pod_group in members else self._before.members.get(pod_group)) or ()
 
     def _empty(self, pod_groups: list[PodGroup], tasks: list[Task]) -> None:
         """Empty every slot that may hold something else, and note whose rows are in such slots."""
@@ -333,9 +332,10 @@ class Relinking:
         """Link a pod group with its tasks."""
         spec, slot = self._specs[uid], _find(self._group_labels, uid)
         known = self._before.group(uid)
-        numbers, members = self._numbered(spec, known), self._members.get(uid, ())
+        numbers, members = self._numbered(spec, known), self._members_of(uid)
         slots = [_find(self._task_labels, member) for member in members]
-        inside, strays = _link_members(members, slots, self._task_specs, slot, numbers, tasks)
+        specs = [self._task_specs[member] for member in members]
+        inside, strays = _link_members(slots, specs, slot, numbers, tasks)
         self._tasks.update(slots)
         self._strays.pop(uid, None)
         if strays:
