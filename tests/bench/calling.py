@@ -14,7 +14,9 @@ from tests.bench.deciding import Unexpected, checked
 from tests.bench.sample import Sample, load_average
 from tests.bench.served import Served, served
 
-Step = Callable[[], DecideResponse]
+Ask = Callable[[], DecideResponse]
+Step = Callable[[], Ask]
+"""Makes ready what one run asks, and gives what asks it."""
 
 QUICK: Final = (Way.AGAIN, Way.WHAT_IF)
 """Ways that should take milliseconds, and run often, so that there is a 99th percentile."""
@@ -28,12 +30,13 @@ def measure_calls(case: Case, way: Way, runs: int) -> Sample:
     most = MOST if way in QUICK and runs > 1 else runs
     with served(case) as server:
         step = _STEPS[way](case, server, case.build())
-        step()  # the first call of a server pays for what it loads late
+        step()()  # the first call of a server pays for what it loads late
         wall: list[float] = []
         cpu: list[float] = []
         while len(wall) < runs or (len(wall) < most and sum(wall) < MOST_SECONDS * 1e3):
-            begin, cpu_begin = time.perf_counter(), server.cpu_ms()
-            answer = step()
+            ask = step()
+            cpu_begin, begin = server.cpu_ms(), time.perf_counter()
+            answer = ask()
             wall.append((time.perf_counter() - begin) * 1e3)
             cpu.append(server.cpu_ms() - cpu_begin)
         counters = {field.name: value for field, value in answer.counters.ListFields()}
@@ -43,22 +46,27 @@ def measure_calls(case: Case, way: Way, runs: int) -> Sample:
 
 
 def _cold(case: Case, server: Served, snapshot: ClusterSnapshot) -> Step:
-    return lambda: server.client.decide(snapshot, case.actions)
+    return lambda: lambda: server.client.decide(snapshot, case.actions)
 
 
 def _again(case: Case, server: Served, snapshot: ClusterSnapshot) -> Step:
     state = server.client.put_snapshot("bench", snapshot)
-    return lambda: server.client.decide_on(state, case.actions)
+    return lambda: lambda: server.client.decide_on(state, case.actions)
 
 
 def _warm(case: Case, server: Served, snapshot: ClusterSnapshot) -> Step:
     state = server.client.put_snapshot("bench", snapshot)
     newcomer = Newcomer(snapshot)
 
-    def step() -> DecideResponse:
-        nonlocal state
-        state = server.client.apply_delta(newcomer.delta(state))
-        return server.client.decide_on(state, case.actions)
+    def step() -> Ask:
+        delta = newcomer.delta(state)
+
+        def ask() -> DecideResponse:
+            nonlocal state
+            state = server.client.apply_delta(delta)
+            return server.client.decide_on(state, case.actions)
+
+        return ask
 
     return step
 
@@ -72,13 +80,13 @@ def _what_if(case: Case, server: Served, snapshot: ClusterSnapshot) -> Step:
     job.pods.add(uid="what-if-0", pod_group="what-if", shape=snapshot.pods[-1].shape, status=1)
     request = SimulateRequest(state=state, upserts=job, actions=case.actions)
 
-    def step() -> DecideResponse:
+    def ask() -> DecideResponse:
         answer = server.client.simulate(request).cycles[0]
         if len(answer.outcomes) != 1 or answer.outcomes[0].bound != 1:
             raise Unexpected(f"{case.name}: the job of a simulation is not bound")
         return answer
 
-    return step
+    return lambda: ask
 
 
 class Newcomer:

@@ -38,7 +38,7 @@ class Way(StrEnum):
     AGAIN = "again"
     """The same call about a pushed state that did not change."""
     CHURN = "churn"
-    """As warm, many cycles long: 200 pods of a delta, and what was decided is carried out."""
+    """As warm, many cycles long: what was decided is carried out, and something else comes."""
     WHAT_IF = "what-if"
     """A simulation about a pushed state: one more job, and what would become of it."""
 

@@ -1,8 +1,10 @@
-"""Measuring cycles on a cluster in motion (U5): jobs come, are bound, run and end.
+"""Measuring cycles on a cluster in motion: what was decided is carried out, and something else comes.
 
-Every cycle brings 50 new jobs and ends 50, and two more steps of those on their way: what was bound before is
-now bound, what was bound is now running: 200 pods of a delta. The time is that of the delta and of the
-decision on it, which binds the 50 new ones.
+The time is that of two calls: from having a delta in hand to having the decisions on it.
+
+In U5 jobs come, are bound, run and end. Every cycle brings 50 new jobs and ends 50, and two more steps of
+those on their way: what was bound before is now bound, what was bound is now running: 200 pods of a delta.
+The decision binds the 50 new ones. S6 are single reclaims (`reclaims`).
 """
 
 import time
@@ -16,6 +18,7 @@ from tenure.v1.state_pb2 import StateDelta, StateReference
 from tests.bench.case import Case, Tally, Way
 from tests.bench.deciding import Unexpected
 from tests.bench.fixture import MINUTE_S
+from tests.bench.reclaims import Reclaims
 from tests.bench.sample import Sample, load_average
 from tests.bench.served import served
 
@@ -25,10 +28,13 @@ JOBS: Final = 50
 
 
 class Motion:
-    """The caller's side: which jobs run, which are bound, and which wait."""
+    """The caller's side of U5: which jobs run, which are bound, and which wait."""
 
-    def __init__(self, snapshot: pb.ClusterSnapshot, jobs: int) -> None:
-        self._jobs = jobs
+    cycles: Final = CYCLES
+
+    def __init__(self, snapshot: pb.ClusterSnapshot) -> None:
+        self._jobs = min(JOBS, len(snapshot.nodes) // 4)
+        self.expected = Tally(self._jobs, 0, 0, {"BOUND": self._jobs})
         self._now_s = snapshot.now.seconds
         self._pods = {pod.uid: pod for pod in snapshot.pods}
         self._groups = {group.uid: group for group in snapshot.pod_groups}
@@ -87,22 +93,22 @@ class Motion:
             self._pods[pod.uid] = pb.Pod.FromString(pod.SerializeToString())
 
 
-def measure_churn(case: Case, way: Way, cycles: int = CYCLES) -> Sample:
-    """So many cycles. Raises Unexpected when a cycle binds others than came."""
+def measure_churn(case: Case, way: Way, cycles: int | None = None) -> Sample:
+    """So many cycles. Raises Unexpected when what came in a cycle comes out otherwise than it must."""
     snapshot = case.build()
-    jobs = min(JOBS, len(snapshot.nodes) // 4)
     with served(case) as server:
-        motion, state = Motion(snapshot, jobs), server.client.put_snapshot("bench", snapshot)
+        motion = Reclaims(snapshot) if case.workload == "S6" else Motion(snapshot)
+        state = server.client.put_snapshot("bench", snapshot)
         wall, cpu = [], []
         answer: DecideResponse | None = None
-        for _ in range(cycles):
+        for _ in range(cycles or motion.cycles):
             delta = motion.delta(state, answer)
-            begin, cpu_begin = time.perf_counter(), server.cpu_ms()
+            cpu_begin, begin = server.cpu_ms(), time.perf_counter()
             state = server.client.apply_delta(delta)
             answer = server.client.decide_on(state, case.actions)
             wall.append((time.perf_counter() - begin) * 1e3)
             cpu.append(server.cpu_ms() - cpu_begin)
             tally = Tally.of_answer(answer)
-            if tally != Tally(jobs, 0, 0, {"BOUND": jobs}):
-                raise Unexpected(f"{case.name}: {jobs} jobs came, and what became of them is {tally}")
+            if tally != motion.expected:
+                raise Unexpected(f"{case.name}: should be {motion.expected}, and is {tally}")
         return Sample(case.name, way, wall, cpu, {}, tally._asdict(), load_average(), server.peak_mib)

@@ -56,7 +56,7 @@ def ours() -> Iterator[Case]:
     )
     one = Tally(0, 1, 1, {"WAITING_FOR_VICTIMS": 1})
     for nodes in (50, 500):
-        yield Case("S6", nodes, at(_one_reclaim, nodes), ("reclaim",), one, THREE)
+        yield Case("S6", nodes, at(_one_reclaim, nodes), ("reclaim",), one, (*THREE, Way.CHURN))
     usual = {"skip_similar": True, "max_consolidation_victims": 16}
     for nodes in (100, 1_000):
         yield Case("T", nodes, at(_trace, nodes), FULL, None, (Way.DECIDE, Way.COLD), usual)

@@ -52,6 +52,12 @@ def test_churn_binds_what_comes_in_every_cycle():
     assert measure_churn(case, Way.CHURN, cycles=5).outcome["kinds"] == {"BOUND": 12}
 
 
+def test_single_reclaims_take_one_victim_each():
+    (case,) = picked(["S6@50"])
+    outcome = measure_churn(case, Way.CHURN, cycles=5).outcome
+    assert (outcome["held"], outcome["evicted"]) == (1, 1)
+
+
 def test_growth_is_the_slope_of_time_over_size():
     rows = [{"case": f"W@{n}", "way": "decide", "min_ms": n**1.5} for n in (100, 200, 1_000)]
     assert growth(rows)["W decide"] == pytest.approx(1.5)
