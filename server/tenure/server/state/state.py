@@ -84,7 +84,8 @@ class State:
 
     def is_made_by(self, delta: StateDelta) -> bool:
         """Whether the delta, with this very content, was the last one applied."""
-        return self.made_by == sha256(_to_bytes(delta)).digest()
+        has_its_version = delta.version == self.header.version
+        return has_its_version and self.made_by == sha256(_to_bytes(delta)).digest()
 
 
 def full_state(epoch: str, snapshot: ClusterSnapshot, most: MaxRows) -> State:

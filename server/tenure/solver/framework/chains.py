@@ -81,6 +81,8 @@ POINTS: Final = tuple(point.name for point in fields(Chains) if point.name != "n
 
 _OF_CLASSES: Final[dict[type, tuple[str, ...]]] = {}
 """Extension points that a class may implement, looked for once: to ask for what is not there takes long."""
+_OPEN: Final[dict[type, bool]] = {}
+"""Whether what a class makes may have methods of its own, which compiled plugins have not."""
 
 
 def _points_of(plugin: object) -> tuple[str, ...]:
@@ -89,5 +91,8 @@ def _points_of(plugin: object) -> tuple[str, ...]:
     points = _OF_CLASSES.get(kind)
     if points is None:
         points = _OF_CLASSES[kind] = tuple([point for point in POINTS if hasattr(kind, point)])
-    own = getattr(plugin, "__dict__", None)
-    return tuple([point for point in POINTS if point in points or point in own]) if own else points
+        _OPEN[kind] = hasattr(plugin, "__dict__")
+    if not _OPEN[kind]:
+        return points
+    own = plugin.__dict__
+    return tuple([point for point in POINTS if point in points or point in own])
