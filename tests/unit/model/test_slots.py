@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.model.relinking import Relinking
 from tenure.solver.model.rows import Rows
-from tenure.solver.model.slots import Change, Relinking, Slots, spaced
+from tenure.solver.model.slots import Change, Slots
+from tenure.solver.model.spacing import spaced
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import TaskShape
 

@@ -5,8 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tenure.server.codec.lost import is_lost
+from tenure.solver.model.relinking import Relinking
 from tenure.solver.model.rows import Rows
-from tenure.solver.model.slots import Change, Relinking, Slots, spaced
+from tenure.solver.model.slots import Change, Slots
+from tenure.solver.model.spacing import spaced
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 
 

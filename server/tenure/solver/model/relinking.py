@@ -1,0 +1,204 @@
+"""Relinking: a change of single rows in slots, without looking at what stays."""
+
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Mapping
+from typing import Final
+
+from tenure.solver.model.linking import link_pod_group, pod_set_names
+from tenure.solver.model.rows import Rows
+from tenure.solver.model.slots import GAP, Change, Slots, empty_pod_group, empty_task, find, link_members
+from tenure.solver.model.specs import PodGroupSpec, TaskSpec
+from tenure.solver.model.workload import PodGroup, Task
+
+REACH: Final = 64
+"""How far off an empty slot may be for its neighbours to make room."""
+
+
+class Relinking:
+    """One change on its way: first rows find their slots, then all that these touch is linked again."""
+
+    def __init__(self, before: Slots, pod_groups: Rows[PodGroupSpec], tasks: Rows[TaskSpec]) -> None:
+        self._before = before
+        self._specs = pod_groups
+        self._task_specs = tasks
+        self._group_labels = before.group_labels.copy()
+        self._task_labels = before.task_labels.copy()
+        self._members: dict[str, tuple[str, ...] | None] = {}
+        """Of pod groups of which a pod comes or goes."""
+        self._ages = before.ages.copy()
+        self._pod_sets = before.pod_sets
+        self._free = before.free_pod_sets.copy()
+        self._strays = before.strays.copy()
+        self._groups: set[int] = set()
+        """Slots of pod groups that may hold something else now."""
+        self._tasks: set[int] = set()
+        self._touched: set[str] = set()
+        """Uids of pod groups to be linked again."""
+        self._ranks: dict[str, int] = {}
+
+    def change(self, pod_groups: Iterable[str], tasks: Iterable[str], before: Rows[TaskSpec]) -> bool:
+        """Rows with these uids are other ones now, or gone; `before` has the pods from before.
+
+        False when there is no room for them.
+        """
+        return all(map(self._place_group, pod_groups)) and all(
+            self._place_task(uid, before.get(uid)) for uid in tasks
+        )
+
+    def linked(self, leaves: Mapping[str, int]) -> tuple[Slots, Change]:
+        """What is linked now, and where it differs. `leaves` gives the index of each leaf queue by name."""
+        pod_groups, tasks = list(self._before.pod_groups), list(self._before.tasks)
+        self._empty(pod_groups, tasks)
+        for uid in sorted(self._touched):
+            if uid in self._specs:
+                self._link(uid, leaves, pod_groups, tasks)
+        slots = Slots(
+            tuple(pod_groups),
+            tuple(tasks),
+            self._group_labels,
+            self._task_labels,
+            self._before.members.after(self._members),
+            self._ages,
+            self._pod_sets,
+            self._free,
+            self._strays,
+        )
+        return slots, Change(frozenset(self._groups), frozenset(self._tasks))
+
+    def _place_group(self, uid: str) -> bool:
+        known, spec = self._before.group(uid), self._specs.get(uid)
+        self._touched.add(uid)
+        if known is not None and (spec is None or spec.creation != known.creation):
+            del self._ages[bisect_left(self._ages, (known.creation, uid))]
+        if spec is None:
+            if known is not None:
+                self._groups.add(known.index)
+                self._forget(known)
+            return True
+        if known is None or spec.creation != known.creation:
+            rank = _new_rank(self._ages, spec.creation, uid)
+            if rank is None:
+                return False
+            self._ranks[uid] = rank
+        return _take(self._group_labels, uid, self._specs, self._groups)
+
+    def _forget(self, group: PodGroup) -> None:
+        self._free.extend([pod_set.index for pod_set in group.pod_sets])
+        self._strays.pop(group.uid, None)
+
+    def _place_task(self, uid: str, before: TaskSpec | None) -> bool:
+        after = self._task_specs.get(uid)
+        if before is not None:
+            self._touched.add(before.pod_group)
+            if after is None or after.pod_group != before.pod_group:
+                self._leave(uid, before.pod_group)
+        if after is None:
+            if before is not None:
+                self._tasks.add(find(self._before.task_labels, uid))
+            return True
+        self._touched.add(after.pod_group)
+        if before is None or after.pod_group != before.pod_group:
+            others = self._members_of(after.pod_group)
+            at = bisect_left(others, uid)
+            self._members[after.pod_group] = (*others[:at], uid, *others[at:])
+        return _take(self._task_labels, uid, self._task_specs, self._tasks)
+
+    def _leave(self, uid: str, pod_group: str) -> None:
+        others = tuple([other for other in self._members_of(pod_group) if other != uid])
+        self._members[pod_group] = others or None
+
+    def _members_of(self, pod_group: str) -> tuple[str, ...]:
+        members = self._members
+        return (members[pod_group] if pod_group in members else self._before.members.get(pod_group)) or ()
+
+    def _empty(self, pod_groups: list[PodGroup], tasks: list[Task]) -> None:
+        """Empty every slot that may hold something else, and note whose rows are in such slots."""
+        groups_before, tasks_before = len(pod_groups), len(tasks)
+        for slot in range(groups_before, len(self._group_labels)):
+            pod_groups.append(empty_pod_group(slot))
+        for slot in range(tasks_before, len(self._task_labels)):
+            tasks.append(empty_task(slot))
+        for slot in self._groups:
+            if slot < groups_before:
+                pod_groups[slot] = empty_pod_group(slot)
+            self._touched.add(self._group_labels[slot])
+        for slot in self._tasks:
+            if slot < tasks_before:
+                tasks[slot] = empty_task(slot)
+            spec = self._task_specs.get(self._task_labels[slot])
+            if spec is not None:
+                self._touched.add(spec.pod_group)
+
+    def _link(
+        self, uid: str, leaves: Mapping[str, int], pod_groups: list[PodGroup], tasks: list[Task]
+    ) -> None:
+        """Link a pod group with its tasks."""
+        spec, slot = self._specs[uid], find(self._group_labels, uid)
+        known = self._before.group(uid)
+        numbers, members = self._numbered(spec, known), self._members_of(uid)
+        slots = [find(self._task_labels, member) for member in members]
+        specs = [self._task_specs[member] for member in members]
+        inside, strays = link_members(slots, specs, slot, numbers, tasks)
+        self._tasks.update(slots)
+        self._strays.pop(uid, None)
+        if strays:
+            self._strays[uid] = strays
+        rank = self._ranks.get(uid)
+        if rank is None:
+            assert known is not None
+            rank = known.rank
+        pod_groups[slot] = link_pod_group(slot, spec, leaves.get(spec.queue), rank, numbers, inside)
+        self._groups.add(slot)
+
+    def _numbered(self, spec: PodGroupSpec, known: PodGroup | None) -> dict[str, int]:
+        """Indices of its pod sets by name: those it had, if it has as many."""
+        names = pod_set_names(spec)
+        had = [] if known is None else [pod_set.index for pod_set in known.pod_sets]
+        if len(had) != len(names):
+            self._free.extend(had)
+            had = [self._free.pop() for _ in range(min(len(names), len(self._free)))]
+            more = range(self._pod_sets, self._pod_sets + len(names) - len(had))
+            self._pod_sets += len(more)
+            had.extend(more)
+        return dict(zip(names, had, strict=True))
+
+
+def _take(labels: list[str], uid: str, taken: Container[str], changed: set[int]) -> bool:
+    """Let a row have a slot; notes every slot that changes. False when there is none near enough."""
+    at = bisect_left(labels, uid)
+    if at < len(labels) and labels[at] == uid:
+        changed.add(at)
+        return True
+    for away in range(REACH):
+        left, right = at - away - 1, at + away
+        if left >= 0 and labels[left] not in taken:
+            labels[left : at - 1] = labels[left + 1 : at]
+            labels[at - 1] = uid
+            changed.update(range(left, at))
+            return True
+        if right == len(labels):
+            labels.append("")
+        if labels[right] not in taken:
+            labels[at + 1 : right + 1] = labels[at:right]
+            labels[at] = uid
+            changed.update(range(at, right + 1))
+            return True
+    return False
+
+
+def _new_rank(ages: list[tuple[int, str, int]], creation: int, uid: str) -> int | None:
+    """A rank at its place among the others; it is entered there. None when there is no room for it."""
+    at = bisect_left(ages, (creation, uid))
+    if not ages:
+        rank = 0
+    elif at == len(ages):
+        rank = ages[-1][2] + GAP
+    elif at == 0:
+        rank = ages[0][2] - GAP
+    else:
+        below, above = ages[at - 1][2], ages[at][2]
+        rank = (below + above) // 2
+        if rank == below:
+            return None
+    ages.insert(at, (creation, uid, rank))
+    return rank

@@ -1,0 +1,109 @@
+"""Workloads linked anew, with empty slots among them for rows that come: some everywhere, and many where rows
+came last, for names that count up come at one place of the order again and again.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+from tenure.solver.model.linking import link_pod_group, pod_set_names
+from tenure.solver.model.rows import Rows
+from tenure.solver.model.slots import GAP, SPACING, Slots, empty_pod_group, empty_task, link_members
+from tenure.solver.model.specs import PodGroupSpec, TaskSpec
+from tenure.solver.model.workload import PodGroup, Task
+
+CROWD: Final = 4
+"""Rows to one empty slot more beside those that came last."""
+
+_HIGHEST: Final = chr(0x10FFFF)
+_YET_TO_BE_LINKED: Final = empty_task(0)
+
+
+def spaced(
+    pod_groups: Mapping[str, PodGroupSpec],
+    tasks: Mapping[str, TaskSpec],
+    leaves: Mapping[str, int],
+    newcomers: tuple[Collection[str], Collection[str]] = ((), ()),
+) -> Slots:
+    """Everything linked anew, with room for rows that come.
+
+    `leaves` gives the index of each leaf queue by name, `newcomers` are uids of pod groups and of pods that
+    came last.
+    """
+    group_labels, task_labels = _with_gaps(pod_groups, newcomers[0]), _with_gaps(tasks, newcomers[1])
+    members: dict[str, list[str]] = {}
+    slots: dict[str, int] = {}
+    linked_tasks: list[Task] = []
+    for slot, uid in enumerate(task_labels):
+        spec = tasks.get(uid)
+        if spec is None:
+            linked_tasks.append(empty_task(slot))
+        else:
+            linked_tasks.append(_YET_TO_BE_LINKED)
+            slots[uid] = slot
+            members.setdefault(spec.pod_group, []).append(uid)
+    ages = [
+        (creation, uid, place * GAP)
+        for place, (creation, uid) in enumerate(sorted([(s.creation, s.uid) for s in pod_groups.values()]))
+    ]
+    ranks = {uid: rank for _, uid, rank in ages}
+    strays: dict[str, dict[str, int]] = {}
+    linked_groups: list[PodGroup] = []
+    pod_sets = 0
+    for slot, uid in enumerate(group_labels):
+        group = pod_groups.get(uid)
+        if group is None:
+            linked_groups.append(empty_pod_group(slot))
+            continue
+        names, inside = pod_set_names(group), members.get(uid, ())
+        numbers = {name: pod_sets + i for i, name in enumerate(names)}
+        pod_sets += len(names)
+        places, specs = [slots[member] for member in inside], [tasks[member] for member in inside]
+        by_set, astray = link_members(places, specs, slot, numbers, linked_tasks)
+        if astray:
+            strays[uid] = astray
+        linked_groups.append(
+            link_pod_group(slot, group, leaves.get(group.queue), ranks[uid], numbers, by_set)
+        )
+    return Slots(
+        tuple(linked_groups),
+        tuple(linked_tasks),
+        group_labels,
+        task_labels,
+        Rows({uid: tuple(inside) for uid, inside in members.items()}),
+        ages,
+        pod_sets,
+        [],
+        strays,
+    )
+
+
+def _with_gaps(uids: Iterable[str], newcomers: Collection[str]) -> list[str]:
+    """The uids in order, and labels for empty slots: after every few of them, and on both sides of newcomers.
+
+    A label for what comes before a row sorts right after the row before it, one for what comes after a row
+    right before the row after it.
+    """
+    ordered = sorted(uids)
+    labels: list[str] = []
+    crowd = frozenset(newcomers)
+    room = len(ordered) // (2 * CROWD * len(crowd)) + 1 if crowd else 0
+    last = ""
+    for place, uid in enumerate(ordered):
+        after = last + "\0"
+        if after < uid:
+            if place % SPACING == 1:
+                labels.append(after)
+            if uid in crowd:
+                labels.extend([after] * room)
+            elif last in crowd:
+                labels.extend([_label_before(uid, after)] * room)
+        labels.append(uid)
+        last = uid
+    return labels
+
+
+def _label_before(uid: str, after: str) -> str:
+    """A label between that one and the uid: as near to the uid as can be, as a rule."""
+    end = ord(uid[-1])
+    label = uid[:-1] + chr(end - 1) + _HIGHEST if end else ""
+    return label if after < label < uid else after
