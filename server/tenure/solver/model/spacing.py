@@ -1,5 +1,7 @@
-"""Workloads linked anew, with empty slots among them for rows that come: some everywhere, and many where rows
-came last, for names that count up come at one place of the order again and again.
+"""Spacing: workloads linked anew, with empty slots among them for rows that come.
+
+There is some room everywhere, and much where rows came last, for names that count up come at one place of the
+order again and again.
 """
 
 from collections.abc import Collection, Iterable, Mapping
