@@ -7,6 +7,7 @@ from typing import Final
 from tenure.server.codec.nominations import encode_nomination
 from tenure.server.codec.outcomes import encode_outcome
 from tenure.server.codec.protections import encode_protection
+from tenure.server.codec.recurring import Recurring
 from tenure.server.codec.sentences import Sentences
 from tenure.server.codec.steps import StepEncoder
 from tenure.server.codec.times import timestamp
@@ -47,17 +48,18 @@ def encode_decision(
 
 def _long_lists(cluster: Cluster, decision: Decision, based_on: service_pb.BasedOn) -> Iterable[bytes]:
     """The lists with a row for every pod group, or for every pod that is moved."""
-    say = Sentences(cluster)
-    steps = StepEncoder(cluster, based_on, say)
+    recurring = Recurring(cluster)
+    say = Sentences(cluster, recurring)
+    steps = StepEncoder(cluster, based_on, recurring, say)
     rows: list[bytes] = []
     for ordinal, group in enumerate(decision.groups):
         rows += [_GROUPS, steps.group(ordinal, group)]
     for outcome in sorted(decision.outcomes, key=_place_of_outcome):
-        rows += [_OUTCOMES, encode_outcome(cluster, outcome, say)]
+        rows += [_OUTCOMES, encode_outcome(recurring, outcome, say)]
     for protection in sorted(decision.protections, key=_place_of_protection):
-        rows += [_PROTECTIONS, encode_protection(cluster, protection)]
+        rows += [_PROTECTIONS, encode_protection(recurring, protection)]
     for status in decision.in_flight:
-        rows += [_IN_FLIGHT, encode_verdict(cluster, status, say)]
+        rows += [_IN_FLIGHT, encode_verdict(cluster, recurring, status, say)]
     return rows
 
 

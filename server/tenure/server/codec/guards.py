@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from tenure.server.codec.writing import message, moment, number, tag, text
+from tenure.server.codec.recurring import Recurring
+from tenure.server.codec.writing import message, number, tag
 from tenure.solver.model.guard import GuardVerdict, Scope
 from tenure.v1 import decision_pb2 as pb
 
@@ -17,9 +18,10 @@ _UNTIL: Final = tag(pb.GuardCheck, "until")
 _SOURCE: Final = tag(pb.GuardCheck, "source")
 
 
-def encode_check(verdict: GuardVerdict) -> bytes:
+def encode_check(recurring: Recurring, verdict: GuardVerdict) -> bytes:
     """What one guard said of a victim."""
-    fields = [_GUARD, text(verdict.guard), _SCOPE, SCOPES[verdict.scope], _SOURCE, text(verdict.source)]
+    fields = [_GUARD, recurring.word(verdict.guard), _SCOPE, SCOPES[verdict.scope]]
+    fields += [_SOURCE, recurring.word(verdict.source)]
     if verdict.until is not None:
-        fields += [_UNTIL, moment(verdict.until)]
+        fields += [_UNTIL, recurring.moment(verdict.until)]
     return message(fields)

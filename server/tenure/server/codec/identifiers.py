@@ -8,30 +8,46 @@ same request gives the same ids everywhere, and steps that differ in anything th
 
 import json
 from hashlib import sha256
-from json.encoder import encode_basestring_ascii as _quoted
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Final
 
+from tenure.server.codec.writing import text
 from tenure.v1.decision_service_pb2 import BasedOn
+
+__all__ = ["ID_LENGTH", "NOBODY", "Identifiers", "basis_of", "quoted"]
 
 ID_LENGTH: Final = 16
 """Hex digits of an id: 64 bits, so that a million ids of a cycle collide with a chance of 3 in 10^8."""
 
+NOBODY: Final = quoted("")
+"""In place of a node, where a step has none."""
+
+
+def basis_of(based_on: BasedOn) -> str:
+    """What the ids of an answer have in common."""
+    now = (based_on.now.seconds, based_on.now.nanos)
+    return json.dumps(
+        [based_on.cluster_id, based_on.node_pool, based_on.version, now, based_on.profile_digest]
+    )
+
 
 class Identifiers:
-    """Makes the ids of one answer."""
+    """Makes the ids of one group and its steps, as texts of fields. What they name is given as `quoted`."""
 
-    def __init__(self, based_on: BasedOn) -> None:
-        now = (based_on.now.seconds, based_on.now.nanos)
-        basis = [based_on.cluster_id, based_on.node_pool, based_on.version, now, based_on.profile_digest]
-        self._basis = json.dumps(basis)
+    __slots__ = ("_group", "_step")
 
-    def group(self, ordinal: int, action: str, beneficiary: str) -> str:
-        """The id of a group of decisions; `beneficiary` is the uid of its pod group."""
-        return self._id(f'["group", {ordinal}, {_quoted(action)}, {_quoted(beneficiary)}]')
+    def __init__(self, basis: str, ordinal: int) -> None:
+        self._group = f'{basis}["group", {ordinal}, '
+        self._step = f'{basis}["step", {ordinal}, '
 
-    def step(self, ordinal: int, kind: str, subject: str, node: str = "") -> str:
+    def group(self, action: str, beneficiary: str) -> bytes:
+        """The id of the group; `beneficiary` is the uid of its pod group."""
+        return _id(f"{self._group}{action}, {beneficiary}]")
+
+    def step(self, kind: str, subject: str, node: str = NOBODY) -> bytes:
         """The id of a step: a `kind` is done to the pod or pod group with uid `subject`."""
-        return self._id(f'["step", {ordinal}, "{kind}", {_quoted(subject)}, {_quoted(node)}]')
+        return _id(f"{self._step}{kind}, {subject}, {node}]")
 
-    def _id(self, named: str) -> str:
-        return sha256((self._basis + named).encode()).hexdigest()[:ID_LENGTH]
+
+def _id(named: str) -> bytes:
+    return text(sha256(named.encode()).hexdigest()[:ID_LENGTH])

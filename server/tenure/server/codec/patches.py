@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from tenure.server.codec.recurring import Recurring
 from tenure.server.codec.times import span
-from tenure.server.codec.writing import message, moment, number, tag, text, whole
-from tenure.solver.model.cluster import Cluster
+from tenure.server.codec.writing import message, number, tag, whole
 from tenure.solver.model.decision import Patch, PatchKind
 from tenure.solver.model.memory import EvictionMemory
 from tenure.v1 import decision_pb2 as pb
@@ -27,32 +27,32 @@ _LAST_FAILURE: Final = tag(snapshot_pb2.EvictionMemory, "last_failure_time")
 _UNSETTLED: Final = tag(snapshot_pb2.EvictionMemory, "unsettled")
 
 
-def encode_patch(cluster: Cluster, patch: Patch) -> bytes:
+def encode_patch(recurring: Recurring, patch: Patch) -> bytes:
     """The message of a patch."""
-    pod_group = text(cluster.pod_groups[patch.pod_group].uid)
-    return message([_POD_GROUP, pod_group, _FIELDS[patch.kind], _change(cluster, patch)])
+    pod_group = recurring.pod_group(patch.pod_group).written
+    return message([_POD_GROUP, pod_group, _FIELDS[patch.kind], _change(recurring, patch)])
 
 
-def _change(cluster: Cluster, patch: Patch) -> bytes:
+def _change(recurring: Recurring, patch: Patch) -> bytes:
     """What is written: a time, but for a few kinds."""
     kind = patch.kind
     if kind is _COUNT:
         return number(patch.value)
     if kind is _REMEMBER:
         assert patch.memory is not None
-        return _memory(cluster, patch.memory)
+        return _memory(recurring, patch.memory)
     if kind is _FORGET:
-        return text(cluster.pod_groups[patch.value].uid)
+        return recurring.pod_group(patch.value).written
     if kind is _CLEAR:
         return number(True)
-    return whole(span(patch.value)) if kind is _WAITED else moment(patch.value)
+    return whole(span(patch.value)) if kind is _WAITED else recurring.moment(patch.value)
 
 
-def _memory(cluster: Cluster, memory: EvictionMemory) -> bytes:
-    fields = [_VICTIM, text(cluster.pod_groups[memory.victim].uid)]
-    fields += [_PREEMPTOR, text(cluster.pod_groups[memory.preemptor].uid)]
-    fields += [_LAST_EVICTION, moment(memory.last_eviction)]
+def _memory(recurring: Recurring, memory: EvictionMemory) -> bytes:
+    fields = [_VICTIM, recurring.pod_group(memory.victim).written]
+    fields += [_PREEMPTOR, recurring.pod_group(memory.preemptor).written]
+    fields += [_LAST_EVICTION, recurring.moment(memory.last_eviction)]
     fields += [_FAILURES, number(memory.failures), _UNSETTLED, number(memory.unsettled)]
     if memory.last_failure is not None:
-        fields += [_LAST_FAILURE, moment(memory.last_failure)]
+        fields += [_LAST_FAILURE, recurring.moment(memory.last_failure)]
     return message(fields)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tenure.server.codec.recurring import Recurring
 from tenure.server.codec.writing import message, tag, text, whole
 from tenure.server.codec.zones import encode_placement
 from tenure.solver.model.cluster import Cluster
@@ -16,19 +17,19 @@ _NUMA_PLACEMENT: Final = tag(pb.Hold, "numa_placement")
 _POD_GROUP: Final = tag(pb.Hold, "pod_group")
 
 
-def encode_hold(cluster: Cluster, hold: Hold) -> bytes:
+def encode_hold(cluster: Cluster, recurring: Recurring, hold: Hold) -> bytes:
     """Room that is kept for a pod."""
-    pod_group = cluster.pod_groups[cluster.tasks[hold.task].pod_group]
-    return message([*_place(cluster, hold), _POD_GROUP, text(pod_group.uid)])
+    pod_group = recurring.pod_group(cluster.tasks[hold.task].pod_group)
+    return message([*_place(cluster, recurring, hold), _POD_GROUP, pod_group.written])
 
 
-def encode_binding(cluster: Cluster, binding: Bind) -> bytes:
+def encode_binding(cluster: Cluster, recurring: Recurring, binding: Bind) -> bytes:
     """Room that a pod is to be bound to."""
-    return message(_place(cluster, binding))
+    return message(_place(cluster, recurring, binding))
 
 
-def _place(cluster: Cluster, step: Hold | Bind) -> list[bytes]:
-    fields = [_POD, text(cluster.tasks[step.task].uid), _NODE, text(cluster.nodes[step.node].name)]
+def _place(cluster: Cluster, recurring: Recurring, step: Hold | Bind) -> list[bytes]:
+    fields = [_POD, text(cluster.tasks[step.task].uid), _NODE, recurring.node(step.node).written]
     for group in step.gpu_groups:
         fields += [_GPU_GROUPS, text(group)]
     if step.zones:

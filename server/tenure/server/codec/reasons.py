@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from tenure.server.codec.printable import printable
-from tenure.server.codec.writing import message, moment, number, tag, text
+from tenure.server.codec.recurring import Recurring
+from tenure.server.codec.writing import message, number, tag, text
 from tenure.solver.model.reason import ReasonCode
 from tenure.v1 import decision_pb2 as pb
 
@@ -15,9 +15,11 @@ _SOURCE: Final = tag(pb.Reason, "source")
 _UNTIL: Final = tag(pb.Reason, "until")
 
 
-def encode_reason(code: ReasonCode, sentence: str, source: str, until: int | None = None) -> bytes:
+def encode_reason(
+    recurring: Recurring, code: ReasonCode, sentence: str, source: str, until: int | None = None
+) -> bytes:
     """A reason that holds until then, in nanoseconds; None: until something changes."""
-    fields = [_CODE, CODES[code], _MESSAGE, text(printable(sentence)), _SOURCE, text(source)]
+    fields = [_CODE, CODES[code], _MESSAGE, text(sentence), _SOURCE, recurring.word(source)]
     if until is not None:
-        fields += [_UNTIL, moment(until)]
+        fields += [_UNTIL, recurring.moment(until)]
     return message(fields)

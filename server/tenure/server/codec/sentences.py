@@ -1,8 +1,10 @@
-"""Reasons for people: one sentence each, naming the pod groups and queues concerned."""
+"""Reasons for people: one sentence each, naming the pod groups and queues concerned, and printable."""
 
 from collections.abc import Mapping
 from typing import Final
 
+from tenure.server.codec.printable import printable
+from tenure.server.codec.recurring import Recurring
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import (
     InFlightResult,
@@ -58,9 +60,9 @@ _IN_FLIGHT: Final[Mapping[InFlightResult, str]] = {
 class Sentences:
     """Writes the sentences of one answer."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, recurring: Recurring) -> None:
         self._cluster = cluster
-        self._named: dict[int, str] = {}
+        self._recurring = recurring
 
     def eviction(self, code: ReasonCode, task: int, beneficiary: int, moves: bool) -> str:
         """Why a pod is evicted; `moves` when it gets room elsewhere."""
@@ -81,7 +83,7 @@ class Sentences:
         """Why a pod group goes back to its queue."""
         contender = self._pod_group(step.contender)
         what = "ran longer than expected and goes back to its queue"
-        return f"{_capital(self._pod_group(step.pod_group))} {what} for {contender}."
+        return f"{self._begins(step.pod_group)} {what} for {contender}."
 
     def patch(self, patch: Patch) -> str:
         """Why a stored field of a pod group changes."""
@@ -89,35 +91,30 @@ class Sentences:
         whom = ""
         if named:
             whom = self._pod_group(patch.value if patch.memory is None else patch.memory.preemptor)
-        return f"{_capital(self._pod_group(patch.pod_group))} {before}{whom}{after}."
+        return f"{self._begins(patch.pod_group)} {before}{whom}{after}."
 
     def outcome(self, outcome: Outcome) -> str:
         """What happened to a pod group, with the detail of the plugin or action that said so."""
-        said = f"{_capital(self._pod_group(outcome.pod_group))} {_OUTCOMES[outcome.kind]}"
-        detail = outcome.reason.detail.rstrip(".")
+        said = f"{self._begins(outcome.pod_group)} {_OUTCOMES[outcome.kind]}"
+        detail = printable(outcome.reason.detail.rstrip("."))
         return f"{said}: {detail}." if detail else f"{said}."
 
     def in_flight(self, status: InFlightStatus) -> str:
         """What became of a group in flight, and why."""
         index = self._cluster.in_flight[status.group].beneficiary
         who = f" for {self._pod_group(index)}" if index != NOWHERE else ""
-        return f"The group in flight{who} {_IN_FLIGHT[status.result]}: {status.reason.detail}."
+        why = printable(status.reason.detail)
+        return f"The group in flight{who} {_IN_FLIGHT[status.result]}: {why}."
 
     def _pod_group(self, index: int) -> str:
-        """What sentences call a pod group; most are named several times."""
-        named = self._named.get(index)
-        if named is None:
-            group = self._cluster.pod_groups[index]
-            named = self._named[index] = f"pod group {group.name} (queue {group.queue_name})"
-        return named
+        return self._recurring.pod_group(index).said
+
+    def _begins(self, index: int) -> str:
+        return self._recurring.pod_group(index).begins
 
     def _pod(self, index: int) -> str:
         task = self._cluster.tasks[index]
-        return f"Pod {task.name} of {self._pod_group(task.pod_group)}"
+        return f"Pod {printable(task.name)} of {self._pod_group(task.pod_group)}"
 
     def _node(self, index: int) -> str:
-        return self._cluster.nodes[index].name
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
+        return self._recurring.node(index).said

@@ -3,12 +3,13 @@
 from typing import Final
 
 from tenure.server.codec.guards import encode_check
-from tenure.server.codec.identifiers import Identifiers
+from tenure.server.codec.identifiers import NOBODY, Identifiers, basis_of, quoted
 from tenure.server.codec.patches import encode_patch
 from tenure.server.codec.places import encode_binding, encode_hold
 from tenure.server.codec.reasons import encode_reason
+from tenure.server.codec.recurring import Recurring
 from tenure.server.codec.sentences import Sentences
-from tenure.server.codec.writing import message, moment, number, tag, text
+from tenure.server.codec.writing import message, number, tag, text
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import (
     Bind,
@@ -56,7 +57,13 @@ _POD_UID: Final = tag(pb.Preconditions, "pod_uid")
 _NODE: Final = tag(pb.Preconditions, "node")
 _SNAPSHOT_VERSION: Final = tag(pb.Preconditions, "snapshot_version")
 
-_KINDS: Final = {kind: kind.name.lower() for kind in PatchKind}
+_EVICTION: Final = quoted("evict")
+_REQUEUING: Final = quoted("requeue")
+_HOLDING: Final = quoted("hold")
+_BINDING: Final = quoted("bind")
+_PATCHING: Final = {kind: quoted(kind.name.lower()) for kind in PatchKind}
+"""Kinds of steps in ids."""
+_NOTHING: Final = text("")
 _FORGET: Final = PatchKind.FORGET_PREEMPTOR
 _ALLOCATED: Final = ReasonCode.ALLOCATED
 _PIPELINED: Final = ReasonCode.PIPELINED
@@ -67,134 +74,138 @@ _STATE_CHANGED: Final = ReasonCode.STATE_CHANGED
 class StepEncoder:
     """Encodes the groups of one answer. Each of its methods writes the messages of one kind of step."""
 
-    def __init__(self, cluster: Cluster, based_on: BasedOn, say: Sentences) -> None:
+    def __init__(self, cluster: Cluster, based_on: BasedOn, recurring: Recurring, say: Sentences) -> None:
         self._cluster = cluster
         self._version = number(based_on.version)
-        self._nothing_required = self._require("", "")
-        self._ids = Identifiers(based_on)
+        self._nothing_required = self._require(_NOTHING, _NOTHING)
+        self._basis = basis_of(based_on)
+        self._recurring = recurring
         self._say = say
 
     def group(self, ordinal: int, group: DecisionGroup) -> bytes:
         """One group: evictions first, then the requeue, holds, bindings, patches."""
-        beneficiary = self._cluster.pod_groups[group.beneficiary].uid
+        recurring, ids = self._recurring, Identifiers(self._basis, ordinal)
+        beneficiary = recurring.pod_group(group.beneficiary)
         fields = [
             _GROUP_ID,
-            text(self._ids.group(ordinal, group.action, beneficiary)),
+            ids.group(quoted(group.action), beneficiary.quoted),
             _ACTION,
-            text(group.action),
+            recurring.word(group.action),
             _BENEFICIARY,
-            text(beneficiary),
+            beneficiary.written,
             _ATOMICITY,
             number(group.atomicity),
             _EXPIRE_TIME,
-            moment(group.expires),
+            recurring.moment(group.expires),
             _IN_FLIGHT_GROUP,
             text(group.in_flight),
         ]
         for eviction in group.evictions:
-            fields += [_DECISIONS, self._evict(ordinal, group, eviction)]
+            fields += [_DECISIONS, self._evict(ids, group, eviction)]
         if group.requeue is not None:
-            fields += [_DECISIONS, self._requeue(ordinal, group, group.requeue)]
+            fields += [_DECISIONS, self._requeue(ids, group, group.requeue)]
         for hold in group.holds:
-            fields += [_DECISIONS, self._hold(ordinal, group, hold)]
+            fields += [_DECISIONS, self._hold(ids, group, hold)]
         for binding in group.bindings:
-            fields += [_DECISIONS, self._bind(ordinal, group, binding)]
+            fields += [_DECISIONS, self._bind(ids, group, binding)]
         for patch in group.patches:
-            fields += [_DECISIONS, self._patch(ordinal, group, patch)]
+            fields += [_DECISIONS, self._patch(ids, group, patch)]
         return message(fields)
 
-    def _evict(self, ordinal: int, group: DecisionGroup, step: Evict) -> bytes:
-        task, node = self._cluster.tasks[step.task], self._cluster.nodes[step.node].name
+    def _evict(self, ids: Identifiers, group: DecisionGroup, step: Evict) -> bytes:
+        recurring, task = self._recurring, self._cluster.tasks[step.task]
+        pod, node = text(task.uid), recurring.node(step.node)
         fields = [
             _EVICTED,
-            text(task.uid),
+            pod,
             _EVICTED_FROM,
-            text(node),
+            node.written,
             _EVICTED_FOR,
-            text(self._cluster.pod_groups[group.beneficiary].uid),
+            recurring.pod_group(group.beneficiary).written,
             _MOVES,
             number(step.moves),
             _EVICTED_OF,
-            text(self._cluster.pod_groups[task.pod_group].uid),
+            recurring.pod_group(task.pod_group).written,
         ]
         for verdict in step.guards:
-            fields += [_GUARDS, encode_check(verdict)]
+            fields += [_GUARDS, encode_check(recurring, verdict)]
         said = self._say.eviction(group.reason, step.task, group.beneficiary, step.moves)
         return message(
             [
                 _ID,
-                text(self._ids.step(ordinal, "evict", task.uid, node)),
+                ids.step(_EVICTION, quoted(task.uid), node.quoted),
                 _EVICT,
                 message(fields),
                 _REASON,
-                encode_reason(group.reason, said, group.action),
+                encode_reason(recurring, group.reason, said, group.action),
                 _PRECONDITIONS,
-                self._require(task.uid, node),
+                self._require(pod, node.written),
             ]
         )
 
-    def _requeue(self, ordinal: int, group: DecisionGroup, step: Requeue) -> bytes:
-        uid = self._cluster.pod_groups[step.pod_group].uid
-        fields = [_REQUEUED, text(uid), _NOT_BEFORE, moment(step.not_before)]
-        fields += [_CONTENDER, text(self._cluster.pod_groups[step.contender].uid)]
+    def _requeue(self, ids: Identifiers, group: DecisionGroup, step: Requeue) -> bytes:
+        recurring = self._recurring
+        pod_group = recurring.pod_group(step.pod_group)
+        fields = [_REQUEUED, pod_group.written, _NOT_BEFORE, recurring.moment(step.not_before)]
+        fields += [_CONTENDER, recurring.pod_group(step.contender).written]
         for nominator in step.nominated_by:
-            fields += [_NOMINATED_BY, text(nominator)]
+            fields += [_NOMINATED_BY, recurring.word(nominator)]
         return message(
             [
                 _ID,
-                text(self._ids.step(ordinal, "requeue", uid)),
+                ids.step(_REQUEUING, pod_group.quoted),
                 _REQUEUE,
                 message(fields),
                 _REASON,
-                encode_reason(group.reason, self._say.requeue(step), group.action),
+                encode_reason(recurring, group.reason, self._say.requeue(step), group.action),
                 _PRECONDITIONS,
                 self._nothing_required,
             ]
         )
 
-    def _hold(self, ordinal: int, group: DecisionGroup, step: Hold) -> bytes:
-        pod, node = self._cluster.tasks[step.task].uid, self._cluster.nodes[step.node].name
+    def _hold(self, ids: Identifiers, group: DecisionGroup, step: Hold) -> bytes:
+        pod = self._cluster.tasks[step.task].uid
         code = _VICTIMS_EVICTED if group.evictions else _PIPELINED
         said = self._say.hold(step.task, step.node, bool(group.evictions))
         return message(
             [
                 _ID,
-                text(self._ids.step(ordinal, "hold", pod, node)),
+                ids.step(_HOLDING, quoted(pod), self._recurring.node(step.node).quoted),
                 _HOLD,
-                encode_hold(self._cluster, step),
+                encode_hold(self._cluster, self._recurring, step),
                 _REASON,
-                encode_reason(code, said, group.action),
+                encode_reason(self._recurring, code, said, group.action),
                 _PRECONDITIONS,
-                self._require(pod, ""),
+                self._require(text(pod), _NOTHING),
             ]
         )
 
-    def _bind(self, ordinal: int, group: DecisionGroup, step: Bind) -> bytes:
-        pod, node = self._cluster.tasks[step.task].uid, self._cluster.nodes[step.node].name
+    def _bind(self, ids: Identifiers, group: DecisionGroup, step: Bind) -> bytes:
+        pod = self._cluster.tasks[step.task].uid
         said = self._say.binding(step.task, step.node)
         return message(
             [
                 _ID,
-                text(self._ids.step(ordinal, "bind", pod, node)),
+                ids.step(_BINDING, quoted(pod), self._recurring.node(step.node).quoted),
                 _BIND,
-                encode_binding(self._cluster, step),
+                encode_binding(self._cluster, self._recurring, step),
                 _REASON,
-                encode_reason(_ALLOCATED, said, group.action),
+                encode_reason(self._recurring, _ALLOCATED, said, group.action),
                 _PRECONDITIONS,
-                self._require(pod, ""),
+                self._require(text(pod), _NOTHING),
             ]
         )
 
-    def _patch(self, ordinal: int, group: DecisionGroup, step: Patch) -> bytes:
-        pod_group = self._cluster.pod_groups[step.pod_group].uid
+    def _patch(self, ids: Identifiers, group: DecisionGroup, step: Patch) -> bytes:
+        pod_group = self._recurring.pod_group(step.pod_group).quoted
         return message(
             [
                 _ID,
-                text(self._ids.step(ordinal, _KINDS[step.kind], pod_group, self._preemptor(step))),
+                ids.step(_PATCHING[step.kind], pod_group, self._preemptor(step)),
                 _PATCH,
-                encode_patch(self._cluster, step),
+                encode_patch(self._recurring, step),
                 _REASON,
-                encode_reason(_STATE_CHANGED, self._say.patch(step), group.action),
+                encode_reason(self._recurring, _STATE_CHANGED, self._say.patch(step), group.action),
                 _PRECONDITIONS,
                 self._nothing_required,
             ]
@@ -203,9 +214,9 @@ class StepEncoder:
     def _preemptor(self, patch: Patch) -> str:
         """Whose evictions a patch is about: part of its id, for there may be several in a group."""
         if patch.memory is not None:
-            return self._cluster.pod_groups[patch.memory.preemptor].uid
-        return self._cluster.pod_groups[patch.value].uid if patch.kind is _FORGET else ""
+            return self._recurring.pod_group(patch.memory.preemptor).quoted
+        return self._recurring.pod_group(patch.value).quoted if patch.kind is _FORGET else NOBODY
 
-    def _require(self, pod: str, node: str) -> bytes:
+    def _require(self, pod: bytes, node: bytes) -> bytes:
         """What must still hold: no node means that the pod is still unbound, no pod that nothing must."""
-        return message([_POD_UID, text(pod), _NODE, text(node), _SNAPSHOT_VERSION, self._version])
+        return message([_POD_UID, pod, _NODE, node, _SNAPSHOT_VERSION, self._version])

@@ -18,21 +18,27 @@ _SIZED: Final = 2
 """Wire types: numbers, and what has its length before it."""
 _ALL: Final = 1 << 64
 """Numbers below zero are written as what they are below this."""
-_SHORT: Final = 1 << 7
-_SHORT_NUMBERS: Final = [bytes((value,)) for value in range(_SHORT)]
+_USUAL: Final = 1 << 10
+"""Most numbers are below this: enums, counts, and lengths of texts and rows."""
 
 
 def number(value: int) -> bytes:
     """A number, a bool or an enum."""
-    if 0 <= value < _SHORT:
-        return _SHORT_NUMBERS[value]
-    rest = value if value > 0 else value + _ALL
+    return _USUAL_NUMBERS[value] if 0 <= value < _USUAL else _varint(value)
+
+
+def _varint(value: int) -> bytes:
+    """Seven bits in each byte, the lowest first; all but the last have the eighth bit set."""
+    rest = value if value >= 0 else value + _ALL
     written: list[int] = []
-    while rest >= _SHORT:
+    while rest >= 0x80:
         written.append(rest & 0x7F | 0x80)
         rest >>= 7
     written.append(rest)
     return bytes(written)
+
+
+_USUAL_NUMBERS: Final = [_varint(value) for value in range(_USUAL)]
 
 
 def text(value: str) -> bytes:

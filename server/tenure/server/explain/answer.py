@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tenure.server.codec.protections import encode_protection
+from tenure.server.codec.recurring import Recurring
 from tenure.server.codec.times import timestamp
 from tenure.server.codec.writing import tag
 from tenure.server.explain.text import Text
@@ -46,8 +47,9 @@ class Answer:
             until=None if self.until is None else timestamp(self.until),
             remedies=self.remedies,
         )
+        recurring = Recurring(cluster)
         for protection in self.protections:
-            answer.MergeFromString(_PROTECTIONS + encode_protection(cluster, protection))
+            answer.MergeFromString(_PROTECTIONS + encode_protection(recurring, protection))
         return answer
 
 
