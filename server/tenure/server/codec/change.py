@@ -18,6 +18,7 @@ from tenure.server.codec.memory import decode_memory
 from tenure.server.codec.podgroups import decode_pod_groups
 from tenure.server.codec.pods import decode_pods
 from tenure.server.codec.violations import Findings
+from tenure.server.codec.workloadrows import read_rows
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.linking import leaves_by_name
 from tenure.solver.model.rows import Rows
@@ -129,11 +130,12 @@ def _changed(before: Decoded, footing: Footing, upserts: ClusterSnapshot, remove
     """The rows after the change; None when something is wrong with it."""
     found = Findings("upserts")
     new_groups: dict[str, PodGroupSpec | None] = dict.fromkeys(removes.pod_groups)
-    groups = decode_pod_groups(upserts.pod_groups, before.levels, found)
+    sent = read_rows(upserts)
+    groups = decode_pod_groups(sent.pod_groups, before.levels, found)
     new_groups.update({group.uid: group for group in groups})
     pod_groups = before.pod_groups.after(new_groups)
     known = replace(before.known, pod_groups=pod_groups)
-    fresh = decode_pods(upserts.pods, known, found)
+    fresh = decode_pods(sent.pods, known, found)
     if upserts.pod_columns.uid:
         fresh += decode_columns(upserts.pod_columns, known, found)
     new_tasks: dict[str, TaskSpec | None] = dict.fromkeys(removes.pods)

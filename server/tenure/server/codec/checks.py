@@ -73,17 +73,25 @@ def known_enum(value: int, known: range, findings: Findings, index: int, field: 
 
 def time(moment: Timestamp, findings: Findings, index: int, field: str) -> int:
     """Nanoseconds since the epoch."""
-    seconds, nanos = moment.seconds, moment.nanos
-    if not (0 <= nanos < SECOND and -MAX_TIME_SECONDS <= seconds <= MAX_TIME_SECONDS):
-        findings.add(index, field, time_problem(moment))
+    return time_read(moment.seconds, moment.nanos, findings, index, field)
+
+
+def time_read(seconds: int, nanos: int, findings: Findings, index: int, field: str) -> int:
+    """The same for a timestamp whose fields were read."""
+    if problem := _time_problem(seconds, nanos):
+        findings.add(index, field, problem)
     return seconds * SECOND + nanos
 
 
 def time_problem(moment: Timestamp) -> str:
     """What is wrong with a timestamp; empty when nothing is."""
-    if not 0 <= moment.nanos < SECOND:
-        return f"{moment.nanos} nanoseconds are not a part of a second"
-    if abs(moment.seconds) > MAX_TIME_SECONDS:
+    return _time_problem(moment.seconds, moment.nanos)
+
+
+def _time_problem(seconds: int, nanos: int) -> str:
+    if not 0 <= nanos < SECOND:
+        return f"{nanos} nanoseconds are not a part of a second"
+    if not -MAX_TIME_SECONDS <= seconds <= MAX_TIME_SECONDS:
         return "is not between the years 1677 and 2262"
     return ""
 

@@ -22,6 +22,7 @@ from tenure.server.codec.resources import resource_names
 from tenure.server.codec.shapes import decode_shapes
 from tenure.server.codec.topologies import Levels, decode_topologies
 from tenure.server.codec.violations import FieldViolation, Findings, InvalidSnapshot
+from tenure.server.codec.workloadrows import read_rows
 from tenure.solver.model.claimlinking import link_claims
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.duration import SECOND
@@ -81,8 +82,8 @@ def decode(message: ClusterSnapshot) -> Decoded:
     a node that is not in the snapshot (both are warned about).
     """
     found = {name: Findings(name) for name in _LISTS}
-    # a list of a message makes its rows anew each time it is gone through
-    nodes_sent, groups_sent, pods_sent = list(message.nodes), list(message.pod_groups), list(message.pods)
+    nodes_sent = list(message.nodes)  # a list of a message makes its rows anew each time it is gone through
+    pods_sent, groups_sent = read_rows(message)
     names = resource_names(message)
     _refuse(_excessive_names(names))
     slots = {name: slot for slot, name in enumerate(names)}

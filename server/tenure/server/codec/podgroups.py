@@ -1,4 +1,4 @@
-"""Pod groups: from messages to specs that the model links."""
+"""Pod groups: from rows to specs that the model links."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,11 +6,12 @@ from typing import Final
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.server.codec.annotations import PREEMPTIBILITY, preemptibility, requeue_terms
-from tenure.server.codec.checks import MISSING, amount, duration, known_enum, time
+from tenure.server.codec.checks import MISSING, amount, duration, known_enum, time, time_read
 from tenure.server.codec.limits import MAX_COUNT
-from tenure.server.codec.subgroups import decode_sub_groups, minimum
+from tenure.server.codec.subgroups import check_minimum, decode_sub_groups, minimum
 from tenure.server.codec.topologies import Levels, decode_constraint
 from tenure.server.codec.violations import Findings, shown
+from tenure.server.codec.workloadrows import PodGroupRow
 from tenure.solver.model.guard import EVICTING_ACTIONS
 from tenure.solver.model.specs import PodGroupSpec, SubGroupSpec
 from tenure.solver.model.workload import Preemptibility, TopologyConstraint
@@ -19,65 +20,97 @@ from tenure.v1 import snapshot_pb2 as pb
 _MODES: Final = dict(enumerate(Preemptibility))
 """Modes by their number in the contract, which is quicker than to make them of it."""
 _KNOWN: Final = range(len(_MODES))
-_NOTHING: Final[frozenset[str]] = frozenset()
+_NO_ACTIONS: Final[frozenset[str]] = frozenset()
 
 
-def decode_pod_groups(
-    messages: Sequence[pb.PodGroup], levels: Levels, findings: Findings
-) -> list[PodGroupSpec]:
+class _Parts:
+    """How a pod group is divided, which few say. Fields as in PodGroupSpec."""
+
+    def __init__(
+        self, i: int, message: pb.PodGroup, min_member: int | None, levels: Levels, findings: Findings
+    ) -> None:
+        self.min_sub_groups = minimum(message, "min_sub_group", findings, i)
+        if min_member is not None and self.min_sub_groups is not None:
+            findings.add(i, "min_sub_group", "cannot be set together with min_member")
+        self.sub_groups: tuple[SubGroupSpec, ...] = ()
+        if messages := message.sub_groups:
+            self.sub_groups = decode_sub_groups(i, messages, levels, findings)
+        self.topology: TopologyConstraint | None = None
+        if message.HasField("topology_constraint"):
+            constraint = message.topology_constraint
+            self.topology = decode_constraint(constraint, levels, findings, i, "topology_constraint")
+
+
+class _Terms:
+    """What became of a pod group, and what is agreed about it, which few say. Fields as in PodGroupSpec."""
+
+    def __init__(self, i: int, message: pb.PodGroup, findings: Findings) -> None:
+        is_set, opt_outs = message.HasField, message.opt_outs
+        self.last_eviction = _time(i, message, "last_eviction_time", findings)
+        self.stale_since = _time(i, message, "stale_since", findings)
+        self.staleness_grace: int | None = None
+        if is_set("staleness_grace_period"):
+            self.staleness_grace = _staleness_grace(i, message, findings)
+        self.preemption_delay = _span(i, message, "preemption_delay", findings)
+        self.requeue = requeue_terms(i, message, findings)
+        self.opt_outs = _opt_outs(i, opt_outs, findings) if opt_outs else _NO_ACTIONS
+        self.eviction_count = amount(message.eviction_count, findings, i, "eviction_count", MAX_COUNT)
+        self.waited_after_evictions = _span(i, message, "waited_after_evictions", findings)
+
+
+def decode_pod_groups(rows: Sequence[PodGroupRow], levels: Levels, findings: Findings) -> list[PodGroupSpec]:
     """One spec per pod group; `levels` are those of the topologies that constraints may name."""
-    return [_decode_pod_group(i, message, levels, findings) for i, message in enumerate(messages)]
+    return [_decode_pod_group(i, row, levels, findings) for i, row in enumerate(rows)]
 
 
-def _decode_pod_group(i: int, message: pb.PodGroup, levels: Levels, findings: Findings) -> PodGroupSpec:
-    """Fields that most leave unset are asked for by presence, which costs less than to read them."""
-    uid, is_set = message.uid, message.HasField
-    mode, unknown_mode = _preemptibility(i, message, findings)
-    min_member = minimum(message, "min_member", findings, i)
-    min_sub_groups = minimum(message, "min_sub_group", findings, i) if is_set("min_sub_group") else None
-    if min_member is not None and min_sub_groups is not None:
-        findings.add(i, "min_sub_group", "cannot be set together with min_member")
-    sub_groups: tuple[SubGroupSpec, ...] = ()
-    if messages := message.sub_groups:
-        sub_groups = decode_sub_groups(i, messages, levels, findings)
-    topology: TopologyConstraint | None = None
-    if is_set("topology_constraint"):
-        constraint = message.topology_constraint
-        topology = decode_constraint(constraint, levels, findings, i, "topology_constraint")
-    if not is_set("creation_time"):
+def _decode_pod_group(i: int, row: PodGroupRow, levels: Levels, findings: Findings) -> PodGroupSpec:
+    min_member = row.min_member
+    message = pb.PodGroup.FromString(row.more) if row.more else None
+    mode, unknown_mode = _preemptibility(i, row, message, findings)
+    if min_member is not None:
+        check_minimum(min_member, "min_member", findings, i)
+    parts = _UNDIVIDED if message is None else _Parts(i, message, min_member, levels, findings)
+    creation, last_start = 0, None
+    if row.has_creation:
+        creation = time_read(row.creation[0], row.creation[1], findings, i, "creation_time")
+    else:
         findings.add(i, "creation_time", MISSING)
-    opt_outs = message.opt_outs
+    if row.has_last_start:
+        last_start = time_read(row.last_start[0], row.last_start[1], findings, i, "last_start_time")
+    terms = _NO_TERMS if message is None else _Terms(i, message, findings)
     return PodGroupSpec(
-        uid,
-        message.queue,
-        message.name or uid,
-        message.namespace,
-        message.priority,
+        row.uid,
+        row.queue,
+        row.name or row.uid,
+        row.namespace,
+        row.priority,
         mode,
         min_member,
-        min_sub_groups,
-        sub_groups,
-        topology,
-        time(message.creation_time, findings, i, "creation_time"),
-        _time(i, message, "last_start_time", findings) if is_set("last_start_time") else None,
-        _time(i, message, "last_eviction_time", findings) if is_set("last_eviction_time") else None,
-        _time(i, message, "stale_since", findings) if is_set("stale_since") else None,
-        _staleness_grace(i, message, findings) if is_set("staleness_grace_period") else None,
-        _span(i, message, "preemption_delay", findings) if is_set("preemption_delay") else 0,
-        requeue_terms(i, message, findings),
-        _opt_outs(i, opt_outs, findings) if opt_outs else _NOTHING,
-        amount(message.eviction_count, findings, i, "eviction_count", MAX_COUNT),
-        _span(i, message, "waited_after_evictions", findings) if is_set("waited_after_evictions") else 0,
+        parts.min_sub_groups,
+        parts.sub_groups,
+        parts.topology,
+        creation,
+        last_start,
+        terms.last_eviction,
+        terms.stale_since,
+        terms.staleness_grace,
+        terms.preemption_delay,
+        terms.requeue,
+        terms.opt_outs,
+        terms.eviction_count,
+        terms.waited_after_evictions,
         unknown_mode,
     )
 
 
-def _preemptibility(i: int, message: pb.PodGroup, findings: Findings) -> tuple[Preemptibility, str]:
+def _preemptibility(
+    i: int, row: PodGroupRow, message: pb.PodGroup | None, findings: Findings
+) -> tuple[Preemptibility, str]:
     """Field, else annotation; what cannot be read is taken for non-preemptible, and told."""
-    if number := message.preemptibility:
+    if number := row.preemptibility:
         known = known_enum(number, _KNOWN, findings, i, "preemptibility")
         return (_MODES[number] if known else Preemptibility.UNSPECIFIED), ""
-    text = message.annotations.get(PREEMPTIBILITY, "")
+    text = "" if message is None else message.annotations.get(PREEMPTIBILITY, "")
     mode = preemptibility(text)
     if mode is not None:
         return mode, ""
@@ -94,12 +127,18 @@ def _opt_outs(i: int, actions: Sequence[str], findings: Findings) -> frozenset[s
     return frozenset(actions)
 
 
-def _time(i: int, message: pb.PodGroup, name: str, findings: Findings) -> int:
+def _time(i: int, message: pb.PodGroup, name: str, findings: Findings) -> int | None:
+    """None when unset."""
+    if not message.HasField(name):
+        return None
     moment: Timestamp = getattr(message, name)
     return time(moment, findings, i, name)
 
 
 def _span(i: int, message: pb.PodGroup, name: str, findings: Findings) -> int:
+    """Zero when unset."""
+    if not message.HasField(name):
+        return 0
     span: Duration = getattr(message, name)
     return duration(span, findings, i, name)
 
@@ -107,3 +146,7 @@ def _span(i: int, message: pb.PodGroup, name: str, findings: Findings) -> int:
 def _staleness_grace(i: int, message: pb.PodGroup, findings: Findings) -> int:
     """Nanoseconds, negative for ever; unset it is the profile's."""
     return duration(message.staleness_grace_period, findings, i, "staleness_grace_period", negative=True)
+
+
+_UNDIVIDED: Final = _Parts(0, pb.PodGroup(), None, {}, Findings("pod_groups"))
+_NO_TERMS: Final = _Terms(0, pb.PodGroup(), Findings("pod_groups"))

@@ -1,12 +1,13 @@
-"""Pods: from messages to specs that the model links. The hot path of decoding: pods are by far the most."""
+"""Pods: from rows to specs that the model links. The hot path of decoding: pods are by far the most."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tenure.server.codec.checks import MISSING, known_enum, time
+from tenure.server.codec.checks import MISSING, known_enum, time_read
 from tenure.server.codec.lost import LOST
 from tenure.server.codec.violations import Findings, shown
+from tenure.server.codec.workloadrows import PodRow
 from tenure.server.codec.zones import decode_placement
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import NumaZone, Zones
@@ -76,49 +77,64 @@ class Known:
         return placement
 
 
-def decode_pods(messages: Sequence[pb.Pod], known: Known, findings: Findings) -> list[TaskSpec]:
+class _More:
+    """What few pods say. Fields as in TaskSpec."""
+
+    def __init__(self, i: int, message: pb.Pod, known: Known, findings: Findings) -> None:
+        claims, nominated = message.device_claims, message.nominated_node
+        self.priority = message.task_priority if message.HasField("task_priority") else None
+        self.leader = message.leader
+        self.nominated_node = known.nodes.get(nominated, NOWHERE) if nominated else NOWHERE
+        self.blocked_by = message.blocked_by
+        self.claims = _claims(i, claims, known.claims, findings) if claims else ()
+        self.labels = tuple(sorted(message.labels.items())) if known.has_pod_affinity else ()
+
+
+def decode_pods(rows: Sequence[PodRow], known: Known, findings: Findings) -> list[TaskSpec]:
     """One spec per pod.
 
     The node of a pod whose status occupies none is of no account, nor is a nominated node that is gone.
     """
-    shapes, pod_groups, nodes = known.shapes, known.pod_groups, known.nodes
-    has_labels = known.has_pod_affinity
+    shapes, pod_groups = known.shapes, known.pod_groups
     specs = []
-    for i, message in enumerate(messages):
-        uid, pod_group = message.uid, message.pod_group
-        shape = shapes.get(message.shape, NO_SHAPE)
-        if shape is NO_SHAPE or pod_group not in pod_groups:
-            _note_references(i, message, shape, pod_groups, findings)
-        placement = OFF_NODE.get(message.status) or _placement(i, message, shape, known, findings)
-        claims, nominated, is_set = message.device_claims, message.nominated_node, message.HasField
+    for i, row in enumerate(rows):
+        shape = shapes.get(row.shape, NO_SHAPE)
+        if shape is NO_SHAPE or row.pod_group not in pod_groups:
+            _note_references(i, row, shape, pod_groups, findings)
+        message = pb.Pod.FromString(row.more) if row.more else None
+        placement = OFF_NODE.get(row.status) or _placement(i, row, message, shape, known, findings)
+        creation = 0
+        if row.has_creation:
+            creation = time_read(row.creation[0], row.creation[1], findings, i, "creation_time")
+        more = _NOTHING_MORE if message is None else _More(i, message, known, findings)
         spec = TaskSpec(
-            uid,
-            pod_group,
+            row.uid,
+            row.pod_group,
             shape,
             placement,
-            message.name or uid,
-            message.sub_group or DEFAULT_SUB_GROUP,
-            time(message.creation_time, findings, i, "creation_time") if is_set("creation_time") else 0,
-            message.task_priority if is_set("task_priority") else None,
-            message.leader,
-            nodes.get(nominated, NOWHERE) if nominated else NOWHERE,
-            message.blocked_by,
-            _claims(i, claims, known.claims, findings) if claims else (),
-            tuple(sorted(message.labels.items())) if has_labels else (),
+            row.name or row.uid,
+            row.sub_group or DEFAULT_SUB_GROUP,
+            creation,
+            more.priority,
+            more.leader,
+            more.nominated_node,
+            more.blocked_by,
+            more.claims,
+            more.labels,
         )
         specs.append(spec)
     return specs
 
 
 def _note_references(
-    i: int, message: pb.Pod, shape: TaskShape, pod_groups: Container[str], findings: Findings
+    i: int, row: PodRow, shape: TaskShape, pod_groups: Container[str], findings: Findings
 ) -> None:
-    if message.pod_group not in pod_groups:
-        unknown = f"there is no pod group with uid {shown(message.pod_group)}"
-        findings.add(i, "pod_group", unknown if message.pod_group else MISSING)
+    if row.pod_group not in pod_groups:
+        unknown = f"there is no pod group with uid {shown(row.pod_group)}"
+        findings.add(i, "pod_group", unknown if row.pod_group else MISSING)
     if shape is NO_SHAPE:
-        unknown = f"there is no shape with id {shown(message.shape)}"
-        findings.add(i, "shape", unknown if message.shape else MISSING)
+        unknown = f"there is no shape with id {shown(row.shape)}"
+        findings.add(i, "shape", unknown if row.shape else MISSING)
 
 
 def _claims(i: int, names: Sequence[str], known: Mapping[str, int], findings: Findings) -> tuple[int, ...]:
@@ -130,25 +146,28 @@ def _claims(i: int, names: Sequence[str], known: Mapping[str, int], findings: Fi
     return tuple(sorted(known[name] for name in names if name in known))
 
 
-def _placement(i: int, message: pb.Pod, shape: TaskShape, known: Known, findings: Findings) -> Placement:
+def _placement(
+    i: int, row: PodRow, message: pb.Pod | None, shape: TaskShape, known: Known, findings: Findings
+) -> Placement:
     """The placement of a pod that occupies a node. Plain ones of one status on one node are one object."""
-    if not known_enum(message.status, KNOWN_STATUSES, findings, i, "status"):
+    if not known_enum(row.status, KNOWN_STATUSES, findings, i, "status"):
         return NO_PLACEMENT
-    node = known.nodes.get(message.node, NOWHERE)
+    node = known.nodes.get(row.node, NOWHERE)
     if node == NOWHERE:
-        if not message.node:
+        if not row.node:
             findings.add(i, "node", NODE_MISSING)
         return LOST
-    status = STATUSES[message.status]
+    status = STATUSES[row.status]
     if not (shape.gpu.is_shared or known.zones):
         return known.plain_placement(status, node)
     groups: tuple[str, ...] = ()
     if shape.gpu.is_shared:
-        groups = tuple(message.gpu_groups)
+        groups = tuple(row.gpu_groups)
         _check_groups(i, groups, shape.gpu.devices, findings)
     zones: Zones = ()
     if known.zones and known.zones[node]:
-        zones = decode_placement(i, message.numa_placement, known.zones[node], known.slots, findings)
+        taken = () if message is None else message.numa_placement
+        zones = decode_placement(i, taken, known.zones[node], known.slots, findings)
     return Placement(status, node, groups, zones=zones)
 
 
@@ -161,3 +180,6 @@ def _check_groups(i: int, groups: Sequence[str], devices: int, findings: Finding
             findings.add(i, f"gpu_groups[{at}]", MISSING)
         elif group in groups[:at]:
             findings.add(i, f"gpu_groups[{at}]", f"{shown(group)} is named twice")
+
+
+_NOTHING_MORE: Final = _More(0, pb.Pod(), Known.of({}, (), (), (), {}, {}), Findings("pods"))

@@ -42,9 +42,14 @@ def minimum(
     if not message.HasField(name):
         return None
     value: int = getattr(message, name)
-    if value < 0:
-        findings.add(i, f"{prefix}{name}", f"{value} is negative")
+    check_minimum(value, f"{prefix}{name}", findings, i)
     return value
+
+
+def check_minimum(value: int, field: str, findings: Findings, i: int) -> None:
+    """Note a minimum that is negative."""
+    if value < 0:
+        findings.add(i, field, f"{value} is negative")
 
 
 def _decode_sub_group(

@@ -6,16 +6,13 @@ same: where the contract does not tell that from unset, neither does the parser.
 """
 
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.server.codec.tags import tag_of
 from tenure.solver.model.duration import SECOND
 
-_VARINT: Final = 0
-_SIZED: Final = 2
-"""Wire types: numbers, and what has its length before it."""
 _ALL: Final = 1 << 64
 """Numbers below zero are written as what they are below this."""
 _USUAL: Final = 1 << 10
@@ -67,9 +64,7 @@ def moment(nanoseconds: int) -> bytes:
 
 def tag(kind: type[Message], field: str) -> bytes:
     """What a field of such messages begins with. Lists of numbers have none: they are written together."""
-    found = cast(Descriptor, kind.DESCRIPTOR).fields_by_name[field]
-    is_sized = found.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE)
-    return number(found.number << 3 | (_SIZED if is_sized else _VARINT))
+    return number(tag_of(kind, field))
 
 
 _SECONDS: Final = tag(Timestamp, "seconds")
