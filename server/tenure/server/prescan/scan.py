@@ -7,7 +7,6 @@ Honest rows are many and small. Inside a row no larger than the longest name no 
 entries are counted only when there may be too many of them altogether.
 """
 
-import sys
 from collections.abc import Mapping
 from typing import Final, cast
 
@@ -16,10 +15,12 @@ from google.protobuf.message import Message
 from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
 from tenure.server.prescan.exceeded import LimitExceeded
 from tenure.server.prescan.plan import ELEMENTS, Field, Kind, is_unmeasured, plan_of
-from tenure.server.prescan.wire import BYTES, malformed, packed_length, skipped, varint
+from tenure.server.prescan.wire import BYTES, count_others, malformed, packed_length, skipped, varint
 from tenure.server.settings import ServerLimits
 
 _NUMBERS: Final = Kind.NUMBERS
+_UNLIMITED: Final = 1 << 60
+"""More than any request has."""
 _SHORT: Final = 8
 _SHORT_LENGTHS: Final = bytes(range(_SHORT))
 
@@ -44,7 +45,8 @@ class _Scan:
         self.violations: list[FieldViolation] = []
         self._data = data
         self._most: Mapping[str, int] = limits.max_rows.model_dump()
-        self._left = _Left(self._most)
+        self._allowances: dict[str, _Allowance] = {}
+        self._unknown = _Seen(None, self._allowance(""))
         self._longest = {Kind.NAME: limits.max_name_length, Kind.TEXT: limits.max_text_length}
         self._small = -1 if self._may_have_too_many_elements() else min(self._longest.values())
 
@@ -54,13 +56,15 @@ class _Scan:
         Every entry has its length before it: there are no more short ones than bytes of such a value, and
         each longer one takes that many bytes and its tag and length.
         """
-        short = sum(map(self._data.count, _SHORT_LENGTHS))
-        return short + len(self._data) // (_SHORT + 2) > self._most[ELEMENTS]
+        size = len(self._data)
+        short = size - count_others(self._data, 0, size, _SHORT_LENGTHS)
+        return short + size // (_SHORT + 2) > self._most[ELEMENTS]
 
     def message(self, at: int, end: int, message: Descriptor, path: str) -> None:
         """The fields from one position to another. Millions of them: what is often done is done in place."""
-        data, plan, left, small = self._data, plan_of(message), self._left, self._small
-        indices: dict[int, int] = {}
+        data, plan, small = self._data, plan_of(message), self._small
+        seen: dict[int, _Seen] = {}
+        run, run_tag = self._unknown, 0  # rows of a list follow each other
         while at < end:
             tag = data[at]
             at += 1
@@ -78,23 +82,43 @@ class _Scan:
             start, at = at, at + length
             if at > end:
                 raise malformed()
-            field = plan.get(tag)
+            if tag != run_tag:
+                run, run_tag = self._met(seen, tag, plan.get(tag)), tag
+            field = run.field
             if field is None:
                 continue
             if field.kind is _NUMBERS:
                 self._take(field, self._numbers(field, start, at))
                 continue
-            left[field.counter] -= 1
-            if left[field.counter] < 0:
+            run.times += 1
+            run.allowance.left -= 1
+            if run.allowance.left < 0:
                 self._take(field, 0)
-            indices[tag] = indices.get(tag, -1) + 1
             if length > small or field.leads_on:
-                where = f"{path}{field.name}[{indices[tag]}]" if field.is_list else f"{path}{field.name}"
+                where = f"{path}{field.name}[{run.times - 1}]" if field.is_list else f"{path}{field.name}"
                 self._look_into(field, start, at, message, where)
 
+    def _met(self, seen: "dict[int, _Seen]", tag: int, field: Field | None) -> "_Seen":
+        """The fields of a message with this tag that were met. There may be millions of unknown tags."""
+        if field is None:
+            return self._unknown
+        found = seen.get(tag)
+        if found is None:
+            found = seen[tag] = _Seen(field, self._allowance(field.counter))
+        return found
+
+    def _allowance(self, counter: str) -> "_Allowance":
+        """How many more of what has this counter are accepted; what costs nothing has none."""
+        allowance = self._allowances.get(counter)
+        if allowance is None:
+            most = self._most.get(counter, self._most["pods"]) if counter else _UNLIMITED
+            allowance = self._allowances[counter] = _Allowance(most)
+        return allowance
+
     def _take(self, field: Field, count: int) -> None:
-        self._left[field.counter] -= count
-        if self._left[field.counter] < 0:
+        allowance = self._allowance(field.counter)
+        allowance.left -= count
+        if allowance.left < 0:
             where = field.counter if field.limit != ELEMENTS else f"the request with {field.name}"
             raise LimitExceeded(where, field.limit, self._most[field.limit])
 
@@ -116,12 +140,21 @@ class _Scan:
             self.violations.append(FieldViolation(where, problem))
 
 
-class _Left(dict[str, int]):
-    """How many more of everything are accepted, by counter."""
+class _Allowance:
+    """How many more of something are accepted."""
 
-    def __init__(self, most: Mapping[str, int]) -> None:
-        super().__init__(most)
-        self._pods = most["pods"]
+    __slots__ = ("left",)
 
-    def __missing__(self, counter: str) -> int:
-        return self._pods if counter else sys.maxsize
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
+class _Seen:
+    """The fields of one message with the same tag, as far as they were met."""
+
+    __slots__ = ("allowance", "field", "times")
+
+    def __init__(self, field: Field | None, allowance: _Allowance) -> None:
+        self.field = field
+        self.allowance = allowance
+        self.times = 0

@@ -61,9 +61,13 @@ def text_of(data: bytes, number: int) -> str:
 
 def packed_length(data: bytes, start: int, stop: int) -> int:
     """How many numbers a packed list of varints holds: each ends with the only byte below 128 it has."""
+    return count_others(data, start, stop, _CONTINUED)
+
+
+def count_others(data: bytes, start: int, stop: int, values: bytes) -> int:
+    """How many bytes between two positions have none of these values."""
     return sum(
-        len(data[at : min(at + _PIECE, stop)].translate(None, _CONTINUED))
-        for at in range(start, stop, _PIECE)
+        [len(data[at : min(at + _PIECE, stop)].translate(None, values)) for at in range(start, stop, _PIECE)]
     )
 
 
