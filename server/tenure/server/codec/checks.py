@@ -13,6 +13,7 @@ from tenure.server.codec.limits import (
     MAX_TOTAL,
     MAX_WEIGHT,
 )
+from tenure.server.codec.times import nanoseconds
 from tenure.server.codec.violations import Findings, shown
 from tenure.solver.model.duration import SECOND
 from tenure.solver.model.resources import UNLIMITED
@@ -62,7 +63,7 @@ def weight(value: float, findings: Findings, index: int, field: str) -> float:
     return value
 
 
-def known_enum(value: int, known: range, findings: Findings, index: int, field: str) -> bool:
+def known_enum(value: int, known: frozenset[int], findings: Findings, index: int, field: str) -> bool:
     """Whether an enum value is one of the contract's."""
     if value in known:
         return True
@@ -80,7 +81,7 @@ def time_read(seconds: int, nanos: int, findings: Findings, index: int, field: s
     """The same for a timestamp whose fields were read."""
     if problem := _time_problem(seconds, nanos):
         findings.add(index, field, problem)
-    return seconds * SECOND + nanos
+    return nanoseconds(seconds) + nanos
 
 
 def time_problem(moment: Timestamp) -> str:

@@ -21,9 +21,9 @@ _MEMORY_STEP: Final = 100
 _MIG_STRATEGIES: Final = list(MigStrategy)
 _NUMA_POLICIES: Final = list(NumaPolicy)
 """By their numbers in the contract."""
-_KNOWN_STRATEGIES: Final = range(len(MigStrategy))
-_KNOWN_POLICIES: Final = range(len(NumaPolicy))
-_TAINT_EFFECTS: Final = range(1, len(TaintEffect))
+_KNOWN_STRATEGIES: Final = frozenset(range(len(MigStrategy)))
+_KNOWN_POLICIES: Final = frozenset(range(len(NumaPolicy)))
+_TAINT_EFFECTS: Final = frozenset(range(1, len(TaintEffect)))
 MIG_ENABLED: Final = "node-role.kubernetes.io/mig-enabled"
 """The label that tells whether a node has MIG devices."""
 BOOLEANS: Final = {

@@ -19,7 +19,7 @@ from tenure.v1 import snapshot_pb2 as pb
 
 _MODES: Final = dict(enumerate(Preemptibility))
 """Modes by their number in the contract, which is quicker than to make them of it."""
-_KNOWN: Final = range(len(_MODES))
+_KNOWN: Final = frozenset(_MODES)
 _NO_ACTIONS: Final[frozenset[str]] = frozenset()
 
 
@@ -110,7 +110,9 @@ def _preemptibility(
     if number := row.preemptibility:
         known = known_enum(number, _KNOWN, findings, i, "preemptibility")
         return (_MODES[number] if known else Preemptibility.UNSPECIFIED), ""
-    text = "" if message is None else message.annotations.get(PREEMPTIBILITY, "")
+    if message is None:
+        return Preemptibility.UNSPECIFIED, ""
+    text = message.annotations.get(PREEMPTIBILITY, "")
     mode = preemptibility(text)
     if mode is not None:
         return mode, ""

@@ -19,7 +19,7 @@ from tenure.v1 import snapshot_pb2 as pb
 
 STATUSES: Final = dict(enumerate(TaskStatus, start=1))
 """Statuses by their number in the contract."""
-KNOWN_STATUSES: Final = range(1, len(STATUSES) + 1)
+KNOWN_STATUSES: Final = frozenset(STATUSES)
 OFF_NODE: Final = {int(status): Placement(status) for status in TaskStatus if not status.is_active_used}
 """Placements of pods that occupy no node, by status."""
 NO_SHAPE: Final = TaskShape(0, "", NOTHING)
@@ -27,6 +27,10 @@ NO_SHAPE: Final = TaskShape(0, "", NOTHING)
 NODE_MISSING: Final = "is required for a pod that occupies a node"
 NO_PLACEMENT: Final = Placement(TaskStatus.UNKNOWN)
 """Of a pod whose status is not known."""
+
+
+def _no_placements() -> dict[int, dict[str, Placement]]:
+    return {number: {} for number in STATUSES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,8 @@ class Known:
     slots: Mapping[str, int]
     has_pod_affinity: bool
     """Whether any shape has terms, without which nobody looks at labels of pods."""
-    placements: dict[tuple[int, int], Placement] = field(default_factory=dict)
-    """Plain placements that were met, by status and node."""
+    placements: dict[int, dict[str, Placement]] = field(default_factory=_no_placements)
+    """Plain placements that were met, by status and node: of pods that take no part of a device or zone."""
 
     @classmethod
     def of(
@@ -68,13 +72,6 @@ class Known:
             slots=slots,
             has_pod_affinity=any(c.pod_affinity or c.pod_anti_affinity for c in constraints),
         )
-
-    def plain_placement(self, status: TaskStatus, node: int) -> Placement:
-        """The placement of everybody there who takes no part of a device and no known zone."""
-        placement = self.placements.get((int(status), node))
-        if placement is None:
-            placement = self.placements[int(status), node] = Placement(status, node)
-        return placement
 
 
 class _More:
@@ -150,6 +147,12 @@ def _placement(
     i: int, row: PodRow, message: pb.Pod | None, shape: TaskShape, known: Known, findings: Findings
 ) -> Placement:
     """The placement of a pod that occupies a node. Plain ones of one status on one node are one object."""
+    is_plain = not (shape.gpu.is_shared or known.zones)
+    if is_plain:
+        met = known.placements.get(row.status)
+        placement = None if met is None else met.get(row.node)
+        if placement is not None:
+            return placement
     if not known_enum(row.status, KNOWN_STATUSES, findings, i, "status"):
         return NO_PLACEMENT
     node = known.nodes.get(row.node, NOWHERE)
@@ -158,8 +161,9 @@ def _placement(
             findings.add(i, "node", NODE_MISSING)
         return LOST
     status = STATUSES[row.status]
-    if not (shape.gpu.is_shared or known.zones):
-        return known.plain_placement(status, node)
+    if is_plain:
+        placement = known.placements[row.status][row.node] = Placement(status, node)
+        return placement
     groups: tuple[str, ...] = ()
     if shape.gpu.is_shared:
         groups = tuple(row.gpu_groups)

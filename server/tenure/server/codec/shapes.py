@@ -15,8 +15,8 @@ from tenure.solver.model.workload import TaskShape
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.resources_pb2 import GpuRequest as GpuRequestMessage
 
-_EFFECTS: Final = range(len(TaintEffect))
-_OPERATORS: Final = range(1, len(Operator) + 1)
+_EFFECTS: Final = frozenset(range(len(TaintEffect)))
+_OPERATORS: Final = frozenset(range(1, len(Operator) + 1))
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 
 

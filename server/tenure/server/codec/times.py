@@ -1,8 +1,14 @@
-"""Times and durations: nanoseconds to messages."""
+"""Times and durations: between nanoseconds and messages."""
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.solver.model.duration import SECOND
+
+
+def nanoseconds(seconds: int) -> int:
+    """As many as so many seconds have, in two parts: compiled code multiplies numbers of 30 bits quickly."""
+    high, low = seconds >> 16, seconds & 0xFFFF
+    return (high * SECOND << 16) + low * SECOND
 
 
 def timestamp(nanoseconds: int) -> Timestamp:

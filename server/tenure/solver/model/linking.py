@@ -125,7 +125,7 @@ def pod_set_names(group: PodGroupSpec) -> list[str]:
 
 
 def _link_tasks(
-    specs: Iterable[TaskSpec], pod_groups: Sequence[str], numbers: Sequence[Mapping[str, int]]
+    specs: Iterable[TaskSpec], pod_groups: list[str], numbers: list[dict[str, int]]
 ) -> tuple[tuple[Task, ...], list[list[int]], tuple[Doubt, ...]]:
     """Tasks, the tasks of each pod set, and doubts about those of unknown sub groups."""
     group_index = {uid: i for i, uid in enumerate(pod_groups)}
@@ -147,7 +147,7 @@ def _link_tasks(
     return tuple(tasks), members, doubts
 
 
-def pod_set_of(task: TaskSpec, names: Mapping[str, int]) -> int | None:
+def pod_set_of(task: TaskSpec, names: dict[str, int]) -> int | None:
     """The pod set of a task among those of its pod group; None: its sub group does not exist."""
     name = task.sub_group
     return names.get(name) if name == DEFAULT_SUB_GROUP else names.get(name.lower())
@@ -183,12 +183,12 @@ def stray_doubt(pod_group: int, uid: str, sub_group: str, count: int) -> Doubt:
 
 
 def _link_parts(
-    spec: PodGroupSpec, numbers: Mapping[str, int], members: Members
+    spec: PodGroupSpec, numbers: dict[str, int], members: Members
 ) -> tuple[SubGroupSet, tuple[PodSet, ...], tuple[int, ...]]:
     """The tree of parts of a pod group, its leaves by name, and the tasks in them."""
     if spec.sub_groups:
         return _link_sub_groups(spec, numbers, members)
-    (index,) = numbers.values()
+    index = numbers[DEFAULT_SUB_GROUP]
     inside = tuple(members[index])
     minimum = 1 if spec.min_member is None else spec.min_member
     pod_sets = (PodSet(index, DEFAULT_SUB_GROUP, minimum, inside),)
@@ -196,7 +196,7 @@ def _link_parts(
 
 
 def _link_sub_groups(
-    spec: PodGroupSpec, numbers: Mapping[str, int], members: Members
+    spec: PodGroupSpec, numbers: dict[str, int], members: Members
 ) -> tuple[SubGroupSet, tuple[PodSet, ...], tuple[int, ...]]:
     parts = sorted(spec.sub_groups, key=lambda part: part.name)
     pod_sets = {
@@ -235,7 +235,7 @@ def link_pod_group(
     spec: PodGroupSpec,
     queue: int | None,
     rank: int,
-    numbers: Mapping[str, int],
+    numbers: dict[str, int],
     members: Members,
 ) -> PodGroup:
     """A pod group with its place among the others; `numbers` are the indices of its pod sets by name."""

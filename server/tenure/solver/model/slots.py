@@ -11,7 +11,7 @@ caller links everything anew (`spacing`).
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tenure.solver.model.doubt import Doubt
@@ -100,7 +100,7 @@ def link_members(
     slots: Sequence[int],
     specs: Sequence[TaskSpec],
     group: int,
-    numbers: Mapping[str, int],
+    numbers: dict[str, int],
     tasks: list[Task],
 ) -> tuple[dict[int, list[int]], dict[str, int]]:
     """Link the tasks of a pod group in their slots; `numbers` are the indices of its pod sets by name.
