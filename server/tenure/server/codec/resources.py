@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tenure.server.codec.checks import MISSING, amount
+from tenure.server.codec.limits import MAX_AMOUNT
 from tenure.server.codec.violations import Findings, shown
 from tenure.solver.model.resources import FIXED_SLOTS, Vector, device_slot
 from tenure.v1.resources_pb2 import Resources
@@ -41,11 +42,11 @@ def decode_vector(
     message: Resources, slots: Mapping[str, int], findings: Findings, index: int, field: str
 ) -> Vector:
     """One amount per slot; `slots` gives the position of each resource name."""
-    vector = [0] * len(slots)
-    vector[0] = amount(message.cpu_milli, findings, index, f"{field}.cpu_milli")
-    vector[1] = amount(message.memory_bytes, findings, index, f"{field}.memory_bytes")
-    vector[2] = amount(message.gpu_milli, findings, index, f"{field}.gpu_milli")
-    vector[3] = amount(message.pods, findings, index, f"{field}.pods")
+    vector = [message.cpu_milli, message.memory_bytes, message.gpu_milli, message.pods]
+    for slot, value in enumerate(vector):
+        if not 0 <= value <= MAX_AMOUNT:  # rarely so: paths are put together for what is wrong alone
+            amount(value, findings, index, f"{field}.{_OWN_FIELD[FIXED_SLOTS[slot]]}")
+    vector += [0] * (len(slots) - len(vector))
     for name, value in sorted(message.extended.items()) if message.extended else ():
         path = f"{field}.extended[{shown(name)}]"
         if not name:
