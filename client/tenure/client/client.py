@@ -16,6 +16,7 @@ from tenure.client.access import Access, File
 from tenure.client.columns import to_pods
 from tenure.client.deltastream import DeltaStream
 from tenure.client.pieces import pieces
+from tenure.client.question import question
 from tenure.client.reach import wait_until_reached
 from tenure.client.status import error_of
 from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesResponse
@@ -39,6 +40,9 @@ FRESH_SECONDS: Final = 5.0
 """So long after an answer nobody looks whether the server is there before the next call."""
 _GONE: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 """What a call ends with when the server that answered a moment ago is gone."""
+
+_DECIDE: Final = "/tenure.v1.DecisionService/Decide"
+"""Of which the request is given in bytes."""
 
 _RETRIES: Final = {
     "methodConfig": [
@@ -102,6 +106,7 @@ class Client:
         self._access = Access(tls_ca, tls_cert, tls_key, token, token_file, insecure_beyond_loopback)
         self._channel = self._access.channel(address, _OPTIONS)
         self._service = DecisionServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._decide = self._channel.unary_unary(_DECIDE, bytes, DecideResponse.FromString)
         self._health = HealthStub(self._channel)
         self._answered = -math.inf
         """When the server answered last, by the monotonic clock."""
@@ -113,9 +118,7 @@ class Client:
 
         Raises an error of `tenure.client.errors`; nothing was decided then.
         """
-        answer: DecideResponse = self._ask(
-            self._service.Decide, DecideRequest(snapshot=snapshot, actions=actions), timeout
-        )
+        answer: DecideResponse = self._ask(self._decide, question(snapshot, actions), timeout)
         return answer
 
     def decide_on(
@@ -206,8 +209,8 @@ class Client:
         )
         return answer
 
-    def _ask(self, method: Callable[..., Any], question: Message, timeout: float | None) -> Any:
-        """The message that a method answers to a message.
+    def _ask(self, method: Callable[..., Any], asked: Message | bytes, timeout: float | None) -> Any:
+        """The message that a method answers to a request.
 
         Who answered a moment ago is asked at once; if nobody is there any more, as any other is.
         """
@@ -215,16 +218,16 @@ class Client:
         with self._told():
             if time.monotonic() - self._answered < FRESH_SECONDS:
                 try:
-                    return self._answer(method, question, deadline)
+                    return self._answer(method, asked, deadline)
                 except grpc.RpcError as failure:
                     if failure.code() not in _GONE:
                         raise
                     self._answered = -math.inf
             self._reach(deadline)
-            return self._answer(method, question, deadline)
+            return self._answer(method, asked, deadline)
 
-    def _answer(self, method: Callable[..., Any], question: Message, deadline: float) -> Any:
-        answer = method(question, timeout=_remaining(deadline))
+    def _answer(self, method: Callable[..., Any], asked: Message | bytes, deadline: float) -> Any:
+        answer = method(asked, timeout=_remaining(deadline))
         self._answered = time.monotonic()
         return answer
 
