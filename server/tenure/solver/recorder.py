@@ -109,8 +109,7 @@ def _group(
             bindings.append(Bind(task, after.node, after.gpu_groups, after.zones))
     if not (evictions or holds or bindings or patches):
         return None
-    given = [*[hold.task for hold in holds], *[bind.task for bind in bindings]]
-    is_optional = commit.action == STALE_GANG or not (evictions or _completes(session, given))
+    is_optional = commit.action == STALE_GANG or not (evictions or _completes(session, holds, bindings))
     return DecisionGroup(
         commit.action,
         commit.beneficiary,
@@ -126,9 +125,10 @@ def _group(
     )
 
 
-def _completes(session: Session, given: Sequence[int]) -> bool:
+def _completes(session: Session, holds: Sequence[Hold], bindings: Sequence[Bind]) -> bool:
     """Whether any pod group has its minimum, if it has it, by these tasks; all of them have room now."""
     tasks, groups = session.cluster.tasks, session.cluster.pod_groups
+    given = [*[hold.task for hold in holds], *[binding.task for binding in bindings]]
     gained = Counter(tasks[task].pod_set for task in given)
     for index in sorted({tasks[task].pod_group for task in given}):
         active = session.ledger.active_allocated
