@@ -1,7 +1,7 @@
 """Checks of single values. Each notes what is wrong and returns a value to go on with."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
@@ -21,9 +21,12 @@ from tenure.solver.model.resources import UNLIMITED
 MISSING: Final = "is required"
 
 
-def index_names(names: Iterable[str], findings: Findings, field: str = "name") -> dict[str, int]:
+def index_names(names: list[str], findings: Findings, field: str = "name") -> dict[str, int]:
     """The position of each name; notes empty and repeated ones."""
-    positions: dict[str, int] = {}
+    positions = {name: i for i, name in enumerate(names)}
+    if len(positions) == len(names) and "" not in positions:
+        return positions
+    positions = {}
     for i, name in enumerate(names):
         if not name:
             findings.add(i, field, MISSING)

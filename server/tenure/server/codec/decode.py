@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from tenure.server.codec.checks import MISSING, index_names, name_ranks, time_problem
 from tenure.server.codec.claims import check_templates, decode_claims
@@ -27,6 +27,7 @@ from tenure.solver.model.claimlinking import link_claims
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.duration import SECOND
 from tenure.solver.model.linking import Workloads, link_queues, link_workloads
+from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import Vector
 from tenure.solver.model.rows import Rows
@@ -69,9 +70,19 @@ class Decoded:
     """Where its workloads differ from those that it came about from; None: anywhere."""
 
 
+class _Parts(NamedTuple):
+    """A cluster, and what it was put together from."""
+
+    cluster: Cluster
+    pod_groups: list[PodGroupSpec]
+    tasks: list[TaskSpec]
+    known: Known
+    levels: Levels
+
+
 def decode_snapshot(message: ClusterSnapshot) -> Cluster:
     """The cluster that the snapshot describes, whatever the order of its lists; see `decode`."""
-    return decode(message).cluster
+    return _decode(message).cluster
 
 
 def decode(message: ClusterSnapshot) -> Decoded:
@@ -81,6 +92,12 @@ def decode(message: ClusterSnapshot) -> Decoded:
     is missing or has children (it gets no queue), a pod of an unknown sub group, and a pod or device claim on
     a node that is not in the snapshot (both are warned about).
     """
+    cluster, pod_groups, tasks, known, levels = _decode(message)
+    by_uid = Rows({group.uid: group for group in pod_groups})
+    return Decoded(cluster, by_uid, Rows({task.uid: task for task in tasks}), known, levels)
+
+
+def _decode(message: ClusterSnapshot) -> _Parts:
     found = {name: Findings(name) for name in _LISTS}
     nodes_sent = list(message.nodes)  # a list of a message makes its rows anew each time it is gone through
     pods_sent, groups_sent = read_rows(message)
@@ -109,7 +126,9 @@ def decode(message: ClusterSnapshot) -> Decoded:
     sent += decode_columns(message.pod_columns, known, found["pod_columns"])
     check_templates(message.device_claims, sent, claim_ranks, found["device_claims"])
     sent = without_lost_claims(sent, message.device_claims, claim_ranks, node_ranks)
-    memory = decode_memory(message.eviction_memory, name_ranks(uids), found["eviction_memory"])
+    memory: tuple[EvictionMemory, ...] = ()
+    if remembered := message.eviction_memory:
+        memory = decode_memory(remembered, name_ranks(uids), found["eviction_memory"])
     in_flight = message.in_flight_groups
     index_names([group.id for group in in_flight], found["in_flight_groups"], "id")
     check_in_flight(in_flight, found["in_flight_groups"])
@@ -135,8 +154,7 @@ def decode(message: ClusterSnapshot) -> Decoded:
         in_flight=decode_in_flight(in_flight, _in_flight_rows(workloads, nodes, slots)) if in_flight else (),
         doubts=(*workloads.doubts, *lost_doubts(sent, workloads.pod_groups)),
     )
-    by_uid = Rows({group.uid: group for group in pod_groups})
-    return Decoded(cluster, by_uid, Rows({task.uid: task for task in sent}), known, levels)
+    return _Parts(cluster, pod_groups, sent, known, levels)
 
 
 def _in_flight_rows(workloads: Workloads, nodes: Sequence[Node], slots: Mapping[str, int]) -> InFlightRows:
