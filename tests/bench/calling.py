@@ -63,8 +63,8 @@ def _warm(case: Case, server: Served, snapshot: ClusterSnapshot) -> Step:
 
         def ask() -> DecideResponse:
             nonlocal state
-            state = server.client.apply_delta(delta)
-            return server.client.decide_on(state, case.actions)
+            state, answer = server.client.decide_after(delta, case.actions)
+            return answer
 
         return ask
 

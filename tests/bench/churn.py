@@ -104,8 +104,7 @@ def measure_churn(case: Case, way: Way, cycles: int | None = None) -> Sample:
         for _ in range(cycles or motion.cycles):
             delta = motion.delta(state, answer)
             cpu_begin, begin = server.cpu_ms(), time.perf_counter()
-            state = server.client.apply_delta(delta)
-            answer = server.client.decide_on(state, case.actions)
+            state, answer = server.client.decide_after(delta, case.actions)
             wall.append((time.perf_counter() - begin) * 1e3)
             cpu.append(server.cpu_ms() - cpu_begin)
             tally = Tally.of_answer(answer)

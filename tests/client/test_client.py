@@ -24,6 +24,7 @@ from tenure.solver.registry import default_profile
 
 from tests.server.given import small_snapshot
 from tests.server.running import server_here
+from tests.states.calls import delta
 
 
 def free_address() -> str:
@@ -67,6 +68,17 @@ def test_threads_may_share_a_client() -> None:
     with server_here() as (_, address), Client(address) as client, ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(client.decide, [small_snapshot()] * 8))
     assert all(answer == answers[0] for answer in answers)
+
+
+def test_one_call_takes_a_delta_and_answers_with_what_to_refer_to_next() -> None:
+    with server_here() as (_, address), Client(address) as client:
+        base = client.put_snapshot("e", small_snapshot())
+        first = delta(base)
+        state, answer = client.decide_after(first)
+        assert state == client.apply_delta(first)
+        assert answer == client.decide_on(state)
+        later, answer = client.decide_after(delta(state, now=first.now))
+        assert later.version == answer.based_on.version == state.version + 1
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "no-such-host.invalid:1"])

@@ -90,6 +90,70 @@ def test_question_that_is_no_one_question_is_refused(
     assert fields(caught.value) == [field]
 
 
+def gone(base: pb.StateReference) -> pb.StateDelta:
+    """The pod group that waits is not there any more."""
+    waiting = [pod for pod in small_snapshot().pods if not pod.node]
+    removes = pb.StateKeys(pods=[pod.uid for pod in waiting], pod_groups={pod.pod_group for pod in waiting})
+    return delta(base, removes=removes)
+
+
+def test_decision_after_a_delta_is_that_of_two_calls(service: DecisionServiceStub) -> None:
+    change = gone(push(service))
+    one = service.Decide(DecideRequest(delta=change), timeout=10).SerializeToString()
+    again = service.Decide(DecideRequest(delta=change), timeout=10).SerializeToString()
+    before = decide(service, push(service))
+    two = decide(service, apply(service, change))
+    assert one == again == two != before
+
+
+def test_delta_that_comes_with_a_question_can_be_built_upon(service: DecisionServiceStub) -> None:
+    change = gone(push(service))
+    service.Decide(DecideRequest(delta=change), timeout=10)
+    after = pb.StateReference(cluster_id="test", epoch="e", version=change.version)
+    assert decide(service, after) == decide(service, apply(service, change))
+    later = delta(after)
+    later.now.seconds += 60
+    asked = service.Decide(DecideRequest(delta=later, now=later.now), timeout=10)
+    assert asked.based_on.version == change.version + 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        (DecideRequest(delta=delta(), snapshot=small_snapshot()), "delta"),
+        (DecideRequest(delta=delta(), state=BASE), "delta"),
+        (DecideRequest(delta=delta(upserts=ClusterSnapshot(pods=[Pod()]))), "upserts.pods[0].uid"),
+    ],
+)
+def test_delta_that_does_not_go_with_the_question_is_not_applied(
+    service: DecisionServiceStub, request_: DecideRequest, field: str
+) -> None:
+    before = decide(service, push(service))
+    with pytest.raises(grpc.RpcError) as caught:
+        service.Decide(request_, timeout=10)
+    assert field in fields(caught.value)
+    assert decide(service, BASE) == before
+
+
+def test_delta_on_another_version_is_a_failed_precondition(service: DecisionServiceStub) -> None:
+    base = push(service)
+    base.version = 5
+    with pytest.raises(grpc.RpcError) as caught:
+        service.Decide(DecideRequest(delta=delta(base)), timeout=10)
+    assert precondition(caught.value) == "STATE_FAULT_CODE_VERSION_GAP"
+
+
+def test_delta_of_a_question_that_is_refused_for_its_actions_can_be_sent_again(
+    service: DecisionServiceStub,
+) -> None:
+    change = gone(push(service))
+    with pytest.raises(grpc.RpcError) as caught:
+        service.Decide(DecideRequest(delta=change, actions=["no"]), timeout=10)
+    assert fields(caught.value) == ["actions[0]"]
+    answer = service.Decide(DecideRequest(delta=change), timeout=10)
+    assert answer.based_on.version == change.version
+
+
 def test_later_pieces_only_add_rows(service: DecisionServiceStub) -> None:
     whole, first, second = small_snapshot(), ClusterSnapshot(), ClusterSnapshot()
     first.CopyFrom(whole)

@@ -136,6 +136,25 @@ class Client:
         answer: DecideResponse = self._ask(self._service.Decide, request, timeout)
         return answer
 
+    def decide_after(
+        self,
+        delta: StateDelta,
+        actions: Iterable[str] = (),
+        now: Timestamp | None = None,
+        timeout: float | None = None,
+    ) -> tuple[StateReference, DecideResponse]:
+        """Apply a delta to a state that was pushed, and decide on the state after it: what to refer to, and
+        the decision. One call instead of two.
+
+        Raises an error of `tenure.client.errors`; the delta may be applied or not then, and be sent again.
+        """
+        request = DecideRequest(delta=delta, actions=actions, now=now)
+        answer: DecideResponse = self._ask(self._service.Decide, request, timeout)
+        after = StateReference()
+        after.CopyFrom(delta.base)
+        after.version = delta.version
+        return after, answer
+
     def put_snapshot(
         self, epoch: str, snapshot: ClusterSnapshot, timeout: float | None = None
     ) -> StateReference:

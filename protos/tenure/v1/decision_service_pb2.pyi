@@ -41,16 +41,18 @@ WARNING_CODE_CLOCK_SKEW: WarningCode
 WARNING_CODE_UNKNOWN_NODE: WarningCode
 
 class DecideRequest(_message.Message):
-    __slots__ = ("snapshot", "actions", "state", "now")
+    __slots__ = ("snapshot", "actions", "state", "now", "delta")
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     ACTIONS_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     NOW_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
     snapshot: _snapshot_pb2.ClusterSnapshot
     actions: _containers.RepeatedScalarFieldContainer[str]
     state: _state_pb2.StateReference
     now: _timestamp_pb2.Timestamp
-    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    delta: _state_pb2.StateDelta
+    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delta: _Optional[_Union[_state_pb2.StateDelta, _Mapping]] = ...) -> None: ...
 
 class SimulateResponse(_message.Message):
     __slots__ = ("cycles",)

@@ -134,7 +134,8 @@ class DecisionServiceServicer(object):
     def Decide(self, request, context):
         """Decides one cycle on the given snapshot. Pure: the same request gives the
         same bytes, whenever and wherever it is asked, unless its answer says
-        `stopped_early`; a retry is harmless.
+        `stopped_early`; a retry is harmless. A delta that comes with the question is the
+        only thing it changes.
 
         INVALID_ARGUMENT     google.rpc.BadRequest names every violating field. Mend them.
         FAILED_PRECONDITION  google.rpc.PreconditionFailure has the name of the

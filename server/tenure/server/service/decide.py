@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import grpc
 from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
+from tenure.server.service.apply_delta import applied
 from tenure.server.service.recording import record
 from tenure.server.service.shared import Shared
 from tenure.server.service.turns import NoTurn
@@ -22,13 +23,13 @@ class _Question(NamedTuple):
     snapshot: ClusterSnapshot
     """What is asked about; of a state, its header."""
     state: State | None
-    """What the request refers to, if it does."""
+    """What the request refers to, or makes by its delta."""
     answer_by: Callable[[Callable[[], bool], Timeline], DecideResponse]
     """Given what says when to stop, and what notes what happens."""
 
 
 def decide(shared: Shared, request: DecideRequest, context: grpc.ServicerContext) -> DecideResponse:
-    """One cycle on the snapshot of the request, or on the state it refers to."""
+    """One cycle on the snapshot of the request, or on the state that it refers to or makes by its delta."""
     shard, snapshot, state, answer_by = _question(shared, request)
     with shared.turns.of(shard, context.time_remaining()) as deadline:
         if not context.add_callback(deadline.give_up):
@@ -43,14 +44,22 @@ def decide(shared: Shared, request: DecideRequest, context: grpc.ServicerContext
 
 def _question(shared: Shared, request: DecideRequest) -> _Question:
     """What is asked about, and what answers it."""
-    if not request.HasField("state"):
-        shard = Shard(request.snapshot.cluster_id, request.snapshot.node_pool)
-        return _Question(shard, request.snapshot, None, partial(shared.engine.decide, request))
-    if request.HasField("snapshot"):
-        raise InvalidSnapshot([FieldViolation("state", "cannot be set together with snapshot")])
-    state = shared.states.find(request.state)
+    named = [name for name in ("snapshot", "state", "delta") if request.HasField(name)]
+    if len(named) > 1:
+        raise InvalidSnapshot([FieldViolation(named[1], f"cannot be set together with {named[0]}")])
+    if request.HasField("state"):
+        state = shared.states.find(request.state)
+        shared.pushes.link(request.state)
+        return _about_state(shared, request, state)
+    if request.HasField("delta"):
+        return _about_state(shared, request, applied(shared, request.delta))
+    shard = Shard(request.snapshot.cluster_id, request.snapshot.node_pool)
+    return _Question(shard, request.snapshot, None, partial(shared.engine.decide, request))
+
+
+def _about_state(shared: Shared, request: DecideRequest, state: State) -> _Question:
+    """What is asked about a kept state; an answer that was given before is given again."""
     cluster, header = state.at(request.now if request.HasField("now") else state.header.now)
-    shared.pushes.link(request.state)
     actions = tuple(request.actions)
 
     def answer_by(stop: Callable[[], bool], timeline: Timeline) -> DecideResponse:
