@@ -41,7 +41,7 @@ def ours() -> Iterator[Case]:
     full = Tally(30_000, 0, 0, {"BOUND": 30_000, "INFEASIBLE": 10_000})
     yield Case("U3m", 5_000, at(_partly_full, 5_000), ("allocate",), full, (Way.DECIDE, *THREE[1:]))
     for nodes in (20, 100, 500, 1_000):
-        yield Case("U4", nodes, at(_mixed, nodes), ("reclaim",), None, THREE, is_long=nodes > 100)
+        yield Case("U4", nodes, at(_mixed, nodes), ("reclaim",), None, THREE)
     for nodes in (50, 500):
         yield Case("U5", nodes, at(_busy, nodes), FULL, idle, (Way.CHURN,))
     budget = {"prune": False, "max_simulations_per_pod_group": BUDGET}
