@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 from tenure.solver.framework.session import Session
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import add_shares
 from tenure.solver.plugins.proportion.coreuse import CoreUse
-from tenure.solver.plugins.proportion.usage import ZERO, Usage
+from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.victims import one_victim, victim_order
 
@@ -93,7 +93,7 @@ def _settled(cores: CoreUse, usage: Usage) -> list[Share]:
 
 def _from_scratch(session: Session) -> list[Share]:
     """Non-preemptible use of every queue, added up from where all tasks are now."""
-    total = [ZERO] * len(session.cluster.queues)
+    total = [NO_SHARE] * len(session.cluster.queues)
     for group in session.cluster.pod_groups:
         active = _active(session, group.index)
         tasks: Sequence[int] = sorted(active) if group.is_firm else []

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.core import Cores
@@ -22,11 +22,9 @@ from tenure.solver.model.memory import EvictionMemory
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.requeue import Nomination
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import Counts, Task, add_shares
-
-NOTHING: Final[Share] = (0, 0, 0)
 
 
 class PluginFactory(Protocol):
@@ -232,7 +230,7 @@ class Session:
 
     def _sum(self, tasks: Collection[int], shares: Sequence[Share]) -> Share:
         """`shares` are by shape."""
-        facts, total = self.cluster.tasks, NOTHING
+        facts, total = self.cluster.tasks, NO_SHARE
         for task in tasks:
             share = shares[facts[task].shape.index]
             if len(tasks) == 1:

@@ -30,6 +30,8 @@ Amounts = tuple[tuple[int, int], ...]
 Share = tuple[int, int, int]
 """CPU, memory and GPU: what queues share, indexed with the same constants as a Vector."""
 
+NO_SHARE: Final[Share] = (0, 0, 0)
+
 MIG_PREFIX: Final = "nvidia.com/mig-"
 _PORTIONS: Final = re.compile(r"[0-9]{1,2}")
 

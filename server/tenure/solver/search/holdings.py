@@ -6,11 +6,11 @@ It follows from where their tasks are, so an entry is kept until one of them mov
 from collections.abc import Callable, Iterable, Iterator
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import Member, PodGroup, PodSet, SubGroupSet, add_shares
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.podgrouplists import reverse
-from tenure.solver.search.queuetree import ZERO, Entry
+from tenure.solver.search.queuetree import Entry
 
 Remaining = dict[int, list[int]]
 """Active tasks of a pod group that are not taken yet, by pod set, in task order."""
@@ -45,16 +45,16 @@ class Passed:
     __slots__ = ("_share",)
 
     def __init__(self) -> None:
-        self._share = ZERO
+        self._share = NO_SHARE
 
     def over(self, entry: Entry) -> Entry | None:
         """The entry with what was passed over before it; None: it is to be passed over too."""
         if not entry.item.batch:
             self._share = add_shares(self._share, entry.share)
             return None
-        if self._share != ZERO:
+        if self._share != NO_SHARE:
             share = add_shares(self._share, entry.share)
-            entry, self._share = Entry(entry.key, entry.pod_group, share, entry.item), ZERO
+            entry, self._share = Entry(entry.key, entry.pod_group, share, entry.item), NO_SHARE
         return entry
 
 
@@ -111,14 +111,14 @@ class Holdings:
             count += len(tasks)
             is_whole = is_whole and len(tasks) == active[pod_set.index]
         if not count:
-            return Entry(key, pod_group, ZERO, Held({}, None, ()))
+            return Entry(key, pod_group, NO_SHARE, Held({}, None, ()))
         core = None
         if is_guarded or not is_whole:
             core = self._session.cores.among(pod_group, remaining)
         return Entry(key, pod_group, self._share(remaining), self._held(group, remaining, core))
 
     def _share(self, remaining: Remaining) -> Share:
-        total, facts, ledger = ZERO, self._session.cluster.tasks, self._session.ledger
+        total, facts, ledger = NO_SHARE, self._session.cluster.tasks, self._session.ledger
         for tasks in remaining.values():
             for task in tasks:
                 total = add_shares(total, ledger.request_share(facts[task].shape))

@@ -9,12 +9,10 @@ from heapq import heappop, heappush
 from typing import Any
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import add_shares
 from tenure.solver.search.heap import LiveHeap, Ranked
 from tenure.solver.search.queuekeys import QueueKeys
-
-ZERO: Share = (0, 0, 0)
 
 
 class Entry:
@@ -67,7 +65,7 @@ class _Branch(Ranked):
         """Whether the source's best is not among the entries."""
         self.stale = False
         """Whether its place among its siblings may be wrong."""
-        self.popped = ZERO
+        self.popped = NO_SHARE
         """What the victims hold that were popped from it, if it is a leaf."""
         self._key: tuple[Any, ...] = ()
         self._is_known = False
@@ -116,9 +114,9 @@ class _Branch(Ranked):
             leaf = leaf.children.items[0]
         share = leaf.entries[0].share
         if self._victims:
-            self._key = self._keys.key(self.queue, ZERO, add_shares(leaf.popped, share))
+            self._key = self._keys.key(self.queue, NO_SHARE, add_shares(leaf.popped, share))
         else:
-            self._key = self._keys.key(self.queue, share, ZERO)
+            self._key = self._keys.key(self.queue, share, NO_SHARE)
         self._version, self._is_known = version, True
         return self._key
 

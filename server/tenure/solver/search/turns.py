@@ -12,11 +12,11 @@ from functools import partial
 from itertools import takewhile
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.search.gang import Gangs
 from tenure.solver.search.podgrouplists import PodGroupLists
 from tenure.solver.search.queuekeys import QueueKeys
-from tenure.solver.search.queuetree import ZERO, Entry, QueueTree
+from tenure.solver.search.queuetree import Entry, QueueTree
 
 Turn = tuple[tuple[int, ...], int]
 """A pod group with its key."""
@@ -98,8 +98,8 @@ class Turns:
         for here, there in zip(queues[mine].path, queues[theirs].path, strict=False):
             if here != there:
                 break
-        key = self._queue_keys.key(here, share(one), ZERO)
-        return (one, other) if key < self._queue_keys.key(there, share(other), ZERO) else (other, one)
+        key = self._queue_keys.key(here, share(one), NO_SHARE)
+        return (one, other) if key < self._queue_keys.key(there, share(other), NO_SHARE) else (other, one)
 
     def _tree(
         self, by_queue: dict[int, list[Turn]], preemptor: int, share: Callable[[int], Share]

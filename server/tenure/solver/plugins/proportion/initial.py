@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.slots import Change
 from tenure.solver.model.workload import PodGroup, Task
 from tenure.solver.plugins.proportion.total import Total
 
-ZERO: Share = (0, 0, 0)
 PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
 """What of a pod group counts as non-preemptible: nothing, all, its core."""
 
@@ -34,7 +33,7 @@ class InitialUse:
     def of(cls, cluster: Cluster, ledger: Ledger) -> "InitialUse":
         """Of all tasks of a cluster."""
         made = cls()
-        made.allocated = [Total(ZERO) for _ in cluster.queues]
+        made.allocated = [Total(NO_SHARE) for _ in cluster.queues]
         made.firm, made.request = _copies(made.allocated), _copies(made.allocated)
         upwards = [queue.path[::-1] for queue in cluster.queues]
         made.paths = [() if group.queue is None else upwards[group.queue] for group in cluster.pod_groups]

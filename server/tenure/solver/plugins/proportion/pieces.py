@@ -1,14 +1,10 @@
 """What a scenario takes from the queues of its victims, in the pieces that are judged (R4.50, R4.51)."""
 
-from typing import Final
-
 from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import Task, add_shares
 from tenure.solver.plugins.proportion import reclaimable
-
-NOTHING: Final[Share] = (0, 0, 0)
 
 
 class Pieces:
@@ -36,7 +32,7 @@ class Pieces:
             pieces = by_queue.get(group.queue)
             if pieces is None:
                 pieces = by_queue[group.queue] = []
-            if len(amounts) == 1 and amounts[0][1] != NOTHING:
+            if len(amounts) == 1 and amounts[0][1] != NO_SHARE:
                 pieces.append(amounts[0][1])
             else:
                 minimums = {s.index: s.min_available for s in group.pod_sets}

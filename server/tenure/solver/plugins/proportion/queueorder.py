@@ -1,13 +1,11 @@
 """Which of two sibling queues goes first (semantics R4.30-R4.35)."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from tenure.solver.model.queue import Queue
-from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
+from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED, Share
 from tenure.solver.plugins.proportion.shares import bounding_share, dominant_share, within
-
-NOTHING: Final[Share] = (0, 0, 0)
 
 
 class SmallerShare:
@@ -76,7 +74,7 @@ class QueueKeys:
             self._use(allocated)
         cpu, memory, gpu = allocated
         exceeds, oversteps = self._exceeds_quota, self._oversteps
-        if request != NOTHING:
+        if request != NO_SHARE:
             cpu, memory, gpu = cpu + request[0], memory + request[1], gpu + request[2]
             after = (cpu, memory, gpu)
             exceeds, oversteps = self._would_exceed_quota(after), self._would_overstep(after)

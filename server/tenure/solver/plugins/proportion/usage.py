@@ -9,10 +9,10 @@ from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.opening import Opening
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import Placement, TaskStatus
-from tenure.solver.model.resources import Share
+from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import add_shares
 from tenure.solver.plugins.proportion.claimuse import Charge, ClaimUse
-from tenure.solver.plugins.proportion.initial import FIRM, FIRM_CORE, ZERO, InitialUse
+from tenure.solver.plugins.proportion.initial import FIRM, FIRM_CORE, InitialUse
 from tenure.solver.plugins.proportion.total import Total
 
 
@@ -26,9 +26,9 @@ class Usage:
     def __init__(self, cluster: Cluster, ledger: Ledger, opening: Opening | None = None) -> None:
         queues = len(cluster.queues)
         self._used: list[Total] = []
-        self.non_preemptible: list[Share] = [ZERO] * queues
-        self.request: list[Share] = [ZERO] * queues
-        self._before: list[Share] = [ZERO] * queues
+        self.non_preemptible: list[Share] = [NO_SHARE] * queues
+        self.request: list[Share] = [NO_SHARE] * queues
+        self._before: list[Share] = [NO_SHARE] * queues
         self._non_preemptible_before: dict[int, Share] = {}
         self._search = 0
         self._changed_in = [-1] * queues
@@ -40,7 +40,7 @@ class Usage:
         self.kinds = initial.kinds
         self._queues = cluster.queues
         self._claims = ClaimUse(cluster)
-        allocated: list[Share] = [ZERO] * queues
+        allocated: list[Share] = [NO_SHARE] * queues
         for sums, totals in (
             (initial.allocated, allocated),
             (initial.firm, self.non_preemptible),
@@ -82,7 +82,7 @@ class Usage:
         """Add the sums of the queues to the totals of the queues and their ancestors."""
         for queue, total in zip(self._queues, sums, strict=True):
             share = total.share()
-            if share != ZERO:
+            if share != NO_SHARE:
                 for above in queue.path:
                     totals[above] = add_shares(totals[above], share)
 
