@@ -1,6 +1,7 @@
 """The garbage collector rests while cycles run, and only then."""
 
 import gc
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -43,5 +44,24 @@ def test_what_settles_is_out_of_its_sight() -> None:
             kept: list[object] = [[] for _ in range(100)]
         assert gc.get_freeze_count() >= frozen + len(kept)
         assert gc.isenabled()
+    finally:
+        gc.unfreeze()
+
+
+class Ring:
+    """Garbage that only the collector finds, once nobody holds it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_became_garbage_meanwhile_does_not_settle() -> None:
+    gc.disable()  # as beside a cycle
+    try:
+        with settling():
+            ring = Ring()
+            gone = weakref.ref(ring)
+            del ring
+        assert gone() is None
     finally:
         gc.unfreeze()

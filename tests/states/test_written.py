@@ -1,5 +1,7 @@
 """The message of a state is the same whenever it is written out."""
 
+import gc
+import weakref
 from copy import copy
 
 import pytest
@@ -79,3 +81,22 @@ def test_a_delta_that_is_larger_than_the_message_is_worked_in_at_once() -> None:
     written = Written(snapshot).after(removing)
     assert written.size <= snapshot.ByteSize() + 64
     assert written.read().version == removing.version
+
+
+def test_notes_that_are_half_worked_in_are_freed_at_once() -> None:
+    """They may be out of the collector's sight."""
+    snapshot = made_snapshot(SeededDraw(1), 3, 30)
+    written, renewal = Written(snapshot), None
+    for delta in _deltas(snapshot, 100):
+        written = written.after(delta)
+        renewal = written._form.renewal
+        if renewal is not None:
+            break
+    assert renewal is not None
+    gone = weakref.ref(renewal)
+    gc.disable()
+    try:
+        del renewal, written
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -38,4 +38,5 @@ def settling() -> Iterator[None]:
     gc.collect()
     with resting_collector():
         yield
+    gc.collect(0)  # what became garbage within the block, while the collector rested
     gc.freeze()

@@ -50,30 +50,37 @@ class Renewal:
         self.whole = ClusterSnapshot()
         """The message; not complete before all is done."""
         self._pieces = sum(len(getattr(base, name)) for name in KEYS) // PIECE + self.count + len(KEYS) + 1
-        self._steps = self._work(base, notes)
+        self._steps = _work(self.whole, base, notes)
+        self._is_done = False
         self._one_works = threading.Lock()
 
     def go_on(self, part: float) -> bool:
         """Do so large a part of the work, or a little more; whether all of it is done."""
         with self._one_works:
             for _ in range(int(self._pieces * part) + 1):
-                if next(self._steps, self) is self:
-                    return True
-        return False
+                if self._is_done:
+                    break
+                self._is_done = next(self._steps, False)
+            return self._is_done
 
-    def _work(self, base: ClusterSnapshot, notes: tuple[StateDelta, ...]) -> Iterator[None]:
-        together = Together()
-        for note in notes:
-            together.add(note)
-            yield
-        whole, last = self.whole, notes[-1]
-        whole.cluster_id, whole.node_pool, whole.version = base.cluster_id, base.node_pool, last.version
-        whole.now.CopyFrom(last.now)
-        for name, key in KEYS.items():
-            kept, rows, gone = getattr(base, name), getattr(whole, name), together.gone.get(name, {})
-            for start in range(0, len(kept), PIECE):
-                rows.extend([row for row in kept[start : start + PIECE] if key(row) not in gone])
-                yield
-            rows.extend(together.rows.get(name, {}).values())
-            yield
-        whole.pod_columns.CopyFrom(without(base.pod_columns, together.gone["pods"]))
+
+def _work(whole: ClusterSnapshot, base: ClusterSnapshot, notes: tuple[StateDelta, ...]) -> Iterator[bool]:
+    """One step after the other; True after the last one. It holds no renewal: one that is left halfway is to
+    be freed at once, for the collector may never look at it.
+    """
+    together = Together()
+    for note in notes:
+        together.add(note)
+        yield False
+    last = notes[-1]
+    whole.cluster_id, whole.node_pool, whole.version = base.cluster_id, base.node_pool, last.version
+    whole.now.CopyFrom(last.now)
+    for name, key in KEYS.items():
+        kept, rows, gone = getattr(base, name), getattr(whole, name), together.gone.get(name, {})
+        for start in range(0, len(kept), PIECE):
+            rows.extend([row for row in kept[start : start + PIECE] if key(row) not in gone])
+            yield False
+        rows.extend(together.rows.get(name, {}).values())
+        yield False
+    whole.pod_columns.CopyFrom(without(base.pod_columns, together.gone["pods"]))
+    yield True
