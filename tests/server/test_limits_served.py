@@ -18,6 +18,7 @@ from tenure.v1.state_pb2 import PutSnapshotRequest, StateReference
 
 from tests.server.given import small_snapshot
 from tests.server.running import server_here
+from tests.states.calls import BASE, delta
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 
@@ -55,11 +56,13 @@ def test_rows_of_all_pieces_together_are_limited() -> None:
     assert ended.details().startswith("in the state pods has more than 3 rows, the limit pods: send fewer")
 
 
-def test_state_that_is_too_old_is_refused_as_such() -> None:
-    reference = StateReference(cluster_id="test", epoch="e", version=7)
+@pytest.mark.parametrize(
+    "question", [DecideRequest(state=BASE), DecideRequest(delta=delta())], ids=["by reference", "by a delta"]
+)
+def test_state_that_is_too_old_is_refused_as_such(question: DecideRequest) -> None:
     with asking(max_staleness=3600 * SECOND) as channel:
         call(channel, "PutSnapshot", *pieces())
-        ended = failure(channel, "Decide", DecideRequest(state=reference))
+        ended = failure(channel, "Decide", question)
     assert ended.code() is grpc.StatusCode.FAILED_PRECONDITION
     assert "old, more than 1h: send what changed since" in ended.details()
     details = PreconditionFailure()

@@ -52,7 +52,9 @@ def _question(shared: Shared, request: DecideRequest) -> _Question:
         shared.pushes.link(request.state)
         return _about_state(shared, request, state)
     if request.HasField("delta"):
-        return _about_state(shared, request, applied(shared, request.delta))
+        state = applied(shared, request.delta)
+        shared.states.refuse_stale(state)
+        return _about_state(shared, request, state)
     shard = Shard(request.snapshot.cluster_id, request.snapshot.node_pool)
     return _Question(shard, request.snapshot, None, partial(shared.engine.decide, request))
 

@@ -65,7 +65,7 @@ class StateStore:
         state = self._used(reference)
         if state.header.version != reference.version:
             raise faults.version_gap(state.header.version, reference.version)
-        self._refuse_stale(state)
+        self.refuse_stale(state)
         return state
 
     def apply(self, delta: StateDelta) -> State:
@@ -116,7 +116,8 @@ class StateStore:
             self._kept.move_to_end(shard)
             return kept.state
 
-    def _refuse_stale(self, state: State) -> None:
+    def refuse_stale(self, state: State) -> None:
+        """Raises Fault when the state is too far behind the clock to be decided on."""
         most, age = self._bounds.staleness, self._wall_clock() - state.cluster.now
         if most is not None and age > most:
             raise faults.stale(age, most)

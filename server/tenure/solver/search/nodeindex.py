@@ -70,6 +70,8 @@ class NodeIndex:
             ledger.touched.update(range(len(cluster.nodes)))
             return opening.put("node index", cls(cluster.nodes, ledger))
         index: NodeIndex = left[0]
+        if index._ledger is not ledger:  # of a fork: the index may know of other moves than the ledger
+            ledger.touched.update(range(len(cluster.nodes)))
         index._go_on(ledger)
         return opening.put("node index", index)
 
