@@ -7,7 +7,7 @@ from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.relinking import Relinking
 from tenure.solver.model.rows import Rows
 from tenure.solver.model.slots import Change, Slots
-from tenure.solver.model.spacing import spaced
+from tenure.solver.model.spacing import spaced, youngest
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import TaskShape
 
@@ -136,3 +136,14 @@ def test_room_beside_a_row_never_changes_the_order() -> None:
         assert rows.slots.group_labels == sorted(rows.slots.group_labels)
         assert [group.uid for group in rows.slots.pod_groups if group.uid] == uids
         assert all(rows.slots.group(uid) for uid in uids)
+
+
+@pytest.mark.parametrize(
+    ("creations", "last"),
+    [({}, ""), ({"a": 2, "b": 1}, "a"), ({"a": 1, "c": 1, "b": 1}, "c")],
+    ids=["no pod groups", "by creation time", "then by uid"],
+)
+def test_the_youngest_pod_group_is_where_the_next_is_expected(creations: dict[str, int], last: str) -> None:
+    groups = {uid: PodGroupSpec(uid, "q", creation=creation) for uid, creation in creations.items()}
+    found, pods = youngest(groups, {f"{uid}-0": _task(uid) for uid in groups})
+    assert (list(found), list(pods)) == (([last], [f"{last}-0"]) if last else ([], []))

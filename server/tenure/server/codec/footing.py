@@ -8,7 +8,7 @@ from tenure.server.codec.lost import is_lost
 from tenure.solver.model.relinking import Relinking
 from tenure.solver.model.rows import Rows
 from tenure.solver.model.slots import Change, Slots
-from tenure.solver.model.spacing import spaced
+from tenure.solver.model.spacing import spaced, youngest
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 
 
@@ -30,10 +30,14 @@ class Footing:
         leaves: Mapping[str, int],
         newcomers: tuple[Collection[str], Collection[str]] = ((), ()),
     ) -> "Footing":
-        """That of these rows, linked with room for others that come; see `spaced`."""
+        """That of these rows, linked with room for others that come; see `spaced`.
+
+        Where nobody knows what came last, it is taken to be the youngest pod group.
+        """
         pods = Counter([spec.shape.index for spec in tasks.values()])
         lost = {uid: spec for uid, spec in tasks.items() if is_lost(spec)}
-        return cls(spaced(pod_groups, tasks, leaves, newcomers), pods, lost)
+        came = newcomers if newcomers[0] or newcomers[1] else youngest(pod_groups, tasks)
+        return cls(spaced(pod_groups, tasks, leaves, came), pods, lost)
 
     def after(
         self,

@@ -79,6 +79,16 @@ def spaced(
     )
 
 
+def youngest(
+    pod_groups: Mapping[str, PodGroupSpec], tasks: Mapping[str, TaskSpec]
+) -> tuple[Collection[str], Collection[str]]:
+    """The pod group that was created last, and its pods: where names count up, the next come beside them."""
+    last = max(((spec.creation, uid) for uid, spec in pod_groups.items()), default=None)
+    if last is None:
+        return (), ()
+    return (last[1],), [uid for uid, spec in tasks.items() if spec.pod_group == last[1]]
+
+
 def _with_gaps(uids: Iterable[str], newcomers: Collection[str]) -> list[str]:
     """The uids in order, and labels for empty slots: after every few of them, and on both sides of newcomers.
 
