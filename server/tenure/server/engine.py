@@ -98,9 +98,13 @@ class Engine:
             cluster = _checked_cluster(request)
         return self._answer(cluster, request.snapshot, request, stop, timeline)
 
+    def profile_for(self, actions: tuple[str, ...]) -> Profile:
+        """What a question with these actions is decided by; without any, the profile itself."""
+        return self._asked_for(actions).profile
+
     def _asked_for(self, actions: tuple[str, ...]) -> _Asked:
         """The profile with these actions: as a rule those of the question before."""
-        asked = self._latest
+        asked, actions = self._latest, actions or self._profile.actions
         if asked.profile.actions != actions:
             profile = replace(self._profile, actions=actions)
             asked = self._latest = _Asked(profile, profile_digest(profile))
@@ -115,7 +119,7 @@ class Engine:
         timeline: Timeline | None,
         opening: Opening | None = None,
     ) -> DecideResponse:
-        profile, digest = self._asked_for(tuple(request.actions) or self._profile.actions)
+        profile, digest = self._asked_for(tuple(request.actions))
         decision = decide(cluster, profile, stop, timeline or SILENCE, opening)
         with watched(timeline or SILENCE, Part.ENCODE):
             answer = encode_decision(cluster, decision, based_on(header, digest))

@@ -133,7 +133,7 @@ def test_room_beside_a_row_never_changes_the_order() -> None:
     uids = ["a", "a\0", "b", "b\0\0", "b0", "c"]
     for newcomer in uids:
         rows = Workloads(*uids, newcomers=[newcomer])
-        assert rows.slots.group_labels == sorted(rows.slots.group_labels)
+        assert list(rows.slots.group_labels) == sorted(rows.slots.group_labels)
         assert [group.uid for group in rows.slots.pod_groups if group.uid] == uids
         assert all(rows.slots.group(uid) for uid in uids)
 

@@ -16,7 +16,7 @@ from tenure.server.codec.inflight import InFlightRows, check_in_flight, decode_i
 from tenure.server.codec.lost import lost_doubts
 from tenure.server.codec.memory import decode_memory
 from tenure.server.codec.podgroups import decode_pod_groups
-from tenure.server.codec.pods import decode_pods
+from tenure.server.codec.pods import Known, decode_pods
 from tenure.server.codec.violations import Findings
 from tenure.server.codec.workloadrows import read_rows
 from tenure.solver.model.cluster import Cluster
@@ -32,6 +32,8 @@ _WORKLOADS: Final = frozenset(("pod_groups", "pods", "pod_columns", "in_flight_g
 class _Rows(NamedTuple):
     pod_groups: Rows[PodGroupSpec]
     tasks: Rows[TaskSpec]
+    known: Known
+    """What pods may refer to from now on."""
     changed: tuple[list[str], list[str]]
     """Uids of pod groups and of pods that are other ones now, or gone; those that are gone first."""
 
@@ -60,15 +62,15 @@ def decode_change(
     in_flight = _in_flight(state, upserts, removes)
     if in_flight is None:
         return None
-    after = replace(
+    return replace(
         before,
+        cluster=_cluster(before, footing, state.eviction_memory, in_flight, now),
         pod_groups=rows.pod_groups,
         tasks=rows.tasks,
-        known=replace(before.known, pod_groups=rows.pod_groups),
+        known=rows.known,
         footing=footing,
         change=change,
     )
-    return replace(after, cluster=_cluster(after, footing, state.eviction_memory, in_flight, now))
 
 
 def on_footing(decoded: Decoded, state: ClusterSnapshot) -> Decoded:
@@ -147,7 +149,7 @@ def _changed(before: Decoded, footing: Footing, upserts: ClusterSnapshot, remove
     uids = dict.fromkeys([uid for uid in removes.pods if uid not in tasks])
     uids.update(dict.fromkeys([task.uid for task in fresh]))
     changed = [*dict.fromkeys(gone), *dict.fromkeys([group.uid for group in groups])]
-    return _Rows(pod_groups, tasks, (changed, list(uids)))
+    return _Rows(pod_groups, tasks, known, (changed, list(uids)))
 
 
 def _has_orphans(footing: Footing, tasks: Rows[TaskSpec], gone: Iterable[str]) -> bool:

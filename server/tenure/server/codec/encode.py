@@ -1,7 +1,7 @@
 """A decision to a response message."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Final
 
 from tenure.server.codec.nominations import encode_nomination
@@ -15,10 +15,11 @@ from tenure.server.codec.verdicts import encode_verdict
 from tenure.server.codec.warnings import encode_warning
 from tenure.server.codec.writing import tag
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Decision, Outcome, Protection, QueueStatus
+from tenure.solver.model.decision import Counters, Decision, Outcome, Protection, QueueStatus
 from tenure.solver.model.resources import Share
 from tenure.v1 import decision_service_pb2 as service_pb
 
+_COUNTERS: Final = tuple([counter.name for counter in fields(Counters)])
 _GROUPS: Final = tag(service_pb.DecideResponse, "groups")
 _OUTCOMES: Final = tag(service_pb.DecideResponse, "outcomes")
 _PROTECTIONS: Final = tag(service_pb.DecideResponse, "protections")
@@ -38,7 +39,7 @@ def encode_decision(
         next_wake_time=None if decision.next_wake is None else timestamp(decision.next_wake),
         queues=[_encode_queue(cluster, status) for status in sorted(decision.queues)],
         warnings=[encode_warning(cluster, doubt) for doubt in decision.doubts],
-        counters=service_pb.SearchCounters(**asdict(decision.counters)),
+        counters=service_pb.SearchCounters(**{name: getattr(decision.counters, name) for name in _COUNTERS}),
         nominations=[encode_nomination(cluster, each) for each in decision.nominations],
         stopped_early=decision.stopped_early,
     )

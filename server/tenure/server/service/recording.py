@@ -1,7 +1,6 @@
 """What is told to the recorder of a cycle."""
 
 import time
-from dataclasses import replace
 
 from opentelemetry.trace import format_trace_id, get_current_span
 from tenure.server.records import Cycle
@@ -12,12 +11,12 @@ from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
 
 def record(shared: Shared, request: DecideRequest, state: State | None, answer: DecideResponse) -> None:
     """Record an answer; `state` is what the request refers to, None when it brings its snapshot."""
-    actions, profile = tuple(request.actions), shared.engine.profile
+    actions = tuple(request.actions)
     shared.recorder.decided(
         Cycle(
             recorded_at=time.time_ns(),
             actions=actions,
-            profile=replace(profile, actions=actions or profile.actions),
+            profile=shared.engine.profile_for(actions),
             answer=answer,
             snapshot=request.snapshot if state is None else None,
             epoch="" if state is None else state.epoch,

@@ -54,8 +54,9 @@ def check_upserts(upserts: ClusterSnapshot) -> list[FieldViolation]:
     """What is wrong with upserts by themselves: a key that occurs twice, columns that do not fit together."""
     findings = {name: Findings(f"upserts.{name}") for name in (*KEY_FIELDS, COLUMNS)}
     for name, key in KEYS.items():
-        if name != "pods":
-            _note_repeats(((name, i, key(row)) for i, row in enumerate(getattr(upserts, name))), findings)
+        rows = getattr(upserts, name)
+        if name != "pods" and len(rows) > 1:
+            _note_repeats(((name, i, key(row)) for i, row in enumerate(rows)), findings)
     pods = (("pods", i, pod.uid) for i, pod in enumerate(upserts.pods))
     columns = ((COLUMNS, i, uid) for i, uid in enumerate(upserts.pod_columns.uid))
     _note_repeats((*pods, *columns), findings)
@@ -91,12 +92,12 @@ def _removed(removes: StateKeys, name: str) -> Iterable[Any]:
 
 def _note_repeats(keys: Iterable[tuple[str, int, Any]], findings: Mapping[str, Findings]) -> None:
     """Note keys that occur twice, given with their list and position. Empty ones are for the codec."""
-    first: dict[Any, str] = {}
+    first: dict[Any, tuple[str, int]] = {}
     for name, i, key in keys:
-        place = f"upserts.{name}[{i}]"
-        if key and first.setdefault(key, place) != place:
-            field = "uid" if name == COLUMNS else KEY_FIELDS[name][0]
-            findings[name].add(i, field, f"{_text(key)} is already used by {first[key]}")
+        place = (name, i)
+        if key and first.setdefault(key, place) is not place:
+            field, (used_in, at) = "uid" if name == COLUMNS else KEY_FIELDS[name][0], first[key]
+            findings[name].add(i, field, f"{_text(key)} is already used by upserts.{used_in}[{at}]")
 
 
 def _rows(snapshot: ClusterSnapshot, name: str) -> Any:

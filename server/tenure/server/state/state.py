@@ -75,6 +75,8 @@ class State:
             raise InvalidSnapshot([FieldViolation("now", problem)])
         self.check_clock(now)
         header = ClusterSnapshot(**self.shard._asdict(), version=self.header.version, now=now)
+        if now.ToNanoseconds() == self.cluster.now:
+            return self.cluster, header
         return replace(self.cluster, now=now.ToNanoseconds()), header
 
     def check_clock(self, now: Timestamp) -> None:

@@ -1,12 +1,12 @@
 """Relinking: a change of single rows in slots, without looking at what stays."""
 
-from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping
 from typing import Final
 
+from tenure.solver.model.labels import Labels
 from tenure.solver.model.linking import link_pod_group, pod_set_names
 from tenure.solver.model.rows import Rows
-from tenure.solver.model.slots import GAP, Change, Slots, empty_pod_group, empty_task, find, link_members
+from tenure.solver.model.slots import Change, Slots, empty_pod_group, empty_task, link_members
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import PodGroup, Task
 
@@ -21,11 +21,15 @@ class Relinking:
         self._before = before
         self._specs = pod_groups
         self._task_specs = tasks
-        self._group_labels = before.group_labels.copy()
-        self._task_labels = before.task_labels.copy()
+        self._group_labels = before.group_labels.after()
+        self._task_labels = before.task_labels.after()
+        self._came: dict[str, list[str]] = {}
+        """Pods that are in a pod group now, and were not before."""
+        self._left: dict[str, set[str]] = {}
+        """Pods that were in a pod group before, and are not now."""
         self._members: dict[str, tuple[str, ...] | None] = {}
-        """Of pod groups of which a pod comes or goes."""
-        self._ages = before.ages.copy()
+        """Of pod groups of which a pod came or left, when all have."""
+        self._ages = before.ages.after()
         self._pod_sets = before.pod_sets
         self._free = before.free_pod_sets.copy()
         self._strays = before.strays.copy()
@@ -47,6 +51,7 @@ class Relinking:
 
     def linked(self, leaves: Mapping[str, int]) -> tuple[Slots, Change]:
         """What is linked now, and where it differs. `leaves` gives the index of each leaf queue by name."""
+        self._members = {uid: self._gathered(uid) for uid in (*self._left, *self._came)}
         pod_groups, tasks = list(self._before.pod_groups), list(self._before.tasks)
         self._empty(pod_groups, tasks)
         for uid in sorted(self._touched):
@@ -69,14 +74,14 @@ class Relinking:
         known, spec = self._before.group(uid), self._specs.get(uid)
         self._touched.add(uid)
         if known is not None and (spec is None or spec.creation != known.creation):
-            del self._ages[bisect_left(self._ages, (known.creation, uid))]
+            self._ages.remove(known.creation, uid)
         if spec is None:
             if known is not None:
                 self._groups.add(known.index)
                 self._forget(known)
             return True
         if known is None or spec.creation != known.creation:
-            rank = _new_rank(self._ages, spec.creation, uid)
+            rank = self._ages.enter(spec.creation, uid)
             if rank is None:
                 return False
             self._ranks[uid] = rank
@@ -91,21 +96,21 @@ class Relinking:
         if before is not None:
             self._touched.add(before.pod_group)
             if after is None or after.pod_group != before.pod_group:
-                self._leave(uid, before.pod_group)
+                self._left.setdefault(before.pod_group, set()).add(uid)
         if after is None:
             if before is not None:
-                self._tasks.add(find(self._before.task_labels, uid))
+                self._tasks.add(self._before.task_labels.find(uid))
             return True
         self._touched.add(after.pod_group)
         if before is None or after.pod_group != before.pod_group:
-            others = self._members_of(after.pod_group)
-            at = bisect_left(others, uid)
-            self._members[after.pod_group] = (*others[:at], uid, *others[at:])
+            self._came.setdefault(after.pod_group, []).append(uid)
         return _take(self._task_labels, uid, self._task_specs, self._tasks)
 
-    def _leave(self, uid: str, pod_group: str) -> None:
-        others = tuple([other for other in self._members_of(pod_group) if other != uid])
-        self._members[pod_group] = others or None
+    def _gathered(self, pod_group: str) -> tuple[str, ...] | None:
+        """The pods of a pod group of which some came or left."""
+        left, came = self._left.get(pod_group, ()), self._came.get(pod_group, ())
+        stay = [uid for uid in self._before.members.get(pod_group) or () if uid not in left]
+        return tuple(sorted([*stay, *came])) or None
 
     def _members_of(self, pod_group: str) -> tuple[str, ...]:
         members = self._members
@@ -133,10 +138,10 @@ class Relinking:
         self, uid: str, leaves: Mapping[str, int], pod_groups: list[PodGroup], tasks: list[Task]
     ) -> None:
         """Link a pod group with its tasks."""
-        spec, slot = self._specs[uid], find(self._group_labels, uid)
+        spec, slot = self._specs[uid], self._group_labels.find(uid)
         known = self._before.group(uid)
         numbers, members = self._numbered(spec, known), self._members_of(uid)
-        slots = [find(self._task_labels, member) for member in members]
+        slots = [self._task_labels.find(member) for member in members]
         specs = [self._task_specs[member] for member in members]
         inside, strays = link_members(slots, specs, slot, numbers, tasks)
         self._tasks.update(slots)
@@ -163,42 +168,24 @@ class Relinking:
         return dict(zip(names, had, strict=True))
 
 
-def _take(labels: list[str], uid: str, taken: Container[str], changed: set[int]) -> bool:
+def _take(labels: Labels, uid: str, taken: Container[str], changed: set[int]) -> bool:
     """Let a row have a slot; notes every slot that changes. False when there is none near enough."""
-    at = bisect_left(labels, uid)
-    if at < len(labels) and labels[at] == uid:
+    at, slots = labels.place(uid), len(labels)
+    if at < slots and labels[at] == uid:
         changed.add(at)
         return True
     for away in range(REACH):
         left, right = at - away - 1, at + away
         if left >= 0 and labels[left] not in taken:
-            labels[left : at - 1] = labels[left + 1 : at]
-            labels[at - 1] = uid
+            for slot in range(left, at - 1):
+                labels.put(slot, labels[slot + 1])
+            labels.put(at - 1, uid)
             changed.update(range(left, at))
             return True
-        if right == len(labels):
-            labels.append("")
-        if labels[right] not in taken:
-            labels[at + 1 : right + 1] = labels[at:right]
-            labels[at] = uid
+        if right == slots or labels[right] not in taken:
+            for slot in range(right, at, -1):
+                labels.put(slot, labels[slot - 1])
+            labels.put(at, uid)
             changed.update(range(at, right + 1))
             return True
     return False
-
-
-def _new_rank(ages: list[tuple[int, str, int]], creation: int, uid: str) -> int | None:
-    """A rank at its place among the others; it is entered there. None when there is no room for it."""
-    at = bisect_left(ages, (creation, uid))
-    if not ages:
-        rank = 0
-    elif at == len(ages):
-        rank = ages[-1][2] + GAP
-    elif at == 0:
-        rank = ages[0][2] - GAP
-    else:
-        below, above = ages[at - 1][2], ages[at][2]
-        rank = (below + above) // 2
-        if rank == below:
-            return None
-    ages.insert(at, (creation, uid, rank))
-    return rank

@@ -3,18 +3,19 @@
 An index is a slot, and slots are in the order of uids. A row that goes leaves its slot empty: it is nobody's,
 refers to nothing and counts for nothing. A row that comes takes an empty slot at its place in the order; if
 there is none, its neighbours make room by moving into the nearest one. So a change costs what it touches,
-beside copies of flat lists (`relinking`). What is decided does not depend on how slots are taken: only their
-order counts.
+beside copies of two flat lists (`relinking`). What is decided does not depend on how slots are taken: only
+their order counts.
 
-Ranks are labels with gaps, for the same reason. Where there is no room left, or too many slots are empty, the
+Ranks have gaps, for the same reason (`ages`). Where there is no room left, or too many slots are empty, the
 caller links everything anew (`spacing`).
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from tenure.solver.model.ages import Ages
 from tenure.solver.model.doubt import Doubt
+from tenure.solver.model.labels import Labels
 from tenure.solver.model.linking import link_task, pod_set_of, stray_doubt
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import NOTHING
@@ -22,8 +23,6 @@ from tenure.solver.model.rows import Rows
 from tenure.solver.model.specs import TaskSpec
 from tenure.solver.model.workload import PodGroup, Preemptibility, SubGroupSet, Task, TaskShape
 
-GAP: Final = 2**20
-"""Between the ranks of two pod groups that were linked one after the other."""
 MOST_EMPTY: Final = 2
 """So many slots may be empty for each that is taken: where one in eighty rows goes in a cycle, and another
 comes at the end of the order, all are linked anew in one of 160 cycles."""
@@ -39,13 +38,13 @@ class Slots(NamedTuple):
 
     pod_groups: tuple[PodGroup, ...]
     tasks: tuple[Task, ...]
-    group_labels: list[str]
-    """Uids by slot, in order; an empty slot keeps one that fits its place."""
-    task_labels: list[str]
+    group_labels: Labels
+    """Uids by slot; an empty slot keeps one that fits its place."""
+    task_labels: Labels
     members: Rows[tuple[str, ...]]
     """Uids of all pods of each pod group that has any, in order."""
-    ages: list[tuple[int, str, int]]
-    """Creation time, uid and rank of every pod group, in this order."""
+    ages: Ages
+    """Of every pod group."""
     pod_sets: int
     """One more than the largest index of a pod set."""
     free_pod_sets: list[int]
@@ -55,7 +54,7 @@ class Slots(NamedTuple):
 
     def group(self, uid: str) -> PodGroup | None:
         """A pod group by its uid."""
-        slot = find(self.group_labels, uid)
+        slot = self.group_labels.find(uid)
         if slot < 0:
             return None
         found = self.pod_groups[slot]
@@ -63,7 +62,7 @@ class Slots(NamedTuple):
 
     def task(self, uid: str) -> Task | None:
         """A task by its uid."""
-        slot = find(self.task_labels, uid)
+        slot = self.task_labels.find(uid)
         if slot < 0:
             return None
         found = self.tasks[slot]
@@ -77,7 +76,7 @@ class Slots(NamedTuple):
     def doubts(self) -> tuple[Doubt, ...]:
         """About pods of unknown sub groups (semantics R1.53)."""
         return tuple(
-            stray_doubt(find(self.group_labels, uid), uid, sub_group, self.strays[uid][sub_group])
+            stray_doubt(self.group_labels.find(uid), uid, sub_group, self.strays[uid][sub_group])
             for uid in sorted(self.strays)
             for sub_group in sorted(self.strays[uid])
         )
@@ -88,12 +87,6 @@ class Change(NamedTuple):
 
     pod_groups: frozenset[int]
     tasks: frozenset[int]
-
-
-def find(labels: Sequence[str], uid: str) -> int:
-    """The slot with this label, or -1."""
-    at = bisect_left(labels, uid)
-    return at if at < len(labels) and labels[at] == uid else -1
 
 
 def link_members(

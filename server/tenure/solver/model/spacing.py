@@ -7,9 +7,11 @@ order again and again.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from tenure.solver.model.ages import Ages
+from tenure.solver.model.labels import Labels
 from tenure.solver.model.linking import link_pod_group, pod_set_names
 from tenure.solver.model.rows import Rows
-from tenure.solver.model.slots import GAP, SPACING, Slots, empty_pod_group, empty_task, link_members
+from tenure.solver.model.slots import SPACING, Slots, empty_pod_group, empty_task, link_members
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import PodGroup, Task
 
@@ -43,11 +45,8 @@ def spaced(
             linked_tasks.append(_YET_TO_BE_LINKED)
             slots[uid] = slot
             members.setdefault(spec.pod_group, []).append(uid)
-    ages = [
-        (creation, uid, place * GAP)
-        for place, (creation, uid) in enumerate(sorted([(s.creation, s.uid) for s in pod_groups.values()]))
-    ]
-    ranks = {uid: rank for _, uid, rank in ages}
+    ages = Ages.ranked([(spec.creation, spec.uid) for spec in pod_groups.values()])
+    ranks = ages.ranks()
     strays: dict[str, dict[str, int]] = {}
     linked_groups: list[PodGroup] = []
     pod_sets = 0
@@ -69,8 +68,8 @@ def spaced(
     return Slots(
         tuple(linked_groups),
         tuple(linked_tasks),
-        group_labels,
-        task_labels,
+        Labels(group_labels),
+        Labels(task_labels),
         Rows({uid: tuple(inside) for uid, inside in members.items()}),
         ages,
         pod_sets,

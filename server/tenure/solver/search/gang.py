@@ -13,6 +13,17 @@ SCHEDULABLE: Final = (False, *(status.is_alive and status is not TaskStatus.GATE
 """By status: whether a task lives and is not held back."""
 
 
+class _Found:
+    """What was found out about a pod group."""
+
+    def __init__(self, version: int, attempt: list[int], request: Share, is_ready: bool) -> None:
+        self.version = version
+        """Of the pod group in the ledger, at that time."""
+        self.attempt = attempt
+        self.request = request
+        self.is_ready = is_ready
+
+
 class Gangs:
     """Walks sub group trees: satisfied, below, above; in the order the plugins say."""
 
@@ -20,27 +31,19 @@ class Gangs:
         self._session = session
         self._ledger = session.ledger
         self._order = session.order
-        groups = len(session.cluster.pod_groups)
-        self._versions = [-1] * groups
-        """Of the pod groups, when their next attempts were looked up, and whether they are ready."""
-        self._is_ready = [False] * groups
-        self._attempts: list[list[int]] = [[]] * groups
-        self._requests: list[Share] = [(0, 0, 0)] * groups
+        self._found: dict[int, _Found] = {}
+        """By pod group, for those that were looked up."""
         self._ordered: dict[int, list[int]] = {}
         self._blocked = session.blocked
 
     def close(self) -> None:
         """Let go of what was looked up."""
-        self._versions.clear()
-        self._is_ready.clear()
-        self._attempts.clear()
-        self._requests.clear()
+        self._found.clear()
         self._ordered.clear()
 
     def is_ready(self, pod_group: int) -> bool:
         """Whether enough tasks live and are not held back (semantics R1.54)."""
-        self._look_up(pod_group)
-        return self._is_ready[pod_group]
+        return self._look_up(pod_group).is_ready
 
     def blocked_by(self, pod_group: int) -> Rejection | None:
         """What stands in the way of its first blocked task, if any is blocked."""
@@ -62,22 +65,20 @@ class Gangs:
 
         The core while the minimum is not met, then one task at a time.
         """
-        self._look_up(pod_group)
-        return self._attempts[pod_group]
+        return self._look_up(pod_group).attempt
 
     def request(self, pod_group: int) -> Share:
         """What these tasks ask of their queue."""
-        self._look_up(pod_group)
-        return self._requests[pod_group]
+        return self._look_up(pod_group).request
 
-    def _look_up(self, pod_group: int) -> None:
-        """Work out what follows from where its tasks are, if any moved since."""
-        version = self._ledger.versions[pod_group]
-        if self._versions[pod_group] != version:
-            tasks = self._attempts[pod_group] = self.next_tasks(pod_group, ())
-            self._requests[pod_group] = self._session.demand(tasks)
-            self._is_ready[pod_group] = self._ready(self._session.cluster.pod_groups[pod_group].root)
-            self._versions[pod_group] = version
+    def _look_up(self, pod_group: int) -> _Found:
+        """What follows from where its tasks are, worked out again if any moved since."""
+        version, found = self._ledger.versions[pod_group], self._found.get(pod_group)
+        if found is None or found.version != version:
+            tasks = self.next_tasks(pod_group, ())
+            is_ready = self._ready(self._session.cluster.pod_groups[pod_group].root)
+            found = self._found[pod_group] = _Found(version, tasks, self._session.demand(tasks), is_ready)
+        return found
 
     def next_tasks(self, pod_group: int, evicted: Container[int]) -> list[int]:
         """The same in a simulation, where tasks it `evicted` may be placed again (semantics R1.43)."""
