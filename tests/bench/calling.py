@@ -11,7 +11,7 @@ from tenure.v1.state_pb2 import StateDelta, StateReference
 
 from tests.bench.case import Case, Tally, Way
 from tests.bench.deciding import Unexpected, checked
-from tests.bench.sample import Sample, load_average
+from tests.bench.sample import Sample, Theft, load_average
 from tests.bench.served import Served, served
 
 Ask = Callable[[], DecideResponse]
@@ -31,6 +31,7 @@ def measure_calls(case: Case, way: Way, runs: int) -> Sample:
     with served(case) as server:
         step = _STEPS[way](case, server, case.build())
         step()()  # the first call of a server pays for what it loads late
+        theft = Theft()
         wall: list[float] = []
         cpu: list[float] = []
         while len(wall) < runs or (len(wall) < most and sum(wall) < MOST_SECONDS * 1e3):
@@ -42,7 +43,8 @@ def measure_calls(case: Case, way: Way, runs: int) -> Sample:
         counters = {field.name: value for field, value in answer.counters.ListFields()}
         tally = Tally.of_answer(answer)
         outcome = tally._asdict() if way is Way.WHAT_IF else checked(case, tally)
-        return Sample(case.name, way, wall, cpu, counters, outcome, load_average(), server.peak_mib)
+        host = load_average(), theft.share()
+        return Sample(case.name, way, wall, cpu, counters, outcome, *host, server.peak_mib)
 
 
 def _cold(case: Case, server: Served, snapshot: ClusterSnapshot) -> Step:

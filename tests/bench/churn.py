@@ -19,7 +19,7 @@ from tests.bench.case import Case, Tally, Way
 from tests.bench.deciding import Unexpected
 from tests.bench.fixture import MINUTE_S
 from tests.bench.reclaims import Reclaims
-from tests.bench.sample import Sample, load_average
+from tests.bench.sample import Sample, Theft, load_average
 from tests.bench.served import served
 
 CYCLES: Final = 100
@@ -99,7 +99,7 @@ def measure_churn(case: Case, way: Way, cycles: int | None = None) -> Sample:
     with served(case) as server:
         motion = Reclaims(snapshot) if case.workload == "S6" else Motion(snapshot)
         state = server.client.put_snapshot("bench", snapshot)
-        wall, cpu = [], []
+        theft, wall, cpu = Theft(), [], []
         answer: DecideResponse | None = None
         for _ in range(cycles or motion.cycles):
             delta = motion.delta(state, answer)
@@ -110,4 +110,5 @@ def measure_churn(case: Case, way: Way, cycles: int | None = None) -> Sample:
             tally = Tally.of_answer(answer)
             if tally != motion.expected:
                 raise Unexpected(f"{case.name}: should be {motion.expected}, and is {tally}")
-        return Sample(case.name, way, wall, cpu, {}, tally._asdict(), load_average(), server.peak_mib)
+        host = load_average(), theft.share()
+        return Sample(case.name, way, wall, cpu, {}, tally._asdict(), *host, server.peak_mib)

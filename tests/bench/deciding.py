@@ -10,7 +10,7 @@ from tenure.solver.cycle import decide
 from tenure.solver.model.decision import Decision
 
 from tests.bench.case import Case, Tally, Way
-from tests.bench.sample import Sample, load_average
+from tests.bench.sample import Sample, Theft, load_average
 
 
 class Unexpected(AssertionError):
@@ -22,7 +22,7 @@ def measure_decide(case: Case, runs: int) -> Sample:
     cluster, profile = decode_snapshot(case.build()), case.profile
     gc.collect()
     gc.freeze()  # as the server does with what it keeps
-    wall, cpu = [], []
+    theft, wall, cpu = Theft(), [], []
     try:
         for _ in range(runs):
             gc.collect()
@@ -35,7 +35,8 @@ def measure_decide(case: Case, runs: int) -> Sample:
             del decision  # a server lets it go as well: where it lies, the next one cannot
     finally:
         gc.unfreeze()
-    return Sample(case.name, Way.DECIDE, wall, cpu, counters, checked(case, tally), load_average())
+    host = load_average(), theft.share()
+    return Sample(case.name, Way.DECIDE, wall, cpu, counters, checked(case, tally), *host)
 
 
 def checked(case: Case, tally: Tally) -> dict[str, object]:

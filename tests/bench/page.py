@@ -40,10 +40,11 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _notes(rows: Sequence[Row], growth: Mapping[str, float]) -> str:
-    loads, runs = [row["load"] for row in rows], [row["runs"] for row in rows]
+    loads, runs, stolen = ([row[name] for row in rows] for name in ("load", "runs", "stolen"))
     told = [
         f"Medians of {min(runs)} or more runs; from {_PERCENTILES} on the 99th percentile is told too. "
-        f"Load average while measuring: {min(loads):.1f} to {max(loads):.1f}.\n"
+        f"Load average while measuring: {min(loads):.1f} to {max(loads):.1f}. Of the processor time that was "
+        f"wanted, the host gave {min(stolen):.0%} to {max(stolen):.0%} to other machines.\n"
     ]
     if growth:
         powers = ", ".join(f"{name} {exponent:.2f}" for name, exponent in growth.items())

@@ -7,8 +7,16 @@ millisecond to seconds, needs a server or a state of its own, and is checked whe
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Final
+
+_PROCESSORS: Final = Path("/proc/stat")
+_IDLE: Final = (3, 4)
+_STEAL: Final = 7
+"""Places in its first line, see proc(5)."""
+_DOING: Final = 8
+"""The places after these are counted twice."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,8 @@ class Sample:
     outcome: dict[str, Any]
     load: float
     """Load average of the last minute, at the end."""
+    stolen: float
+    """Part of the processor time wanted while measuring that the host gave to other machines."""
     server_mib: float | None = None
     """Most memory that the server process had; None where there is none."""
 
@@ -49,6 +59,24 @@ class Sample:
             "cpu_min_ms": min(self.cpu_ms),
         }
         return {**asdict(self), **times}
+
+
+class Theft:
+    """What the host takes from this machine from now on."""
+
+    def __init__(self) -> None:
+        self._wanted, self._stolen = _ticks()
+
+    def share(self) -> float:
+        """So far, of the processor time that was wanted."""
+        wanted, stolen = _ticks()
+        return (stolen - self._stolen) / max(wanted - self._wanted, 1)
+
+
+def _ticks() -> tuple[int, int]:
+    """Processor time that was wanted since the machine started, and how much of it was stolen."""
+    ticks = [int(each) for each in _PROCESSORS.read_text().splitlines()[0].split()[1 : _DOING + 1]]
+    return sum(ticks) - sum(ticks[place] for place in _IDLE), ticks[_STEAL]
 
 
 def load_average() -> float:

@@ -11,7 +11,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 def results(rows: Rows) -> Table:
     """One line for each case and way; times in milliseconds, memory of the server in MiB."""
-    table = Table("case", "way", "runs", "median", "min", "p99", "CPU", "server", "load")
+    table = Table("case", "way", "runs", "median", "min", "p99", "CPU", "server", "load", "stolen")
     for row in rows:
         table.add_row(
             row["case"],
@@ -23,6 +23,7 @@ def results(rows: Rows) -> Table:
             _ms(row["cpu_median_ms"]),
             "" if row["server_mib"] is None else f"{row['server_mib']:.0f}",
             f"{row['load']:.1f}",
+            f"{row['stolen']:.0%}",
         )
     return table
 
@@ -46,7 +47,7 @@ def growth(rows: Rows) -> dict[str, float]:
     for row in rows:
         workload, _, size = row["case"].partition("@")
         if size.isdecimal() and int(size) >= 100:
-            point = math.log(int(size)), math.log(row["min_ms"])
+            point = math.log(int(size)), math.log(row["median_ms"])
             points.setdefault(f"{workload} {row['way']}", []).append(point)
     return {name: _slope(found) for name, found in points.items() if len(found) >= 3}
 

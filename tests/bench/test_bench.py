@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench import golden
+from tests.bench import sample as bench_sample
 from tests.bench.calling import measure_calls
 from tests.bench.case import Case, Way
 from tests.bench.catalogue import all_cases, picked
@@ -58,8 +59,18 @@ def test_single_reclaims_take_one_victim_each():
     assert (outcome["held"], outcome["evicted"]) == (1, 1)
 
 
+def test_what_the_host_steals_is_a_part_of_what_was_wanted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    processors = tmp_path / "stat"
+    monkeypatch.setattr(bench_sample, "_PROCESSORS", processors)
+    processors.write_text("cpu  100 0 0 5000 70 0 0 10 40 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n")
+    theft = bench_sample.Theft()
+    assert theft.share() == 0
+    processors.write_text("cpu  130 20 20 9000 90 5 5 30 60 0\n")
+    assert theft.share() == pytest.approx(20 / 100)
+
+
 def test_growth_is_the_slope_of_time_over_size():
-    rows = [{"case": f"W@{n}", "way": "decide", "min_ms": n**1.5} for n in (100, 200, 1_000)]
+    rows = [{"case": f"W@{n}", "way": "decide", "median_ms": n**1.5} for n in (100, 200, 1_000)]
     assert growth(rows)["W decide"] == pytest.approx(1.5)
 
 
@@ -70,7 +81,7 @@ def test_a_flame_graph_names_the_functions_of_the_solver(tmp_path: Path):
     assert "decide" in names
 
 
-ROW = {"case": "W1@S", "runs": 9, "load": 0.5, "server_mib": None}
+ROW = {"case": "W1@S", "runs": 9, "load": 0.5, "stolen": 0.011, "server_mib": None}
 
 
 def test_figures_take_the_place_of_those_on_the_page():
@@ -81,6 +92,7 @@ def test_figures_take_the_place_of_those_on_the_page():
     ]
     page = written(old, rows, {"W1 decide": 1.04})
     assert "| W1@S | 7 ms | 7.6 ms | 4.5 ms |  |  | 0.8 ms / 1.2 s |  |  | 63 MiB |" in page
+    assert "the host gave 1% to 1% to other machines" in page
     assert "to the power of: W1 decide 1.04." in page
     assert "earlier" not in page
     assert written(page, rows, {"W1 decide": 1.04}) == page
