@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from tenure.solver.cycle import decide
 from tenure.solver.framework.profile import Profile
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.column import Column
 from tenure.solver.model.decision import Decision
 from tenure.solver.model.duration import SECOND
 from tenure.solver.model.workload import Preemptibility
@@ -153,4 +154,4 @@ def _defenceless(cluster: Cluster) -> Cluster:
         replace(group, preemptibility=Preemptibility.PREEMPTIBLE, opt_outs=frozenset())
         for group in cluster.pod_groups
     )
-    return replace(cluster, pod_groups=tuple(groups))
+    return replace(cluster, pod_groups=Column(groups))

@@ -44,7 +44,7 @@ def test_the_node_index_gives_the_order_of_the_scores(data: st.DataObject) -> No
     cluster = random_cluster(draw)
     fast_session, fast = _placer(cluster, indexed=True)
     slow_session, slow = _placer(cluster, indexed=False)
-    for task in cluster.tasks[: draw.integer(0, len(cluster.tasks))]:
+    for task in list(cluster.tasks)[: draw.integer(0, len(cluster.tasks))]:
         list(fast._in_order(task, fast.allowed(task.shape)))  # what it found out must not outlast the moves
     statements = [fast_session.statement(), slow_session.statement()]
     for _ in range(draw.integer(0, 8)):

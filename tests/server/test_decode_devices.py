@@ -65,7 +65,7 @@ def test_pods_that_wait_with_a_claim_on_a_node_that_is_gone_are_left_out_with_a_
 
 
 def test_a_claim_of_one_pod_is_part_of_its_request_and_one_of_several_is_not() -> None:
-    first, second = decoded(CLAIMS).tasks[4:]
+    first, second = list(decoded(CLAIMS).tasks)[4:]
     assert (first.claims, first.shape.shared_claims, first.shape.claimed_gpu_milli) == ((0, 1), (1,), 2000)
     assert (first.shape.request[GPU], first.shape.request[GPUS], first.shape.request[NICS]) == (2000, 2, 0)
     assert (second.claims, second.shape.shared_claims, second.shape.shared_gpu_milli) == ((1,), (1,), 3000)
@@ -75,14 +75,15 @@ def test_a_claim_of_one_pod_is_part_of_its_request_and_one_of_several_is_not() -
 
 def test_pods_with_equal_claims_of_their_own_are_interchangeable() -> None:
     more = CLAIMS.replace('device_claims: "shared"', "")
-    first, second = decoded(
+    tasks = decoded(
         more
         + """
         device_claims { id: "other" requests { device_class: "gpu.example.com" count: 2 } }
         pods { uid: "waits-4" pod_group: "waits" shape: "none" status: POD_STATUS_PENDING
                device_claims: "other" }
         """
-    ).tasks[4:7:2]
+    ).tasks
+    first, second = tasks[4], tasks[6]
     assert first.claims != second.claims
     assert first.shape is second.shape
 

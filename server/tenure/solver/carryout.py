@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from tenure.solver.framework.inflight import taken_up
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.column import Column
 from tenure.solver.model.decision import Decision, DecisionGroup, Hold, InFlightResult, Patch, PatchKind
 from tenure.solver.model.inflight import InFlightGroup, InFlightStep
 from tenure.solver.model.memory import EvictionMemory
@@ -27,12 +28,12 @@ def next_cluster(
     """
     asked = [s.group for s in decision.in_flight if s.result is InFlightResult.KEPT]
     after = placements(taken_up(cluster, asked)[0], decision.groups)
-    tasks = tuple(_later(task, after[task.index]) for task in cluster.tasks)
+    tasks = Column([_later(task, after[task.index]) for task in cluster.tasks])
     patches: dict[int, list[Patch]] = {}
     for group in decision.groups:
         for patch in group.patches:
             patches.setdefault(patch.pod_group, []).append(patch)
-    pod_groups = tuple(_patched(group, patches.get(group.index, [])) for group in cluster.pod_groups)
+    pod_groups = Column([_patched(group, patches.get(group.index, [])) for group in cluster.pod_groups])
     return replace(
         cluster,
         now=cluster.now + elapsed,

@@ -14,6 +14,7 @@ from tenure.server.explain.victim import why_victim
 from tenure.solver.explain.inquiry import Inquiry
 from tenure.solver.framework.profile import PluginSetting
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.column import Column
 from tenure.solver.registry import default_profile
 
 from tests.properties.clusters import random_cluster
@@ -36,8 +37,8 @@ def marked(cluster: Cluster) -> Cluster:
         cluster,
         nodes=tuple(replace(node, name=f"<{node.name}>") for node in cluster.nodes),
         queues=tuple(replace(queue, name=f"<{queue.name}>") for queue in cluster.queues),
-        pod_groups=tuple(groups),
-        tasks=tuple(replace(task, name=f"<{task.name}>", uid=f"<{task.uid}>") for task in cluster.tasks),
+        pod_groups=Column(groups),
+        tasks=Column(replace(task, name=f"<{task.name}>", uid=f"<{task.uid}>") for task in cluster.tasks),
     )
 
 

@@ -17,7 +17,7 @@ class Footing:
     """Workloads as they are linked, and sums over them. Never changed in place."""
 
     slots: Slots
-    pods: Counter[int]
+    pods: dict[int, int]
     """Number of pods by index of their shape."""
     lost: Mapping[str, TaskSpec]
     """Pods that are left out because something is not in the snapshot, by uid."""
@@ -34,7 +34,7 @@ class Footing:
 
         Where nobody knows what came last, it is taken to be the youngest pod group.
         """
-        pods = Counter([spec.shape.index for spec in tasks.values()])
+        pods = dict(Counter([spec.shape.index for spec in tasks.values()]))
         lost = {uid: spec for uid, spec in tasks.items() if is_lost(spec)}
         came = newcomers if newcomers[0] or newcomers[1] else youngest(pod_groups, tasks)
         return cls(spaced(pod_groups, tasks, leaves, came), pods, lost)
@@ -66,12 +66,12 @@ class Footing:
 
 
 def _count(
-    pods: Counter[int], lost: dict[str, TaskSpec], before: TaskSpec | None, after: TaskSpec | None
+    pods: dict[int, int], lost: dict[str, TaskSpec], before: TaskSpec | None, after: TaskSpec | None
 ) -> None:
     if before is not None:
         pods[before.shape.index] -= 1
         lost.pop(before.uid, None)
     if after is not None:
-        pods[after.shape.index] += 1
+        pods[after.shape.index] = pods.get(after.shape.index, 0) + 1
         if is_lost(after):
             lost[after.uid] = after

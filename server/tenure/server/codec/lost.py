@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from tenure.solver.model.column import Column
 from tenure.solver.model.doubt import Doubt, DoubtCode
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.specs import TaskSpec
@@ -43,7 +44,7 @@ def is_lost(task: TaskSpec) -> bool:
     return task.placement is LOST or task.placement is _CLAIM_LOST
 
 
-def lost_doubts(tasks: Iterable[TaskSpec], pod_groups: Sequence[PodGroup]) -> Iterator[Doubt]:
+def lost_doubts(tasks: Iterable[TaskSpec], pod_groups: Column[PodGroup]) -> Iterator[Doubt]:
     """One doubt about all pods that are left out for the same reason."""
     specs = list(tasks)
     for place, said in _SAID:

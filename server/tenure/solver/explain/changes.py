@@ -13,9 +13,9 @@ from tenure.solver.model.workload import PodGroup, PodSet
 
 def with_group(cluster: Cluster, pod_group: int, **fields: Any) -> Cluster:
     """One pod group with other values of some fields."""
-    groups = list(cluster.pod_groups)
-    groups[pod_group] = replace(groups[pod_group], **fields)
-    return replace(cluster, pod_groups=tuple(groups))
+    groups = cluster.pod_groups.after()
+    groups.put(pod_group, replace(groups[pod_group], **fields))
+    return replace(cluster, pod_groups=groups)
 
 
 def single_pod_set(group: PodGroup) -> PodSet | None:

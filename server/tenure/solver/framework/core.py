@@ -21,6 +21,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.order import Order
+from tenure.solver.model.column import Column
 from tenure.solver.model.workload import Counts, Member, PodGroup, PodSet
 
 Held = Mapping[int, Sequence[int]]
@@ -30,7 +31,7 @@ Held = Mapping[int, Sequence[int]]
 class Cores:
     """Finds cores, and what becomes of one when tasks are placed."""
 
-    def __init__(self, pod_groups: Sequence[PodGroup], ledger: Ledger, order: Order) -> None:
+    def __init__(self, pod_groups: Column[PodGroup], ledger: Ledger, order: Order) -> None:
         self._pod_groups = pod_groups
         self._ledger = ledger
         self._order = order

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Sequence
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.scenario import Scenario
+from tenure.solver.model.column import Column
 from tenure.solver.model.guard import GuardVerdict, Scope
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.reason import Rejection
@@ -40,9 +41,7 @@ class Answer:
 class Guards:
     """Asks the guards of all plugins, in the order of the profile, once per victim and kind of preemptor."""
 
-    def __init__(
-        self, pod_groups: Sequence[PodGroup], chains: Chains, placements: Sequence[Placement]
-    ) -> None:
+    def __init__(self, pod_groups: Column[PodGroup], chains: Chains, placements: Sequence[Placement]) -> None:
         self._pod_groups = pod_groups
         self._chains = chains
         self._placements = placements

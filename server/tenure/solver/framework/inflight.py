@@ -26,19 +26,19 @@ def taken_up(cluster: Cluster, groups: Iterable[int]) -> tuple[Cluster, frozense
 
     A pod that several groups bind goes where the first says.
     """
-    tasks, changed = list(cluster.tasks), set[int]()
+    tasks, changed = cluster.tasks.after(), set[int]()
     for index in groups:
         group = cluster.in_flight[index]
         for step in open_evictions(cluster, group):
             leaving = cluster.tasks[step.task].placement.becoming(TaskStatus.RELEASING)
-            tasks[step.task] = replace(cluster.tasks[step.task], placement=leaving)
+            tasks.put(step.task, replace(cluster.tasks[step.task], placement=leaving))
             changed.add(step.task)
         for step in open_bindings(cluster, group):
             if tasks[step.task].placement.status is TaskStatus.PENDING:
                 bound = Placement(TaskStatus.BINDING, step.node, step.gpu_groups, zones=step.zones)
-                tasks[step.task] = replace(cluster.tasks[step.task], placement=bound)
+                tasks.put(step.task, replace(cluster.tasks[step.task], placement=bound))
                 changed.add(step.task)
-    return replace(cluster, tasks=tuple(tasks)), frozenset(changed)
+    return replace(cluster, tasks=tasks), frozenset(changed)
 
 
 def open_evictions(cluster: Cluster, group: InFlightGroup) -> Iterator[InFlightStep]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tenure.solver.model.claims import DeviceClaim
+from tenure.solver.model.column import Column
 from tenure.solver.model.doubt import Doubt
 from tenure.solver.model.inflight import InFlightGroup
 from tenure.solver.model.memory import EvictionMemory
@@ -22,14 +23,14 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """State of a cluster at one moment. Entities refer to each other by index into these tuples."""
+    """State of a cluster at one moment. Entities refer to each other by index into these lists."""
 
     now: int
     """Nanoseconds since the epoch."""
     nodes: tuple[Node, ...]
     queues: tuple[Queue, ...]
-    pod_groups: tuple[PodGroup, ...]
-    tasks: tuple[Task, ...]
+    pod_groups: Column[PodGroup]
+    tasks: Column[Task]
     shapes: tuple[TaskShape, ...]
     topologies: tuple[Topology, ...] = ()
     claims: tuple[DeviceClaim, ...] = ()

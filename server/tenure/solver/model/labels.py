@@ -1,27 +1,20 @@
-"""Uids by slot, in versions that have most in common: a version costs what it changes."""
+"""Uids by slot, in order."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
-from itertools import chain
-from typing import Final
+from collections.abc import Iterable
 
-PIECE: Final = 128
-"""So many labels are copied when one changes."""
+from tenure.solver.model.column import PIECE, Column
 
 
-class Labels:
-    """One version: labels in order, the same one several times where slots are empty."""
+class Labels(Column[str]):
+    """One version: sorted, with the same label several times where slots are empty."""
 
     def __init__(self, labels: Iterable[str] = ()) -> None:
-        every = list(labels)
-        self._pieces = [every[start : start + PIECE] for start in range(0, len(every), PIECE)]
-        """All are full but the last one."""
+        super().__init__(labels)
         self._firsts = [piece[0] for piece in self._pieces]
-        self._own: set[int] = set()
-        """Pieces that no other version reads."""
 
     def after(self) -> "Labels":
-        """The next version, the caller's to change before anybody else reads it."""
+        """See Column."""
         later = Labels()
         later._pieces, later._firsts = self._pieces.copy(), self._firsts.copy()
         return later
@@ -36,32 +29,8 @@ class Labels:
         slot = self.place(uid)
         return slot if slot < len(self) and self[slot] == uid else -1
 
-    def put(self, slot: int, label: str) -> None:
-        """Label a slot, or one more at the end."""
-        number, at = slot // PIECE, slot % PIECE
-        if number == len(self._pieces):
-            self._pieces.append([])
-            self._firsts.append(label)
-            self._own.add(number)
-        elif number not in self._own:
-            self._pieces[number] = self._pieces[number].copy()
-            self._own.add(number)
-        piece = self._pieces[number]
-        if at == len(piece):
-            piece.append(label)
-        else:
-            piece[at] = label
-        if at == 0:
-            self._firsts[number] = label
-
-    def __len__(self) -> int:
-        """How many slots there are."""
-        return (len(self._pieces) - 1) * PIECE + len(self._pieces[-1]) if self._pieces else 0
-
-    def __iter__(self) -> Iterator[str]:
-        """All labels, by slot."""
-        return chain.from_iterable(self._pieces)
-
-    def __getitem__(self, slot: int) -> str:
-        """The label of a slot; an IndexError where there is none."""
-        return self._pieces[slot // PIECE][slot % PIECE]
+    def put(self, index: int, item: str) -> None:
+        """See Column; the order stays the caller's care."""
+        super().put(index, item)
+        if index % PIECE == 0:
+            self._firsts[index // PIECE : index // PIECE + 1] = [item]

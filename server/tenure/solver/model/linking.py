@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from tenure.solver.model.column import Column
 from tenure.solver.model.doubt import Doubt, DoubtCode
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.specs import DEFAULT_SUB_GROUP, PodGroupSpec, QueueSpec, SubGroupSpec, TaskSpec
@@ -24,8 +25,8 @@ Members = Sequence[Sequence[int]] | Mapping[int, Sequence[int]]
 class Workloads(NamedTuple):
     """Linked pod groups and tasks, and what was doubtful about them."""
 
-    pod_groups: tuple[PodGroup, ...]
-    tasks: tuple[Task, ...]
+    pod_groups: Column[PodGroup]
+    tasks: Column[Task]
     doubts: tuple[Doubt, ...]
 
 
@@ -86,7 +87,7 @@ def link_workloads(
     pod_groups = []
     for i, spec in enumerate(ordered):
         pod_groups.append(link_pod_group(i, spec, leaves.get(spec.queue), rank[i], numbers[i], members))
-    return Workloads(tuple(pod_groups), linked, doubts)
+    return Workloads(Column(pod_groups), linked, doubts)
 
 
 def leaves_by_name(queues: Iterable[Queue]) -> dict[str, int]:
@@ -126,7 +127,7 @@ def pod_set_names(group: PodGroupSpec) -> list[str]:
 
 def _link_tasks(
     specs: Iterable[TaskSpec], pod_groups: list[str], numbers: list[dict[str, int]]
-) -> tuple[tuple[Task, ...], list[list[int]], tuple[Doubt, ...]]:
+) -> tuple[Column[Task], list[list[int]], tuple[Doubt, ...]]:
     """Tasks, the tasks of each pod set, and doubts about those of unknown sub groups."""
     group_index = {uid: i for i, uid in enumerate(pod_groups)}
     members: list[list[int]] = [[] for names in numbers for _ in names]
@@ -144,7 +145,7 @@ def _link_tasks(
         stray_doubt(group, pod_groups[group], sub_group, count)
         for (group, sub_group), count in sorted(strays.items())
     )
-    return tuple(tasks), members, doubts
+    return Column(tasks), members, doubts
 
 
 def pod_set_of(task: TaskSpec, names: dict[str, int]) -> int | None:

@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterable, Mapping
 from typing import Final
 
+from tenure.solver.model.column import Column
 from tenure.solver.model.labels import Labels
 from tenure.solver.model.linking import link_pod_group, pod_set_names
 from tenure.solver.model.rows import Rows
@@ -52,14 +53,14 @@ class Relinking:
     def linked(self, leaves: Mapping[str, int]) -> tuple[Slots, Change]:
         """What is linked now, and where it differs. `leaves` gives the index of each leaf queue by name."""
         self._members = {uid: self._gathered(uid) for uid in (*self._left, *self._came)}
-        pod_groups, tasks = list(self._before.pod_groups), list(self._before.tasks)
+        pod_groups, tasks = self._before.pod_groups.after(), self._before.tasks.after()
         self._empty(pod_groups, tasks)
         for uid in sorted(self._touched):
             if uid in self._specs:
                 self._link(uid, leaves, pod_groups, tasks)
         slots = Slots(
-            tuple(pod_groups),
-            tuple(tasks),
+            pod_groups,
+            tasks,
             self._group_labels,
             self._task_labels,
             self._before.members.after(self._members),
@@ -116,26 +117,26 @@ class Relinking:
         members = self._members
         return (members[pod_group] if pod_group in members else self._before.members.get(pod_group)) or ()
 
-    def _empty(self, pod_groups: list[PodGroup], tasks: list[Task]) -> None:
+    def _empty(self, pod_groups: Column[PodGroup], tasks: Column[Task]) -> None:
         """Empty every slot that may hold something else, and note whose rows are in such slots."""
         groups_before, tasks_before = len(pod_groups), len(tasks)
         for slot in range(groups_before, len(self._group_labels)):
-            pod_groups.append(empty_pod_group(slot))
+            pod_groups.put(slot, empty_pod_group(slot))
         for slot in range(tasks_before, len(self._task_labels)):
-            tasks.append(empty_task(slot))
+            tasks.put(slot, empty_task(slot))
         for slot in self._groups:
             if slot < groups_before:
-                pod_groups[slot] = empty_pod_group(slot)
+                pod_groups.put(slot, empty_pod_group(slot))
             self._touched.add(self._group_labels[slot])
         for slot in self._tasks:
             if slot < tasks_before:
-                tasks[slot] = empty_task(slot)
+                tasks.put(slot, empty_task(slot))
             spec = self._task_specs.get(self._task_labels[slot])
             if spec is not None:
                 self._touched.add(spec.pod_group)
 
     def _link(
-        self, uid: str, leaves: Mapping[str, int], pod_groups: list[PodGroup], tasks: list[Task]
+        self, uid: str, leaves: Mapping[str, int], pod_groups: Column[PodGroup], tasks: Column[Task]
     ) -> None:
         """Link a pod group with its tasks."""
         spec, slot = self._specs[uid], self._group_labels.find(uid)
@@ -152,7 +153,7 @@ class Relinking:
         if rank is None:
             assert known is not None
             rank = known.rank
-        pod_groups[slot] = link_pod_group(slot, spec, leaves.get(spec.queue), rank, numbers, inside)
+        pod_groups.put(slot, link_pod_group(slot, spec, leaves.get(spec.queue), rank, numbers, inside))
         self._groups.add(slot)
 
     def _numbered(self, spec: PodGroupSpec, known: PodGroup | None) -> dict[str, int]:

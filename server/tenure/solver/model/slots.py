@@ -3,7 +3,7 @@
 An index is a slot, and slots are in the order of uids. A row that goes leaves its slot empty: it is nobody's,
 refers to nothing and counts for nothing. A row that comes takes an empty slot at its place in the order; if
 there is none, its neighbours make room by moving into the nearest one. So a change costs what it touches,
-beside copies of two flat lists (`relinking`). What is decided does not depend on how slots are taken: only
+and versions have most in common (`column`). What is decided does not depend on how slots are taken: only
 their order counts.
 
 Ranks have gaps, for the same reason (`ages`). Where there is no room left, or too many slots are empty, the
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tenure.solver.model.ages import Ages
+from tenure.solver.model.column import Column
 from tenure.solver.model.doubt import Doubt
 from tenure.solver.model.labels import Labels
 from tenure.solver.model.linking import link_task, pod_set_of, stray_doubt
@@ -36,8 +37,8 @@ _NO_SHAPE: Final = TaskShape(0, "", NOTHING)
 class Slots(NamedTuple):
     """Linked workloads, and what is needed to change them. Nothing of it is ever changed in place."""
 
-    pod_groups: tuple[PodGroup, ...]
-    tasks: tuple[Task, ...]
+    pod_groups: Column[PodGroup]
+    tasks: Column[Task]
     group_labels: Labels
     """Uids by slot; an empty slot keeps one that fits its place."""
     task_labels: Labels
@@ -94,7 +95,7 @@ def link_members(
     specs: Sequence[TaskSpec],
     group: int,
     numbers: dict[str, int],
-    tasks: list[Task],
+    tasks: Column[Task],
 ) -> tuple[dict[int, list[int]], dict[str, int]]:
     """Link the tasks of a pod group in their slots; `numbers` are the indices of its pod sets by name.
 
@@ -104,7 +105,7 @@ def link_members(
     strays: dict[str, int] = {}
     for slot, spec in zip(slots, specs, strict=True):
         pod_set = pod_set_of(spec, numbers)
-        tasks[slot] = link_task(slot, spec, group, pod_set)
+        tasks.put(slot, link_task(slot, spec, group, pod_set))
         if pod_set is None:
             strays[spec.sub_group] = strays.get(spec.sub_group, 0) + 1
         else:

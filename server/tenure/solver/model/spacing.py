@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from tenure.solver.model.ages import Ages
+from tenure.solver.model.column import Column
 from tenure.solver.model.labels import Labels
 from tenure.solver.model.linking import link_pod_group, pod_set_names
 from tenure.solver.model.rows import Rows
@@ -36,13 +37,13 @@ def spaced(
     group_labels, task_labels = _with_gaps(pod_groups, newcomers[0]), _with_gaps(tasks, newcomers[1])
     members: dict[str, list[str]] = {}
     slots: dict[str, int] = {}
-    linked_tasks: list[Task] = []
+    linked_tasks: Column[Task] = Column()
     for slot, uid in enumerate(task_labels):
         spec = tasks.get(uid)
         if spec is None:
-            linked_tasks.append(empty_task(slot))
+            linked_tasks.put(slot, empty_task(slot))
         else:
-            linked_tasks.append(_YET_TO_BE_LINKED)
+            linked_tasks.put(slot, _YET_TO_BE_LINKED)
             slots[uid] = slot
             members.setdefault(spec.pod_group, []).append(uid)
     ages = Ages.ranked([(spec.creation, spec.uid) for spec in pod_groups.values()])
@@ -66,8 +67,8 @@ def spaced(
             link_pod_group(slot, group, leaves.get(group.queue), ranks[uid], numbers, by_set)
         )
     return Slots(
-        tuple(linked_groups),
-        tuple(linked_tasks),
+        Column(linked_groups),
+        linked_tasks,
         Labels(group_labels),
         Labels(task_labels),
         Rows({uid: tuple(inside) for uid, inside in members.items()}),

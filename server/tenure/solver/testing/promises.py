@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tenure.solver.model.column import Column
 from tenure.solver.model.duration import parse_duration
 from tenure.solver.model.inflight import InFlightGroup, InFlightStep
 from tenure.solver.model.node import Node
@@ -13,8 +14,8 @@ from tenure.solver.testing.specs import NOW
 
 def in_flight_groups(
     named: Mapping[str, InFlightOptions],
-    pod_groups: Sequence[PodGroup],
-    tasks: Sequence[Task],
+    pod_groups: Column[PodGroup],
+    tasks: Column[Task],
     nodes: Mapping[str, Node],
 ) -> tuple[InFlightGroup, ...]:
     """The groups by id. A pod that is not there belongs to the pod group that its uid begins with."""

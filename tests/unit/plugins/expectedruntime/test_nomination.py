@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+from tenure.solver.model.column import Column
 from tenure.solver.model.duration import SECOND
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import Nomination, NominationResult, RequeueTerms, Setting, SkipReason
@@ -109,7 +110,7 @@ def test_a_start_in_the_future_is_clock_skew_until_then() -> None:
     builder.running("job", node="n", queue="q", gpus=1, expected_runtime="1m", created_ago="0s")
     cluster = builder.build()
     (group,) = cluster.pod_groups
-    later = replace(cluster, pod_groups=(replace(group, last_start=NOW + 5),))
+    later = replace(cluster, pod_groups=Column([replace(group, last_start=NOW + 5)]))
     (found,) = open_session(later).collect()
     assert (found.skip_reason, found.until) == (SkipReason.CLOCK_SKEW, NOW + 5)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.column import Column
 from tenure.solver.model.duration import SECOND, parse_duration
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.registry import default_profile
@@ -105,4 +106,4 @@ def _arrived(cluster: Cluster, name: str) -> Cluster:
     """The cluster once the pod of this pod group may be scheduled."""
     waiting = Placement(TaskStatus.PENDING)
     tasks = (replace(t, placement=waiting) if t.uid == f"{name}-0" else t for t in cluster.tasks)
-    return replace(cluster, tasks=tuple(tasks))
+    return replace(cluster, tasks=Column(tasks))

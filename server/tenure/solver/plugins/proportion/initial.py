@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.column import Column
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.slots import Change
@@ -27,7 +28,7 @@ class InitialUse:
         """By pod group, its queue and the queues above it."""
         self.kinds: list[int] = []
         self.firm_cores: set[int] = set()
-        self._tasks: Sequence[Task] = ()
+        self._tasks: Column[Task] = Column()
 
     @classmethod
     def of(cls, cluster: Cluster, ledger: Ledger) -> "InitialUse":
