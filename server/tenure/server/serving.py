@@ -22,6 +22,7 @@ from tenure.server.records import NO_RECORDS, FileRecorder, Recorder, counters
 from tenure.server.security.guard import OPEN, Guard
 from tenure.server.service import SERVICE, DecisionService
 from tenure.server.settings import ServerLimits, Settings
+from tenure.server.signals import wait_until
 from tenure.server.telemetry import requeue_metrics
 from tenure.server.telemetry.cycles import Cycles
 from tenure.server.telemetry.load import Load, show
@@ -186,7 +187,7 @@ def serve(
     if settings.security.health_listen is not None:
         server.answer_health(settings.security.health_listen)
     announce(server.start(address))
-    told_to_stop.wait()
+    wait_until(told_to_stop)
     for number in signals:
         signal.signal(number, signal.SIG_DFL)
     has_ended = server.drain()
