@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
 Rows = Sequence[Mapping[str, Any]]
@@ -11,7 +12,8 @@ Rows = Sequence[Mapping[str, Any]]
 
 def results(rows: Rows) -> Table:
     """One line for each case and way; times in milliseconds, memory of the server in MiB."""
-    table = Table("case", "way", "runs", "median", "min", "p99", "CPU", "server", "load", "stolen")
+    titles = ("case", "way", "runs", "median", "min", "p99", "CPU", "server", "load", "stolen")
+    table = Table(*titles, box=box.SIMPLE, padding=(0, 1, 0, 0))
     for row in rows:
         table.add_row(
             row["case"],
