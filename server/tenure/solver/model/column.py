@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64  # an int where this is compiled to machine code, which asks no more
 
 Item = TypeVar("Item")
 
@@ -28,7 +31,7 @@ class Column(Generic[Item]):
         later._pieces = self._pieces.copy()
         return later
 
-    def put(self, index: int, item: Item) -> None:
+    def put(self, index: "i64", item: Item) -> None:
         """Put an item in place of another, or one more at the end."""
         number, at = index >> _SHIFT, index & _WITHIN
         if number == len(self._pieces):
@@ -48,7 +51,7 @@ class Column(Generic[Item]):
         pieces = self._pieces
         return (len(pieces) - 1) * PIECE + len(pieces[-1]) if pieces else 0
 
-    def __getitem__(self, index: int) -> Item:
+    def __getitem__(self, index: "i64") -> Item:
         """An item by its index, counted from the first; an IndexError where there is none."""
         return self._pieces[index >> _SHIFT][index & _WITHIN]
 

@@ -2,8 +2,12 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tenure.solver.model.column import PIECE, Column
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 
 class Labels(Column[str]):
@@ -29,7 +33,7 @@ class Labels(Column[str]):
         slot = self.place(uid)
         return slot if slot < len(self) and self[slot] == uid else -1
 
-    def put(self, index: int, item: str) -> None:
+    def put(self, index: "i64", item: str) -> None:
         """See Column; the order stays the caller's care."""
         super().put(index, item)
         if index % PIECE == 0:
