@@ -14,8 +14,10 @@ CHANGES = st.lists(st.one_of(st.none(), st.integers(0, 2 * PIECE - 1)))
 def test_items_are_those_that_were_given(count: int) -> None:
     column = Column(range(count))
     assert list(column) == [column[index] for index in range(len(column))] == list(range(count))
-    with pytest.raises(IndexError):
-        column[count]
+    assert list(reversed(column)) == list(reversed(range(count)))
+    for index in (count, -1):
+        with pytest.raises(IndexError):
+            column[index]
 
 
 @given(CHANGES)

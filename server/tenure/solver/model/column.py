@@ -53,11 +53,17 @@ class Column(Generic[Item]):
 
     def __getitem__(self, index: "i64") -> Item:
         """An item by its index, counted from the first; an IndexError where there is none."""
+        if index < 0:
+            raise IndexError(index)
         return self._pieces[index >> _SHIFT][index & _WITHIN]
 
     def __iter__(self) -> Iterator[Item]:
         """All items."""
         return chain.from_iterable(self._pieces)
+
+    def __reversed__(self) -> Iterator[Item]:
+        """All items, the last one first."""
+        return chain.from_iterable([reversed(piece) for piece in reversed(self._pieces)])
 
     def __eq__(self, other: object) -> bool:
         """Whether it has the same items as another column."""
