@@ -23,7 +23,7 @@ test: .venv/ready ## run the tests (those on a real API server: make e2e)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube'
 
 compiled: .venv-compiled/ready ## cases, properties, states, contract and processes with the solver compiled (a C compiler; minutes)
-	.venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/states tests/contract tests/server/test_solver_process.py
+	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/states tests/contract tests/server/test_solver_process.py
 
 .venv-compiled/ready: pyproject.toml docker/build_hook.py $(shell find server/tenure/solver server/tenure/server/codec server/tenure/server/prescan -name '*.py')
 	$(PYTHON) -m venv .venv-compiled
@@ -36,7 +36,7 @@ lint: .venv/ready ## style, types, architecture
 	$(BIN)/lint-imports
 
 bench: .venv-compiled/ready ## how long decisions take: make bench [BENCH="--only W9@500 --compare EARLIER.json"]
-	.venv-compiled/bin/python -m tests.bench $(BENCH)
+	env -u PYTHONPATH .venv-compiled/bin/python -m tests.bench $(BENCH)
 
 bench-counters: .venv/ready ## the work of every benchmark, exact, against the golden file
 	$(BIN)/python -m tests.bench --counters $(BENCH)

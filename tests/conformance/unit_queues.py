@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.column import Column
 from tenure.solver.model.linking import link_queues
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import Share
@@ -38,7 +39,7 @@ def queue_table(records: Mapping[str, Json]) -> QueueTable:
     """Queues by uid from recorded attributes. A parent that is not recorded ends the tree there."""
     queues = link_queues(_spec(uid, record, records) for uid, record in records.items())
     shares = [records[queue.name].get("QueueResourceShare", {}) for queue in queues]
-    cluster = Cluster(NOW_NS, (), queues, (), (), ())
+    cluster = Cluster(NOW_NS, (), queues, Column(), Column(), ())
     usage = Usage(cluster, Ledger(cluster))
     usage.allocated = [column(share, "Allocated") for share in shares]
     usage.non_preemptible = [column(share, "AllocatedNotPreemptible") for share in shares]

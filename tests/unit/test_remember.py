@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.column import Column
 from tenure.solver.model.decision import Decision, Patch
 from tenure.solver.model.duration import SECOND
 from tenure.solver.model.memory import EvictionMemory
@@ -187,7 +188,7 @@ def test_a_binding_that_fails_gives_nobody_credit() -> None:
     assert remembered(second) == []
     cluster = next_cluster(cluster, second, SECOND)
     new, old = cluster.tasks
-    swapped = (replace(new, placement=old.placement), replace(old, placement=new.placement))
+    swapped = Column([replace(new, placement=old.placement), replace(old, placement=new.placement)])
     third = decide(replace(cluster, tasks=swapped), profile("preempt"))
     assert list(evictions(third)) == []
     assert remembered(third) == [EvictionMemory(OLD, NEW, NOW, 1, NOW + 2 * SECOND)]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.column import Column
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.duration import SECOND, parse_duration
 from tenure.solver.model.guard import EVICTING_ACTIONS, GuardVerdict, Scope
@@ -104,7 +105,7 @@ def test_whose_end_is_not_known_is_not_near_it(options: dict[str, object]) -> No
 
 def test_who_starts_in_the_future_is_not_near_its_end() -> None:
     cluster = expected("preempt", "1s")
-    skewed = tuple(
+    skewed = Column(
         replace(group, last_start=NOW + 1) if group.name == "old" else group for group in cluster.pod_groups
     )
     verdict = said(replace(cluster, pod_groups=skewed), "preempt", GUARD, window="10h")
