@@ -12,7 +12,7 @@ from tenure.v1.state_pb2 import StateDelta, StateReference
 
 from tests.bench.case import Tally
 
-CYCLES: Final = 300
+CYCLES: Final = 1_000
 
 
 class Reclaims:
