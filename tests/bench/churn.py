@@ -1,7 +1,7 @@
 """Measuring cycles on a cluster in motion: what was decided is carried out, and something else comes.
 
 The time is that of one call: from having a delta in hand to having the decisions on it. The first cycle is
-not counted, as in all ways of asking: it pays for what a server loads late.
+not counted, as with all calls: it pays for what a server loads late.
 
 In U5 jobs come, are bound, run and end. Every cycle brings 50 new jobs and ends 50, and two more steps of
 those on their way: what was bound before is now bound, what was bound is now running: 200 pods of a delta.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench import __main__ as bench
 from tests.bench import golden
 from tests.bench import sample as bench_sample
 from tests.bench.calling import measure_calls
@@ -50,13 +51,35 @@ def test_calls_come_out_as_the_decision_does(case: Case, way: Way):
 
 def test_churn_binds_what_comes_in_every_cycle():
     (case,) = picked(["U5@50"])
-    assert measure_churn(case, Way.CHURN, cycles=5).outcome["kinds"] == {"BOUND": 12}
+    sample = measure_churn(case, Way.CHURN, cycles=5)
+    assert sample.outcome["kinds"] == {"BOUND": 12}
+    assert len(sample.wall_ms) == len(sample.cpu_ms) == 5
 
 
-def test_single_reclaims_take_one_victim_each():
+def test_single_reclaims_take_one_victim_each_as_long_as_they_last():
     (case,) = picked(["S6@50"])
-    outcome = measure_churn(case, Way.CHURN, cycles=5).outcome
+    outcome = measure_churn(case, Way.CHURN).outcome
     assert (outcome["held"], outcome["evicted"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("stolen", "made", "kept"),
+    [([0.02], 1, 0.02), ([0.5, 0.0], 2, 0.0), ([0.3, 0.1, 0.2], 3, 0.1)],
+    ids=["quiet at once", "quiet later", "never quiet"],
+)
+def test_it_is_measured_again_while_the_host_steals(
+    monkeypatch: pytest.MonkeyPatch, stolen: list[float], made: int, kept: float
+):
+    """However long each of them took: the slowest in these is the quietest."""
+    samples = [
+        bench_sample.Sample("W1@S", Way.DECIDE, [1 / (share + 1)], [1.0], {}, {}, 0.5, share)
+        for share in stolen
+    ]
+    coming = iter(samples)
+    monkeypatch.setattr(bench, "_sample", lambda *_: next(coming))
+    (case,) = picked(["W1@S"])
+    assert bench._quietest(case, Way.DECIDE, 9, 3).stolen == kept
+    assert len(samples) - len(list(coming)) == made
 
 
 def test_what_the_host_steals_is_a_part_of_what_was_wanted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
