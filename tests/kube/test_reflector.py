@@ -130,6 +130,7 @@ def test_watches_that_break_at_any_byte_lose_nothing_and_repeat_nothing(followin
     for _ in range(cuts):
         following.api.faults.cut("WATCH", _ALL, after=chosen.randrange(700))
     following.start()
+    eventually(lambda: following.heard.lists == 1)  # what is written before is listed, not told
     writes = 0
     while following.api.faults.left:
         writes += 1
