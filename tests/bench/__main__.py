@@ -114,7 +114,7 @@ def _quietest(case: Case, way: Way, runs: int, tries: int) -> Sample:
 def _sample(case: Case, way: Way, runs: int) -> Sample:
     if way is Way.DECIDE:
         return measure_decide(case, runs)
-    return measure_churn(case, way) if way is Way.CHURN else measure_calls(case, way, runs)
+    return measure_churn(case, runs) if way is Way.CHURN else measure_calls(case, way, runs)
 
 
 def _check_counters(cases: tuple[Case, ...], update: bool) -> None:

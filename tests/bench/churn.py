@@ -1,7 +1,8 @@
 """Measuring cycles on a cluster in motion: what was decided is carried out, and something else comes.
 
 The time is that of one call: from having a delta in hand to having the decisions on it. The first cycle is
-not counted, as with all calls: it pays for what a server loads late.
+not counted, as with all calls: it pays for what a server loads late. Every run has a server of its own and
+begins with the same snapshot.
 
 In U5 jobs come, are bound, run and end. Every cycle brings 50 new jobs and ends 50, and two more steps of
 those on their way: what was bound before is now bound, what was bound is now running: 200 pods of a delta.
@@ -20,8 +21,8 @@ from tests.bench.case import Case, Tally, Way
 from tests.bench.deciding import Unexpected
 from tests.bench.fixture import MINUTE_S
 from tests.bench.reclaims import Reclaims
-from tests.bench.sample import Sample, Theft, load_average
-from tests.bench.served import served
+from tests.bench.sample import Sample, Theft, load_average, tail
+from tests.bench.served import Served, served
 
 CYCLES: Final = 100
 JOBS: Final = 50
@@ -94,22 +95,38 @@ class Motion:
             self._pods[pod.uid] = pb.Pod.FromString(pod.SerializeToString())
 
 
-def measure_churn(case: Case, way: Way, cycles: int | None = None) -> Sample:
-    """So many cycles. Raises Unexpected when what came in a cycle comes out otherwise than it must."""
+def measure_churn(case: Case, runs: int, cycles: int | None = None) -> Sample:
+    """So many runs of so many cycles. Raises Unexpected when what came in a cycle comes out otherwise than it
+    must.
+    """
     snapshot = case.build()
-    with served(case) as server:
+    theft, wall, cpu, tails, peaks = Theft(), [], [], [], []
+    for _ in range(runs):
         motion = Reclaims(snapshot) if case.workload == "S6" else Motion(snapshot)
-        state = server.client.put_snapshot("bench", snapshot)
-        theft, wall, cpu = Theft(), [], []
-        answer: DecideResponse | None = None
-        for _ in range(1 + (cycles or motion.cycles)):
-            delta = motion.delta(state, answer)
-            cpu_begin, begin = server.cpu_ms(), time.perf_counter()
-            state, answer = server.client.decide_after(delta, case.actions)
-            wall.append((time.perf_counter() - begin) * 1e3)
-            cpu.append(server.cpu_ms() - cpu_begin)
-            tally = Tally.of_answer(answer)
-            if tally != motion.expected:
-                raise Unexpected(f"{case.name}: should be {motion.expected}, and is {tally}")
-        host = load_average(), theft.share()
-        return Sample(case.name, way, wall[1:], cpu[1:], {}, tally._asdict(), *host, server.peak_mib)
+        with served(case) as server:
+            state = server.client.put_snapshot("bench", snapshot)
+            tally, times = _go_through(case, server, motion, state, cycles or motion.cycles)
+            peaks.append(server.peak_mib)
+        wall += [wall_ms for wall_ms, _ in times]
+        cpu += [cpu_ms for _, cpu_ms in times]
+        tails.append(tail(wall[-len(times) :]))
+    host, outcome = (load_average(), theft.share()), tally._asdict()
+    return Sample(case.name, Way.CHURN, wall, cpu, {}, outcome, *host, max(peaks), tails)
+
+
+def _go_through(
+    case: Case, server: Served, motion: Motion | Reclaims, state: StateReference, cycles: int
+) -> tuple[Tally, list[tuple[float, float]]]:
+    """What came out of every cycle, and the times of all but the first."""
+    times = []
+    answer: DecideResponse | None = None
+    for _ in range(1 + cycles):
+        delta = motion.delta(state, answer)
+        cpu_begin, begin = server.cpu_ms(), time.perf_counter()
+        state, answer = server.client.decide_after(delta, case.actions)
+        wall = (time.perf_counter() - begin) * 1e3
+        times.append((wall, server.cpu_ms() - cpu_begin))
+        tally = Tally.of_answer(answer)
+        if tally != motion.expected:
+            raise Unexpected(f"{case.name}: should be {motion.expected}, and is {tally}")
+    return tally, times[1:]

@@ -42,7 +42,8 @@ def _table(rows: Sequence[Row]) -> str:
 def _notes(rows: Sequence[Row], growth: Mapping[str, float]) -> str:
     loads, runs, stolen = ([row[name] for row in rows] for name in ("load", "runs", "stolen"))
     told = [
-        f"Medians of {min(runs)} or more runs; from {_PERCENTILES} on the 99th percentile is told too. "
+        f"Medians of {min(runs)} or more runs; from {_PERCENTILES} on the 99th percentile is told too"
+        f"{_of_several(rows)}. "
         f"Load average while measuring: {min(loads):.1f} to {max(loads):.1f}. Of the processor time that was "
         f"wanted, the host gave {min(stolen):.0%} to {max(stolen):.0%} to other machines.\n"
     ]
@@ -50,6 +51,13 @@ def _notes(rows: Sequence[Row], growth: Mapping[str, float]) -> str:
         powers = ", ".join(f"{name} {exponent:.2f}" for name, exponent in growth.items())
         told.append(f"\nTime grows with the number of nodes to the power of: {powers}.\n")
     return "".join(told)
+
+
+def _of_several(rows: Sequence[Row]) -> str:
+    several = max(len(row["tails_ms"]) for row in rows)
+    return (
+        f" (of {Way.CHURN}: the median of those of {several} runs on servers of their own)" if several else ""
+    )
 
 
 def _time(row: Row | None) -> str:

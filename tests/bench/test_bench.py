@@ -1,6 +1,7 @@
 """The benchmarks measure what they say: every small case comes out as it must, with the same work as ever."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,14 +52,15 @@ def test_calls_come_out_as_the_decision_does(case: Case, way: Way):
 
 def test_churn_binds_what_comes_in_every_cycle():
     (case,) = picked(["U5@50"])
-    sample = measure_churn(case, Way.CHURN, cycles=5)
+    sample = measure_churn(case, 2, cycles=5)
     assert sample.outcome["kinds"] == {"BOUND": 12}
-    assert len(sample.wall_ms) == len(sample.cpu_ms) == 5
+    assert len(sample.wall_ms) == len(sample.cpu_ms) == 10
+    assert sample.tails_ms == [max(sample.wall_ms[:5]), max(sample.wall_ms[5:])]
 
 
 def test_single_reclaims_take_one_victim_each_as_long_as_they_last():
     (case,) = picked(["S6@50"])
-    outcome = measure_churn(case, Way.CHURN).outcome
+    outcome = measure_churn(case, 1).outcome
     assert (outcome["held"], outcome["evicted"]) == (1, 1)
 
 
@@ -92,6 +94,13 @@ def test_what_the_host_steals_is_a_part_of_what_was_wanted(monkeypatch: pytest.M
     assert theft.share() == pytest.approx(20 / 100)
 
 
+def test_the_99th_percentile_of_several_runs_is_the_median_of_theirs():
+    times = [*range(100), *range(1_000, 1_100)]
+    together = bench_sample.Sample("W1@S", Way.CHURN, times, [1.0], {}, {}, 0.5, 0.0)
+    assert together.p99_ms == 1_098
+    assert replace(together, tails_ms=[99, 1_099, 100]).p99_ms == 100
+
+
 def test_growth_is_the_slope_of_time_over_size():
     rows = [{"case": f"W@{n}", "way": "decide", "median_ms": n**1.5} for n in (100, 200, 1_000)]
     assert growth(rows)["W decide"] == pytest.approx(1.5)
@@ -104,7 +113,7 @@ def test_a_flame_graph_names_the_functions_of_the_solver(tmp_path: Path):
     assert "decide" in names
 
 
-ROW = {"case": "W1@S", "runs": 9, "load": 0.5, "stolen": 0.011, "server_mib": None}
+ROW = {"case": "W1@S", "runs": 9, "load": 0.5, "stolen": 0.011, "server_mib": None, "tails_ms": []}
 
 
 def test_figures_take_the_place_of_those_on_the_page():
@@ -119,6 +128,12 @@ def test_figures_take_the_place_of_those_on_the_page():
     assert "to the power of: W1 decide 1.04." in page
     assert "earlier" not in page
     assert written(page, rows, {"W1 decide": 1.04}) == page
+
+
+def test_the_page_says_of_how_many_runs_a_99th_percentile_is():
+    row = {**ROW, "way": "churn", "median_ms": 1.8, "p99_ms": 2.5, "runs": 300, "tails_ms": [2, 2.5, 3]}
+    page = written(f"{BEGIN}{END}", [row], {})
+    assert "(of churn: the median of those of 3 runs on servers of their own)" in page
 
 
 def test_the_page_of_performance_has_a_place_for_figures():
