@@ -40,15 +40,15 @@ class CountingClient(Client):
         self.streams: CountingStream
 
     def _ask(self, method: Any, question: Any, timeout: float | None) -> Any:
-        self.called.append(method._method.rpartition("/")[2])
+        self.called.append(method._method.decode().rpartition("/")[2])
         return super()._ask(method, question, timeout)
 
     def _ask_in_stream(self, method: Any, question: Any, timeout: float | None) -> Any:
-        self.called.append(method._method.rpartition("/")[2])
+        self.called.append(method._method.decode().rpartition("/")[2])
         return super()._ask_in_stream(method, question, timeout)
 
     def deltas(self) -> DeltaStream:
-        self.streams = CountingStream(self._service.SyncState, self._reach, self._address)
+        self.streams = CountingStream(self._begin_deltas, self._reach, self._address)
         return self.streams
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import grpc
 from tenure.client.errors import BadCredentials
-from tenure.client.metadata import MetadataInterceptor, trace_context
+from tenure.client.metadata import Entries, trace_context
 from tenure.client.token import Token
 
 File = str | Path
@@ -37,18 +37,18 @@ class Access(NamedTuple):
 
     def channel(self, address: str, options: Options) -> grpc.Channel:
         """A channel to the server at an address. Raises BadCredentials."""
-        token = self._token()
-        if token and not (self.has_tls or self.insecure_beyond_loopback or _is_loopback(address)):
-            raise BadCredentials(_CLEAR_TEXT)
+        if token := self._token():
+            if not (self.has_tls or self.insecure_beyond_loopback or _is_loopback(address)):
+                raise BadCredentials(_CLEAR_TEXT)
+            token.read()
         if self.has_tls:
-            channel = grpc.secure_channel(address, self._credentials(), options)
-        else:
-            channel = grpc.insecure_channel(address, options)
-        channel = grpc.intercept_channel(channel, MetadataInterceptor(trace_context))
-        if not token:
-            return channel
-        token.read()
-        return grpc.intercept_channel(channel, MetadataInterceptor(token.entries))
+            return grpc.secure_channel(address, self._credentials(), options)
+        return grpc.insecure_channel(address, options)
+
+    def metadata(self) -> Entries:
+        """What a call that is made now shows to the server beside its message. Raises BadCredentials."""
+        token = self._token()
+        return (*trace_context(), *token.entries()) if token else trace_context()
 
     def _token(self) -> Token | None:
         if self.token is not None and self.token_file is not None:

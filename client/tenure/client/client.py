@@ -33,6 +33,7 @@ from tenure.v1.state_pb2 import (
     PutSnapshotResponse,
     StateDelta,
     StateReference,
+    SyncStateRequest,
 )
 
 DEFAULT_TIMEOUT_SECONDS: Final = 60.0
@@ -181,7 +182,7 @@ class Client:
 
         Changes states as `apply_delta` does, without a call for each.
         """
-        return DeltaStream(self._service.SyncState, self._reach, self._address)
+        return DeltaStream(self._begin_deltas, self._reach, self._address)
 
     def get_state(
         self, cluster_id: str, node_pool: str = "", timeout: float | None = None
@@ -246,7 +247,7 @@ class Client:
             return self._answer(method, asked, deadline)
 
     def _answer(self, method: Callable[..., Any], asked: Message | bytes, deadline: float) -> Any:
-        answer = method(asked, timeout=_remaining(deadline))
+        answer = method(asked, timeout=_remaining(deadline), metadata=self._access.metadata())
         self._answered = time.monotonic()
         return answer
 
@@ -255,13 +256,17 @@ class Client:
         deadline = self._deadline(timeout)
         self._reach(deadline)
         with self._told():
-            return method(question, timeout=_remaining(deadline))
+            return method(question, timeout=_remaining(deadline), metadata=self._access.metadata())
+
+    def _begin_deltas(self, requests: Iterator[SyncStateRequest]) -> Any:
+        return self._service.SyncState(requests, metadata=self._access.metadata())
 
     def _deadline(self, timeout: float | None) -> float:
         return time.monotonic() + (self._timeout if timeout is None else timeout)
 
     def _reach(self, deadline: float) -> None:
-        wait_until_reached(self._health, self._address, self._access.has_tls, deadline)
+        metadata = self._access.metadata()
+        wait_until_reached(self._health, self._address, self._access.has_tls, deadline, metadata)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -41,8 +41,14 @@ class DeltaStream:
     For one thread at a time. Holds one of the server's streams from the first delta until `close`.
     """
 
-    def __init__(self, method: Callable[..., Any], reach: Callable[[float], None], address: str) -> None:
-        self._method = method
+    def __init__(
+        self,
+        begin: Callable[[Iterator[pb.SyncStateRequest]], Any],
+        reach: Callable[[float], None],
+        address: str,
+    ) -> None:
+        """`begin` begins a call of SyncState, `reach` waits for the server until a deadline."""
+        self._begin = begin
         self._reach = reach
         self._address = address
         self._call: _Call | None = None
@@ -74,7 +80,7 @@ class DeltaStream:
     def _begun(self, deadline: float) -> _Call:
         self._reach(deadline)
         requests: SimpleQueue[pb.SyncStateRequest | None] = SimpleQueue()
-        answers = self._method(iter(requests.get, None))
+        answers = self._begin(iter(requests.get, None))
         self._call = _Call(requests, answers, answers.cancel, ThreadPoolExecutor(1, "deltas"))
         weakref.finalize(self, self._call.end)
         return self._call

@@ -7,38 +7,42 @@ import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest
 from grpc_health.v1.health_pb2_grpc import HealthStub
 from tenure.client.errors import Unavailable, Untrusted
+from tenure.client.metadata import Entries
 
 _LAST_TRY_SECONDS: Final = 1.0
 _SIGNS_OF_DISTRUST: Final = ("handshake failed", "verification", "security handshaker")
 """What gRPC says, in one spelling or another, when a certificate is no good: trying again does not help."""
 
 
-def wait_until_reached(health: HealthStub, address: str, has_tls: bool, deadline: float) -> None:
+def wait_until_reached(
+    health: HealthStub, address: str, has_tls: bool, deadline: float, metadata: Entries
+) -> None:
     """Ask for the server's health until it answers; `deadline` is on the monotonic clock.
 
     Raises Untrusted as soon as the certificates turn out not to fit, Unavailable at the deadline.
     """
-    if has_tls and (said := _check(health, deadline - time.monotonic(), wait=False)):
+
+    def check(seconds: float, *, wait: bool) -> str | None:
+        """Whether the server was reached: None, or else what gRPC says. Any answer will do."""
+        request, timeout = HealthCheckRequest(), max(seconds, 0.001)
+        try:
+            health.Check(request, timeout=timeout, metadata=metadata, wait_for_ready=wait)
+        except grpc.RpcError as failure:
+            if failure.code() in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE):
+                return failure.details() or ""
+        return None
+
+    if has_tls and (said := check(deadline - time.monotonic(), wait=False)):
         _refuse_distrust(address, said)
-    if _check(health, deadline - time.monotonic(), wait=True) is None:
+    if check(deadline - time.monotonic(), wait=True) is None:
         return
-    said = _check(health, _LAST_TRY_SECONDS, wait=False)
+    said = check(_LAST_TRY_SECONDS, wait=False)
     if said is not None:
         _refuse_distrust(address, said)
         hint = "is the address right, and does `tenure serve` run there?"
         if "Socket closed" in said:
             hint = "somebody hangs up there: does the server ask for TLS, or for a certificate of the client?"
         raise Unavailable(f"no server answers at {address}: {hint}") from None
-
-
-def _check(health: HealthStub, seconds: float, *, wait: bool) -> str | None:
-    """Whether the server was reached: None, or else what gRPC says. Any answer will do."""
-    try:
-        health.Check(HealthCheckRequest(), timeout=max(seconds, 0.001), wait_for_ready=wait)
-    except grpc.RpcError as failure:
-        if failure.code() in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE):
-            return failure.details() or ""
-    return None
 
 
 def _refuse_distrust(address: str, said: str) -> None:
