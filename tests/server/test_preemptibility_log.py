@@ -8,7 +8,8 @@ from tenure.client import Client
 from tenure.server.telemetry.cycle_log import MOST_AT_ONCE
 from tenure.server.telemetry.told import Told
 from tenure.v1.decision_service_pb2 import DecideResponse
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.snapshot_pb2 import PREEMPTIBILITY_PREEMPTIBLE, ClusterSnapshot
+from tenure.v1.state_pb2 import StateDelta
 
 from tests.server.recorded import lines
 from tests.server.requeue_stories import one_job
@@ -58,6 +59,25 @@ def test_each_workload_once(decide: Decide, caplog: pytest.LogCaptureFixture) ->
         "Legacy preemptibility: job=job-1",
         "Legacy preemptibility: job=job-2",
     ]
+
+
+def test_each_workload_of_a_kept_state_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tenure")
+    snapshot = legacy(count=40)
+    snapshot.pod_groups[5].preemptibility = PREEMPTIBILITY_PREEMPTIBLE
+    with server_here() as (_, address), Client(address) as client:
+        state = client.put_snapshot("an epoch", snapshot)
+        client.decide_on(state)
+        told = len(caplog.records)
+        snapshot.pod_groups[5].ClearField("preemptibility")
+        for number in range(10):
+            delta = StateDelta(base=state, version=state.version + 1, now=snapshot.now)
+            delta.upserts.pod_groups.add().CopyFrom(snapshot.pod_groups[5])
+            delta.upserts.pod_groups[0].uid = delta.upserts.pod_groups[0].name = f"job-{5 + number * 8}"
+            state, _ = client.decide_after(delta)
+    assert told == 39
+    named = [text.split(",")[0].rpartition("=")[2] for _, text in lines(caplog.records)[told:]]
+    assert named == ["job-5", *(f"job-{5 + number * 8}" for number in range(5, 10))]
 
 
 def test_another_cluster_has_workloads_of_its_own(decide: Decide, caplog: pytest.LogCaptureFixture) -> None:

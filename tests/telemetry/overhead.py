@@ -19,7 +19,7 @@ from rich.progress import track
 from rich.table import Table
 from tenure.client import Client, StateSession
 from tenure.server.telemetry.timeline import Timeline
-from tenure.solver.framework.observer import Part, watched
+from tenure.solver.framework.observer import Part, Watched
 
 from tests.properties.draw import SeededDraw
 from tests.states.made import made_snapshot
@@ -88,7 +88,7 @@ def _always_on() -> float:
     def once() -> None:
         timeline = Timeline(is_close=False)
         for part in (Part.DECODE, Part.SESSION, *(Part.ACTION for _ in ACTIONS), Part.FOLD, Part.ENCODE):
-            with watched(timeline, part):
+            with Watched(timeline, part):
                 pass
 
     return min(timeit.repeat(once, number=100, repeat=50)) / 100

@@ -12,11 +12,12 @@ from tenure.server.collecting import resting_collector
 from tenure.server.digest import profile_digest
 from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.cycle import decide
-from tenure.solver.framework.observer import SILENCE, Part, watched
+from tenure.solver.framework.observer import SILENCE, Part, Watched
 from tenure.solver.framework.opening import Opening
 from tenure.solver.framework.profile import Profile
 from tenure.solver.framework.stop import never
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.registry import opened
 from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -25,6 +26,8 @@ class _Asked(NamedTuple):
     """What a question is decided by."""
 
     profile: Profile
+    opened: Profile
+    """As sessions open it."""
     digest: str
 
 
@@ -33,7 +36,7 @@ class Engine:
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._latest = _Asked(profile, profile_digest(profile))
+        self._latest = _asked(profile)
 
     def watch(self, tell: Callable[[bool], None]) -> None:
         """Call this with False when no question can be answered for a while, and with True when it can again.
@@ -88,13 +91,13 @@ class Engine:
 
     def prepare(self, cluster: Cluster, opening: Opening) -> None:
         """Find out what every question about a state begins with, so that the first one need not."""
-        decide(cluster, replace(self._profile, actions=()), opening=opening)
+        decide(cluster, replace(self._latest.opened, actions=()), opening=opening)
 
     def _decide(
         self, request: DecideRequest, stop: Callable[[], bool], timeline: Timeline | None
     ) -> DecideResponse:
         """What is decoded goes when this is over: before the collector comes back and looks at it."""
-        with watched(timeline or SILENCE, Part.DECODE):
+        with Watched(timeline or SILENCE, Part.DECODE):
             cluster = _checked_cluster(request)
         return self._answer(cluster, request.snapshot, request, stop, timeline)
 
@@ -107,7 +110,7 @@ class Engine:
         asked, actions = self._latest, actions or self._profile.actions
         if asked.profile.actions != actions:
             profile = replace(self._profile, actions=actions)
-            asked = self._latest = _Asked(profile, profile_digest(profile))
+            asked = self._latest = _asked(profile)
         return asked
 
     def _answer(
@@ -119,14 +122,18 @@ class Engine:
         timeline: Timeline | None,
         opening: Opening | None = None,
     ) -> DecideResponse:
-        profile, digest = self._asked_for(tuple(request.actions))
+        _, profile, digest = self._asked_for(tuple(request.actions))
         decision = decide(cluster, profile, stop, timeline or SILENCE, opening)
-        with watched(timeline or SILENCE, Part.ENCODE):
+        with Watched(timeline or SILENCE, Part.ENCODE):
             answer = encode_decision(cluster, decision, based_on(header, digest))
         if timeline is not None and timeline.is_close:
             for ours, theirs in zip(decision.groups, answer.groups, strict=True):
                 timeline.decided[ours.action, ours.beneficiary] = theirs.id
         return answer
+
+
+def _asked(profile: Profile) -> _Asked:
+    return _Asked(profile, opened(profile), profile_digest(profile))
 
 
 def _checked_cluster(request: DecideRequest) -> Cluster:

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from tenure.solver.actions.context import Context
 from tenure.solver.doubts import doubts
-from tenure.solver.framework.observer import SILENCE, Observer, Part, watched
+from tenure.solver.framework.observer import SILENCE, Observer, Part, Watched
 from tenure.solver.framework.opening import Opening
 from tenure.solver.framework.profile import Profile
 from tenure.solver.framework.session import Session
@@ -56,16 +56,16 @@ def play(
     opening: Opening | None = None,
 ) -> tuple[Context, Decision]:
     """The same, and the search as the cycle left it, for whoever asks why."""
-    with watched(observer, Part.SESSION):
+    with Watched(observer, Part.SESSION):
         context = resume(
             cluster, opening, lambda taken_up, kept: _opened(taken_up, profile, stop, observer, kept)
         )
     session = context.session
     waiting = sorted(session.standing.waiting)
     for action in profile.actions:
-        with suppress(Stopped), watched(observer, Part.ACTION, action):
+        with suppress(Stopped), Watched(observer, Part.ACTION, action):
             ACTIONS[action](context)
-    with watched(observer, Part.FOLD):
+    with Watched(observer, Part.FOLD):
         return context, _decision(session, waiting)
 
 

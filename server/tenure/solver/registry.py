@@ -122,9 +122,13 @@ def default_profile() -> Profile:
 
 
 def opened(profile: Profile) -> Profile:
-    """The profile as a session opens it: what is always on first, service features left out."""
-    named = {setting.name for setting in profile.plugins}
-    first = tuple(PluginSetting(name) for name in ALWAYS_ON if name not in named)
+    """The profile as a session opens it: what is always on first, service features left out. One that is so
+    already is returned itself.
+    """
+    named = [setting.name for setting in profile.plugins]
+    first = tuple([PluginSetting(name) for name in ALWAYS_ON if name not in named])
+    if not first and SERVICE_FEATURES.keys().isdisjoint(named):
+        return profile
     rest = tuple(setting for setting in profile.plugins if setting.name not in SERVICE_FEATURES)
     return Profile(profile.actions, first + rest, profile.options)
 

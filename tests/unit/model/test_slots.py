@@ -120,11 +120,15 @@ def test_more_than_two_empty_slots_for_each_row_are_too_many(count: int) -> None
     assert rows.slots.has_too_many_empty(6) == (count > 26)
 
 
-@pytest.mark.parametrize("step", [1, -1])
-def test_there_is_much_room_where_rows_came_last(step: int) -> None:
+@pytest.mark.parametrize(("step", "room"), [(1, 200), (-1, 50)], ids=["counting up", "counting down"])
+@pytest.mark.parametrize("came", [1, 20])
+def test_there_is_much_room_where_rows_came_last_and_most_behind_them(
+    step: int, room: int, came: int
+) -> None:
     others = [f"a-{i:04}" for i in range(400)] + [f"z-{i:04}" for i in range(400)]
-    rows = Workloads(*others, "m-0500", newcomers=["m-0500"])
-    for number in range(1, 100):
+    last = [f"m-{500 + step * number:04}" for number in range(came)]
+    rows = Workloads(*others, *last, newcomers=last)
+    for number in range(came, came + (room if step > 0 else room // came)):
         change = rows.come(f"m-{500 + step * number:04}", creation=NOW + number)
         assert (len(change.pod_groups), len(change.tasks)) == (1, 1)
 

@@ -13,17 +13,27 @@ from tenure.server.codec.steps import StepEncoder
 from tenure.server.codec.times import timestamp
 from tenure.server.codec.verdicts import encode_verdict
 from tenure.server.codec.warnings import encode_warning
-from tenure.server.codec.writing import tag
+from tenure.server.codec.writing import message, number, tag, text
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Counters, Decision, Outcome, Protection, QueueStatus
 from tenure.solver.model.resources import Share
 from tenure.v1 import decision_service_pb2 as service_pb
 
 _COUNTERS: Final = tuple([counter.name for counter in fields(Counters)])
+_QUEUES: Final = tag(service_pb.DecideResponse, "queues")
 _GROUPS: Final = tag(service_pb.DecideResponse, "groups")
 _OUTCOMES: Final = tag(service_pb.DecideResponse, "outcomes")
 _PROTECTIONS: Final = tag(service_pb.DecideResponse, "protections")
 _IN_FLIGHT: Final = tag(service_pb.DecideResponse, "in_flight_groups")
+
+_NAME: Final = tag(service_pb.QueueStatus, "name")
+_FAIR_SHARE: Final = tag(service_pb.QueueStatus, "fair_share")
+_ALLOCATED_BEFORE: Final = tag(service_pb.QueueStatus, "allocated_before")
+_ALLOCATED_AFTER: Final = tag(service_pb.QueueStatus, "allocated_after")
+
+_CPU: Final = tag(service_pb.ResourceShare, "cpu_milli")
+_MEMORY: Final = tag(service_pb.ResourceShare, "memory_bytes")
+_GPU: Final = tag(service_pb.ResourceShare, "gpu_milli")
 
 
 def encode_decision(
@@ -37,22 +47,23 @@ def encode_decision(
     answer = service_pb.DecideResponse(
         based_on=based_on,
         next_wake_time=None if decision.next_wake is None else timestamp(decision.next_wake),
-        queues=[_encode_queue(cluster, status) for status in sorted(decision.queues)],
         warnings=[encode_warning(cluster, doubt) for doubt in decision.doubts],
         counters=service_pb.SearchCounters(**{name: getattr(decision.counters, name) for name in _COUNTERS}),
         nominations=[encode_nomination(cluster, each) for each in decision.nominations],
         stopped_early=decision.stopped_early,
     )
-    answer.MergeFromString(b"".join(_long_lists(cluster, decision, based_on)))
+    answer.MergeFromString(b"".join(_lists(cluster, decision, based_on)))
     return answer
 
 
-def _long_lists(cluster: Cluster, decision: Decision, based_on: service_pb.BasedOn) -> Iterable[bytes]:
-    """The lists with a row for every pod group, or for every pod that is moved."""
+def _lists(cluster: Cluster, decision: Decision, based_on: service_pb.BasedOn) -> Iterable[bytes]:
+    """The lists with a row for every queue or pod group, or for every pod that is moved."""
     recurring = Recurring(cluster)
     say = Sentences(cluster, recurring)
     steps = StepEncoder(cluster, based_on, recurring, say)
     rows: list[bytes] = []
+    for queue in sorted(decision.queues):
+        rows += [_QUEUES, _encode_queue(cluster, queue)]
     for ordinal, group in enumerate(decision.groups):
         rows += [_GROUPS, steps.group(ordinal, group)]
     for outcome in sorted(decision.outcomes, key=_place_of_outcome):
@@ -73,15 +84,13 @@ def _place_of_protection(protection: Protection) -> tuple[int, str, tuple[str, .
     return protection.pod_group, protection.guard, protection.actions, protection.against, from_one
 
 
-def _encode_queue(cluster: Cluster, status: QueueStatus) -> service_pb.QueueStatus:
-    return service_pb.QueueStatus(
-        name=cluster.queues[status.queue].name,
-        fair_share=_encode_share(status.fair_share),
-        allocated_before=_encode_share(status.allocated_before),
-        allocated_after=_encode_share(status.allocated_after),
-    )
+def _encode_queue(cluster: Cluster, status: QueueStatus) -> bytes:
+    fields = [_NAME, text(cluster.queues[status.queue].name), _FAIR_SHARE, _encode_share(status.fair_share)]
+    fields += [_ALLOCATED_BEFORE, _encode_share(status.allocated_before)]
+    fields += [_ALLOCATED_AFTER, _encode_share(status.allocated_after)]
+    return message(fields)
 
 
-def _encode_share(share: Share) -> service_pb.ResourceShare:
+def _encode_share(share: Share) -> bytes:
     cpu, memory, gpu = share
-    return service_pb.ResourceShare(cpu_milli=cpu, memory_bytes=memory, gpu_milli=gpu)
+    return message([_CPU, number(cpu), _MEMORY, number(memory), _GPU, number(gpu)])

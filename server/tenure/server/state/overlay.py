@@ -52,15 +52,17 @@ class Overlay:
 
 def check_upserts(upserts: ClusterSnapshot) -> list[FieldViolation]:
     """What is wrong with upserts by themselves: a key that occurs twice, columns that do not fit together."""
-    findings = {name: Findings(f"upserts.{name}") for name in (*KEY_FIELDS, COLUMNS)}
-    for name, key in KEYS.items():
-        rows = getattr(upserts, name)
-        if name != "pods" and len(rows) > 1:
+    sent = {field.name for field, _ in upserts.ListFields()}
+    findings = {name: Findings(f"upserts.{name}") for name in (*KEY_FIELDS, COLUMNS) if name in sent}
+    for name in findings:
+        if name not in ("pods", COLUMNS):
+            key, rows = KEYS[name], getattr(upserts, name)
             _note_repeats(((name, i, key(row)) for i, row in enumerate(rows)), findings)
     pods = (("pods", i, pod.uid) for i, pod in enumerate(upserts.pods))
     columns = ((COLUMNS, i, uid) for i, uid in enumerate(upserts.pod_columns.uid))
     _note_repeats((*pods, *columns), findings)
-    check_structure(upserts.pod_columns, findings[COLUMNS])
+    if COLUMNS in findings:
+        check_structure(upserts.pod_columns, findings[COLUMNS])
     return [violation for found in findings.values() for violation in found.in_order()]
 
 

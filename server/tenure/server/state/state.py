@@ -1,6 +1,7 @@
 """One version of a state, and how a delta makes the next."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -56,7 +57,7 @@ class State:
         """What the snapshot describes."""
         return self.decoded.cluster
 
-    @property
+    @cached_property
     def shard(self) -> Shard:
         """Whose state it is."""
         return Shard(self.header.cluster_id, self.header.node_pool)

@@ -5,6 +5,7 @@ skips are information (V(5)), every check in detail is for debugging (V(6)). Job
 """
 
 import logging
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from tenure.server.codec import annotations
@@ -86,7 +87,8 @@ class CycleLog:
 
     def _legacy(self, view: View) -> None:
         """Everybody whose priority decides, to encourage them to say it; the warning names the first only."""
-        legacy = (group for uid in view.pod_groups if _is_legacy(group := view.pod_groups[uid]))
+        groups = map(view.pod_groups.get, self._unseen(view))
+        legacy = (group for group in groups if group is not None and _is_legacy(group))
         new = [group for group in legacy if self._is_new(view, group.uid, "legacy preemptibility")]
         line = "Legacy preemptibility: job=%s, priority=%d, preemptibility=%s; say so by the annotation %s"
         for group in new[:MOST_AT_ONCE]:
@@ -95,6 +97,13 @@ class CycleLog:
         if len(new) > MOST_AT_ONCE:
             rest = len(new) - MOST_AT_ONCE
             _PREEMPTIBILITY.warning("Legacy preemptibility: and %d more jobs of this cycle", rest)
+
+    def _unseen(self, view: View) -> Iterable[str]:
+        """Pod groups that no earlier cycle looked at: of a kept state, those that changed since it was."""
+        known = view.known
+        if known is None or self._told.is_new((view.snapshot.cluster_id, known.origin)):
+            return view.pod_groups
+        return known.changed
 
     def _is_new(self, view: View, pod_group: str, what: str) -> bool:
         return self._told.is_new((view.snapshot.cluster_id, pod_group, what))

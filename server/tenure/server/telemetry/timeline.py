@@ -68,9 +68,10 @@ class Timeline:
         """See Observer."""
         at = self._open.pop()
         if at != _LEFT_OUT:
-            counts, entry = dict(self._counts.pop(at, ())), self.entries[at]
-            self.entries[at] = entry._replace(end=self._now(), outcome=outcome, counts=counts)
-            self._innermost = entry.parent
+            parent, part, name, pod_group, begin, *_ = self.entries[at]
+            counts = dict(self._counts.pop(at, ()))
+            self.entries[at] = Entry(parent, part, name, pod_group, begin, self._now(), outcome, counts)
+            self._innermost = parent
 
     def ask(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
         """See Observer. The first answer of a plugin within a part is an entry, the others are counted."""

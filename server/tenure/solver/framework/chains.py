@@ -38,16 +38,22 @@ class Chains:
     on_move: Methods = ()
     protections: Methods = ()
     nominate: Methods = ()
+    queue_status: Methods = ()
     names: dict[Callable[..., Any], str] = field(default_factory=dict)
     """Name of the plugin behind a bound method."""
 
-    def add(self, name: str, plugin: object) -> None:
-        """Append the plugin's methods to the chains of the extension points it implements."""
-        for point in _points_of(plugin):
-            method = getattr(plugin, point, None)
-            if method is not None:
-                setattr(self, point, (*getattr(self, point), method))
-                self.names[method] = name
+    def fill(self, plugins: Iterable[tuple[str, object]]) -> None:
+        """The methods of plugins, given with their names, by the extension points that they implement."""
+        found: list[list[Callable[..., Any]]] = [[] for _ in POINTS]
+        for name, plugin in plugins:
+            for place, point in _points_of(plugin):
+                method = getattr(plugin, point, None)
+                if method is not None:
+                    found[place].append(method)
+                    self.names[method] = name
+        for point, methods in zip(POINTS, found, strict=True):
+            if methods:
+                setattr(self, point, tuple(methods))
 
     def clear(self) -> None:
         """Let go of all methods."""
@@ -79,20 +85,23 @@ class Chains:
 POINTS: Final = tuple(point.name for point in fields(Chains) if point.name != "names")
 """Names of all extension points."""
 
-_OF_CLASSES: Final[dict[type, tuple[str, ...]]] = {}
+_Place = tuple[int, str]
+"""An extension point and its place among all."""
+
+_OF_CLASSES: Final[dict[type, tuple[_Place, ...]]] = {}
 """Extension points that a class may implement, looked for once: to ask for what is not there takes long."""
 _OPEN: Final[dict[type, bool]] = {}
 """Whether what a class makes may have methods of its own, which compiled plugins have not."""
 
 
-def _points_of(plugin: object) -> tuple[str, ...]:
+def _points_of(plugin: object) -> tuple[_Place, ...]:
     """Extension points that a plugin may implement, by its class or by itself."""
     kind = type(plugin)
     points = _OF_CLASSES.get(kind)
     if points is None:
-        points = _OF_CLASSES[kind] = tuple([point for point in POINTS if hasattr(kind, point)])
+        points = _OF_CLASSES[kind] = tuple([each for each in enumerate(POINTS) if hasattr(kind, each[1])])
         _OPEN[kind] = hasattr(plugin, "__dict__")
     if not _OPEN[kind]:
         return points
     own = plugin.__dict__
-    return tuple([point for point in POINTS if point in points or point in own])
+    return tuple([each for each in enumerate(POINTS) if each in points or each[1] in own])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from tenure.solver.framework.scenario import Scenario, ScenarioBuilder
-from tenure.solver.model.decision import Protection
+from tenure.solver.model.decision import Protection, QueueStatus
 from tenure.solver.model.guard import GuardVerdict
 from tenure.solver.model.node import Node
 from tenure.solver.model.numa import Zones
@@ -247,3 +247,10 @@ class Protector(Protocol):
 
     def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
         """What protects these running pod groups now, in their order."""
+
+
+class QueueReporter(Protocol):
+    """What is every queue's fair share, and what does it use? For the answer; the first plugin tells."""
+
+    def queue_status(self) -> Iterable[QueueStatus]:
+        """One status for each queue, in their order; asked when everything is decided."""

@@ -12,8 +12,7 @@ it changes a decision. Parts lie within each other and end in reverse order:
     fold                          from what was committed to the decision
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
@@ -66,11 +65,16 @@ class _Silence:
 SILENCE: Final[Observer] = _Silence()
 
 
-@contextmanager
-def watched(observer: Observer, part: Part, name: str = "") -> Iterator[None]:
+class Watched:
     """A part that ends with the block, however the block ends."""
-    observer.begin(part, name)
-    try:
-        yield
-    finally:
-        observer.end()
+
+    def __init__(self, observer: Observer, part: Part, name: str = "") -> None:
+        self._observer = observer
+        self._part = part
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._observer.begin(self._part, self._name)
+
+    def __exit__(self, *_: object) -> None:
+        self._observer.end()

@@ -96,6 +96,8 @@ class Opening:
         """Where the cluster of its sessions differs from the state."""
         self._taken: dict[str, tuple[_Place, Any]] = {}
         """What the session has that is open now."""
+        self._sum = (NO_CHANGE, NO_CHANGE, NO_CHANGE)
+        """Two changes that were added up last, and both: most parts were left by the same session."""
 
     @property
     def is_empty(self) -> bool:
@@ -107,7 +109,7 @@ class Opening:
         later = Opening()
         later._version, later._lasting = self._version + 1, self._lasting
         for name, part in self._parts.copy().items():  # a session may be adding to them
-            since = _both(self._since(part), change)
+            since = self._both(self._since(part), change)
             if len(since.pod_groups) * MOST <= pod_groups:
                 later._parts[name] = _Part(part.place, since)
         return later
@@ -168,7 +170,7 @@ class Opening:
             return None
         since = self._since(part)
         left = part.place.take(self._version)
-        return None if left is None else (left[0], _both(left[1], _both(since, self._apart)))
+        return None if left is None else (left[0], self._both(left[1], _both(since, self._apart)))
 
     def put(self, name: str, value: Value) -> Value:
         """A part as it is now: left here when the session ends."""
@@ -186,6 +188,13 @@ class Opening:
             return
         for place, value in taken.values():
             place.leave(value, self._version, unlike)
+
+    def _both(self, first: Change, second: Change) -> Change:
+        before, after, both = self._sum
+        if first is not before or second is not after:
+            both = _both(first, second)
+            self._sum = (first, second, both)
+        return both
 
     def _since(self, part: _Part) -> Change:
         return part.since if part.place.version < self._version else NO_CHANGE

@@ -129,10 +129,9 @@ class Session:
         session.remembered = {group for pair in session.memory for group in pair}
         session.unsettled = _by_preemptor(cluster.eviction_memory)
         session.stop, session.opening = Stop(stop), kept
-        for setting in profile.plugins:
-            plugin = factories[setting.name](session, setting.arguments)
-            session.plugins[setting.name] = plugin
-            session.chains.add(setting.name, plugin)
+        made = [(one.name, factories[one.name](session, one.arguments)) for one in profile.plugins]
+        session.plugins.update(made)
+        chains.fill(made)
         session.ledger.listeners = session.chains.on_move
         session.blocked = session._blocked_tasks()
         return session
@@ -281,12 +280,8 @@ class Session:
         return tuple(keys)
 
     def queue_status(self) -> tuple[QueueStatus, ...]:
-        """Shares and use of every queue, from the plugin that keeps them."""
-        for plugin in self.plugins.values():
-            report = getattr(plugin, "queue_status", None)
-            if report is not None:
-                return tuple(report())
-        return ()
+        """Shares and use of every queue, from the first plugin that keeps them."""
+        return tuple(self.chains.queue_status[0]()) if self.chains.queue_status else ()
 
 
 def _ledger(cluster: Cluster, opening: Opening | None) -> Ledger:

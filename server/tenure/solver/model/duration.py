@@ -1,6 +1,7 @@
 """The one grammar for durations: Go durations plus days and weeks (`1h30m`, `5d8h40m`, `1w`)."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 NANOSECOND: Final = 1
@@ -16,9 +17,12 @@ _UNITS: Final = {
     "d": 86_400 * SECOND,
     "w": 604_800 * SECOND,
 }
+MOST_REMEMBERED: Final = 1_024
+"""Texts that are not read again: few are used, and used by many."""
 _PART: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?(ns|us|µs|ms|s|m|h|d|w)")
 
 
+@lru_cache(MOST_REMEMBERED)
 def parse_duration(text: str) -> int:
     """Nanoseconds of a duration such as `90s` or `1d12h`; `0` alone is zero.
 

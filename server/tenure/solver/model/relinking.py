@@ -11,7 +11,7 @@ from tenure.solver.model.slots import Change, Slots, empty_pod_group, empty_task
 from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import PodGroup, Task
 
-REACH: Final = 64
+REACH: Final = 32
 """How far off an empty slot may be for its neighbours to make room."""
 
 

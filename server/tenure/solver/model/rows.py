@@ -1,12 +1,14 @@
 """Rows by uid, in versions that differ by a few rows and have all others in common."""
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Generic, TypeVar
 
 Row = TypeVar("Row")
 
-FEW: Final = 16
+FEW: Final = 8
 """What changed is kept apart while it is no more than one for so many rows."""
+_NUMBERS: Final = itertools.count(1)
 
 
 class Rows(Generic[Row]):
@@ -18,6 +20,15 @@ class Rows(Generic[Row]):
         self._changed: dict[str, Row | None] = {}
         """Rows that are other ones by now; None: there is none any more."""
         self._count = len(rows)
+        self.origin: int = next(_NUMBERS)
+        """Versions with the same one, unique in this process, have all rows in common that are not in what
+        changed.
+        """
+
+    @property
+    def changed(self) -> Collection[str]:
+        """Uids of the rows that may be other ones than in any earlier version of the same origin."""
+        return self._changed.keys()
 
     def after(self, changes: Mapping[str, Row | None]) -> "Rows[Row]":
         """The version with these rows, instead of those with their uids; None takes a row away."""
@@ -28,7 +39,7 @@ class Rows(Generic[Row]):
         if len(changed) * FEW > len(self._rows):
             return Rows(_merged(self._rows.copy(), changed))
         later = Rows(self._rows)
-        later._changed, later._count = changed, count
+        later._changed, later._count, later.origin = changed, count, self.origin
         return later
 
     def get(self, uid: str) -> Row | None:

@@ -1,7 +1,7 @@
 """Spacing: workloads linked anew, with empty slots among them for rows that come.
 
-There is some room everywhere, and much where rows came last, for names that count up come at one place of the
-order again and again.
+There is some room everywhere, and much where rows came last, most of it behind them: names that count up come
+at one place of the order again and again.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -17,7 +17,9 @@ from tenure.solver.model.specs import PodGroupSpec, TaskSpec
 from tenure.solver.model.workload import PodGroup, Task
 
 CROWD: Final = 4
-"""Rows to one empty slot more beside those that came last."""
+"""Rows to one empty slot more behind those that came last."""
+BEHIND: Final = 4
+"""Empty slots behind rows that came last to one before them."""
 
 _HIGHEST: Final = chr(0x10FFFF)
 _YET_TO_BE_LINKED: Final = empty_task(0)
@@ -90,25 +92,28 @@ def youngest(
 
 
 def _with_gaps(uids: Iterable[str], newcomers: Collection[str]) -> list[str]:
-    """The uids in order, and labels for empty slots: after every few of them, and on both sides of newcomers.
+    """The uids in order, and labels for empty slots: after every few of them, before and behind newcomers.
 
-    A label for what comes before a row sorts right after the row before it, one for what comes after a row
+    Newcomers that are neighbours have their room together, for the next ones come behind the last of them. A
+    label for what comes before a row sorts right after the row before it, one for what comes after a row
     right before the row after it.
     """
     ordered = sorted(uids)
-    labels: list[str] = []
     crowd = frozenset(newcomers)
-    room = len(ordered) // (2 * CROWD * len(crowd)) + 1 if crowd else 0
-    last = ""
+    labels: list[str] = []
+    last, neighbours = "", 0
     for place, uid in enumerate(ordered):
         after = last + "\0"
+        is_new = uid in crowd
         if after < uid:
             if place % SPACING == 1:
                 labels.append(after)
-            if uid in crowd:
-                labels.extend([after] * room)
-            elif last in crowd:
+            if neighbours and not is_new:
+                room = len(ordered) * neighbours // (CROWD * len(crowd)) + 1
                 labels.extend([_label_before(uid, after)] * room)
+            elif is_new and not neighbours:
+                labels.extend([after] * (len(ordered) // (CROWD * BEHIND * len(crowd)) + 1))
+        neighbours = neighbours + 1 if is_new else 0
         labels.append(uid)
         last = uid
     return labels

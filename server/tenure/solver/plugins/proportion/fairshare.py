@@ -5,32 +5,39 @@ down to whole units and keeps the remainders, and so do we, with the same order 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import floor
 
 from tenure.solver.model.resources import UNLIMITED
 
 
-@dataclass(slots=True)
 class Claim:
     """One queue's claim on the resource; `fair_share` grows as the amount is divided."""
 
-    rank: tuple[object, ...]
-    """Creation time, then name: who goes first among equals."""
-    priority: int
-    quota: float
-    limit: float
-    weight: float
-    request: float
-    usage: float = 0.0
-    """Historical use as a part of the cluster, if it is known."""
-    fair_share: float = 0.0
-    remainder: float = 0.0
+    __slots__ = ("fair_share", "priority", "quota", "rank", "remainder", "requestable", "usage", "weight")
 
-    @property
-    def requestable(self) -> float:
+    def __init__(
+        self,
+        rank: tuple[object, ...],
+        priority: int,
+        quota: float,
+        limit: float,
+        weight: float,
+        request: float,
+        usage: float = 0.0,
+        fair_share: float = 0.0,
+    ) -> None:
+        """`rank` is creation time, then name: who goes first among equals; `usage` is historical use as a
+        part of the cluster, if it is known; `fair_share` is what it was given before.
+        """
+        self.rank = rank
+        self.priority = priority
+        self.quota = quota
+        self.weight = weight
+        self.requestable = request if limit == UNLIMITED or request < limit else limit
         """What it asks for, within its limit (semantics R4.10)."""
-        return self.request if self.limit == UNLIMITED else min(self.limit, self.request)
+        self.usage = usage
+        self.fair_share = fair_share
+        self.remainder = 0.0
 
     @property
     def missing(self) -> float:
@@ -45,10 +52,12 @@ def divide(total: float, claims: Sequence[Claim], k: float = 1.0) -> float:
 
 def give_quotas(total: float, claims: Sequence[Claim]) -> float:
     """Give every claim its quota as far as it asks for it; returns the sum (semantics R4.11)."""
+    given = 0.0
     for claim in claims:
         quota = total if claim.quota == UNLIMITED else claim.quota
-        claim.fair_share = min(quota, claim.requestable)
-    return sum(claim.fair_share for claim in claims)
+        claim.fair_share = claim.requestable if claim.requestable < quota else quota
+        given += claim.fair_share
+    return given
 
 
 def divide_over_quota(amount: float, claims: Sequence[Claim], k: float = 1.0) -> float:
@@ -91,15 +100,19 @@ def _divide_by_weight(amount: float, claims: Sequence[Claim], k: float) -> float
 
 def _weighted_shares(amount: float, claims: Sequence[Claim], k: float) -> list[tuple[Claim, float]]:
     """What each claim is offered: its weight, less what it used in the past."""
-    weights = sum(claim.weight for claim in claims)
+    weights = 0.0
+    for claim in claims:
+        weights += claim.weight
     if weights == 0:
         return []
-    parts = []
+    parts: list[tuple[Claim, float]] = []
+    total = 0.0
     for claim in claims:
         if claim.weight != 0:
             part = claim.weight / weights
-            parts.append((claim, max(0.0, part + k * (part - claim.usage))))
-    total = sum(part for _, part in parts)
+            part = max(0.0, part + k * (part - claim.usage))
+            total += part
+            parts.append((claim, part))
     return [(claim, amount * part / total) for claim, part in parts] if total else []
 
 

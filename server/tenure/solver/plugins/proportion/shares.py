@@ -28,39 +28,41 @@ def cluster_total(cluster: Cluster) -> Share:
 def fair_shares(queues: Sequence[Queue], total: Share, request: Sequence[Share], k: float) -> list[Share]:
     """Fair share of every queue: siblings divide their parent's, the top level the total."""
     shares: list[Share] = [(0, 0, 0)] * len(queues)
-
-    def descend(siblings: Sequence[Queue], amount: Share) -> None:
-        columns = [_divide_one(siblings, amount[r], request, r, k) for r in (CPU, MEMORY, GPU)]
-        for queue, cpu, memory, gpu in zip(siblings, *columns, strict=True):
-            shares[queue.index] = (cpu, memory, gpu)
+    undivided = [([queue for queue in queues if queue.parent is None], total)]
+    while undivided:
+        siblings, amount = undivided.pop()
+        cpu = _divide_one(siblings, amount[CPU], request, CPU, k)
+        memory = _divide_one(siblings, amount[MEMORY], request, MEMORY, k)
+        gpu = _divide_one(siblings, amount[GPU], request, GPU, k)
+        for place, queue in enumerate(siblings):
+            share = (cpu[place], memory[place], gpu[place])
+            shares[queue.index] = share
             if queue.children:
-                descend([queues[child] for child in queue.children], shares[queue.index])
-
-    descend([queue for queue in queues if queue.parent is None], total)
+                undivided.append(([queues[child] for child in queue.children], share))
     return shares
 
 
 def _divide_one(
     siblings: Sequence[Queue], amount: int, request: Sequence[Share], resource: int, k: float
 ) -> list[int]:
-    unit = UNITS[resource]
-
-    def native(value: int) -> float:
-        return float(value) if value == UNLIMITED else value / unit
-
+    unit: int = UNITS[resource]
     claims = [
         Claim(
-            rank=(queue.rank,),
-            priority=queue.priority,
-            quota=native(queue.quota[resource]),
-            limit=native(queue.limit[resource]),
-            weight=queue.weight[resource],
-            request=request[queue.index][resource] / unit,
+            (queue.rank,),
+            queue.priority,
+            _native(queue.quota[resource], unit),
+            _native(queue.limit[resource], unit),
+            queue.weight[resource],
+            request[queue.index][resource] / unit,
         )
         for queue in siblings
     ]
     divide(amount / unit, claims, k)
     return [round(claim.fair_share * unit) for claim in claims]
+
+
+def _native(value: int, unit: int) -> float:
+    return float(value) if value == UNLIMITED else value / unit
 
 
 def allocatable_share(quota: int, limit: int, fair_share: int) -> int:
