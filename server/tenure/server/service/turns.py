@@ -55,8 +55,11 @@ class Turns:
         self._is_cut_short.set()
 
     def _wait(self, shard: Shard, seconds: float) -> None:
-        turn = threading.Event()
         with self._changing:
+            if self._free and not self._round and shard not in self._running:
+                self._run(shard)
+                return
+            turn = threading.Event()
             self._round.setdefault(shard, deque()).append(turn)
             self._serve()
             if not turn.is_set() and sum(map(len, self._round.values())) > self._max_waiting:
@@ -83,8 +86,11 @@ class Turns:
             waiting.popleft().set()
             if waiting:
                 self._round[shard] = waiting
-            self._running.add(shard)
-            self._free -= 1
+            self._run(shard)
+
+    def _run(self, shard: Shard) -> None:
+        self._running.add(shard)
+        self._free -= 1
 
     def _next(self) -> Shard | None:
         return next((shard for shard in self._round if shard not in self._running), None)

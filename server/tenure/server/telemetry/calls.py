@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 import grpc
@@ -15,6 +15,8 @@ from tenure.server.telemetry.buckets import SECONDS
 _TRACER: Final = trace.get_tracer("tenure.server")
 _METER: Final = metrics.get_meter("tenure.server")
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
+_KEEPS_NOTHING: Final = (trace.ProxyTracerProvider, trace.NoOpTracerProvider)
+"""Providers of spans where no SDK is set up."""
 _FAULTS: Final = frozenset((grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN))
 """Statuses that are the server's fault; all others are the caller's business and no error of the span."""
 _DURATION: Final = _METER.create_histogram(
@@ -31,16 +33,8 @@ _FAILURES: Final = _METER.create_counter(
 @contextmanager
 def call_span(service: str, method: str, context: grpc.ServicerContext) -> Iterator[Span]:
     """A server span around one call, in the caller's trace when its metadata names one."""
-    carrier = {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
     begin = time.perf_counter()
-    with _TRACER.start_as_current_span(
-        f"{service}/{method}",
-        _PROPAGATOR.extract(carrier),
-        SpanKind.SERVER,
-        {"rpc.system": "grpc", "rpc.service": service, "rpc.method": method},
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as span:
+    with _span(service, method, context) as span:
         try:
             yield span
         finally:
@@ -48,6 +42,23 @@ def call_span(service: str, method: str, context: grpc.ServicerContext) -> Itera
             _note_status(span, code)
             taken = time.perf_counter() - begin
             _DURATION.record(taken, {"method": method, "code": code.name})
+
+
+def _span(service: str, method: str, context: grpc.ServicerContext) -> AbstractContextManager[Span]:
+    """The span; none where nobody keeps it, and no caller has a trace that others may want to name."""
+    metadata = {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
+    caller = _PROPAGATOR.extract(metadata)
+    is_traced = trace.get_current_span(caller).get_span_context().is_valid
+    if not is_traced and isinstance(trace.get_tracer_provider(), _KEEPS_NOTHING):
+        return nullcontext(trace.INVALID_SPAN)
+    return _TRACER.start_as_current_span(
+        f"{service}/{method}",
+        caller,
+        SpanKind.SERVER,
+        {"rpc.system": "grpc", "rpc.service": service, "rpc.method": method},
+        record_exception=False,
+        set_status_on_exception=False,
+    )
 
 
 def count_failure(error: Exception, *, is_defect: bool) -> None:

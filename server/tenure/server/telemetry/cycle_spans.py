@@ -23,12 +23,10 @@ def is_watched() -> bool:
 
 
 def write(timeline: Timeline, answer: DecideResponse, uids: Sequence[str] = ()) -> None:
-    """Write the spans of a cycle, when spans of the call are kept.
+    """Write the spans of a cycle that was looked at closely, for spans of the call are kept.
 
     `uids` are those of the cluster's pod groups in their order; without them no workload is named.
     """
-    if not is_watched() or not timeline.entries:
-        return
     begin = timeline.entries[0].begin
     cycle = _TRACER.start_span(names.CYCLE, attributes=_of_answer(answer), start_time=begin)
     for group in answer.groups[:MOST_DECISIONS]:

@@ -37,9 +37,8 @@ class Cycles:
             cycle_metrics.measure(timeline)
             requeue_metrics.count(answer)
             LAST_CYCLES.keep(answer)
-        if self._names_workloads:
-            cycle_spans.write(timeline, answer, sorted(view.pod_groups))
-        else:
-            cycle_spans.write(timeline, answer)
+        if timeline.is_close:
+            uids = sorted(view.pod_groups) if self._names_workloads else ()
+            cycle_spans.write(timeline, answer, uids)
         with self._one_writes:
             self._log.write(view)
