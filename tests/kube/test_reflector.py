@@ -217,6 +217,19 @@ def test_lists_of_what_cannot_be_watched_come_less_and_less_often(following: Fol
     assert 1 <= following.heard.lists <= 15
 
 
+def test_watches_that_expire_after_some_events_are_soon_followed_by_others(following: Following) -> None:
+    following.put("m")
+    following.start()
+    began, rounds = time.monotonic(), 10
+    for i in range(rounds):
+        eventually(following.agrees)
+        following.change("m", str(i))
+        eventually(following.agrees)
+        following.api.expire_watches()
+        eventually(lambda lists=i + 2: following.heard.lists == lists)
+    assert time.monotonic() - began < 20
+
+
 def test_who_is_stopped_waits_for_no_event(following: Following) -> None:
     following.start()
     eventually(following.agrees)

@@ -76,6 +76,11 @@ class FakeApiServer:
             watch.close()
             _shut(connection)
 
+    def expire_watches(self) -> None:
+        """Tell all watches that what they would go on with is forgotten."""
+        for watch, _ in list(self._watches):
+            watch.expire()
+
     def writes(self) -> list[str]:
         """What was asked for but reads, in order: "POST /path"."""
         return [f"{call.method} {call.path}" for call in list(self.calls) if call.method != "GET"]

@@ -30,11 +30,17 @@ class Watch:
         self._end = time.monotonic() + seconds
         self._next_bookmark = self._bookmark_after(time.monotonic())
         self._seen = self._told = int(request.query.get("resourceVersion") or 0)
-        self._is_closed = False
+        self._is_closed = self._is_expired = False
 
     def close(self) -> None:
         """Let `events` end."""
         self._is_closed = True
+
+    def expire(self) -> None:
+        """Let `events` end with the word that its version is forgotten."""
+        with self._store.changing:
+            self._is_closed = self._is_expired = True
+            self._store.changing.notify_all()
 
     def events(self) -> Iterator[Event]:
         """Events until the watch ends, or a last one that says that its version is forgotten."""
@@ -45,6 +51,8 @@ class Watch:
             return
         while not self._is_closed and time.monotonic() < self._end:
             yield from self._news()
+        if self._is_expired:
+            yield self._too_old()
 
     def _begin(self) -> Iterator[Event]:
         wants_all = self._request.query.get("sendInitialEvents") == "true"
@@ -56,8 +64,7 @@ class Watch:
             if wants_all:
                 yield self._bookmark(_INITIAL_EVENTS_END)
         elif self._seen < self._store.compacted:
-            said = f"too old resource version: {self._seen} ({self._store.compacted})"
-            yield {"type": "ERROR", "object": refusals.expired(said).body}
+            yield self._too_old()
 
     def _news(self) -> list[Event]:
         """What happened since it was asked last; waits for a moment when nothing did."""
@@ -85,6 +92,10 @@ class Watch:
 
     def _concerns(self, change: Change) -> bool:
         return not self._request.namespace or change.key.namespace == self._request.namespace
+
+    def _too_old(self) -> Event:
+        said = f"too old resource version: {self._seen} ({self._store.compacted})"
+        return {"type": "ERROR", "object": refusals.expired(said).body}
 
     @property
     def _allows_bookmarks(self) -> bool:

@@ -145,28 +145,32 @@ class Reflector(Generic[Kind]):
         while not self._stopped.is_set():
             if self._has_news():
                 pause = _FIRST_PAUSE
-                continue
+                if self._version:
+                    continue
             self._stopped.wait(random.uniform(0, pause))  # noqa: S311  (so that not all come at once)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _has_news(self) -> bool:
-        """Follow as long as it goes well; whether anything was heard that need not be listed again."""
-        heard = False
+        """Follow as long as it goes well; whether anything was heard.
+
+        A list alone does not count when what comes after it is forgotten at once.
+        """
+        listed = heard = False
         try:
             if not self._version or self._clock() >= self._list_again_at:
                 self._list()
-                heard = True
+                listed = True
             for _ in self._watch():
                 heard = True
         except ApiFailure as failure:
-            heard &= not isinstance(failure, Expired | NotFound)
+            listed &= not isinstance(failure, Expired | NotFound)
             self._fail(failure)
         except Exception as problem:  # a thread that dies leaves a copy of which nobody knows that it is old
-            heard = False
+            listed = heard = False
             _LOG.warning("%s is listed anew: %r", self._path, problem)
             self._version = ""
             self._fail(Broken(f"{self._path}: {problem!r}"))
-        return heard
+        return listed or heard
 
     def _fail(self, failure: ApiFailure) -> None:
         if self._stopped.is_set():
