@@ -24,9 +24,9 @@ def health(channel: grpc.Channel, name: str = "") -> int:
 
 
 def refusal_of_nothing(channel: grpc.Channel) -> grpc.Call:
-    """Why a request that is empty is refused."""
+    """Why a request that is empty, and waits for no engine, is refused."""
     with pytest.raises(grpc.RpcError) as refused:
-        channel.unary_unary("/tenure.v1.DecisionService/Decide")(b"", timeout=5)
+        channel.unary_unary("/tenure.v1.DecisionService/ReportOutcome")(b"", timeout=5)
     assert isinstance(refused.value, grpc.Call)
     return refused.value
 
