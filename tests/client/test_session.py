@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from tenure.client import (
@@ -29,6 +29,9 @@ from tests.states.forms import rows
 from tests.states.made import later_snapshot, made_snapshot
 from tests.states.mixed import mixed
 from tests.states.mortal import MortalServer
+
+_SECONDS: Final = 2.4
+"""For a session: its last try begins after 1.55, with time left for a slow machine."""
 
 
 class CountingClient(Client):
@@ -122,7 +125,7 @@ def difference_of(version: int) -> ClusterSnapshot:
 
 def test_session_resyncs_when_the_server_has_forgotten() -> None:
     with server_here(state_idle_timeout=1) as (_, address), CountingClient(address) as client:
-        session = StateSession(client, timeout=1)
+        session = StateSession(client, timeout=_SECONDS)
         session.push(small_snapshot())
         with pytest.raises(StaleState) as caught:
             session.decide()
@@ -143,7 +146,7 @@ def test_session_goes_on_after_its_server_was_replaced(tmp_path: Path) -> None:
 
 def test_session_without_a_server_ends_with_its_time(tmp_path: Path) -> None:
     with MortalServer(tmp_path) as server, Client(server.address) as client:
-        session = StateSession(client, timeout=0.5)
+        session = StateSession(client, timeout=_SECONDS)
         session.push(small_snapshot())
         server.kill()
         with pytest.raises(Unavailable):
@@ -208,7 +211,7 @@ def test_session_pushes_though_its_own_stream_is_the_only_one() -> None:
 def test_session_without_an_answer_ends_with_its_time_and_goes_on_later(
     client: CountingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session, halt = StateSession(client, timeout=0.5), threading.Event()
+    session, halt = StateSession(client, timeout=_SECONDS), threading.Event()
     session.push(small_snapshot())
     with monkeypatch.context() as patched:
         patched.setattr(StateStore, "apply", lambda store, delta: halt.wait(20))
