@@ -4,6 +4,8 @@ Counted once per cycle. Labels come from finite sets: plugins of the profile and
 Without an OpenTelemetry SDK set up by the operator nothing is recorded.
 """
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
 from opentelemetry import metrics
@@ -53,24 +55,29 @@ def count(response: DecideResponse) -> None:
     Who is not due counts nowhere. Who is nominated and then protected by its minimum runtime counts as
     nominated and, by the action, as skipped (semantics R12.49).
     """
-    for nomination in response.nominations:
-        for plugin in _plugins(nomination):
-            _count(nomination, plugin)
+    told = Counter(
+        (counter, plugin, reason)
+        for nomination in response.nominations
+        for counter, reason in _told(nomination)
+        for plugin in _plugins(nomination)
+    )
+    for (counter, plugin, reason), number in told.items():
+        why = {"reason": label(pb.NominationSkipReason, reason)} if reason else {}
+        counter.add(number, {"plugin": plugin, **why})
     for warning in response.warnings:
         _DOUBTFUL.add(warning.count, {"code": label(WarningCode, warning.code)})
 
 
-def _count(nomination: pb.Nomination, plugin: str) -> None:
-    labels = {"plugin": plugin}
+def _told(nomination: pb.Nomination) -> Iterator[tuple[metrics.Counter, int]]:
+    """What is counted of a nomination, and why it was skipped."""
     if nomination.nominated_by:
-        _NOMINATED.add(1, labels)
+        yield _NOMINATED, 0
     if nomination.skip_reason:
-        reason = label(pb.NominationSkipReason, nomination.skip_reason)
-        _SKIPPED.add(1, {**labels, "reason": reason})
+        yield _SKIPPED, nomination.skip_reason
     if nomination.result == pb.NOMINATION_RESULT_REQUEUED:
-        _COMMITTED.add(1, labels)
+        yield _COMMITTED, 0
     elif nomination.result == pb.NOMINATION_RESULT_NO_BENEFIT:
-        _ROLLED_BACK.add(1, labels)
+        yield _ROLLED_BACK, 0
 
 
 def _plugins(nomination: pb.Nomination) -> list[str]:
