@@ -102,7 +102,7 @@ e2e: .venv/ready kubeapi helm ## the adapter on a real API server; the image, th
 telemetry-overhead: .venv-compiled/ready ## what telemetry costs a cycle on 500 nodes (two minutes)
 	env -u PYTHONPATH .venv-compiled/bin/python -m tests.telemetry.overhead
 
-telemetry-trouble: .venv-compiled/ready ## what a collector in trouble costs the service (two minutes)
+telemetry-trouble: .venv-compiled/ready ## what a collector in trouble costs the service (a minute)
 	env -u PYTHONPATH .venv-compiled/bin/python -m tests.telemetry.trouble
 
 telemetry-picture: .venv/ready kubeapi ## draw docs/trace.svg from a real run: adapter, server, API server

@@ -217,17 +217,27 @@ def test_lists_of_what_cannot_be_watched_come_less_and_less_often(following: Fol
     assert 1 <= following.heard.lists <= 15
 
 
-def test_watches_that_expire_after_some_events_are_soon_followed_by_others(following: Following) -> None:
+def test_pauses_before_lists_stay_short_while_watches_tell_something_before_they_expire(
+    following: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    def shortest(low: float, high: float) -> float:
+        if not low:
+            pauses.append(high)
+        return low
+
+    monkeypatch.setattr(random, "uniform", shortest)
     following.put("m")
     following.start()
-    began, rounds = time.monotonic(), 10
+    rounds = 10
     for i in range(rounds):
         eventually(following.agrees)
         following.change("m", str(i))
         eventually(following.agrees)
         following.api.expire_watches()
         eventually(lambda lists=i + 2: following.heard.lists == lists)
-    assert time.monotonic() - began < 20
+    assert pauses == [reflector._FIRST_PAUSE] * rounds
 
 
 def test_who_is_stopped_waits_for_no_event(following: Following) -> None:

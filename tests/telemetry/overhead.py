@@ -77,7 +77,8 @@ def _started(stack: ExitStack, name: str, keys: dict[str, Any]) -> Asked:
     session.push(snapshot)
     session.decide(ACTIONS)
     received.spans.clear()
-    return Asked(name, process.pid, session, received, [], snapshot.now)
+    now = Timestamp(seconds=snapshot.now.seconds)
+    return Asked(name, process.pid, session, received, [], now)
 
 
 def _ask(server: Asked) -> None:
