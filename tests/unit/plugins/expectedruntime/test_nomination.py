@@ -78,7 +78,7 @@ SKIPS: Final = {
         SkipReason.NOT_PREEMPTIBLE,
     ),
     "missing start": ({"expected_runtime": "1m", "started_ago": None}, SkipReason.MISSING_START),
-    "R12.9 cooldown that cannot be read": (
+    "R12.61 cooldown that cannot be read": (
         {"requeue": RequeueTerms(Setting(MINUTE), not_before=BAD)},
         SkipReason.INVALID_NOT_BEFORE,
     ),
