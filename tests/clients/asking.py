@@ -10,10 +10,9 @@ from google.protobuf.json_format import MessageToDict, MessageToJson
 from tenure.client import Client, StateSession
 from tenure.client.snapshot_file import read_snapshot
 
-from tests.e2e.command import ROOT, SAMPLE
+from tests.e2e.command import SAMPLE
+from tests.tools.catalog import BUF, GO_CLIENT
 
-BUF: Final = ROOT / ".cache/buf/node_modules/.bin/buf"
-GO_CLIENT: Final = ROOT / ".cache/go-client/client"
 _SERVICE: Final = "tenure.v1.DecisionService"
 _SECONDS: Final = 120
 

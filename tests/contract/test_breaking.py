@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.catalog import BUF
+
 ROOT = Path(__file__).parents[2]
-BUF = ROOT / ".cache/buf/node_modules/.bin/buf"
 FIELD = "  // Unique name.\n  string name = 1;\n  // Name of the parent queue"
-pytestmark = pytest.mark.skipif(not BUF.exists(), reason=f"{BUF} is not there: make proto-lint (needs Node)")
+pytestmark = pytest.mark.skipif(
+    not BUF.exists(), reason=f"{BUF} is not there: python -m tests build buf (needs Node)"
+)
 
 
 @pytest.fixture

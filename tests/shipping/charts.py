@@ -10,11 +10,13 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from tests.tools.catalog import CACHE
+
 ROOT: Final = Path(__file__).parents[2]
 CHART: Final = ROOT / "docker/helm/tenure"
 MANIFESTS: Final = ROOT / "docker/manifests"
 NAMESPACE: Final = "tenure-system"
-_BUILT: Final = ROOT / ".cache/helm/bin"
+_BUILT: Final = CACHE / "helm/bin"
 
 _ALONE: Final = ("adapter.enabled=false",)
 VALUES: Final = {
@@ -66,7 +68,7 @@ def found(name: str) -> str:
     built = _BUILT / name
     path = str(built) if built.exists() else shutil.which(name)
     if path is None:
-        missing = f"{name} is missing: `make helm` builds it"
+        missing = f"{name} is missing: `python -m tests build helm` builds it"
         (pytest.fail if os.environ.get("REQUIRE_KUBE") == "1" else pytest.skip)(missing)
     return path
 

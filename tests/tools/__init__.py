@@ -1,0 +1,1 @@
+"""Programs of others that checks and tests need, and how they are built."""

@@ -1,0 +1,158 @@
+"""All tools, and how each is built. Sources in Go have folders of their own; builds go to `.cache`."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from tests.checks import CannotRun
+from tests.tools.tool import ROOT, Tool, is_made, is_newer, make, run
+
+CACHE: Final = ROOT / ".cache"
+COMPILED: Final = ROOT / ".venv-compiled"
+"""The environment with the compiled package."""
+BUF: Final = CACHE / "buf/node_modules/.bin/buf"
+BUF_VERSION: Final = "^1.50"
+GO_CLIENT: Final = CACHE / "go-client/client"
+KUBERNETES_VERSION: Final = "v1.36.3"
+_KUBEAPI, _HELM = ROOT / "tests/kubeapi", ROOT / "tests/helm"
+_COLLECTOR, _CLIENT = ROOT / "tests/telemetry/collector", ROOT / "tests/clients/go"
+
+
+def provide(names: Iterable[str]) -> None:
+    """Build those of these tools that are missing or older than their sources. Raises CannotRun."""
+    tools = {tool.name: tool for tool in TOOLS}
+    for tool in map(tools.__getitem__, names):
+        if tool.is_current():
+            continue
+        tool.check_programs()
+        provide(tool.after)
+        tool.make()
+
+
+def _build_kubeapi() -> None:
+    version = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
+    _go_build(_KUBEAPI, "-trimpath", "-ldflags", version, "-o", f"{CACHE}/kubeapi/bin/", "./cmd/...")
+    (CACHE / "kubeapi/ready").touch()
+
+
+def _build_helm() -> None:
+    _go_build(_HELM, "-trimpath", "-ldflags", "-s -w", "-o", f"{CACHE}/helm/bin/", "tool")
+    (CACHE / "helm/ready").touch()
+
+
+def _go_build(folder: Path, *arguments: str) -> None:
+    run("go", "build", "-buildvcs=false", *arguments, cwd=folder, CGO_ENABLED="0")
+
+
+def _build_collector() -> None:
+    made = CACHE / "collector/collector"
+    run("go", "build", "-buildvcs=false", "-o", made, ".", cwd=_COLLECTOR)
+    made.touch()
+
+
+def _download_promtool() -> None:
+    made = CACHE / "promtool/promtool"
+    made.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=made.parent) as folder:
+        run(*("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", "prometheus"), cwd=Path(folder))
+        (package,) = Path(folder).glob("prometheus_*.deb")
+        run("dpkg-deb", "-x", package, Path(folder, "package"))
+        shutil.copy2(Path(folder, "package/usr/bin/promtool"), made)
+
+
+def _install_buf() -> None:
+    quiet = ("--silent", "--no-fund", "--no-audit")
+    run("npm", "install", *quiet, "--prefix", CACHE / "buf", f"@bufbuild/buf@{BUF_VERSION}")
+    (CACHE / "buf/ready").touch()
+
+
+def _build_go_client() -> None:
+    run(BUF, "generate", cwd=_CLIENT)
+    _check_format(_CLIENT)
+    run("go", "vet", "./...", cwd=_CLIENT)
+    run("go", "build", "-buildvcs=false", "-o", GO_CLIENT, ".", cwd=_CLIENT)
+    GO_CLIENT.touch()
+
+
+def _check_format(folder: Path) -> None:
+    sources = sorted(path.name for path in folder.glob("*.go"))
+    listed = subprocess.run(["gofmt", "-l", *sources], cwd=folder, capture_output=True, text=True, check=True)
+    if listed.stdout:
+        raise CannotRun(f"not formatted, see gofmt -d in {folder}: {', '.join(listed.stdout.split())}")
+
+
+TOOLS: Final = (
+    Tool(
+        "kubeapi",
+        "kube-apiserver and etcd",
+        "5 min",
+        ("go",),
+        lambda: (
+            bool(os.environ.get("KUBEBUILDER_ASSETS"))
+            or is_newer(CACHE / "kubeapi/ready", "tests/kubeapi/go.sum", "tests/kubeapi/cmd/*/main.go")
+        ),
+        _build_kubeapi,
+    ),
+    Tool(
+        "helm",
+        "helm and kustomize, for the chart and the manifests",
+        "5 min",
+        ("go",),
+        lambda: is_newer(CACHE / "helm/ready", "tests/helm/go.sum"),
+        _build_helm,
+    ),
+    Tool(
+        "collector",
+        "an OpenTelemetry Collector that telemetry is sent through",
+        "2 min",
+        ("go",),
+        lambda: is_newer(CACHE / "collector/collector", "tests/telemetry/collector/*"),
+        _build_collector,
+    ),
+    Tool(
+        "promtool",
+        "Prometheus' checker of metrics and alerts, from Debian's package",
+        "10 s",
+        ("apt-get", "dpkg-deb"),
+        lambda: is_newer(CACHE / "promtool/promtool"),
+        _download_promtool,
+    ),
+    Tool(
+        "buf",
+        "the linter and compiler of protos",
+        "10 s",
+        ("npm",),
+        lambda: is_newer(CACHE / "buf/ready", "tests/tools/catalog.py"),
+        _install_buf,
+    ),
+    Tool(
+        "go-client",
+        "the client in Go, from the protos alone",
+        "1 min",
+        ("go", "gofmt"),
+        lambda: is_newer(GO_CLIENT, "tests/clients/go/*.*", "protos/tenure/v1/*.proto"),
+        _build_go_client,
+        after=("buf",),
+    ),
+    Tool(
+        "protoc",
+        "the compiler of message classes",
+        "30 s",
+        ("make",),
+        lambda: is_made(".venv-proto/ready"),
+        lambda: make(".venv-proto/ready"),
+    ),
+    Tool(
+        "compiled",
+        "the package with a compiled solver, in an environment of its own",
+        "5 min",
+        ("make",),
+        lambda: is_made(".venv-compiled/ready"),
+        lambda: make(".venv-compiled/ready"),
+    ),
+)
+"""All tools, in the order of the list."""
