@@ -1,5 +1,201 @@
-"""The named checks: campaigns, comparisons and measurements that are too long for the test suite."""
+"""The named checks: campaigns, comparisons and measurements that are too long for the test suite.
+
+`python -m tests` lists them, `python -m tests NAME` runs one. A check is one entry here and a function that
+returns its counts. The function's parameters are the options of the command.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Final, NamedTuple
 
 
 class CannotRun(Exception):
     """A check or a build cannot run here; the message says why."""
+
+
+class Counts(NamedTuple):
+    """How many cases of a check passed and failed. Printed, this is the closing line of every check."""
+
+    passed: int
+    failed: int
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed"
+
+
+class Check(NamedTuple):
+    """One named check."""
+
+    name: str
+    purpose: str
+    duration: str
+    """Usual duration on two cores, without builds."""
+    function: str
+    """`module:function`, imported when the check runs."""
+    needs: tuple[str, ...] = ()
+    """Names of tools (`tests.tools.catalog`), which are built when they are missing."""
+    in_ci: bool = False
+    """Whether CI runs it on every change and requires that all of it passes."""
+
+    def load(self) -> Callable[..., Counts]:
+        """Import the function."""
+        module, _, name = self.function.partition(":")
+        function: Callable[..., Counts] = getattr(import_module(module), name)
+        return function
+
+
+CHECKS: Final = (
+    Check(
+        "conformance",
+        "the reference scheduler's own cases, through the public contract",
+        "5 s",
+        "tests.conformance.command:main",
+    ),
+    Check(
+        "differential",
+        "the pruned against the plain search on 10,000 random clusters",
+        "30 s",
+        "tests.properties.pruning:main",
+    ),
+    Check(
+        "counters",
+        "the exact work and outcome of every benchmark, against the golden file",
+        "2 min",
+        "tests.bench.counters:main",
+    ),
+    Check(
+        "eviction-thrash",
+        "how often pod groups evict each other in turn, in 300 simulations of four hours",
+        "30 min",
+        "tests.properties.simulation:main",
+    ),
+    Check(
+        "full-size",
+        "5,000 nodes and 50,000 pods in every form: the same response",
+        "2 min",
+        "tests.states.full_size:main",
+    ),
+    Check(
+        "delta-sequences",
+        "100,000 random sequences of valid and invalid deltas",
+        "30 min",
+        "tests.states.sequences:main",
+    ),
+    Check(
+        "kill-points",
+        "kill the server 250 times under a client: no decision is lost or doubled",
+        "2 min",
+        "tests.states.killing:main",
+    ),
+    Check(
+        "drain-load",
+        "stop servers under 10,000 calls: no decision is lost",
+        "30 s",
+        "tests.load.drain:main",
+    ),
+    Check(
+        "connection-flood",
+        "health checks under 10,000 connections, calls and pings",
+        "40 s",
+        "tests.load.crowd:main",
+    ),
+    Check(
+        "adversarial-snapshots",
+        "valid snapshots that keep a search busy: a response within ten seconds",
+        "20 s",
+        "tests.load.adversarial:main",
+    ),
+    Check(
+        "deadlines",
+        "100 calls with 100 ms for a problem of seconds: a response in time",
+        "15 s",
+        "tests.server.measure_deadlines:main",
+    ),
+    Check(
+        "health-latency",
+        "health checks while cycles run",
+        "15 s",
+        "tests.server.measure_health:main",
+    ),
+    Check(
+        "fuzz",
+        "100,000 mutated requests; those that end badly are stored in .cache/fuzz",
+        "7 min",
+        "tests.fuzz.command:main",
+    ),
+    Check(
+        "faults",
+        "every fault around the adapter, on real API servers",
+        "30 min",
+        "tests.kube.faults.command:main",
+        needs=("kubeapi",),
+    ),
+    Check(
+        "adapter-scale",
+        "the adapter on 1,000 nodes and 10,000 pods of a real API server",
+        "5 min",
+        "tests.kube.size.command:main",
+        needs=("kubeapi",),
+    ),
+    Check(
+        "interop",
+        "clients in Go, by reflection and in Python against a server",
+        "10 s",
+        "tests.clients.command:main",
+        needs=("buf", "go-client"),
+        in_ci=True,
+    ),
+    Check(
+        "telemetry-overhead",
+        "the cost of telemetry for a cycle on 500 nodes",
+        "2 min",
+        "tests.telemetry.overhead:main",
+        needs=("compiled",),
+    ),
+    Check(
+        "telemetry-faults",
+        "the cost of a collector that is away, silent, slow or refusing",
+        "1 min",
+        "tests.telemetry.trouble:main",
+        needs=("compiled",),
+    ),
+    Check(
+        "telemetry-diagram",
+        "draw docs/trace.svg from a real run of API server, adapter and server",
+        "15 s",
+        "tests.telemetry.picture:main",
+        needs=("kubeapi",),
+    ),
+    Check(
+        "proto-check",
+        "the committed message classes are generated from the protos",
+        "5 s",
+        "tests.contract.protos:generated",
+        needs=("protoc",),
+        in_ci=True,
+    ),
+    Check(
+        "proto-lint",
+        "style and format of the protos",
+        "5 s",
+        "tests.contract.protos:lint",
+        needs=("buf",),
+        in_ci=True,
+    ),
+    Check(
+        "proto-breaking",
+        "callers of the last release still work",
+        "5 s",
+        "tests.contract.protos:breaking",
+        needs=("buf",),
+        in_ci=True,
+    ),
+    Check(
+        "manifests",
+        "docker/manifests is what the chart renders; --update writes it",
+        "1 s",
+        "tests.shipping.manifests:main",
+        needs=("helm",),
+    ),
+)
+"""All checks, in the order of the list."""

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from tests.bench import golden, page, table
+from tests.bench import page, table
 from tests.bench.calling import measure_calls
 from tests.bench.case import Case, Way
 from tests.bench.catalogue import all_cases, picked
@@ -42,11 +42,6 @@ def main(
     compare: Annotated[Path | None, typer.Option(help="JSON file of earlier results")] = None,
     write: Annotated[bool, typer.Option("--write-page", help=f"Put figures into {page.PAGE.name}")] = False,
     flame: Annotated[bool, typer.Option("--profile", help="Write flame graphs instead of times")] = False,
-    check: Annotated[
-        bool,
-        typer.Option("--counters", help="Decide once each and compare the counters with the golden file"),
-    ] = False,
-    update: Annotated[bool, typer.Option(help="With --counters: write the golden file instead")] = False,
 ) -> None:
     """Measure how long decisions take, and check what they are.
 
@@ -59,8 +54,6 @@ def main(
         if flame:
             for case in cases:
                 print(profile(case, FOLDER))
-        elif check:
-            _check_counters(cases, update)
         else:
             rows = _measure(cases, frozenset(way or Way), (runs, tries), output, compare)
             if write:
@@ -92,7 +85,7 @@ def _measure(
     return rows
 
 
-def _with_progress(todo: list[tuple[Case, Way]], runs: int, tries: int = 1) -> Iterator[Sample]:
+def _with_progress(todo: list[tuple[Case, Way]], runs: int, tries: int) -> Iterator[Sample]:
     with Progress(console=NOTES, transient=True, disable=not NOTES.is_terminal) as progress:
         bar = progress.add_task("", total=len(todo))
         for case, way in todo:
@@ -115,17 +108,6 @@ def _sample(case: Case, way: Way, runs: int) -> Sample:
     if way is Way.DECIDE:
         return measure_decide(case, runs)
     return measure_churn(case, runs) if way is Way.CHURN else measure_calls(case, way, runs)
-
-
-def _check_counters(cases: tuple[Case, ...], update: bool) -> None:
-    samples = list(_with_progress([(case, Way.DECIDE) for case in cases if Way.DECIDE in case.ways], 1))
-    if update:
-        golden.write(samples)
-        return
-    different = [line for sample in samples for line in golden.differences(sample)]
-    if different:
-        raise Unexpected("\n".join(different))
-    print(f"{len(samples)} cases, all counters as they must be")
 
 
 def _usage_error(message: str) -> typer.Exit:

@@ -18,5 +18,5 @@ def address() -> Iterator[str]:
 @pytest.mark.parametrize(("ask", "needed"), NEEDED.items(), ids=[ask.__name__ for ask in NEEDED])
 def test_client(ask: Callable[[str], str], needed: Path | None, address: str) -> None:
     if needed is not None and not needed.exists():
-        pytest.skip(f"{needed} is not there: make clients (needs Go and Node)")
+        pytest.skip(f"{needed} is not there: python -m tests build go-client (needs Go and Node)")
     assert ask(address)

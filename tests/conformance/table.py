@@ -1,4 +1,4 @@
-"""The report on standard output: tables for people, or one JSON object."""
+"""The report: tables on standard output, or one JSON object."""
 
 import json
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from tests.conformance.results import COUNTED_APART, Report, Result, Score
 
 
 def print_report(report: Report, list_failures: bool) -> None:
-    """Tables by feature tag and by group, what is counted apart, and `N passed, N failed` at the end."""
+    """Tables by feature tag and by group, what is counted apart, and what is not mapped."""
     console = Console(highlight=False, soft_wrap=True)
     if list_failures:
         for failure in report.failures:
@@ -22,11 +22,10 @@ def print_report(report: Report, list_failures: bool) -> None:
         console.print(f"{COUNTED_APART}, counted apart: {score.passed} of {score.total} match")
     if report.unmapped:
         console.print(_unmapped_line(report))
-    console.print(f"{report.total.passed} passed, {report.total.failed} failed")
 
 
-def print_json(report: Report) -> None:
-    """The same figures for machines, with all failures."""
+def as_json(report: Report) -> str:
+    """The same figures for programs, with all failures."""
     content = {
         "passed": report.total.passed,
         "failed": report.total.failed,
@@ -40,7 +39,7 @@ def print_json(report: Report) -> None:
             for failure in report.failures
         ],
     }
-    print(json.dumps(content, indent=2))
+    return json.dumps(content, indent=2) + "\n"
 
 
 def _print_failure(console: Console, failure: Result) -> None:

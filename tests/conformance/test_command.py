@@ -1,23 +1,18 @@
-"""The command: what it prints, and what its exit code says."""
+"""The check: what it prints, and what its exit status is."""
 
 import json
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
-from tests.conformance.__main__ import main
+from tests.__main__ import main
 from tests.conformance.cases import UnreadableCases, load_cases
 from tests.conformance.plain_cases import plain_cases
 from tests.conformance.results import COUNTED_APART
 
-APP = typer.Typer()
-APP.command()(main)
 
-
-def _run(*arguments: object) -> Result:
-    return CliRunner().invoke(APP, [str(argument) for argument in arguments])
+def _run(*arguments: object) -> int:
+    return main(["conformance", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -34,23 +29,24 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_report_ends_with_the_counts_and_the_exit_code_tells_of_failures(folder: Path) -> None:
-    result = _run("--cases", folder, "--list-failures", "-j", 1)
-    assert result.exit_code == 1
-    assert result.stdout.splitlines()[-3:] == [
+def test_the_report_ends_with_the_counts_and_the_exit_code_tells_of_failures(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run("--cases", folder, "--list-failures", "-j", 1) == 1
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[-3:] == [
         "evicted_after_placement, counted apart: 1 of 1 match",
         "unmapped: 1 unit cases (proportion 1); calls: New 1",
         "1 passed, 1 failed",
     ]
-    assert "task gang-0: expected Binding on node0, got Pending" in result.stdout
+    assert "task gang-0: expected Binding on node0, got Pending" in printed
 
 
-def test_chosen_cases_that_all_pass_exit_with_zero(folder: Path) -> None:
-    result = _run(
-        "--cases", folder, "--id", "a free GPU", "--tag", "runs_allocate", "--output", "json", "-j", 1
-    )
-    assert result.exit_code == 0
-    report = json.loads(result.stdout)
+def test_chosen_cases_that_all_pass_exit_with_zero(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "report"
+    chosen = ("--id", "a free GPU", "--tag", "runs_allocate")
+    assert _run("--cases", folder, *chosen, "--json", file, "-j", 1) == 0
+    report = json.loads(file.read_text())
     assert (report["passed"], report["failed"], report["failures"]) == (1, 0, [])
 
 
@@ -63,10 +59,10 @@ def test_chosen_cases_that_all_pass_exit_with_zero(folder: Path) -> None:
     ids=["no folder", "no case"],
 )
 def test_a_question_that_cannot_be_answered_exits_with_two(
-    folder: Path, arguments: list[str], message: str
+    folder: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    result = _run("--cases", folder, *arguments)
-    assert (result.exit_code, result.stderr.strip()) == (2, message)
+    assert _run("--cases", folder, *arguments) == 2
+    assert capsys.readouterr() == ("", f"conformance: {message}\n")
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": "kai-cases", "format_version": 2}'])

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from tests.conformance.__main__ import CHECKOUT, DEFAULT_CASES
 from tests.conformance.cases import Case, load_cases
+from tests.conformance.command import CHECKOUT, DEFAULT_CASES
 from tests.conformance.plain_cases import plain_cases
 from tests.conformance.results import Verdict
 from tests.conformance.runner import run_case

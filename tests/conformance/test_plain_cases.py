@@ -4,8 +4,8 @@ import pytest
 from tenure.server.engine import Engine
 from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
 
-from tests.conformance.__main__ import CHECKOUT, DEFAULT_CASES
 from tests.conformance.cases import Case, load_cases
+from tests.conformance.command import CHECKOUT, DEFAULT_CASES
 from tests.conformance.plain_cases import plain_cases
 from tests.conformance.rounds import play
 from tests.conformance.runner import run_case

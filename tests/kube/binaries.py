@@ -1,4 +1,4 @@
-"""Where kube-apiserver and etcd are: those of KUBEBUILDER_ASSETS, or the ones that `make kubeapi` builds."""
+"""Where kube-apiserver and etcd are: those of KUBEBUILDER_ASSETS, or the tool `kubeapi`."""
 
 import os
 from pathlib import Path
@@ -6,10 +6,12 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from tests.checks import CannotRun
+
 ROOT: Final = Path(__file__).parents[2]
 """The checkout."""
 BUILT: Final = ROOT / ".cache/kubeapi/bin"
-HOW: Final = "kube-apiserver and etcd are missing: `make kubeapi` builds them, or set KUBEBUILDER_ASSETS"
+HOW: Final = "kube-apiserver and etcd are missing: `python -m tests build kubeapi`, or set KUBEBUILDER_ASSETS"
 
 
 class Binaries(NamedTuple):
@@ -24,6 +26,14 @@ def find() -> Binaries | None:
     folder = Path(os.environ.get("KUBEBUILDER_ASSETS") or BUILT)
     found = Binaries(folder / "etcd", folder / "kube-apiserver")
     return found if all(os.access(path, os.X_OK) for path in found) else None
+
+
+def available() -> Binaries:
+    """The programs, for a check. Raises CannotRun when one is missing."""
+    found = find()
+    if found is None:
+        raise CannotRun(HOW)
+    return found
 
 
 def required() -> Binaries:

@@ -1,11 +1,10 @@
-"""`make crowd`: 10,000 connections, 10,000 calls that never send, pings without an end (H10).
+"""The check `connection-flood`: 10,000 connections, 10,000 calls that never send, pings without an end (H10).
 
 The crowd is in processes of its own. Health is asked on a connection that was there before, as that of a
 scheduler or sidecar is: of connections a server takes no more than `MAX_CONNECTIONS`, whoever opens them.
 """
 
 import multiprocessing
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
+from tests.checks import Counts
 from tests.load.trickle import PING, begun_connection
 from tests.server.running import serving_process
 
@@ -96,17 +96,13 @@ def _check(health: HealthStub) -> float:
     return seconds
 
 
-def main() -> int:
-    """Run and report."""
-    is_good = True
+def main() -> Counts:
+    """Measure health checks under each flood; p99 may be 50 ms at most."""
+    failed = 0
     for crowd in CROWDS:
         with serving_process() as (_, address):
             took = seconds_of_checks(address, crowd, SIZE, CHECKS)
         p50, p99 = (took[int(CHECKS * share)] * 1e3 for share in (0.5, 0.99))
-        is_good &= p99 <= MOST_MILLISECONDS
+        failed += p99 > MOST_MILLISECONDS
         print(f"{SIZE:,} {crowd}: health p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {took[-1] * 1e3:.1f} ms")
-    return 0 if is_good else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return Counts(len(CROWDS) - failed, failed)

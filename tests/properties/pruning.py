@@ -1,15 +1,12 @@
-"""The same decisions with and without pruning, on many random clusters: `make differential`.
+"""The check `differential`: the same decisions with and without pruning, on many random clusters."""
 
-Run as `python -m tests.properties.pruning [COUNT]`. Every number below COUNT is the seed of one cluster.
-"""
-
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from multiprocessing import Pool
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from rich.progress import track
 from tenure.solver.cycle import decide
 from tenure.solver.framework.profile import Options, Profile
@@ -17,10 +14,10 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Decision
 from tenure.solver.registry import default_profile
 
+from tests.checks import Counts
 from tests.properties.clusters import random_cluster
 from tests.properties.draw import SeededDraw
 
-COUNT: Final = 10_000
 PROCESSES: Final = 2
 AT_A_TIME: Final = 20
 
@@ -71,15 +68,13 @@ def compare_all(seeds: Iterable[int], count: int) -> Counter[str]:
     return total
 
 
-def main() -> int:
-    """Print the counts; 1 when any decision differs."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+def main(
+    count: Annotated[
+        int, typer.Argument(min=1, help="Clusters; each number below is the seed of one")
+    ] = 10_000,
+) -> Counts:
+    """Compare the pruned with the plain search on random clusters: every decision must be the same."""
     total = compare_all(range(count), count)
     for name in sorted(total):
         print(f"{total[name]:>9} {name}")
-    print(f"{count - total['different']} passed, {total['different']} failed")
-    return int(total["different"] > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return Counts(count - total["different"], total["different"])

@@ -1,22 +1,22 @@
 """How often pod groups evict each other in turn, and what memory and groups in flight change in that.
 
-Run as `python -m tests.properties.simulation [--cycles N] [--seeds N]`: a table, one row for a family of
-scenarios, with three callers in each cell. The first ignores what the answers tell it to remember, and keeps
-no groups in flight; the second remembers; the third does both. Nothing else differs.
+The check `eviction-thrash` prints a table, one row for a family of scenarios, with three callers in each
+cell. The first ignores what the answers tell it to remember, and keeps no groups in flight; the second
+remembers; the third does both. Nothing else differs.
 """
 
-import argparse
-import sys
 from collections import Counter
 from itertools import product
 from multiprocessing import Pool
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
+import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from tenure.solver.model.duration import SECOND, parse_duration
 
+from tests.checks import Counts
 from tests.properties.caller import STEP, Caller, Cycle, Eviction
 from tests.properties.scenarios import FAMILIES
 
@@ -86,25 +86,27 @@ def _run(run: Run) -> tuple[Run, Count]:
 
 
 def table(cycles: int, seeds: int) -> dict[tuple[str, Habits], Counter[str]]:
-    """The sums over all seeds, by family and the caller's habits; with a progress bar."""
+    """The sums over all seeds, by family and the caller's habits; with a progress bar.
+
+    Beside the counts, `turning` is the number of runs in which a pod group evicted its evictor.
+    """
     runs = [(*key, cycles) for key in product(FAMILIES, CALLERS, range(seeds))]
     sums: dict[tuple[str, Habits], Counter[str]] = {key: Counter() for key in product(FAMILIES, CALLERS)}
     with Pool(PROCESSES) as pool:
         done = track(pool.imap_unordered(_run, runs), "simulating", len(runs), console=Console(stderr=True))
         for (family, habits, _, _), found in done:
-            sums[family, habits].update(found._asdict())
+            sums[family, habits].update(found._asdict(), turning=int(found.in_turn > 0))
     return sums
 
 
-def main() -> int:
-    """Print the table; 1 when any pod group evicted its evictor although the caller remembers."""
-    parser = argparse.ArgumentParser(prog="python -m tests.properties.simulation")
-    parser.add_argument("--cycles", type=int, default=1000, help="cycles of a run (%(default)s)")
-    parser.add_argument("--seeds", type=int, default=20, help="runs of a family (%(default)s)")
-    options = parser.parse_args()
-    sums = table(options.cycles, options.seeds)
+def main(
+    cycles: Annotated[int, typer.Option(min=1, help="Cycles of a run")] = 1000,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of a family")] = 20,
+) -> Counts:
+    """Simulate callers of all habits. A run with memory fails when a pod group evicts its evictor."""
+    sums = table(cycles, seeds)
     told = "neither / memory / memory and groups in flight"
-    shown = Table(title=f"{options.seeds} runs of {options.cycles} cycles: {told}")
+    shown = Table(title=f"{seeds} runs of {cycles} cycles: {told}")
     shown.add_column("family", no_wrap=True)
     for name in Count._fields:
         shown.add_column(name.replace("_", " "), justify="right")
@@ -112,9 +114,6 @@ def main() -> int:
         cells = [[f"{sums[family, habits][name]:,}" for habits in CALLERS] for name in Count._fields]
         shown.add_row(family, *map(" / ".join, cells))
     Console(width=120).print(shown)
-    remembering = (habits for habits in CALLERS if habits.remembers)
-    return int(any(sums[key]["in_turn"] for key in product(FAMILIES, remembering)))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    remembering = [habits for habits in CALLERS if habits.remembers]
+    failed = sum(sums[key]["turning"] for key in product(FAMILIES, remembering))
+    return Counts(len(FAMILIES) * len(remembering) * seeds - failed, failed)

@@ -1,4 +1,4 @@
-"""Pruning changes no decision. A few clusters here; `make differential` compares 10,000."""
+"""Pruning changes no decision. A few clusters here; the check `differential` compares 10,000."""
 
 from collections import Counter
 

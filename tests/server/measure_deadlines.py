@@ -1,20 +1,20 @@
-"""`python -m tests.server.measure_deadlines [YAML]`: how many of 100 calls with 100 ms get an answer in time.
+"""The check `deadlines`: how many of 100 calls with 100 ms get an answer in time.
 
-YAML is added to the server's configuration, for example `server: {solver: process}`. The problem takes
-seconds without a deadline. A server in a process of its own, this process as its client.
+The problem takes seconds without a deadline. A server in a process of its own, this process as its client.
 """
 
-import sys
 import time
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Annotated, Final
 
 import grpc
+import typer
 from tenure.v1.decision_service_pb2 import DecideRequest
 from tenure.v1.decision_service_pb2_grpc import DecisionServiceStub
 
+from tests.checks import Counts
 from tests.server.hard import SLOW_OPTIONS, hard_snapshot
 from tests.server.running import serving_process
 
@@ -35,12 +35,16 @@ def _call(service: DecisionServiceStub, request: DecideRequest, timeout: float) 
     return time.perf_counter() - begin, found
 
 
-def main(options: str) -> None:
-    """Print how long the calls took and how they ended."""
+def main(
+    settings: Annotated[
+        str, typer.Argument(help="YAML for the server's configuration: 'server: {solver: process}'")
+    ] = "",
+) -> Counts:
+    """Send 100 calls with a deadline of 100 ms; each must get a response in time that was stopped early."""
     request = DecideRequest(snapshot=hard_snapshot(NODES))
     with TemporaryDirectory() as folder:
         config = Path(folder, "slow.yaml")
-        config.write_text(SLOW_OPTIONS + options)
+        config.write_text(SLOW_OPTIONS + settings)
         with (
             serving_process("--config", str(config)) as (_, address),
             grpc.insecure_channel(address) as channel,
@@ -56,7 +60,4 @@ def main(options: str) -> None:
         print(f"  {kind}: {sum(found == kind for _, found in calls)}")
     milliseconds = [f"{seconds * 1e3:.1f}" for seconds in (median(took), took[-2], took[-1])]
     print("median {} ms, second longest {}, longest {}".format(*milliseconds))
-
-
-if __name__ == "__main__":
-    main("\n".join(sys.argv[1:]))
+    return Counts(in_time, CALLS - in_time)

@@ -225,7 +225,7 @@ def test_the_policy_of_pod_groups_knows_every_annotation_that_is_written() -> No
 
 
 def test_the_plain_manifests_are_those_of_the_chart() -> None:
-    assert (MANIFESTS / "tenure.yaml").read_text() == template(()), "make manifests"
+    assert (MANIFESTS / "tenure.yaml").read_text() == template(()), "python -m tests manifests --update"
 
 
 def test_kustomize_builds_them_and_their_namespace() -> None:

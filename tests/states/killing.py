@@ -1,9 +1,10 @@
 """A scheduler whose server is killed between any two of its messages, and in the middle of them.
 
-`make kill-points` runs it until the server has died 250 times.
+The check `kill-points` runs it until the server has died 250 times.
 """
 
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ from tenure.client.deltastream import DeltaStream
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateReference
 
+from tests.checks import Counts
 from tests.properties.draw import Draw, SeededDraw
 from tests.states.made import later_snapshot, made_snapshot
 from tests.states.mortal import MortalServer
@@ -113,14 +115,22 @@ def decisions(client: Client, seen: list[ClusterSnapshot]) -> list[bytes]:
     return [answer.SerializeToString(deterministic=True) for answer in answers]
 
 
-def main() -> None:
+def main() -> Counts:
+    """Kill a server under a client until it has died 250 times; stops at the first run that differs."""
+    passed = 0
     with TemporaryDirectory() as folder:
-        survive(Path(folder), DEATHS)
+        try:
+            for _ in survived(Path(folder), DEATHS):
+                passed += 1
+        except Exception:
+            traceback.print_exc()
+            return Counts(passed, 1)
     print(f"{DEATHS} deaths: every run gave the decisions of an undisturbed one")
+    return Counts(passed, 0)
 
 
-def survive(folder: Path, deaths: int) -> None:
-    """Run until the server has died so often; each run gives what an undisturbed one does."""
+def survived(folder: Path, deaths: int) -> Iterator[int]:
+    """The runs until the server has died so often. Raises when one differs from an undisturbed one."""
     runs = 0
     with MortalServer(folder) as server:
         while server.deaths < deaths:
@@ -129,8 +139,5 @@ def survive(folder: Path, deaths: int) -> None:
                 undisturbed = decisions(client, seen)
             with DoomedClient(server, SeededDraw(runs)) as client:
                 assert decisions(client, seen) == undisturbed
+            yield runs
             runs += 1
-
-
-if __name__ == "__main__":
-    main()

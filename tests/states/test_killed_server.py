@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tests.states.killing import survive
+from tests.states.killing import survived
 
 DEATHS = 20
 
 
 def test_decisions_are_those_of_an_undisturbed_run(tmp_path: Path) -> None:
-    survive(tmp_path, DEATHS)
+    assert list(survived(tmp_path, DEATHS))

@@ -1,4 +1,4 @@
-"""`make telemetry-overhead`: what telemetry costs a cycle on 500 nodes and 5,000 pods.
+"""The check `telemetry-overhead`: what telemetry costs a cycle on 500 nodes and 5,000 pods.
 
 Three servers that differ in their configuration alone are asked in turn about the same pushed state, always
 at a later time, for an answer to the same question is given again without a cycle. What is compared is the
@@ -6,15 +6,14 @@ processor time of their processes: the median, and what a quarter of the cycles 
 on the machine changes least.
 """
 
-import argparse
 import statistics
-import sys
 import tempfile
 import timeit
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
+import typer
 from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
 from rich.progress import track
@@ -23,6 +22,7 @@ from tenure.client import Client, StateSession
 from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.framework.observer import Part, Watched
 
+from tests.checks import Counts
 from tests.properties.draw import SeededDraw
 from tests.states.made import made_snapshot
 from tests.telemetry.receiver import Received, receiving
@@ -41,6 +41,11 @@ WAYS: Final[dict[str, dict[str, Any]]] = {
 SHORT: Final = {"maxSimulationsPerPodGroup": 20, "maxSimulationsPerAction": 60}
 """A search that ends soon: the shorter the cycle, the more telemetry weighs."""
 
+LIMITS: Final = {"sampled 1 %": 0.05, "full": 0.2}
+"""Highest acceptable processor time over that without telemetry, of the quarter."""
+ALWAYS_ON_SECONDS: Final = 1e-4
+"""Highest acceptable time for noting when actions begin and end."""
+
 
 class Asked(NamedTuple):
     """A server, the state it was given, and the processor time of each of its cycles so far."""
@@ -53,18 +58,24 @@ class Asked(NamedTuple):
     now: Timestamp
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.telemetry.overhead", description=__doc__)
-    parser.add_argument("--cycles", type=int, default=200, help="cycles of each server (default 200)")
-    cycles = parser.parse_args().cycles
+def main(cycles: Annotated[int, typer.Option(min=2, help="Cycles of each server")] = 200) -> Counts:
+    """Measure the processor time of a cycle without telemetry, sampled and in full, against limits."""
     with ExitStack() as stack:
         servers = [_started(stack, name, keys) for name, keys in WAYS.items()]
         for number in track(range(cycles), "cycles", console=Console(stderr=True)):
             for place in range(len(servers)):
                 _ask(servers[(number + place) % len(servers)])
         Console().print(_table(servers))
-    Console().print(f"Always on, off included: {_always_on() * 1e6:.0f} µs a cycle for times of actions.")
-    return 0
+    always_on = _always_on()
+    Console().print(f"Always on, off included: {always_on * 1e6:.0f} µs a cycle for times of actions.")
+    over = _quarters_over_off(servers)
+    failed = sum(over[name] > limit for name, limit in LIMITS.items()) + (always_on > ALWAYS_ON_SECONDS)
+    return Counts(len(LIMITS) + 1 - failed, failed)
+
+
+def _quarters_over_off(servers: list[Asked]) -> dict[str, float]:
+    quarters = {server.name: statistics.quantiles(server.seconds)[0] for server in servers}
+    return {name: quarter / quarters["off"] - 1 for name, quarter in quarters.items()}
 
 
 def _started(stack: ExitStack, name: str, keys: dict[str, Any]) -> Asked:
@@ -104,19 +115,16 @@ def _table(servers: list[Asked]) -> Table:
     table = Table(title=f"{NODES:,} nodes, {PODS:,} pods, {len(servers[0].seconds)} cycles each")
     for column in ("telemetry", "quarter", "median", "quarter over off", "median over off", "spans"):
         table.add_column(column, justify="left" if column == "telemetry" else "right")
-    off_quarter, off_median, _ = statistics.quantiles(servers[0].seconds)
+    over = _quarters_over_off(servers)
+    off_median = statistics.median(servers[0].seconds)
     for server in servers:
         quarter, median, _ = statistics.quantiles(server.seconds)
         table.add_row(
             server.name,
             f"{quarter * 1_000:.1f} ms",
             f"{median * 1_000:.1f} ms",
-            f"{quarter / off_quarter - 1:+.1%}",
+            f"{over[server.name]:+.1%}",
             f"{median / off_median - 1:+.1%}",
             f"{len(server.received.spans) / len(server.seconds):.0f}",
         )
     return table
-
-
-if __name__ == "__main__":
-    sys.exit(main())

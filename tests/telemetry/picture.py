@@ -1,22 +1,22 @@
-"""`make telemetry-picture`: docs/trace.svg, the life of a decision as it arrived from a real run.
+"""The check `telemetry-diagram`: docs/trace.svg, the life of a decision as it arrived from a real run.
 
 A real API server, a server and an adapter as processes, and a small cluster on which somebody urgent makes a
 gang yield. What a receiver gets of it is drawn: the round that evicts, and the one that binds in the room.
 """
 
-import argparse
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tenure.client.kubernetes.transport import Transport
 
+from tests.checks import Counts
 from tests.kube import binaries
 from tests.kube.controlplane import ControlPlane, control_plane
 from tests.kube.definitions import define_kinds
@@ -30,13 +30,9 @@ FILE: Final = Path(__file__).parents[2] / "docs" / "trace.svg"
 _ROUND: Final = "tenure.adapter.round"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.telemetry.picture", description=__doc__)
-    parser.add_argument("file", nargs="?", type=Path, default=FILE, help="where to draw it (docs/trace.svg)")
-    file = parser.parse_args().file
-    programs = binaries.find()
-    if programs is None:
-        parser.error(binaries.HOW)
+def main(file: Annotated[Path, typer.Argument(help="Where to draw it")] = FILE) -> Counts:
+    """Draw the two traces of a decision from a real run; counts the traces that arrived complete."""
+    programs = binaries.available()
     with (
         sent_at_once(),
         receiving() as (received, address),
@@ -50,7 +46,7 @@ def main() -> int:
     ]
     file.write_text(drawn("The life of a decision, from what is observed to calls to the API server", traces))
     print(f"{file}: {len(evicting)} and {len(binding)} spans")
-    return 0
+    return Counts(len(traces), 0)
 
 
 def _lived(
@@ -100,7 +96,3 @@ def _whole(received: Received, trace: bytes) -> list[Span] | None:
 
 def _role(link: Span.Link) -> str:
     return text_of(link.attributes)["tenure.link"]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Programs of others that tests use: a collector (`make collector`) and promtool (`make promtool`)."""
+"""Programs of others that tests use: the tools `collector` and `promtool`."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def found(name: str) -> str:
     made = ROOT / ".cache" / name / name
     path = str(made) if made.exists() else shutil.which(name)
     if path is None:
-        pytest.skip(f"needs {name}: make {name}")
+        pytest.skip(f"needs {name}: python -m tests build {name}")
     return path
 
 

@@ -1,4 +1,4 @@
-"""The fault matrix, each row at a few points; `make faults` plays all of it."""
+"""The fault matrix, each row at a few points; the check `faults` plays all of it."""
 
 from collections.abc import Iterator, Mapping
 

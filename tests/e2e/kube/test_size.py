@@ -1,8 +1,9 @@
-"""What `make adapter-size` measures, on a small cluster: every figure is there and says something."""
+"""What the check `adapter-scale` measures, on a small cluster: every figure is there and says something."""
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,11 @@ from tests.server.given import environment
 pytestmark = pytest.mark.kube
 
 
-def test_a_small_cluster_is_measured() -> None:
+def test_a_small_cluster_is_measured(tmp_path: Path) -> None:
     binaries.required()
-    size = ("--nodes", "10", "--pods", "100", "--changes", "1", "--idle", "1", "--output", "json")
-    command = [sys.executable, "-m", "tests.kube.size", *size]
+    size = ("--nodes", "10", "--pods", "100", "--changes", "1", "--idle", "1")
+    figures_file = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests", "adapter-scale", *size, "--json", str(figures_file)]
     ended = subprocess.run(
         command,
         cwd=binaries.ROOT,
@@ -26,7 +28,8 @@ def test_a_small_cluster_is_measured() -> None:
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    figures = json.loads(ended.stdout)["figures"]
+    assert ended.stdout.endswith("\n5 passed, 0 failed\n")
+    figures = json.loads(figures_file.read_text())["figures"]
     assert list(figures) == ["first", "after it", "steady", "nothing changes", "in the end"]
     steady = {figure["what"]: figure["value"] for figure in figures["steady"]}
     assert 0 < steady["of that, the cycle"] < steady["a round that decides, the median"]

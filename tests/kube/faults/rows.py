@@ -81,7 +81,7 @@ def short() -> list[Case]:
 
 
 def full() -> list[Case]:
-    """What `make faults` plays: as many points of the story as it has, and longer."""
+    """What the check `faults` plays: as many points of the story as it has, and longer."""
     return [
         *_at("adapter killed before a call", range(2, 132, 4), AdapterKilled),
         *_at("adapter killed after a call", range(4, 132, 4), lambda at: AdapterKilled(at, after=True)),

@@ -1,21 +1,21 @@
-"""`make faults`: the whole matrix on real API servers; exit code 1 when a run ends or goes as it must not."""
+"""The check `faults`: the whole matrix on real API servers."""
 
 import json
 import os
-import sys
-from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from tests.checks import CannotRun, Counts
 from tests.kube import binaries
 from tests.kube.faults import rows
 from tests.kube.faults.matrix import Played, played, undisturbed
@@ -28,33 +28,28 @@ _WORST: Final = 2000
 """Characters that are shown of a problem."""
 
 
-def main() -> int:
-    """Run and report."""
-    given = _given()
-    programs = binaries.find()
-    if programs is None:
-        NOTES.print(binaries.HOW)
-        return 2
-    cases = [case for case in rows.full() if given.only in case.name]
+def main(
+    only: Annotated[str, typer.Option(help="Rows and points whose name contains this")] = "",
+    sites: Annotated[int, typer.Option(min=1, help="API servers at the same time")] = os.cpu_count() or 1,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file")] = None,
+) -> Counts:
+    """Run one story again and again on real API servers, each time with another fault at another point."""
+    programs = binaries.available()
+    cases = [case for case in rows.full() if only in case.name]
     if not cases:
-        NOTES.print("no run has that in its name")
-        return 2
+        raise CannotRun(f"no run has {only!r} in its name")
     with TemporaryDirectory() as folder, ExitStack() as ends:
-        sites = [
+        places = [
             ends.enter_context(site(programs, _made(Path(folder) / str(number))))
-            for number in range(min(given.sites, len(cases)))
+            for number in range(min(sites, len(cases)))
         ]
-        results = list(_shown(sites, cases))
-    _report(results, as_json=given.output == "json")
-    return int(any(result.problems for result in results))
-
-
-def _given() -> Namespace:
-    parser = ArgumentParser("tests.kube.faults", description=__doc__)
-    parser.add_argument("--only", default="", help="rows and points whose name has this in it")
-    parser.add_argument("--sites", type=int, default=os.cpu_count(), help="API servers at the same time")
-    parser.add_argument("--output", choices=("table", "json"), default="table")
-    return parser.parse_args()
+        results = list(_shown(places, cases))
+    lines = [_line(name, results) for name in dict.fromkeys(result.case.row for result in results)]
+    _report(lines)
+    if json_file:
+        json_file.write_text(json.dumps({"rows": lines, "problems": _problems(results)}))
+    failed = len(_problems(results))
+    return Counts(len(results) - failed, failed)
 
 
 def _made(folder: Path) -> Path:
@@ -82,11 +77,7 @@ def _shown(sites: Sequence[Site], cases: Sequence[Case]) -> Iterator[Played]:
             yield result
 
 
-def _report(results: Sequence[Played], *, as_json: bool) -> None:
-    lines = [_line(name, results) for name in dict.fromkeys(result.case.row for result in results)]
-    if as_json:
-        print(json.dumps({"rows": lines, "problems": _problems(results)}))
-        return
+def _report(lines: Sequence[Mapping[str, object]]) -> None:
     table = Table("fault", "runs", "as undisturbed", "adapters' calls", "longest")
     for line in lines:
         table.add_row(
@@ -112,7 +103,3 @@ def _line(name: str, results: Sequence[Played]) -> dict[str, object]:
 
 def _problems(results: Sequence[Played]) -> dict[str, list[str]]:
     return {result.case.name: result.problems for result in results if result.problems}
-
-
-if __name__ == "__main__":
-    sys.exit(main())

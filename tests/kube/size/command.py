@@ -1,10 +1,9 @@
-"""`make adapter-size`: a real API server with 1,000 nodes and 10,000 pods, a server and an adapter.
+"""The check `adapter-scale`: a real API server with 1,000 nodes and 10,000 pods, a server and an adapter.
 
 Measured: the first list, push and cycle; the rounds after small changes; memory; and what is used while
 nothing changes. Both tell all of their spans to a receiver, as with telemetry in full.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -12,31 +11,46 @@ import tempfile
 import time
 from contextlib import ExitStack, closing, redirect_stdout
 from pathlib import Path
+from typing import Annotated, Final
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from tenure.client.kubernetes.transport import Transport
 
+from tests.checks import Counts
 from tests.kube import binaries
 from tests.kube.adapting import adapting, arguments
 from tests.kube.controlplane import ControlPlane, control_plane
 from tests.kube.definitions import define_kinds
-from tests.kube.size.measuring import Figure, Process, first, idle, memory, steady
+from tests.kube.size.measuring import Figure, Process, first, memory, steady
+from tests.kube.size.measuring import idle as idle_figures
 from tests.kube.size.populating import NAMESPACE, Size, objects, populate
 from tests.telemetry.receiver import receiving
 from tests.telemetry.served import telling_server
 
 Tables = dict[str, list[Figure]]
+LIMITS: Final = {
+    ("first", "the first round"): 10.0,
+    ("steady", "a round that decides, the median"): 500.0,
+    ("steady", "a new pod, from its creation to its binding"): 1_000.0,
+    ("in the end", "memory, adapter"): 512.0,
+    ("in the end", "memory, server"): 512.0,
+}
+"""Highest acceptable figures, in their units, by table and figure."""
 
 
-def main() -> int:
-    options = _options()
-    programs = binaries.find()
-    if programs is None:
-        print(binaries.HOW, file=sys.stderr)
-        return 2
-    size = Size(options.nodes, options.pods)
+def main(
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes of 8 GPUs")] = 1_000,
+    pods: Annotated[int, typer.Option(min=10, help="Pods, in gangs of ten")] = 10_000,
+    changes: Annotated[int, typer.Option(min=1, help="Small changes, one after the other")] = 10,
+    idle: Annotated[float, typer.Option(help="Seconds without a change")] = 60.0,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file")] = None,
+) -> Counts:
+    """Measure an adapter and a server on a large cluster of a real API server, against limits."""
+    programs = binaries.available()
+    size = Size(nodes, pods)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -47,27 +61,33 @@ def main() -> int:
         define_kinds(transport)
         populate(transport, size, lambda made: progress.advance(making, made))
         with redirect_stdout(sys.stderr):
-            measured = _measured(plane, transport, folder, options, progress)
+            measured = _measured(plane, transport, folder, (changes, idle), progress)
     told = {"nodes": size.nodes, "pods": size.pods, "load_average": os.getloadavg()[0]}
-    _print(measured, told, as_json=options.output == "json")
-    return 0
+    _print(measured, told)
+    if json_file:
+        figures = {name: [figure._asdict() for figure in table] for name, table in measured.items()}
+        json_file.write_text(json.dumps({**told, "figures": figures}, indent=2))
+    return _against_limits(measured)
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.kube.size", description=__doc__)
-    parser.add_argument("--nodes", type=int, default=1_000, help="nodes of 8 GPUs (1,000)")
-    parser.add_argument("--pods", type=int, default=10_000, help="pods, in gangs of ten (10,000)")
-    parser.add_argument("--changes", type=int, default=10, help="small changes, one after the other (10)")
-    parser.add_argument("--idle", type=float, default=60.0, help="seconds without a change (60)")
-    parser.add_argument(
-        "--output", choices=("table", "json"), default="table", help="how figures are printed"
-    )
-    return parser.parse_args()
+def _against_limits(measured: Tables) -> Counts:
+    figures = {(name, figure.what): figure for name, table in measured.items() for figure in table}
+    failed = 0
+    for key, limit in LIMITS.items():
+        if (figure := figures[key]).value > limit:
+            print(f"{', '.join(key)}: {figure.value:,.2f} {figure.unit}, limit {limit:,g}")
+            failed += 1
+    return Counts(len(LIMITS) - failed, failed)
 
 
 def _measured(
-    plane: ControlPlane, transport: Transport, folder: Path, options: argparse.Namespace, progress: Progress
+    plane: ControlPlane,
+    transport: Transport,
+    folder: Path,
+    steps: tuple[int, float],
+    progress: Progress,
 ) -> Tables:
+    changes, seconds = steps
     with receiving() as (received, address):
         endpoint = {"otlpEndpoint": f"http://{address}", "metricsInterval": "10s"}
         with telling_server(folder, **endpoint) as (server, at):
@@ -84,20 +104,16 @@ def _measured(
                 ]
                 tables = {"first": first(received, processes[:2], began_at)}
                 tables["after it"] = memory(processes)
-                changing = progress.add_task("small changes", total=options.changes)
+                changing = progress.add_task("small changes", total=changes)
                 tables["steady"] = steady(
-                    received, transport, processes[:2], options.changes, lambda: progress.advance(changing)
+                    received, transport, processes[:2], changes, lambda: progress.advance(changing)
                 )
-                tables["nothing changes"] = idle(received, processes, options.idle)
+                tables["nothing changes"] = idle_figures(received, processes, seconds)
                 tables["in the end"] = memory(processes)
                 return tables
 
 
-def _print(measured: Tables, told: dict[str, float], *, as_json: bool) -> None:
-    if as_json:
-        figures = {name: [figure._asdict() for figure in table] for name, table in measured.items()}
-        print(json.dumps({**told, "figures": figures}, indent=2))
-        return
+def _print(measured: Tables, told: dict[str, float]) -> None:
     table = Table("", "what", "measured", title=", ".join(f"{key} {value:,g}" for key, value in told.items()))
     table.columns[-1].justify = "right"
     for name, figures in measured.items():
@@ -106,7 +122,3 @@ def _print(measured: Tables, told: dict[str, float], *, as_json: bool) -> None:
             table.add_row("" if number else name, figure.what, f"{value} {figure.unit}")
         table.add_section()
     Console().print(table)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,44 @@
+"""The check `counters`: every benchmark once, compared with the golden file."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import track
+
+from tests.bench import golden
+from tests.bench.case import Case, Way
+from tests.bench.catalogue import all_cases, picked
+from tests.bench.deciding import Unexpected, measure_decide
+from tests.checks import CannotRun, Counts
+
+
+def main(
+    only: Annotated[
+        list[str] | None, typer.Option(help="Cases by name (W9@500), pattern (W9@*) or workload (W9)")
+    ] = None,
+    with_long: Annotated[bool, typer.Option("--long", help="Long cases too")] = False,
+    update: Annotated[bool, typer.Option("--update", help="Write the golden file first")] = False,
+) -> Counts:
+    """Decide each benchmark once and compare its exact work and outcome with the golden file."""
+    cases = [case for case in picked(only or (), with_long=with_long) if Way.DECIDE in case.ways]
+    if not cases:
+        raise CannotRun(f"no case has this name; known: {', '.join(case.name for case in all_cases())}")
+    console = Console(stderr=True)
+    failed = 0
+    for case in track(cases, "deciding", console=console, transient=True, disable=not console.is_terminal):
+        different = _differences(case, update)
+        for line in different:
+            print(line)
+        failed += bool(different)
+    return Counts(len(cases) - failed, failed)
+
+
+def _differences(case: Case, update: bool) -> list[str]:
+    try:
+        sample = measure_decide(case, 1)
+    except Unexpected as unexpected:
+        return [str(unexpected)]
+    if update:
+        golden.write([sample])
+    return golden.differences(sample)
