@@ -1,5 +1,6 @@
 """The registry of checks, the command that runs them, and the page that lists them."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from tests.server.given import environment
 from tests.tools.catalog import TOOLS
 from tests.tools.tool import ROOT
 
+FOLDERS = ("docs", "tests", "protos", "server", "client", "docker")
 NAMES = [check.name for check in CHECKS]
 
 
@@ -94,3 +96,11 @@ def test_page_lists_the_checks_and_tools_of_the_registries() -> None:
     text = PAGE.read_text()
     assert text.count(BEGIN) == text.count(END) == 1
     assert written(text) == text, "python -m tests --write-page"
+
+
+def test_pages_name_targets_and_checks_that_exist() -> None:
+    pages = [ROOT / "README.md", *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))]
+    text = "\n".join(page.read_text() for page in pages)
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z0-9-]+)", text)) <= targets
+    assert set(re.findall(r"python -m tests ([a-z][a-z0-9-]+)", text)) <= {*NAMES, "build"}
