@@ -10,10 +10,10 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-.venv/ready: pyproject.toml
+.venv/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tenure needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable client/tenure-kubernetes
 	@touch $@
 
 demo: .venv/ready ## start a server and let it decide on a small cluster
@@ -23,11 +23,11 @@ test: .venv/ready ## run the tests (those on a real API server: make e2e)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not kube'
 
 compiled: .venv-compiled/ready ## cases, properties, states, contract and processes with the solver compiled (a C compiler; minutes)
-	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/states tests/contract tests/server/test_solver_process.py
+	env -u PYTHONPATH .venv-compiled/bin/pytest -n $(WORKERS) -o pythonpath=. tests/conformance tests/properties tests/state tests/contract tests/server/solver_host/test_solver_process.py
 
-.venv-compiled/ready: pyproject.toml docker/build_hook.py $(shell find server/tenure/solver server/tenure/server/codec server/tenure/server/prescan -name '*.py')
+.venv-compiled/ready: pyproject.toml client/tenure-kubernetes/pyproject.toml docker/build_hook.py $(shell find protos/tenure/terms protos/tenure/wire server/tenure/solver server/tenure/codec -name '*.py')
 	$(PYTHON) -m venv .venv-compiled
-	TENURE_COMPILED=1 .venv-compiled/bin/pip install --quiet --disable-pip-version-check --force-reinstall '.[dev]'
+	TENURE_COMPILED=1 .venv-compiled/bin/pip install --quiet --disable-pip-version-check --force-reinstall '.[dev]' ./client/tenure-kubernetes
 	@touch $@
 
 lint: .venv/ready ## style, types, architecture
@@ -40,7 +40,7 @@ bench: .venv-compiled/ready ## how long decisions take: make bench [BENCH="--onl
 
 e2e: .venv/ready ## the adapter on a real API server; the image, the chart and the manifests (Go)
 	$(BIN)/python -m tests build kubeapi helm
-	REQUIRE_KUBE=1 $(BIN)/pytest -n auto -m kube tests/kube tests/e2e/kube tests/shipping
+	REQUIRE_KUBE=1 $(BIN)/pytest -n auto -m kube tests/kubernetes tests/e2e/kubernetes tests/packaging
 
 proto: .venv-proto/ready ## regenerate the message classes
 	.venv-proto/bin/python -m grpc_tools.protoc -Iprotos --python_out=protos --pyi_out=protos protos/tenure/v1/*.proto
@@ -53,4 +53,4 @@ proto: .venv-proto/ready ## regenerate the message classes
 	@touch $@
 
 clean: ## remove everything that was made
-	rm -rf .venv .venv-proto .cache tests/clients/go/gen .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf .venv .venv-proto .cache tests/interop/go/gen .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist

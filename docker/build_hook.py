@@ -15,8 +15,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCES = ("protos", "server", "client")
-COMPILED = ("tenure/solver", "tenure/server/codec", "tenure/server/prescan")
-INTERPRETED = ("tenure/solver/testing", "tenure/solver/explain", "tenure/solver/model/record.py")
+COMPILED = ("tenure/terms", "tenure/wire", "tenure/solver", "tenure/codec")
+INTERPRETED = ("tenure/solver/testing", "tenure/solver/explain", "tenure/solver/model/fast_dataclass.py")
 """Parts of these that run beside a cycle, not in it; and the one that shows type checkers, and so the
 compiler, something else than what it does.
 """

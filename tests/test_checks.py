@@ -11,7 +11,7 @@ import pytest
 from tests import __main__ as command
 from tests.checks import CHECKS, CannotRun, Check, Counts
 from tests.checks_page import BEGIN, END, PAGE, written
-from tests.server.given import environment
+from tests.small_snapshot import child_environment
 from tests.tools.catalog import TOOLS
 from tests.tools.tool import ROOT
 
@@ -83,7 +83,7 @@ def test_small_run_ends_with_its_counts() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "tests", "differential", "20"],
         cwd=ROOT,
-        env=environment(),
+        env=child_environment(),
         capture_output=True,
         text=True,
         check=False,

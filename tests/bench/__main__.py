@@ -10,18 +10,18 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from tests.bench import page, table
-from tests.bench.calling import measure_calls
-from tests.bench.case import Case, Way
-from tests.bench.catalogue import all_cases, picked
+from tests.bench import performance_page, result_table
+from tests.bench.call_measurement import measure_calls
 from tests.bench.churn import measure_churn
-from tests.bench.deciding import Unexpected, measure_decide
-from tests.bench.profiling import profile
+from tests.bench.decide_measurement import UnexpectedCounts, measure_decide
+from tests.bench.flame_graph import profile
 from tests.bench.sample import Sample
+from tests.bench.workloads.case import CallMode, Case
+from tests.bench.workloads.catalog import all_cases, select_cases
 
 FOLDER: Final = Path(".cache/bench")
 NOTES: Final = Console(stderr=True, highlight=False)
-QUIET: Final = 0.02
+MAX_STEAL_SHARE: Final = 0.02
 """What the host may take of the processor time before a measurement is made again."""
 
 
@@ -33,21 +33,26 @@ def main(
         bool,
         typer.Option("--long", help="Long cases too, which else run only when named"),
     ] = False,
-    way: Annotated[list[Way] | None, typer.Option(help="Only these ways of asking")] = None,
+    way: Annotated[list[CallMode] | None, typer.Option(help="Only these ways of asking")] = None,
     runs: Annotated[int, typer.Option(min=1, help="Runs of each; quick ways run more often")] = 9,
     tries: Annotated[
-        int, typer.Option(min=1, help=f"Measure so often until the host steals no more than {QUIET:.0%}")
+        int,
+        typer.Option(
+            min=1, help=f"Measure so often until the host steals no more than {MAX_STEAL_SHARE:.0%}"
+        ),
     ] = 3,
     output: Annotated[Path, typer.Option(help="JSON file with all times")] = FOLDER / "results.json",
     compare: Annotated[Path | None, typer.Option(help="JSON file of earlier results")] = None,
-    write: Annotated[bool, typer.Option("--write-page", help=f"Put figures into {page.PAGE.name}")] = False,
+    write: Annotated[
+        bool, typer.Option("--write-page", help=f"Put figures into {performance_page.PAGE.name}")
+    ] = False,
     flame: Annotated[bool, typer.Option("--profile", help="Write flame graphs instead of times")] = False,
 ) -> None:
     """Measure how long decisions take, and check what they are.
 
     Exit code 1: a case came out otherwise than it must.
     """
-    cases = picked(only or (), with_long=with_long)
+    cases = select_cases(only or (), with_long=with_long)
     if not cases:
         raise _usage_error(f"no case is called that; known: {', '.join(case.name for case in all_cases())}")
     try:
@@ -55,17 +60,21 @@ def main(
             for case in cases:
                 print(profile(case, FOLDER))
         else:
-            rows = _measure(cases, frozenset(way or Way), (runs, tries), output, compare)
+            rows = _measure(cases, frozenset(way or CallMode), (runs, tries), output, compare)
             if write:
-                page.PAGE.write_text(page.written(page.PAGE.read_text(), rows, table.growth(rows)))
-    except Unexpected as unexpected:
+                performance_page.PAGE.write_text(
+                    performance_page.render_page(
+                        performance_page.PAGE.read_text(), rows, result_table.growth(rows)
+                    )
+                )
+    except UnexpectedCounts as unexpected:
         NOTES.print(str(unexpected), markup=False, soft_wrap=True)
         raise typer.Exit(1) from None
 
 
 def _measure(
     cases: tuple[Case, ...],
-    ways: frozenset[Way],
+    ways: frozenset[CallMode],
     effort: tuple[int, int],
     output: Path,
     compare: Path | None,
@@ -77,37 +86,37 @@ def _measure(
         rows.append(sample.as_json())
         output.write_text(json.dumps(rows, indent=1))  # at once: the rest may take an hour
     console = Console()
-    console.print(table.results(rows))
-    for name, exponent in table.growth(rows).items():
+    console.print(result_table.results(rows))
+    for name, exponent in result_table.growth(rows).items():
         console.print(f"{name}: time grows with size to the power of {exponent:.2f}")
     if compare:
-        console.print(table.comparison(rows, json.loads(compare.read_text())))
+        console.print(result_table.comparison(rows, json.loads(compare.read_text())))
     return rows
 
 
-def _with_progress(todo: list[tuple[Case, Way]], runs: int, tries: int) -> Iterator[Sample]:
+def _with_progress(todo: list[tuple[Case, CallMode]], runs: int, tries: int) -> Iterator[Sample]:
     with Progress(console=NOTES, transient=True, disable=not NOTES.is_terminal) as progress:
         bar = progress.add_task("", total=len(todo))
         for case, way in todo:
             progress.update(bar, description=f"{case.name} {way}")
-            yield _quietest(case, way, runs, tries)
+            yield _sample_with_least_steal(case, way, runs, tries)
             progress.advance(bar)
 
 
-def _quietest(case: Case, way: Way, runs: int, tries: int) -> Sample:
+def _sample_with_least_steal(case: Case, way: CallMode, runs: int, tries: int) -> Sample:
     """A sample while the host left this machine alone; if it never did, the one while it did so most."""
     quietest = _sample(case, way, runs)
     for _ in range(tries - 1):
-        if quietest.stolen <= QUIET:
+        if quietest.stolen_share <= MAX_STEAL_SHARE:
             break
-        quietest = min(quietest, _sample(case, way, runs), key=attrgetter("stolen"))
+        quietest = min(quietest, _sample(case, way, runs), key=attrgetter("stolen_share"))
     return quietest
 
 
-def _sample(case: Case, way: Way, runs: int) -> Sample:
-    if way is Way.DECIDE:
+def _sample(case: Case, way: CallMode, runs: int) -> Sample:
+    if way is CallMode.DECIDE:
         return measure_decide(case, runs)
-    return measure_churn(case, runs) if way is Way.CHURN else measure_calls(case, way, runs)
+    return measure_churn(case, runs) if way is CallMode.CHURN else measure_calls(case, way, runs)
 
 
 def _usage_error(message: str) -> typer.Exit:

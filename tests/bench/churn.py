@@ -14,29 +14,29 @@ from collections import deque
 from typing import Final
 
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.v1.decision_service_pb2 import DecideResponse
+from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.state_pb2 import StateDelta, StateReference
 
-from tests.bench.case import Case, Tally, Way
-from tests.bench.deciding import Unexpected
-from tests.bench.fixture import MINUTE_S
-from tests.bench.reclaims import Reclaims
-from tests.bench.sample import Sample, Theft, load_average, tail
-from tests.bench.served import Served, served
+from tests.bench.case_server import CaseServer, serve_case
+from tests.bench.decide_measurement import UnexpectedCounts
+from tests.bench.sample import Sample, StealMeter, load_average, tail
+from tests.bench.workloads.case import CallMode, Case, DecisionCounts
+from tests.bench.workloads.single_reclaims import SingleReclaims
+from tests.bench.workloads.snapshot_fixture import MINUTE_S
 
 CYCLES: Final = 100
 JOBS: Final = 50
 """That come, and that end, in one cycle."""
 
 
-class Motion:
+class ChurningCluster:
     """The caller's side of U5: which jobs run, which are bound, and which wait."""
 
     cycles: Final = CYCLES
 
     def __init__(self, snapshot: pb.ClusterSnapshot) -> None:
         self._jobs = min(JOBS, len(snapshot.nodes) // 4)
-        self.expected = Tally(self._jobs, 0, 0, {"BOUND": self._jobs})
+        self.expected = DecisionCounts(self._jobs, 0, 0, {"BOUND": self._jobs})
         self._now_s = snapshot.now.seconds
         self._pods = {pod.uid: pod for pod in snapshot.pods}
         self._groups = {group.uid: group for group in snapshot.pod_groups}
@@ -51,12 +51,12 @@ class Motion:
         for uid in self._bound:
             self._move(delta, uid, pb.POD_STATUS_RUNNING)
         self._running.extend(self._bound)
-        self._bound = self._carried_out(delta, answer)
+        self._bound = self._apply(delta, answer)
         self._end(delta)
-        self._come(delta)
+        self._submit(delta)
         return delta
 
-    def _carried_out(self, delta: StateDelta, answer: DecideResponse | None) -> list[str]:
+    def _apply(self, delta: StateDelta, answer: DecideResponse | None) -> list[str]:
         """Pods that an answer binds are bound, and their jobs start."""
         bound = []
         for group in answer.groups if answer else ():
@@ -77,11 +77,11 @@ class Motion:
     def _end(self, delta: StateDelta) -> None:
         for _ in range(self._jobs):
             uid = self._running.popleft()
-            delta.removes.pods.append(f"{uid}-0")
-            delta.removes.pod_groups.append(uid)
+            delta.removals.pods.append(f"{uid}-0")
+            delta.removals.pod_groups.append(uid)
             del self._pods[f"{uid}-0"], self._groups[uid]
 
-    def _come(self, delta: StateDelta) -> None:
+    def _submit(self, delta: StateDelta) -> None:
         for _ in range(self._jobs):
             uid = f"new-{self._count:06}"
             queue = f"queue-{self._count % 4}"
@@ -100,33 +100,37 @@ def measure_churn(case: Case, runs: int, cycles: int | None = None) -> Sample:
     must.
     """
     snapshot = case.build()
-    theft, wall, cpu, tails, peaks = Theft(), [], [], [], []
+    theft, wall, cpu, tails, peaks = StealMeter(), [], [], [], []
     for _ in range(runs):
-        motion = Reclaims(snapshot) if case.workload == "S6" else Motion(snapshot)
-        with served(case) as server:
+        motion = SingleReclaims(snapshot) if case.workload == "S6" else ChurningCluster(snapshot)
+        with serve_case(case) as server:
             state = server.client.put_snapshot("bench", snapshot)
-            tally, times = _go_through(case, server, motion, state, cycles or motion.cycles)
+            tally, times = _run_cycles(case, server, motion, state, cycles or motion.cycles)
             peaks.append(server.peak_mib)
         wall += [wall_ms for wall_ms, _ in times]
         cpu += [cpu_ms for _, cpu_ms in times]
         tails.append(tail(wall[-len(times) :]))
     host, outcome = (load_average(), theft.share()), tally._asdict()
-    return Sample(case.name, Way.CHURN, wall, cpu, {}, outcome, *host, max(peaks), tails)
+    return Sample(case.name, CallMode.CHURN, wall, cpu, {}, outcome, *host, max(peaks), tails)
 
 
-def _go_through(
-    case: Case, server: Served, motion: Motion | Reclaims, state: StateReference, cycles: int
-) -> tuple[Tally, list[tuple[float, float]]]:
+def _run_cycles(
+    case: Case,
+    server: CaseServer,
+    motion: ChurningCluster | SingleReclaims,
+    state: StateReference,
+    cycles: int,
+) -> tuple[DecisionCounts, list[tuple[float, float]]]:
     """What came out of every cycle, and the times of all but the first."""
     times = []
     answer: DecideResponse | None = None
     for _ in range(1 + cycles):
         delta = motion.delta(state, answer)
         cpu_begin, begin = server.cpu_ms(), time.perf_counter()
-        state, answer = server.client.decide_after(delta, case.actions)
+        state, answer = server.client.apply_and_decide(delta, case.actions)
         wall = (time.perf_counter() - begin) * 1e3
         times.append((wall, server.cpu_ms() - cpu_begin))
-        tally = Tally.of_answer(answer)
+        tally = DecisionCounts.from_response(answer)
         if tally != motion.expected:
-            raise Unexpected(f"{case.name}: should be {motion.expected}, and is {tally}")
+            raise UnexpectedCounts(f"{case.name}: should be {motion.expected}, and is {tally}")
     return tally, times[1:]

@@ -6,10 +6,10 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from tests.bench import golden
-from tests.bench.case import Case, Way
-from tests.bench.catalogue import all_cases, picked
-from tests.bench.deciding import Unexpected, measure_decide
+from tests.bench import golden_counters
+from tests.bench.decide_measurement import UnexpectedCounts, measure_decide
+from tests.bench.workloads.case import CallMode, Case
+from tests.bench.workloads.catalog import all_cases, select_cases
 from tests.checks import CannotRun, Counts
 
 
@@ -21,7 +21,7 @@ def main(
     update: Annotated[bool, typer.Option("--update", help="Write the golden file first")] = False,
 ) -> Counts:
     """Decide each benchmark once and compare its exact work and outcome with the golden file."""
-    cases = [case for case in picked(only or (), with_long=with_long) if Way.DECIDE in case.ways]
+    cases = [case for case in select_cases(only or (), with_long=with_long) if CallMode.DECIDE in case.ways]
     if not cases:
         raise CannotRun(f"no case has this name; known: {', '.join(case.name for case in all_cases())}")
     console = Console(stderr=True)
@@ -37,8 +37,8 @@ def main(
 def _differences(case: Case, update: bool) -> list[str]:
     try:
         sample = measure_decide(case, 1)
-    except Unexpected as unexpected:
+    except UnexpectedCounts as unexpected:
         return [str(unexpected)]
     if update:
-        golden.write([sample])
-    return golden.differences(sample)
+        golden_counters.store_counters([sample])
+    return golden_counters.differences(sample)

@@ -15,7 +15,7 @@ _PROCESSORS: Final = Path("/proc/stat")
 _IDLE: Final = (3, 4)
 _STEAL: Final = 7
 """Places in its first line, see proc(5)."""
-_DOING: Final = 8
+_BUSY: Final = 8
 """The places after these are counted twice."""
 
 
@@ -32,7 +32,7 @@ class Sample:
     outcome: dict[str, Any]
     load: float
     """Load average of the last minute, at the end."""
-    stolen: float
+    stolen_share: float
     """Part of the processor time wanted while measuring that the host gave to other machines."""
     server_mib: float | None = None
     """Most memory that the server process had; None where there is none."""
@@ -68,7 +68,7 @@ def tail(times_ms: Sequence[float]) -> float:
     return ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
 
 
-class Theft:
+class StealMeter:
     """What the host takes from this machine from now on."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Theft:
 
 def _ticks() -> tuple[int, int]:
     """Processor time that was wanted since the machine started, and how much of it was stolen."""
-    ticks = [int(each) for each in _PROCESSORS.read_text().splitlines()[0].split()[1 : _DOING + 1]]
+    ticks = [int(each) for each in _PROCESSORS.read_text().splitlines()[0].split()[1 : _BUSY + 1]]
     return sum(ticks) - sum(ticks[place] for place in _IDLE), ticks[_STEAL]
 
 

@@ -5,9 +5,10 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
-from tenure.client.formats import MAX_FAULTS, Format
 from tenure.client.snapshot_file import (
     ENDINGS,
+    MAX_ERRORS,
+    Format,
     SnapshotFileError,
     format_of,
     read_snapshot,
@@ -15,10 +16,10 @@ from tenure.client.snapshot_file import (
 )
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
-from tests.server.given import small_snapshot
+from tests.small_snapshot import small_snapshot
 
 
-def fault(file: Path, content: str | bytes) -> str:
+def read_error(file: Path, content: str | bytes) -> str:
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(SnapshotFileError) as caught:
         read_snapshot(str(file))
@@ -28,7 +29,7 @@ def fault(file: Path, content: str | bytes) -> str:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_what_is_written_is_read_back(tmp_path: Path, ending: str) -> None:
+def test_written_snapshot_is_read_back(tmp_path: Path, ending: str) -> None:
     file = str(tmp_path / f"cluster{ending}")
     snapshot = small_snapshot()
     snapshot.queues[0].reclaim_min_runtime.seconds = 90
@@ -38,21 +39,21 @@ def test_what_is_written_is_read_back(tmp_path: Path, ending: str) -> None:
 
 
 @pytest.mark.parametrize("form", Format)
-def test_format_outweighs_the_ending(tmp_path: Path, form: Format) -> None:
+def test_explicit_format_overrides_the_file_extension(tmp_path: Path, form: Format) -> None:
     file = str(tmp_path / "cluster.json")
     write_snapshot(small_snapshot(), file, form)
     assert read_snapshot(file, form) == small_snapshot()
 
 
 @pytest.mark.parametrize("form", [Format.JSON, Format.YAML])
-def test_names_are_those_of_the_contract(tmp_path: Path, form: Format) -> None:
+def test_field_names_are_those_of_the_contract(tmp_path: Path, form: Format) -> None:
     file = tmp_path / "cluster"
     write_snapshot(small_snapshot(), str(file), form)
     assert "pod_groups" in file.read_text()
     assert "podGroups" not in file.read_text()
 
 
-def test_camel_case_is_read_as_well(tmp_path: Path) -> None:
+def test_camel_case_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     file.write_text('{"clusterId": "c", "podGroups": [{"minMember": 3}]}')
     assert read_snapshot(str(file)).pod_groups[0].min_member == 3
@@ -66,7 +67,7 @@ def test_standard_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_snapshot("-", Format.YAML) == small_snapshot()
 
 
-def test_yaml_has_anchors_and_merge_keys_and_keeps_text(tmp_path: Path) -> None:
+def test_yaml_supports_anchors_and_merge_keys_and_preserves_text(tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_text(
         "now: 2025-03-03T10:35:00Z\n"
@@ -113,27 +114,30 @@ UNKNOWN = "unknown field of Node; did you mean"
         (".txtpb", "nodes { name: 3 }", "line 1, column 15: "),
     ],
 )  # fmt: skip
-def test_fault_is_found(tmp_path: Path, ending: str, content: str, says: str) -> None:
-    assert says in fault(tmp_path / f"cluster{ending}", content)
+def test_syntax_error_is_reported(tmp_path: Path, ending: str, content: str, says: str) -> None:
+    assert says in read_error(tmp_path / f"cluster{ending}", content)
 
 
 @pytest.mark.parametrize("ending", [".json", ".yaml", ".txtpb"])
-def test_text_is_utf8(tmp_path: Path, ending: str) -> None:
-    assert fault(tmp_path / f"c{ending}", b"ab\xff") == "is not UTF-8 text: byte 2 is no part of a character"
+def test_text_that_is_not_utf8_is_rejected(tmp_path: Path, ending: str) -> None:
+    assert (
+        read_error(tmp_path / f"c{ending}", b"ab\xff")
+        == "is not UTF-8 text: byte 2 is no part of a character"
+    )
 
 
-def test_binary_is_a_snapshot(tmp_path: Path) -> None:
-    assert fault(tmp_path / "c.binpb", b"hello there") == "is not a binary tenure.v1.ClusterSnapshot"
+def test_binary_content_of_another_kind_is_rejected(tmp_path: Path) -> None:
+    assert read_error(tmp_path / "c.binpb", b"hello there") == "is not a binary tenure.v1.ClusterSnapshot"
 
 
-def test_every_fault_is_told_up_to_a_limit(tmp_path: Path) -> None:
+def test_every_error_is_listed_up_to_a_limit(tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
-    assert fault(file, "a: 1\nb: 2\nnodes: [{c: 1}]").count("\n") == 2
-    assert fault(file, "".join(f"a{i}: 1\n" for i in range(100))).count("\n") == MAX_FAULTS - 1
+    assert read_error(file, "a: 1\nb: 2\nnodes: [{c: 1}]").count("\n") == 2
+    assert read_error(file, "".join(f"a{i}: 1\n" for i in range(100))).count("\n") == MAX_ERRORS - 1
 
 
 @pytest.mark.parametrize("file", ["-", "snapshot", "snapshot.xml", "json"])
-def test_name_that_does_not_tell_the_format(file: str) -> None:
+def test_file_name_without_known_format_is_an_error(file: str) -> None:
     with pytest.raises(SnapshotFileError, match="the name does not tell the format"):
         format_of(file)
 

@@ -11,9 +11,9 @@ from rich.progress import track
 
 from tests.checks import CannotRun, Counts
 from tests.conformance.cases import UnreadableCases, load_cases, select
-from tests.conformance.results import Result, summarize
+from tests.conformance.report_table import as_json, print_report
+from tests.conformance.results import CaseResult, summarize
 from tests.conformance.runner import run_all
-from tests.conformance.table import as_json, print_report
 
 CHECKOUT = Path(__file__).parents[2]
 DEFAULT_CASES = Path("../shared/conformance")
@@ -42,7 +42,7 @@ def main(
     return Counts(report.total.passed, report.total.failed)
 
 
-def _with_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
+def _with_progress(results: Iterable[CaseResult], total: int) -> Iterator[CaseResult]:
     """Shows a bar on standard error while the results come in, when that is a terminal."""
     console = Console(stderr=True)
     yield from track(

@@ -13,7 +13,7 @@ two snapshots, so they do not tell where such a task was in between; the cases a
 """
 
 
-class Verdict(Enum):
+class CaseVerdict(Enum):
     """How a case ended."""
 
     PASSED = "passed"
@@ -22,29 +22,29 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CaseResult:
     """The verdict on one case. `details`: the differences, or the calls no function of ours stands for."""
 
     id: str
     group: str
     kind: str
     tags: frozenset[str]
-    verdict: Verdict
+    verdict: CaseVerdict
     details: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, case: Case, verdict: Verdict, details: Iterable[str] = ()) -> "Result":
+    def of(cls, case: Case, verdict: CaseVerdict, details: Iterable[str] = ()) -> "CaseResult":
         """The verdict on this case."""
         return cls(case.id, case.group, case.kind, case.tags, verdict, tuple(details))
 
     @property
-    def is_apart(self) -> bool:
+    def is_counted_apart(self) -> bool:
         """Whether it is shown in a line of its own and counts neither as passed nor as failed."""
         return COUNTED_APART in self.tags
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class PassCount:
     """Passed cases out of those that were run."""
 
     passed: int
@@ -63,35 +63,39 @@ class Score:
 class Report:
     """Everything the output is made of."""
 
-    total: Score
-    apart: Score
-    by_group: dict[str, Score]
-    by_tag: dict[str, Score]
+    total: PassCount
+    counted_apart: PassCount
+    by_group: dict[str, PassCount]
+    by_tag: dict[str, PassCount]
     unmapped: dict[str, int]
     unmapped_calls: dict[str, int]
-    failures: tuple[Result, ...]
+    failures: tuple[CaseResult, ...]
 
 
-def summarize(results: Sequence[Result]) -> Report:
+def summarize(results: Sequence[CaseResult]) -> Report:
     """Sums up results; groups and tags are sorted by name."""
-    apart = [result for result in results if result.is_apart]
-    unmapped = [result for result in results if result.verdict is Verdict.UNMAPPED]
-    judged = [result for result in results if not result.is_apart and result.verdict is not Verdict.UNMAPPED]
+    apart = [result for result in results if result.is_counted_apart]
+    unmapped = [result for result in results if result.verdict is CaseVerdict.UNMAPPED]
+    judged = [
+        result
+        for result in results
+        if not result.is_counted_apart and result.verdict is not CaseVerdict.UNMAPPED
+    ]
     groups = sorted({result.group for result in judged})
     tags = sorted({tag for result in judged for tag in result.tags})
     return Report(
         total=_score(judged),
-        apart=_score(apart),
+        counted_apart=_score(apart),
         by_group={group: _score([r for r in judged if r.group == group]) for group in groups},
         by_tag={tag: _score([r for r in judged if tag in r.tags]) for tag in tags},
         unmapped=_sorted_counts(result.kind for result in unmapped),
         unmapped_calls=_sorted_counts(call for result in unmapped for call in result.details),
-        failures=tuple(result for result in judged if result.verdict is Verdict.FAILED),
+        failures=tuple(result for result in judged if result.verdict is CaseVerdict.FAILED),
     )
 
 
-def _score(results: Sequence[Result]) -> Score:
-    return Score(sum(result.verdict is Verdict.PASSED for result in results), len(results))
+def _score(results: Sequence[CaseResult]) -> PassCount:
+    return PassCount(sum(result.verdict is CaseVerdict.PASSED for result in results), len(results))
 
 
 def _sorted_counts(names: Iterable[str]) -> dict[str, int]:

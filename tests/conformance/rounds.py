@@ -3,24 +3,18 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from tenure.v1 import decision_service_pb2
+from tenure.v1 import decide_pb2
 
 from tests.conformance.cases import Json
-from tests.conformance.outcome import after_session
-from tests.conformance.task_table import (
-    Session,
-    TaskState,
-    TaskTable,
-    initial_table,
-    last_starts,
-)
-from tests.conformance.to_snapshot import to_snapshot
+from tests.conformance.conversion.snapshot import to_snapshot
+from tests.conformance.session_result import apply_response
+from tests.conformance.task_table import Session, TaskState, TaskTable, initial_table, last_starts
 
-Decide = Callable[[decision_service_pb2.DecideRequest], decision_service_pb2.DecideResponse]
+Decide = Callable[[decide_pb2.DecideRequest], decide_pb2.DecideResponse]
 """The public contract, as a function."""
 
 
-class Scene(NamedTuple):
+class CaseSession(NamedTuple):
     """A session to be looked at. Without `is_matched` only its number of decisions is bounded."""
 
     label: str
@@ -28,31 +22,31 @@ class Scene(NamedTuple):
     is_matched: bool
 
 
-def play(case: Json, decide: Decide) -> Iterator[Scene]:
+def run_sessions(case: Json, decide: Decide) -> Iterator[CaseSession]:
     """All sessions of the case, in order."""
     if case["run"]["mode"] == "single_session":
-        yield Scene("", _session(case, initial_table(case), 1, decide), is_matched=True)
+        yield CaseSession("", _session(case, initial_table(case), 1, decide), is_matched=True)
     else:
-        yield from _play_rounds(case, decide)
+        yield from _run_rounds(case, decide)
 
 
-def _play_rounds(case: Json, decide: Decide) -> Iterator[Scene]:
+def _run_rounds(case: Json, decide: Decide) -> Iterator[CaseSession]:
     until_match, after_match = case["run"]["rounds_until_match"], case["run"]["rounds_after_match"]
     tasks = initial_table(case)
     for number in range(1, until_match + after_match + 1):
         session = _session(case, tasks, number, decide)
-        yield Scene(f"round {number}: ", session, is_matched=number > until_match)
+        yield CaseSession(f"round {number}: ", session, is_matched=number > until_match)
         tasks = write_back(case, tasks, session.tasks)
         if number == until_match:
             rebuilt = Session(tasks, last_starts(case, tasks), session.reasons)
-            yield Scene(f"after round {number}: ", rebuilt, is_matched=True)
+            yield CaseSession(f"after round {number}: ", rebuilt, is_matched=True)
 
 
 def _session(case: Json, tasks: TaskTable, version: int, decide: Decide) -> Session:
-    request = decision_service_pb2.DecideRequest(
+    request = decide_pb2.DecideRequest(
         snapshot=to_snapshot(case, tasks, version), actions=case["run"]["actions"]
     )
-    return after_session(tasks, last_starts(case, tasks), decide(request))
+    return apply_response(tasks, last_starts(case, tasks), decide(request))
 
 
 def write_back(case: Json, before: TaskTable, after: TaskTable) -> dict[str, TaskState]:

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_report_ends_with_the_counts_and_the_exit_code_tells_of_failures(
+def test_report_ends_with_the_counts_and_exit_code_1_means_failures(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run("--cases", folder, "--list-failures", "-j", 1) == 1
@@ -58,7 +58,7 @@ def test_chosen_cases_that_all_pass_exit_with_zero(folder: Path, tmp_path: Path)
     ],
     ids=["no folder", "no case"],
 )
-def test_a_question_that_cannot_be_answered_exits_with_two(
+def test_invalid_arguments_exit_with_2(
     folder: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run("--cases", folder, *arguments) == 2

@@ -6,14 +6,14 @@ from pathlib import Path
 from tests.conformance.cases import Case, load_cases
 from tests.conformance.command import CHECKOUT, DEFAULT_CASES
 from tests.conformance.plain_cases import plain_cases
-from tests.conformance.results import Verdict
+from tests.conformance.results import CaseVerdict
 from tests.conformance.runner import run_case
 
 README = Path(__file__).with_name("README.md")
 FOLDER = CHECKOUT / DEFAULT_CASES
 
 
-def explained() -> set[str]:
+def explained_failures() -> set[str]:
     """Ids in the table of remaining failures."""
     section = README.read_text().partition("## Remaining failures")[2]
     return set(re.findall(r"`([\w/.-]+#\d+)`", section))
@@ -26,6 +26,6 @@ def cases() -> list[Case]:
 
 def test_the_readme_explains_exactly_the_failures_that_remain() -> None:
     chosen = [case for case in cases() if "evicted_after_placement" not in case.tags]
-    failed = {case.id for case in chosen if run_case(case).verdict is Verdict.FAILED}
+    failed = {case.id for case in chosen if run_case(case).verdict is CaseVerdict.FAILED}
     present = {case.id for case in chosen}
-    assert failed == explained() & present
+    assert failed == explained_failures() & present

@@ -1,16 +1,16 @@
 """The plain whole-GPU cases pass: our own always, the reference's where the case folder is there."""
 
 import pytest
-from tenure.server.engine import Engine
-from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
+from tenure.codec.engine import Engine
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 
+from tests.checker import verify
 from tests.conformance.cases import Case, load_cases
 from tests.conformance.command import CHECKOUT, DEFAULT_CASES
+from tests.conformance.conversion.profile import to_profile
 from tests.conformance.plain_cases import plain_cases
-from tests.conformance.rounds import play
+from tests.conformance.rounds import run_sessions
 from tests.conformance.runner import run_case
-from tests.conformance.to_profile import to_profile
-from tests.verify import verify
 
 SPECIAL = frozenset(
     {
@@ -52,7 +52,7 @@ def test_a_plain_whole_gpu_case_passes(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_the_answers_to_a_plain_case_are_sound(case: Case) -> None:
+def test_responses_to_a_plain_case_pass_the_checker(case: Case) -> None:
     engine = Engine(to_profile(case.data))
 
     def checked(request: DecideRequest) -> DecideResponse:
@@ -60,4 +60,4 @@ def test_the_answers_to_a_plain_case_are_sound(case: Case) -> None:
         assert verify(request.snapshot, response) == []
         return response
 
-    assert [scene.label for scene in play(case.data, checked)]
+    assert [scene.label for scene in run_sessions(case.data, checked)]

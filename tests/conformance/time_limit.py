@@ -8,7 +8,7 @@ from types import FrameType
 CASE_LIMIT_S = 120
 
 
-class TookTooLong(Exception):
+class TimeLimitExceeded(Exception):
     """The time limit of a case is over."""
 
 
@@ -25,4 +25,4 @@ def time_limit(seconds: float = CASE_LIMIT_S) -> Iterator[None]:
 
 
 def _raise(_signal: int, _frame: FrameType | None) -> None:
-    raise TookTooLong("the case took longer than its time limit")
+    raise TimeLimitExceeded("the case took longer than its time limit")

@@ -13,7 +13,7 @@ _CODES: Final = frozenset(code.name for code in grpc.StatusCode)
 _TABLES: Final = ("| status |", "| method | status |")
 
 
-def page() -> tuple[set[str], dict[str, set[str]]]:
+def read_page() -> tuple[set[str], dict[str, set[str]]]:
     """The codes of every method, and those of each by its name, as the page has them."""
     text = (PROTOS / "README.md").read_text()
     common, own = (list(_rows(text, head)) for head in _TABLES)
@@ -23,7 +23,7 @@ def page() -> tuple[set[str], dict[str, set[str]]]:
     return {code for code, *_ in common}, dict(of_methods)
 
 
-def comments() -> tuple[set[str], dict[str, set[str]]]:
+def read_comments() -> tuple[set[str], dict[str, set[str]]]:
     """The same as the comments of the service have them."""
     lines = (PROTOS / "tenure" / "v1" / "decision_service.proto").read_text().splitlines()
     common: set[str] = set()
@@ -39,9 +39,9 @@ def comments() -> tuple[set[str], dict[str, set[str]]]:
     return common & _CODES, {method: codes & _CODES for method, codes in own.items()}
 
 
-def fault_codes() -> set[str]:
+def state_error_codes() -> set[str]:
     """The faults of deltas that the page tells about."""
-    return {code for code, *_ in _rows((PROTOS / "README.md").read_text(), "| `StateFaultCode` |")}
+    return {code for code, *_ in _rows((PROTOS / "README.md").read_text(), "| `StateErrorCode` |")}
 
 
 def _rows(text: str, head: str) -> Iterator[list[str]]:

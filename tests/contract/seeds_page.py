@@ -15,7 +15,7 @@ class Row(NamedTuple):
 
     letter: str
     number: int
-    asked: str
+    requirement: str
     documents: str
     where: str
     proof: str

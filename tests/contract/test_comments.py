@@ -23,10 +23,11 @@ def declarations(proto: Path) -> list[tuple[str, bool]]:
 def test_protos_are_found() -> None:
     assert [proto.name for proto in PROTOS] == [
         "capabilities.proto",
+        "decide.proto",
         "decision.proto",
         "decision_service.proto",
         "explain.proto",
-        "outcome.proto",
+        "report.proto",
         "resources.proto",
         "simulate.proto",
         "snapshot.proto",

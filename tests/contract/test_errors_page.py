@@ -5,50 +5,50 @@ from pathlib import Path
 
 import pytest
 from tenure.server import errors
-from tenure.server.security import authentication
-from tenure.server.service import failures
+from tenure.server.security import access_control
+from tenure.server.service import error_mapping
 from tenure.v1 import state_pb2
 
-from tests.contract import provoked
-from tests.contract.errors_page import comments, fault_codes, page
+from tests.contract import error_triggers
+from tests.contract.errors_page import read_comments, read_page, state_error_codes
 
-COMMON, OWN = page()
-
-
-def test_page_and_comments_tell_the_same() -> None:
-    assert comments() == (COMMON, OWN)
+COMMON, OWN = read_page()
 
 
-def test_every_method_is_there() -> None:
-    assert set(OWN) == set(provoked.RPCS)
+def test_page_and_comments_list_the_same_codes() -> None:
+    assert read_comments() == (COMMON, OWN)
 
 
-def test_every_code_that_the_server_knows_is_there() -> None:
-    sources = (Path(module.__file__ or "").read_text() for module in (errors, failures, authentication))
+def test_every_method_is_documented() -> None:
+    assert set(OWN) == set(error_triggers.RPCS)
+
+
+def test_every_status_code_of_the_server_is_documented() -> None:
+    sources = (Path(module.__file__ or "").read_text() for module in (errors, error_mapping, access_control))
     known = {code for source in sources for code in re.findall(r"StatusCode\.([A-Z_]+)", source)}
     assert known - {"UNIMPLEMENTED"} == COMMON.union(*OWN.values()) - {"UNIMPLEMENTED"}
 
 
-def test_every_fault_of_a_delta_is_there() -> None:
+def test_every_state_error_code_is_documented() -> None:
     known = {
-        name.removeprefix("STATE_FAULT_CODE_") for name in state_pb2.StateFaultCode.DESCRIPTOR.values_by_name
+        name.removeprefix("STATE_ERROR_CODE_") for name in state_pb2.StateErrorCode.DESCRIPTOR.values_by_name
     }
-    assert fault_codes() == known - {"UNSPECIFIED"}
+    assert state_error_codes() == known - {"UNSPECIFIED"}
 
 
-@pytest.mark.parametrize("name", sorted(provoked.RPCS))
-def test_method_ends_with_what_the_page_tells(
+@pytest.mark.parametrize("name", sorted(error_triggers.RPCS))
+def test_method_returns_exactly_the_documented_codes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = {
-        provoked.without_a_token(name, tmp_path),
-        provoked.compressed(name),
-        provoked.too_large(name),
-        provoked.beyond_its_time(name),
-        provoked.at_the_end(name),
-        provoked.abandoned(name),
-        provoked.with_a_defect(name, monkeypatch),
+        error_triggers.without_a_token(name, tmp_path),
+        error_triggers.compressed(name),
+        error_triggers.too_large(name),
+        error_triggers.beyond_its_time(name),
+        error_triggers.after_shutdown(name),
+        error_triggers.after_cancellation(name),
+        error_triggers.with_internal_error(name, monkeypatch),
     }
     assert seen == COMMON
     monkeypatch.undo()
-    assert provoked.own(name) == OWN[name]
+    assert error_triggers.invalid_requests(name) == OWN[name]

@@ -7,22 +7,22 @@ import sys
 import pytest
 
 from tests.contract.seeds_page import PAGE, ROOT, Row, rows
-from tests.server.given import environment
+from tests.small_snapshot import child_environment
 
 TEXT = PAGE.read_text()
 ROWS = rows(TEXT)
 LETTERS = {"M": "0 1 2", "E": "3", "P": "4"}
 """Which documents each group of rows comes from."""
-ANSWERS = ("Deliberately different: ", "Not ours: ")
+EXEMPTIONS = ("Deliberately different: ", "Not ours: ")
 """How a proof starts that is not just the name of a test."""
 
 
-def collected(files: set[str]) -> set[str]:
+def collect_tests(files: set[str]) -> set[str]:
     """Ids of the tests in these files, as pytest names them; a function's id stands for all its cases."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "--override-ini=addopts="]
     options = ["-p", "no:cacheprovider", "--continue-on-collection-errors", *sorted(files)]
     run = subprocess.run(
-        [*command, *options], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
+        [*command, *options], cwd=ROOT, env=child_environment(), capture_output=True, text=True, check=False
     )
     cases = {line for line in run.stdout.splitlines() if "::" in line}
     return cases | {case.partition("[")[0] for case in cases}
@@ -41,21 +41,21 @@ def test_every_line_of_a_table_is_a_row() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_every_row_says_who_asks_and_what_proves_it(row: Row) -> None:
+def test_every_row_names_its_documents_and_its_proof(row: Row) -> None:
     assert set(row.documents.split()) <= set(LETTERS[row.letter].split())
-    assert row.asked.endswith(".")
-    assert row.node_ids or row.proof.startswith(ANSWERS)
+    assert row.requirement.endswith(".")
+    assert row.node_ids or row.proof.startswith(EXEMPTIONS)
 
 
-def test_the_tests_that_the_page_names_exist() -> None:
+def test_tests_named_on_the_page_exist() -> None:
     named = {node_id for row in ROWS for node_id in row.node_ids}
     files = {node_id.partition("::")[0] for node_id in named}
     missing = {file for file in files if not (ROOT / file).is_file()}
     assert sorted(missing) == []
-    assert sorted(named - collected(files)) == []
+    assert sorted(named - collect_tests(files)) == []
 
 
-def test_nothing_is_left_to_prove() -> None:
+def test_no_row_has_an_open_proof() -> None:
     assert [row.id for row in ROWS if "TODO" in row.proof] == []
 
 
@@ -65,7 +65,7 @@ def test_a_row_without_all_its_cells_is_an_error() -> None:
 
 
 def test_cases_with_their_parameters_are_found() -> None:
-    assert collected({"tests/contract/test_comments.py"}) >= {
+    assert collect_tests({"tests/contract/test_comments.py"}) >= {
         "tests/contract/test_comments.py::test_protos_are_found",
         "tests/contract/test_comments.py::test_everything_is_explained",
         "tests/contract/test_comments.py::test_everything_is_explained[snapshot.proto]",

@@ -7,10 +7,10 @@ from typing import Any, Final
 import pytest
 from google.protobuf.json_format import MessageToDict, Parse
 from google.protobuf.message import Message
-from tenure.v1 import decision_service_pb2, state_pb2
+from tenure.v1 import decide_pb2, state_pb2
 
 from tests.contract.errors_page import PROTOS
-from tests.states.calls import stub
+from tests.state.state_calls import stub
 
 _BLOCK: Final = re.compile(r"^`(\w+)`\n\n```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _METHODS: Final = {
@@ -24,11 +24,11 @@ _METHODS: Final = {
 def messages() -> Iterator[Message]:
     """The messages of the page, in order. Raises ParseError for what the contract does not have."""
     for name, text in _BLOCK.findall((PROTOS / "README.md").read_text()):
-        kind = getattr(state_pb2, name, None) or getattr(decision_service_pb2, name)
+        kind = getattr(state_pb2, name, None) or getattr(decide_pb2, name)
         yield Parse(text, kind())
 
 
-def answered(service: Any, request: Message) -> Message:
+def call(service: Any, request: Message) -> Message:
     name = _METHODS[request.DESCRIPTOR.name]
     if name == "Decide":
         return service.Decide(request, timeout=10)
@@ -36,26 +36,26 @@ def answered(service: Any, request: Message) -> Message:
     return next(answer) if name == "SyncState" else answer
 
 
-def shows(told: Any, whole: Any) -> bool:
+def contains(told: Any, whole: Any) -> bool:
     """Whether all that is told is there; of lists some rows may be left out."""
     if isinstance(told, dict):
-        return all(key in whole and shows(value, whole[key]) for key, value in told.items())
+        return all(key in whole and contains(value, whole[key]) for key, value in told.items())
     if isinstance(told, list):
         rows = iter(whole)
-        return all(any(shows(row, other) for other in rows) for row in told)
+        return all(any(contains(row, other) for other in rows) for row in told)
     return bool(told == whole)
 
 
-def test_the_server_answers_as_the_page_tells() -> None:
+def test_server_returns_the_responses_of_the_page() -> None:
     compared, answer = 0, None
     with stub() as service:
         for message in messages():
             if message.DESCRIPTOR.name in _METHODS:
-                answer = answered(service, message)
+                answer = call(service, message)
             else:
                 assert answer is not None
                 assert type(answer) is type(message)
-                assert shows(MessageToDict(message), MessageToDict(answer)), answer
+                assert contains(MessageToDict(message), MessageToDict(answer)), answer
                 compared += 1
     assert compared == 3
 
@@ -64,5 +64,5 @@ def test_the_server_answers_as_the_page_tells() -> None:
     ("told", "is_there"),
     [({"a": [1, 3]}, True), ({"a": [3, 1]}, False), ({"b": 1}, False), ({"a": [1, 2, 3, 4]}, False)],
 )
-def test_what_is_told_and_not_there_is_found(told: dict[str, object], is_there: bool) -> None:
-    assert shows(told, {"a": [1, 2, 3], "c": 0}) is is_there
+def test_missing_value_is_detected(told: dict[str, object], is_there: bool) -> None:
+    assert contains(told, {"a": [1, 2, 3], "c": 0}) is is_there

@@ -7,14 +7,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 """The checkout."""
 
-SAMPLE = ROOT / "server/tenure/server/samples/two-departments.yaml"
+SAMPLE = ROOT / "server/tenure/cli/samples/two-departments.yaml"
 
 
-def run(*command: str) -> subprocess.CompletedProcess[str]:
+def run_command(*command: str) -> subprocess.CompletedProcess[str]:
     """Runs a command in the root of the checkout, without a terminal."""
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
 
-def tenure(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_tenure(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs `tenure` with these arguments."""
-    return run(sys.executable, "-m", "tenure.server", *arguments)
+    return run_command(sys.executable, "-m", "tenure.cli", *arguments)

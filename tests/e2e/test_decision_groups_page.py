@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tenure.server.cli.server_process import server_process
+from tenure.cli.demo import server_process
 from tenure.v1 import decision_pb2
 
-from tests.e2e.command import ROOT, SAMPLE, run, tenure
+from tests.e2e.command import ROOT, SAMPLE, run_command, run_tenure
 
 PAGE = (ROOT / "docs/decision-groups.md").read_text()
 
@@ -19,12 +19,12 @@ def block(language: str) -> str:
     return found[1]
 
 
-def test_loop_of_the_page_asks_for_everything_once(tmp_path: Path) -> None:
+def test_loop_of_the_page_applies_every_decision_once(tmp_path: Path) -> None:
     script = tmp_path / "loop.py"
     with server_process() as address:
         code = block("python").replace("127.0.0.1:50051", address).replace("cluster.yaml", str(SAMPLE))
         script.write_text(f'{code}\n        print("asked")\n')
-        ran = run(sys.executable, str(script))
+        ran = run_command(sys.executable, str(script))
     assert (ran.returncode, ran.stderr) == (0, "")
     first, second, _ = ran.stdout.split("asked\n")
     assert "reclaim for distill: 7 steps" in first
@@ -32,16 +32,18 @@ def test_loop_of_the_page_asks_for_everything_once(tmp_path: Path) -> None:
     assert second == ""
 
 
-def test_example_says_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_prints_the_output_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     file = tmp_path / "promised.yaml"
     file.write_text(block("yaml"))
-    ran = tenure("decide", str(file))
+    ran = run_tenure("decide", str(file))
     assert (ran.returncode, ran.stderr) == (0, "")
     shown = block("console").removeprefix("$ tenure decide promised.yaml\n")
     assert [line.rstrip() for line in ran.stdout.splitlines()] == shown.splitlines()
 
 
-def test_page_tells_every_result() -> None:
-    results = [value.name for value in decision_pb2.InFlightResult.DESCRIPTOR.values if value.number]
-    assert [name for name in results if f"| `{name.removeprefix('IN_FLIGHT_RESULT_')}` |" not in PAGE] == []
+def test_page_lists_every_in_flight_state() -> None:
+    results = [value.name for value in decision_pb2.InFlightGroupState.DESCRIPTOR.values if value.number]
+    assert [
+        name for name in results if f"| `{name.removeprefix('IN_FLIGHT_GROUP_STATE_')}` |" not in PAGE
+    ] == []

@@ -7,29 +7,29 @@ from pathlib import Path
 import pytest
 from google.protobuf.json_format import Parse
 from tenure.client.snapshot_file import read_snapshot
+from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import (
     OUTCOME_KIND_BOUND,
     OUTCOME_KIND_WAITING_FOR_VICTIMS,
     PROTECTION_SCOPE_ALL,
     PROTECTION_SCOPE_UNSPECIFIED,
 )
-from tenure.v1.decision_service_pb2 import DecideResponse
 
-from tests.e2e.command import SAMPLE, tenure
-from tests.verify import verify
+from tests.checker import verify
+from tests.e2e.command import SAMPLE, run_tenure
 
 
 @pytest.fixture(scope="module")
-def told() -> str:
+def demo_output() -> str:
     """What the demo prints, with all white space alike."""
-    run = tenure("demo")
+    run = run_tenure("demo")
     assert (run.returncode, run.stderr) == (0, "")
     return " ".join(run.stdout.split())
 
 
 @pytest.fixture(scope="module")
-def answer() -> DecideResponse:
-    run = tenure("demo", "--output", "json")
+def demo_response() -> DecideResponse:
+    run = run_tenure("demo", "--output", "json")
     assert (run.returncode, run.stderr) == (0, "")
     return Parse(run.stdout, DecideResponse())
 
@@ -40,7 +40,7 @@ def steps(answer: DecideResponse, action: str, kind: str) -> list[tuple[str, str
     return [
         (getattr(step, kind).pod, group.beneficiary)
         for group, step in found
-        if step.WhichOneof("step") == kind
+        if step.WhichOneof("kind") == kind
     ]
 
 
@@ -60,40 +60,42 @@ def steps(answer: DecideResponse, action: str, kind: str) -> list[tuple[str, str
         "What to try next",
     ],
 )
-def test_the_demo_says(told: str, fact: str) -> None:
-    assert fact in told
+def test_demo_prints_the_fact(demo_output: str, fact: str) -> None:
+    assert fact in demo_output
 
 
-def test_no_colour_codes_are_printed_when_nobody_looks(told: str) -> None:
-    assert "\x1b" not in told
+def test_output_without_terminal_has_no_color_codes(demo_output: str) -> None:
+    assert "\x1b" not in demo_output
 
 
-def test_free_room_is_given_away(answer: DecideResponse) -> None:
-    assert {pod for pod, _ in steps(answer, "allocate", "bind")} == {"captioner-0", "etl-loader-0"}
+def test_free_capacity_is_allocated(demo_response: DecideResponse) -> None:
+    assert {pod for pod, _ in steps(demo_response, "allocate", "bind")} == {"captioner-0", "etl-loader-0"}
 
 
-def test_a_queue_below_its_share_reclaims_the_extra_pods_of_an_elastic_pod_group(
-    answer: DecideResponse,
+def test_queue_below_its_fair_share_reclaims_surplus_pods_of_an_elastic_pod_group(
+    demo_response: DecideResponse,
 ) -> None:
-    victims = steps(answer, "reclaim", "evict")
+    victims = steps(demo_response, "reclaim", "evict")
     assert [(pod.rpartition("-")[0], beneficiary) for pod, beneficiary in victims] == [
         ("sweep", "distill")
     ] * 2
-    assert {pod for pod, _ in steps(answer, "reclaim", "hold")} == {"distill-0", "distill-1"}
+    assert {pod for pod, _ in steps(demo_response, "reclaim", "reserve")} == {"distill-0", "distill-1"}
 
 
-def test_a_higher_priority_preempts_in_its_own_queue(answer: DecideResponse) -> None:
-    assert steps(answer, "preempt", "evict") == [("backfill-us-0", "month-end")]
+def test_a_higher_priority_preempts_in_its_own_queue(demo_response: DecideResponse) -> None:
+    assert steps(demo_response, "preempt", "evict") == [("backfill-us-0", "month-end")]
 
 
-def test_who_has_not_run_for_its_minimum_is_left_alone_and_told_until_when(answer: DecideResponse) -> None:
-    within, guard = (p for p in answer.protections if p.pod_group == "finetune")
+def test_pod_group_within_its_minimum_runtime_is_protected_with_an_end_time(
+    demo_response: DecideResponse,
+) -> None:
+    within, guard = (p for p in demo_response.protections if p.pod_group == "finetune")
     assert (guard.guard, guard.against, guard.source) == ("minruntime", "research", "queue vision")
     assert (list(guard.actions), guard.scope) == (
         ["reclaim", "consolidation", "requeue"],
         PROTECTION_SCOPE_ALL,
     )
-    assert guard.until.ToJsonString() == answer.next_wake_time.ToJsonString() == "2025-03-03T10:42:00Z"
+    assert guard.until.ToJsonString() == demo_response.next_wake_time.ToJsonString() == "2025-03-03T10:42:00Z"
     assert (within.guard, within.against, within.scope) == (
         "minruntime",
         "vision",
@@ -101,42 +103,44 @@ def test_who_has_not_run_for_its_minimum_is_left_alone_and_told_until_when(answe
     )
 
 
-def test_nothing_in_the_demo_is_doubtful_and_nobody_is_expected_to_end(answer: DecideResponse) -> None:
-    assert (list(answer.warnings), list(answer.nominations)) == ([], [])
+def test_demo_has_no_warnings_and_no_nominations(demo_response: DecideResponse) -> None:
+    assert (list(demo_response.warnings), list(demo_response.nominations)) == ([], [])
 
 
-def test_every_eviction_of_the_demo_names_the_guards_that_let_it_pass(answer: DecideResponse) -> None:
-    evicts = [step.evict for group in answer.groups for step in group.decisions if step.HasField("evict")]
+def test_every_eviction_names_the_guards_that_allowed_it(demo_response: DecideResponse) -> None:
+    evicts = [
+        step.evict for group in demo_response.groups for step in group.decisions if step.HasField("evict")
+    ]
     for evict in evicts:
         assert {"preemptibility", "minruntime"} <= {check.guard for check in evict.guards}
         assert {check.scope for check in evict.guards} == {PROTECTION_SCOPE_UNSPECIFIED}
 
 
-def test_without_its_minimum_runtime_the_protected_one_yields(tmp_path: Path) -> None:
+def test_protected_pod_group_is_evicted_without_its_minimum_runtime(tmp_path: Path) -> None:
     copy = tmp_path / "demo.yaml"
     copy.write_text(SAMPLE.read_text().replace(": 600s", ": 60s"))
-    run = tenure("decide", str(copy), "--output", "json")
+    run = run_tenure("decide", str(copy), "--output", "json")
     reclaimed = {pod for pod, _ in steps(Parse(run.stdout, DecideResponse()), "reclaim", "evict")}
     assert "finetune-0" in reclaimed
 
 
-def test_one_pod_group_waits_with_a_reason(answer: DecideResponse) -> None:
+def test_one_pod_group_is_pending_with_a_reason(demo_response: DecideResponse) -> None:
     soon = (OUTCOME_KIND_BOUND, OUTCOME_KIND_WAITING_FOR_VICTIMS)
-    (waiting,) = (outcome for outcome in answer.outcomes if outcome.kind not in soon)
+    (waiting,) = (outcome for outcome in demo_response.outcomes if outcome.kind not in soon)
     assert waiting.pod_group == "nightly-eval"
     assert waiting.reason.message
 
 
-def test_the_answer_is_sound(answer: DecideResponse) -> None:
-    assert verify(read_snapshot(str(SAMPLE)), answer) == []
+def test_response_passes_the_checker(demo_response: DecideResponse) -> None:
+    assert verify(read_snapshot(str(SAMPLE)), demo_response) == []
 
 
-def test_the_server_is_gone_afterwards() -> None:
-    said = tenure("demo").stdout
+def test_server_is_stopped_afterwards() -> None:
+    said = run_tenure("demo").stdout
     port = int(re.findall(r"127\.0\.0\.1:(\d+)", said)[0])
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_the_same_answer_is_given_twice(answer: DecideResponse) -> None:
-    assert Parse(tenure("demo", "--output", "json").stdout, DecideResponse()) == answer
+def test_second_run_returns_the_same_response(demo_response: DecideResponse) -> None:
+    assert Parse(run_tenure("demo", "--output", "json").stdout, DecideResponse()) == demo_response

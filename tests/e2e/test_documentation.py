@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tenure.server.cli.server_process import server_process
+from tenure.cli.demo import server_process
 from tenure.server.settings import load_settings
 
-from tests.e2e.command import ROOT, SAMPLE, run
+from tests.e2e.command import ROOT, SAMPLE, run_command
 
 FOLDERS = ("docs", "protos", "server", "client", "tests")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
@@ -28,20 +28,20 @@ def example(page: str, language: str) -> str:
         ("client/README.md", []),
     ],
 )
-def test_the_python_examples_talk_to_a_server(page: str, said: list[str], tmp_path: Path) -> None:
+def test_python_examples_run_against_a_server(page: str, said: list[str], tmp_path: Path) -> None:
     script = tmp_path / "example.py"
     with server_process() as address:
         code = example(page, "python").replace("127.0.0.1:50051", address)
         script.write_text(code.replace("cluster.yaml", str(SAMPLE)))
-        ran = run(sys.executable, str(script))
+        ran = run_command(sys.executable, str(script))
     assert (ran.returncode, ran.stderr) == (0, "")
     assert [words for words in said if words not in ran.stdout] == []
 
 
-def test_the_two_commands_of_the_readme_are_what_it_says() -> None:
+def test_readme_commands_run_the_demo_and_the_tests() -> None:
     commands = re.findall(r"^make (\w+)", example("README.md", "sh"), re.MULTILINE)
     assert commands == ["demo", "test"]
-    assert re.search(r"tenure demo\n(.*\n)*.*pytest", run("make", "--dry-run", *commands).stdout)
+    assert re.search(r"tenure demo\n(.*\n)*.*pytest", run_command("make", "--dry-run", *commands).stdout)
 
 
 def test_the_example_configuration_is_accepted(tmp_path: Path) -> None:

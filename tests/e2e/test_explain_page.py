@@ -5,28 +5,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.command import ROOT, SAMPLE, tenure
+from tests.e2e.command import ROOT, SAMPLE, run_tenure
 
 PAGE = (ROOT / "docs/explain.md").read_text()
 EXAMPLES = re.findall(r"```console\n\$ tenure (.*)\n((?:.*\n)*?)```", PAGE)
-QUESTIONS = {"why-pending", "why-victim", "why-not", "protected"}
+QUESTIONS = {"why-pending", "why-victim", "why-not-victim", "protected-until"}
 AUDIENCES = {"public", "tenant"}
 
 
-def test_every_question_and_every_audience_is_shown() -> None:
+def test_page_covers_every_topic_and_every_audience() -> None:
     words = {word for command, _ in EXAMPLES for word in command.split()}
     assert words >= QUESTIONS | AUDIENCES | {"simulate"}
 
 
 @pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
-def test_a_command_says_what_the_page_shows(
+def test_command_prints_the_output_on_the_page(
     command: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     probe = tmp_path / "probe.yaml"
     probe.write_text(re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0])
     files = {"cluster.yaml": str(SAMPLE), "probe.yaml": str(probe)}
-    ran = tenure(*(files.get(word, word) for word in command.split()))
+    ran = run_tenure(*(files.get(word, word) for word in command.split()))
     assert (ran.returncode, ran.stderr) == (0, "")
     assert [line.rstrip() for line in ran.stdout.splitlines()] == [
         line.rstrip() for line in shown.splitlines()

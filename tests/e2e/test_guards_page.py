@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 from tenure.server.settings import load_settings
-from tenure.solver.framework.profile import PluginSetting, Profile
 from tenure.solver.framework.session import Session
-from tenure.solver.registry import ALWAYS_ON, DEFAULT_PLUGINS, plugins
+from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.registry import ALWAYS_ON, DEFAULT_PLUGINS, load_plugins
 from tenure.solver.testing import ClusterBuilder
 
-from tests.e2e.command import ROOT, SAMPLE, tenure
+from tests.e2e.command import ROOT, SAMPLE, run_tenure
 
 PAGE = (ROOT / "docs/guards.md").read_text()
 
 
 def guards() -> dict[str, Any]:
     """Plugins that a session with all of them asks for protection."""
-    everything = Profile((), tuple(map(PluginSetting, plugins())))
-    chains = Session.open(ClusterBuilder().build(), everything, plugins()).chains
-    return {chains.names[guard]: plugins()[chains.names[guard]] for guard in chains.guard}
+    everything = Profile((), tuple(map(PluginConfig, load_plugins())))
+    chains = Session.open(ClusterBuilder().build(), everything, load_plugins()).chains
+    return {chains.names[guard]: load_plugins()[chains.names[guard]] for guard in chains.guard}
 
 
 GUARDS = guards()
@@ -40,7 +40,7 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in table[0].splitlines()[2:]]
 
 
-def filled(cells: list[str]) -> list[str]:
+def fill_down(cells: list[str]) -> list[str]:
     """A column in which an empty cell means the same as the one above."""
     found: list[str] = []
     for cell in cells:
@@ -48,9 +48,9 @@ def filled(cells: list[str]) -> list[str]:
     return found
 
 
-def test_every_guard_is_in_the_list_with_how_it_gets_into_a_profile() -> None:
+def test_list_names_every_guard_and_how_it_enters_a_profile() -> None:
     table = rows("# Guards\n")
-    names, how = filled([row[0] for row in table]), {row[0].strip("`"): row[-1] for row in table if row[0]}
+    names, how = fill_down([row[0] for row in table]), {row[0].strip("`"): row[-1] for row in table if row[0]}
     assert set(names) == set(GUARDS)
     assert {name for name in how if how[name].startswith("always")} == set(ALWAYS_ON)
     assert {name for name in how if how[name] == "by default"} == set(GUARDS) & set(DEFAULT_PLUGINS)
@@ -60,7 +60,7 @@ def test_every_argument_is_in_the_table_with_a_default_that_the_guard_reads() ->
     table = rows("## Arguments\n")
     listed = [
         (guard, row[1].strip("`"), row[2].strip("`"))
-        for guard, row in zip(filled([r[0] for r in table]), table, strict=True)
+        for guard, row in zip(fill_down([r[0] for r in table]), table, strict=True)
     ]
     known = {(name, each) for name, guard in GUARDS.items() for each in guard.ARGUMENTS if each != "actions"}
     assert {(guard, argument) for guard, argument, _ in listed} == known
@@ -96,9 +96,9 @@ def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def decided(*arguments: str) -> tuple[dict[str, list[str]], set[tuple[str, str]]]:
+def decide_sample(*arguments: str) -> tuple[dict[str, list[str]], set[tuple[str, str]]]:
     """Guards by evicted pod, and who is protected by which guard, on the sample."""
-    ran = tenure("decide", str(SAMPLE), "--output", "json", *arguments)
+    ran = run_tenure("decide", str(SAMPLE), "--output", "json", *arguments)
     assert (ran.returncode, ran.stderr) == (0, "")
     answer = json.loads(ran.stdout)
     steps = [step["evict"] for group in answer["groups"] for step in group["decisions"] if "evict" in step]
@@ -106,19 +106,19 @@ def decided(*arguments: str) -> tuple[dict[str, list[str]], set[tuple[str, str]]
     return evicted, {(each["pod_group"], each["guard"]) for each in answer["protections"]}
 
 
-def test_a_guard_of_somebody_else_decides_with(configuration: Path) -> None:
+def test_guard_of_another_package_protects_pod_groups(configuration: Path) -> None:
     """Without it, `month-end` evicts `backfill-us` of the queue analytics."""
-    without, _ = decided()
-    evicted, protected = decided("--config", str(configuration))
+    without, _ = decide_sample()
+    evicted, protected = decide_sample("--config", str(configuration))
     assert {pod for pod in without if pod.startswith("backfill-us")} != set()
     assert {pod for pod in evicted if pod.startswith("backfill-us")} == set()
     assert ("backfill-us", "keepqueues") in protected
-    order = ["minruntime", "evictionmemory", "evictionlimit", "nearend", "waitlimit", "keepqueues"]
+    order = ["minruntime", "evictionbackoff", "evictionlimit", "nearcompletion", "waitlimit", "keepqueues"]
     assert list(evicted.values()) == [["preemptibility", *order]] * 2
 
 
-def test_its_arguments_are_checked_as_those_of_any_other(configuration: Path) -> None:
+def test_arguments_of_a_guard_of_another_package_are_validated(configuration: Path) -> None:
     configuration.write_text(configuration.read_text().replace("queues: ", "queue: "))
-    ran = tenure("decide", str(SAMPLE), "--config", str(configuration))
+    ran = run_tenure("decide", str(SAMPLE), "--config", str(configuration))
     assert ran.returncode == 2
     assert "arguments.queue: plugin keepqueues has no argument 'queue'; known: queues" in ran.stderr

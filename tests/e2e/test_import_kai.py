@@ -9,11 +9,11 @@ import pytest
 import yaml
 from google.protobuf.json_format import Parse
 from tenure.client.snapshot_file import read_snapshot
-from tenure.v1.decision_service_pb2 import DecideResponse
+from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import POD_STATUS_BINDING, POD_STATUS_PENDING
 
-from tests.e2e.command import tenure
-from tests.kube.observe.world import member, node, pod, pod_group, queue, running
+from tests.e2e.command import run_tenure
+from tests.kubernetes.observe.cached_cluster import member, node, pod, pod_group, queue, running
 
 CONFIG = {
     "actions": "allocate, reclaim, dance",
@@ -37,13 +37,13 @@ PARAMS = {
 }
 
 
-def identified(item: dict[str, Any]) -> dict[str, Any]:
+def with_metadata(item: dict[str, Any]) -> dict[str, Any]:
     """As the API serves it: with a uid, and null where a Go program has no time."""
     meta = {"uid": f"uid-{item['metadata']['name']}", "creationTimestamp": None, **item["metadata"]}
     return {**item, "metadata": meta}
 
 
-def whole() -> dict[str, Any]:
+def complete_snapshot() -> dict[str, Any]:
     """A snapshot with two pods that run, one that is being bound, and one that waits."""
     ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2027-01-15T08:00:00Z"}
     objects = {
@@ -68,20 +68,20 @@ def whole() -> dict[str, Any]:
         "configMaps": [],
         "topologies": None,
     }
-    raw = {name: items and [identified(item) for item in items] for name, items in objects.items()}
+    raw = {name: items and [with_metadata(item) for item in items] for name, items in objects.items()}
     return {"config": CONFIG, "schedulerParams": PARAMS, "rawObjects": raw}
 
 
-def zipped(path: Path, content: str, member: str = "snapshot.json") -> str:
+def write_archive(path: Path, content: str, member: str = "snapshot.json") -> str:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(member, content)
     return str(path)
 
 
 def test_a_snapshot_of_kai_becomes_a_snapshot_and_a_configuration_to_decide_with(tmp_path: Path) -> None:
-    source = zipped(tmp_path / "snapshot.zip", json.dumps(whole()))
+    source = write_archive(tmp_path / "snapshot.zip", json.dumps(complete_snapshot()))
     output, profile = str(tmp_path / "kai.json"), tmp_path / "kai.yaml"
-    done = tenure("import", "kai", source, "--output", output, "--profile", str(profile))
+    done = run_tenure("import", "kai", source, "--output", output, "--config-output", str(profile))
     assert done.returncode == 0, done.stderr
     assert f"{output}: 2 nodes, 2 queues,\n  1 pod groups, 3 pods\n" in done.stdout
     for said in ("action dance", "plugin magic", "argument tempo"):
@@ -104,23 +104,23 @@ def test_a_snapshot_of_kai_becomes_a_snapshot_and_a_configuration_to_decide_with
             }
         ],
         "options": {
-            "consolidatingReclaim": True,
-            "skipSimilar": False,
+            "allowConsolidatingReclaim": True,
+            "skipSimilarPodGroups": False,
             "maxConsolidationVictims": 16,
-            "stalenessGrace": "1m",
+            "stalenessGracePeriod": "1m",
         },
     }
-    decided = tenure("decide", output, "--config", str(profile), "--output", "json")
+    decided = run_tenure("decide", output, "--config", str(profile), "--output", "json")
     assert decided.returncode == 0, decided.stderr
-    assert Parse(decided.stdout, DecideResponse()).based_on.cluster_id == "kai"
+    assert Parse(decided.stdout, DecideResponse()).header.cluster_id == "kai"
 
 
-def test_the_time_and_the_name_can_be_said(tmp_path: Path) -> None:
+def test_time_and_cluster_id_can_be_set(tmp_path: Path) -> None:
     source = tmp_path / "snapshot.json"
-    source.write_text(json.dumps(whole()))
+    source.write_text(json.dumps(complete_snapshot()))
     output, now = str(tmp_path / "kai.json"), "2027-02-01T00:00:00Z"
-    arguments = ["--now", now, "--cluster-id", "mine", "--profile", str(tmp_path / "p.yaml")]
-    done = tenure("import", "kai", str(source), "--output", output, *arguments)
+    arguments = ["--now", now, "--cluster-id", "mine", "--config-output", str(tmp_path / "p.yaml")]
+    done = run_tenure("import", "kai", str(source), "--output", output, *arguments)
     assert done.returncode == 0, done.stderr
     snapshot = read_snapshot(output)
     assert (snapshot.now.ToJsonString(), snapshot.cluster_id) == (now, "mine")
@@ -134,21 +134,23 @@ def test_the_time_and_the_name_can_be_said(tmp_path: Path) -> None:
         ("{}", "other.json", "has no snapshot.json"),
     ],
 )
-def test_a_file_that_is_no_snapshot_is_told_without_a_traceback(
+def test_file_of_another_kind_is_reported_without_traceback(
     content: str, member_name: str, said: str, tmp_path: Path
 ) -> None:
-    done = tenure("import", "kai", zipped(tmp_path / "snapshot.zip", content, member_name))
+    done = run_tenure("import", "kai", write_archive(tmp_path / "snapshot.zip", content, member_name))
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_objects_that_cannot_be_read_are_left_out_and_counted(tmp_path: Path) -> None:
-    broken = whole()
+def test_unreadable_objects_are_skipped_and_counted(tmp_path: Path) -> None:
+    broken = complete_snapshot()
     broken["rawObjects"]["pods"].append({"metadata": {"name": "x"}, "spec": {"containers": 7}})
-    source = zipped(tmp_path / "snapshot.zip", json.dumps(broken))
+    source = write_archive(tmp_path / "snapshot.zip", json.dumps(broken))
     output = str(tmp_path / "kai.json")
-    done = tenure("import", "kai", source, "--output", output, "--profile", str(tmp_path / "p.yaml"))
+    done = run_tenure(
+        "import", "kai", source, "--output", output, "--config-output", str(tmp_path / "p.yaml")
+    )
     assert done.returncode == 0
     assert "1 objects cannot be read" in done.stderr
     assert len(read_snapshot(output).pods) == 3

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tenure.server.engine import Engine
-from tenure.server.importers.openb import import_openb
+from tenure.cli.importers.openb import import_openb
+from tenure.codec.engine import Engine
 from tenure.solver.registry import default_profile
-from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
+from tests.checker import verify
 from tests.e2e.command import ROOT
 from tests.e2e.generated_trace import write_trace
-from tests.verify import verify
 
 TRACE = ROOT.parent / "shared/traces/openb"
 ENGINE = Engine(default_profile())
@@ -56,7 +56,9 @@ def evicting_actions(answer: DecideResponse) -> set[str]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: f"{load.source}-{load.running}")
-def test_every_decision_is_sound_and_a_full_cluster_sees_evictions(load: Load, tmp_path: Path) -> None:
+def test_every_response_passes_the_checker_and_a_full_cluster_has_evictions(
+    load: Load, tmp_path: Path
+) -> None:
     snapshot = snapshot_at(load, tmp_path)
     answer = ENGINE.decide(DecideRequest(snapshot=snapshot))
     assert verify(snapshot, answer) == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.command import ROOT, tenure
+from tests.e2e.command import ROOT, run_tenure
 
 PAGE = (ROOT / "docs/preemptibility.md").read_text()
 
@@ -19,15 +19,15 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(file)
 
 
-def test_the_list_of_workloads_is_what_the_page_shows(jobs: str) -> None:
+def test_workloads_command_prints_the_table_on_the_page(jobs: str) -> None:
     shown = PAGE.split("```text\n")[1].split("```")[0]
-    ran = tenure("workloads", jobs)
+    ran = run_tenure("workloads", jobs)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert [line.rstrip() for line in ran.stdout.rstrip().splitlines()] == shown.splitlines()
 
 
-def test_those_yield_of_whom_the_page_says_so(jobs: str) -> None:
-    ran = tenure("decide", jobs, "--output", "json")
+def test_pods_named_on_the_page_are_evicted(jobs: str) -> None:
+    ran = run_tenure("decide", jobs, "--output", "json")
     assert (ran.returncode, ran.stderr) == (0, "")
     (group,) = json.loads(ran.stdout)["groups"]
     assert {step["evict"]["pod"] for step in group["decisions"] if "evict" in step} == {

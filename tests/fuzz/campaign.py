@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 import grpc
 from google.rpc.error_details_pb2 import BadRequest
 from grpc_status import rpc_status
-from tenure.v1.state_pb2 import STATE_FAULT_CODE_INVALID, SyncStateResponse
+from tenure.v1.state_pb2 import STATE_ERROR_CODE_INVALID, SyncStateResponse
 
-from tests.fuzz.corpus import Seed, put, seeds
-from tests.fuzz.mutate import of_bytes, of_fields
-from tests.server.hostile import MIB, resident
-from tests.server.running import serving_process
+from tests.attacks.hostile_requests import MIB, resident_bytes
+from tests.fuzz.corpus import SeedRequest, push_request, seeds
+from tests.fuzz.mutations import mutate_bytes, mutate_fields
+from tests.server.servers import run_server_process
 
 DEADLINE_SECONDS: Final = 20
 MAX_GROWTH: Final = 256 * MIB
@@ -35,7 +35,7 @@ class Case(NamedTuple):
     messages: tuple[bytes, ...]
 
 
-class Finding(NamedTuple):
+class FuzzFailure(NamedTuple):
     """A case that did not end as it must."""
 
     number: int
@@ -51,21 +51,21 @@ class Summary(NamedTuple):
     growth: int
     """Bytes by which the server grew."""
     seconds: float
-    findings: list[Finding]
+    findings: list[FuzzFailure]
 
 
 def case_of(seed: int, number: int) -> Case:
     """The case with a number of a run: the same whenever it is asked for."""
     random = Random(f"{seed}/{number}")
-    chosen: Seed = random.choice(seeds())
+    chosen: SeedRequest = random.choice(seeds())
     messages = []
     for original in chosen.messages:
         message = type(original).FromString(original.SerializeToString())
         how = random.random()
         if how < 0.7:
-            of_fields(message, random)
+            mutate_fields(message, random)
         content = message.SerializeToString()
-        messages.append(of_bytes(content, random) if how > 0.5 else content)
+        messages.append(mutate_bytes(content, random) if how > 0.5 else content)
     return Case(chosen.method, tuple(messages))
 
 
@@ -75,34 +75,36 @@ def run(seed: int, count: int, first: int = 0, on_case: Callable[[], None] = lam
     Some ask about the state that is kept, which is as the corpus has it before the first and after every
     `REFRESH_EVERY`: so what happened can be seen again from there.
     """
-    endings, findings, began = Counter[str](), list[Finding](), time.monotonic()
-    with serving_process("--log-level", "error") as (process, address), open_channel(address) as channel:
+    endings, findings, began = Counter[str](), list[FuzzFailure](), time.monotonic()
+    with run_server_process("--log-level", "error") as (process, address), open_channel(address) as channel:
         _fresh_state(channel)
-        before = resident(process.pid)
+        before = resident_bytes(process.pid)
         for number in range(first, first + count):
             case = case_of(seed, number)
-            ending, problem = tried(channel, case)
+            ending, problem = try_case(channel, case)
             endings[f"{case.method} {ending}"] += 1
             if problem:
-                findings.append(Finding(number, case, problem))
+                findings.append(FuzzFailure(number, case, problem))
             if process.poll() is not None:
-                findings.append(Finding(number, case, f"the server ended with {process.returncode}"))
+                findings.append(FuzzFailure(number, case, f"the server ended with {process.returncode}"))
                 break
             if number % REFRESH_EVERY == 0:
                 _fresh_state(channel)
             on_case()
-        growth = 0 if process.poll() is not None else resident(process.pid) - before
+        growth = 0 if process.poll() is not None else resident_bytes(process.pid) - before
     if growth > MAX_GROWTH:
-        findings.append(Finding(first + count, Case("", ()), f"the server grew by {growth / MIB:.0f} MiB"))
+        findings.append(
+            FuzzFailure(first + count, Case("", ()), f"the server grew by {growth / MIB:.0f} MiB")
+        )
     return Summary(count, endings, growth, time.monotonic() - began, findings)
 
 
-def first_of(finding: Finding) -> int:
+def find_first_case(finding: FuzzFailure) -> int:
     """The case to begin with to see a finding again."""
     return max(finding.number - 1, 0) // REFRESH_EVERY * REFRESH_EVERY + 1 if finding.number else 0
 
 
-def write_finding(finding: Finding, folder: Path) -> list[Path]:
+def write_finding(finding: FuzzFailure, folder: Path) -> list[Path]:
     """The messages of a finding as files, to be sent again."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
@@ -113,13 +115,13 @@ def write_finding(finding: Finding, folder: Path) -> list[Path]:
     return files
 
 
-def tried(channel: grpc.Channel, case: Case) -> tuple[str, str]:
+def try_case(channel: grpc.Channel, case: Case) -> tuple[str, str]:
     """How a call ended, and what is wrong with that; nothing is wrong: the empty text."""
     try:
         answers = _call(channel, case)
     except grpc.RpcError as failure:
-        return failure.code().name, _problem(failure)
-    return "OK", _bad_fault(answers) if case.method == "SyncState" else ""
+        return failure.code().name, _find_problem(failure)
+    return "OK", _invalid_state_error(answers) if case.method == "SyncState" else ""
 
 
 def _call(channel: grpc.Channel, case: Case) -> list[bytes]:
@@ -128,18 +130,18 @@ def _call(channel: grpc.Channel, case: Case) -> list[bytes]:
     return list(call)
 
 
-def _bad_fault(answers: list[bytes]) -> str:
+def _invalid_state_error(answers: list[bytes]) -> str:
     """What is wrong with the first fault of a delta that tells its sender nothing."""
-    for fault in (SyncStateResponse.FromString(answer).fault for answer in answers):
+    for fault in (SyncStateResponse.FromString(answer).error for answer in answers):
         is_unreadable = fault.message.startswith("the message is not a ")
-        if fault.code == STATE_FAULT_CODE_INVALID and not (fault.fields or is_unreadable):
+        if fault.code == STATE_ERROR_CODE_INVALID and not (fault.violations or is_unreadable):
             return f"a fault names no field: {fault.message}"
         if not fault.message.isprintable():
             return f"not printable: {fault.message!r}"
     return ""
 
 
-def _problem(failure: grpc.RpcError) -> str:
+def _find_problem(failure: grpc.RpcError) -> str:
     code, said = failure.code(), failure.details() or ""
     match code:
         case grpc.StatusCode.INVALID_ARGUMENT:
@@ -161,7 +163,7 @@ def _named_fields(failure: grpc.RpcError) -> list[str]:
 
 def _fresh_state(channel: grpc.Channel) -> None:
     """The state that deltas are for, as it was."""
-    pushed = put()
+    pushed = push_request()
     _call(channel, Case(pushed.method, tuple(message.SerializeToString() for message in pushed.messages)))
 
 

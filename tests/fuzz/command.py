@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from tests.attacks.hostile_requests import MIB
 from tests.checks import Counts
-from tests.fuzz.campaign import Summary, first_of, run, write_finding
-from tests.server.hostile import MIB
+from tests.fuzz.campaign import Summary, find_first_case, run, write_finding
 
 
 def main(
@@ -29,7 +29,7 @@ def main(
     _report(summary, console)
     for finding in summary.findings:
         files = " ".join(map(str, write_finding(finding, findings)))
-        begin = first_of(finding)
+        begin = find_first_case(finding)
         again = f"--seed {seed} --first {begin} --cases {finding.number - begin + 1}"
         console.print(f"case {finding.number}: {finding.what}\n  {files}\n  again: {again}", markup=False)
     bad = {finding.number for finding in summary.findings}

@@ -4,16 +4,16 @@ from pathlib import Path
 
 from tenure.solver.registry import default_profile
 
-from tests.fuzz.campaign import Case, Finding, case_of, open_channel, run, tried, write_finding
+from tests.fuzz.campaign import Case, FuzzFailure, case_of, open_channel, run, try_case, write_finding
 from tests.fuzz.corpus import seeds
-from tests.server.running import DefectiveEngine, server_here
+from tests.server.servers import FailingEngine, run_server
 
 
-def test_seeds_succeed_as_they_are() -> None:
-    with server_here() as (_, address), open_channel(address) as channel:
+def test_unmodified_seeds_succeed() -> None:
+    with run_server() as (_, address), open_channel(address) as channel:
         for seed in seeds():
             messages = tuple(message.SerializeToString() for message in seed.messages)
-            assert tried(channel, Case(seed.method, messages)) == ("OK", "")
+            assert try_case(channel, Case(seed.method, messages)) == ("OK", "")
 
 
 def test_cases_are_the_same_every_time() -> None:
@@ -21,7 +21,7 @@ def test_cases_are_the_same_every_time() -> None:
     assert len({case_of(1, i) for i in range(200)}) > 150
 
 
-def test_every_mutated_request_ends_well() -> None:
+def test_every_mutated_request_ends_in_ok_or_a_proper_error() -> None:
     summary = run(seed=2026, count=2_000)
     assert not [finding.what for finding in summary.findings]
     assert sum(summary.endings.values()) == 2_000
@@ -29,18 +29,18 @@ def test_every_mutated_request_ends_well() -> None:
     assert summary.endings["Decide INVALID_ARGUMENT"] > 50
 
 
-def test_defect_is_a_finding() -> None:
+def test_internal_error_is_reported_as_failure() -> None:
     with (
-        server_here(DefectiveEngine(default_profile())) as (_, address),
+        run_server(FailingEngine(default_profile())) as (_, address),
         open_channel(address) as channel,
     ):
         messages = tuple(message.SerializeToString() for message in seeds()[0].messages)
-        ending, problem = tried(channel, Case("Decide", messages))
+        ending, problem = try_case(channel, Case("Decide", messages))
     assert ending == "INTERNAL"
     assert problem.startswith("INTERNAL: a defect")
 
 
-def test_finding_is_written_down(tmp_path: Path) -> None:
-    (file,) = write_finding(Finding(7, Case("Decide", (b"abc",)), "?"), tmp_path / "findings")
+def test_failure_is_written_to_a_file(tmp_path: Path) -> None:
+    (file,) = write_finding(FuzzFailure(7, Case("Decide", (b"abc",)), "?"), tmp_path / "findings")
     assert file.name == "7-Decide-0.bin"
     assert file.read_bytes() == b"abc"

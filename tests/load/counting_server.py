@@ -4,11 +4,11 @@ import sys
 from itertools import count
 from typing import Any, Final
 
-from tenure.server import serving
-from tenure.server.engine import Engine
+from tenure.codec.engine import Engine
+from tenure.server import grpc_server
 from tenure.server.settings import RecordSettings, load_settings
 
-_MADE: Final = count()
+_COUNT: Final = count()
 
 
 class CountingEngine(Engine):
@@ -16,15 +16,15 @@ class CountingEngine(Engine):
 
     def decide(self, *given: Any) -> Any:
         answer = super().decide(*given)
-        next(_MADE)
+        next(_COUNT)
         return answer
 
 
 def main(address: str) -> None:
-    serving.Engine = CountingEngine  # type: ignore[misc]
+    grpc_server.Engine = CountingEngine  # type: ignore[misc]
     settings = load_settings(None)._replace(records=RecordSettings(enabled=False))
-    serving.serve(settings, address, lambda bound: print(bound, flush=True))
-    print(next(_MADE), flush=True)
+    grpc_server.serve(settings, address, lambda bound: print(bound, flush=True))
+    print(next(_COUNT), flush=True)
 
 
 if __name__ == "__main__":

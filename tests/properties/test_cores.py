@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import add_shares
-from tenure.solver.plugins.proportion.coreuse import CoreUse
+from tenure.solver.plugins.proportion.core_usage import CoreUsage
 from tenure.solver.plugins.proportion.usage import Usage
-from tenure.solver.search.gang import Gangs
-from tenure.solver.search.victims import one_victim, victim_order
+from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.victim_order import one_victim, victim_order
 
-from tests.properties.clusters import random_cluster
-from tests.properties.draw import SeededDraw, ShrinkingDraw
-from tests.properties.moves import random_move
-from tests.properties.wholeness import core, is_whole
-from tests.sessions import open_session
+from tests.properties.checks.gang_minimum import core, has_minimum
+from tests.properties.generators.draw import SeededDraw, ShrinkingDraw
+from tests.properties.generators.random_clusters import random_cluster
+from tests.properties.generators.random_moves import random_move
+from tests.solver.sessions import open_session
 
 CLUSTERS = 300
 
@@ -27,25 +27,25 @@ def _active(session: Session, pod_group: int) -> set[int]:
     return {task for task in tasks if placements[task].status.is_active_allocated}
 
 
-def test_the_core_meets_the_minimum_and_no_pod_of_it_can_be_spared() -> None:
+def test_core_meets_the_minimum_without_any_surplus_pod() -> None:
     for seed in range(CLUSTERS):
         session = open_session(random_cluster(SeededDraw(seed)))
         for group in session.cluster.pod_groups:
-            active, found = _active(session, group.index), session.cores.now(group.index)
+            active, found = _active(session, group.index), session.cores.current(group.index)
             assert found == core(group, active), (seed, group.name)
-            if is_whole(group.root, active):
-                assert is_whole(group.root, found), (seed, group.name)
-                assert not any(is_whole(group.root, found - {task}) for task in found), (seed, group.name)
+            if has_minimum(group.root, active):
+                assert has_minimum(group.root, found), (seed, group.name)
+                assert not any(has_minimum(group.root, found - {task}) for task in found), (seed, group.name)
 
 
-def test_a_victim_that_keeps_its_core_gives_everything_else_r8_31() -> None:
+def test_victim_with_protected_core_loses_all_its_surplus_r8_31() -> None:
     given_up = 0
     for seed in range(CLUSTERS):
         session = open_session(random_cluster(SeededDraw(seed)))
         for group in session.cluster.pod_groups:
-            if group.queue is not None and group.may_yield:
+            if group.queue is not None and group.is_evictable:
                 active, surplus = _active(session, group.index), _surplus(session, group.index, group.queue)
-                assert surplus == active - session.cores.now(group.index), (seed, group.name)
+                assert surplus == active - session.cores.current(group.index), (seed, group.name)
                 given_up += len(surplus)
     assert given_up > CLUSTERS // 3, "the pod groups are too small to say anything"
 
@@ -54,7 +54,7 @@ def _surplus(session: Session, pod_group: int, queue: int) -> set[int]:
     """What a search takes of the pod group when a guard says that it keeps its core."""
     if not _active(session, pod_group):
         return set()
-    gangs = Gangs(session)
+    gangs = GangPlanner(session)
     victims = one_victim(session, pod_group)
     order = victim_order(session, gangs, victims, [queue], lambda _: True, lambda _: True)
     found: set[int] = set()
@@ -65,33 +65,33 @@ def _surplus(session: Session, pod_group: int, queue: int) -> set[int]:
 
 
 @given(data=st.data())
-def test_non_preemptible_use_follows_every_move_and_every_undone_one(data: st.DataObject) -> None:
+def test_non_preemptible_usage_follows_every_move_and_undo(data: st.DataObject) -> None:
     draw = ShrinkingDraw(data)
     session = open_session(random_cluster(draw))
     usage = Usage(session.cluster, session.ledger)
-    cores = CoreUse(session, usage)
+    cores = CoreUsage(session, usage)
     session.ledger.listeners = (*session.ledger.listeners, usage.on_move)
     with session.statement() as statement:
-        seen = [_from_scratch(session)]
+        seen = [_recomputed_usage(session)]
         for _ in range(draw.integer(1, 12)):
             move = random_move(draw, session, statement)
             if move is not None:
                 move(statement)
-                seen.append(_from_scratch(session))
+                seen.append(_recomputed_usage(session))
                 if draw.chance(50):
-                    assert _settled(cores, usage) == seen[-1]
+                    assert _settle(cores, usage) == seen[-1]
         mark = draw.integer(0, len(seen) - 1)
         statement.rollback(mark)
-        assert _settled(cores, usage) == seen[mark]
-    assert _settled(cores, usage) == seen[0]
+        assert _settle(cores, usage) == seen[mark]
+    assert _settle(cores, usage) == seen[0]
 
 
-def _settled(cores: CoreUse, usage: Usage) -> list[Share]:
-    cores.settle()
+def _settle(cores: CoreUsage, usage: Usage) -> list[Share]:
+    cores.recount()
     return list(usage.non_preemptible)
 
 
-def _from_scratch(session: Session) -> list[Share]:
+def _recomputed_usage(session: Session) -> list[Share]:
     """Non-preemptible use of every queue, added up from where all tasks are now."""
     total = [NO_SHARE] * len(session.cluster.queues)
     for group in session.cluster.pod_groups:

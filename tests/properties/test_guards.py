@@ -1,6 +1,6 @@
 """What guards promise, on random contested clusters with random facts, clocks and profiles.
 
-Every decision is judged by `guardfacts`, which reads the snapshot on its own.
+Every decision is judged by `guard_facts`, which reads the snapshot on its own.
 """
 
 from collections import Counter
@@ -10,26 +10,26 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from tenure.solver.cycle import decide
-from tenure.solver.framework.profile import Profile
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.column import Column
-from tenure.solver.model.decision import Decision
-from tenure.solver.model.duration import SECOND
+from tenure.solver.model.decision import CycleResult
+from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.workload import Preemptibility
-from tenure.solver.testing import next_cluster
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.testing import apply_decisions
+from tenure.terms.durations import SECOND
 
-from tests.properties.contested import ACTIONS, contested_cluster
-from tests.properties.draw import SeededDraw
-from tests.properties.guardchecks import (
+from tests.properties.checks.guard_checks import (
     Loss,
-    broken_guards,
-    contradicted_protections,
-    losses,
-    misnamed_checks,
-    misreported_protections,
+    find_contradicted_protections,
+    find_misreported_protections,
+    find_protected_evictions,
+    find_wrong_guard_verdicts,
+    guarded_losses,
 )
-from tests.properties.guardfacts import GUARDS, MINIMUM, FactSheet
-from tests.properties.guardprofiles import random_profile, without_guards
+from tests.properties.checks.guard_facts import GUARDS, MINIMUM, GuardFacts
+from tests.properties.generators.contested_clusters import ACTIONS, contested_cluster
+from tests.properties.generators.draw import SeededDraw
+from tests.properties.generators.guard_profiles import random_profile, without_optional_guards
 
 EXAMPLES: Final = 1500
 LEAST: Final = {"reclaim": 80, "preempt": 80, "requeue": 25, "consolidation": 18}
@@ -42,62 +42,64 @@ MOST_CYCLES: Final = 6
 YEAR: Final = 365 * 24 * 3600 * SECOND
 
 
-class Example(NamedTuple):
+class GuardExample(NamedTuple):
     """A decision, and what the guards must say."""
 
     seed: int
     profile: Profile
-    sheet: FactSheet
-    decision: Decision
+    sheet: GuardFacts
+    decision: CycleResult
 
 
 @cache
-def examples() -> tuple[Example, ...]:
+def examples() -> tuple[GuardExample, ...]:
     return tuple(_example(seed) for seed in range(EXAMPLES))
 
 
-def _example(seed: int) -> Example:
+def _example(seed: int) -> GuardExample:
     draw = SeededDraw(seed)
     cluster, profile = contested_cluster(draw), random_profile(draw)
-    return Example(seed, profile, FactSheet.of(cluster, profile), decide(cluster, profile))
+    return GuardExample(seed, profile, GuardFacts.for_pair(cluster, profile), decide(cluster, profile))
 
 
-def found(check: Callable[[FactSheet, Decision], Iterator[object]]) -> list[tuple[int, object]]:
+def find_problems(check: Callable[[GuardFacts, CycleResult], Iterator[object]]) -> list[tuple[int, object]]:
     """What a check finds wrong, with the seed of the example."""
     return [(seed, wrong) for seed, _, sheet, decision in examples() for wrong in check(sheet, decision)]
 
 
-def test_no_action_takes_what_a_guard_protects() -> None:
-    assert found(broken_guards) == []
+def test_no_action_evicts_protected_pods() -> None:
+    assert find_problems(find_protected_evictions) == []
 
 
-def test_every_eviction_names_the_guards_that_have_a_say_in_the_order_of_the_profile() -> None:
-    assert found(misnamed_checks) == []
+def test_every_eviction_names_the_effective_guards_in_profile_order() -> None:
+    assert find_problems(find_wrong_guard_verdicts) == []
 
 
-def test_no_eviction_contradicts_a_protection_of_the_same_answer() -> None:
-    assert found(contradicted_protections) == []
+def test_no_eviction_contradicts_a_protection_of_the_same_response() -> None:
+    assert find_problems(find_contradicted_protections) == []
 
 
-def test_protections_tell_who_may_take_what_from_whom_and_until_when() -> None:
-    assert found(misreported_protections) == []
+def test_protections_report_scope_preemptor_action_and_end_correctly() -> None:
+    assert find_problems(find_misreported_protections) == []
 
 
-def test_until_the_wake_time_nothing_happens_by_itself() -> None:
+def test_no_new_decision_before_the_next_wake_time() -> None:
     """Of clusters with nothing to carry out: until `next_wake`, for ever if it is unset, no step comes up.
 
     Nor does any verdict change, except that less is possible once a protection begins.
     """
     changed, restless, woken = [], [], 0
     for seed, profile, sheet, decision in examples():
-        cluster, resting = _at_rest(sheet.cluster, profile, decision)
+        cluster, resting = _apply_decisions(sheet.cluster, profile, decision)
         if _steps(resting):
             restless.append(seed)
             continue
-        woken += resting.next_wake is not None
-        later = cluster.now + YEAR if resting.next_wake is None else resting.next_wake - 1
+        woken += resting.next_wake_time is not None
+        later = cluster.now + YEAR if resting.next_wake_time is None else resting.next_wake_time - 1
         again = decide(replace(cluster, now=later), profile)
-        is_equal = FactSheet.of(cluster, profile).begins_before(later) or _kinds(again) == _kinds(resting)
+        is_equal = GuardFacts.for_pair(cluster, profile).begins_before(later) or _outcome_kinds(
+            again
+        ) == _outcome_kinds(resting)
         if later < cluster.now or _steps(again) or not is_equal:
             changed.append(seed)
     assert changed == []
@@ -105,53 +107,55 @@ def test_until_the_wake_time_nothing_happens_by_itself() -> None:
     assert len(restless) < EXAMPLES // 100, restless
 
 
-def _at_rest(cluster: Cluster, profile: Profile, decision: Decision) -> tuple[Cluster, Decision]:
+def _apply_decisions(
+    cluster: Cluster, profile: Profile, decision: CycleResult
+) -> tuple[Cluster, CycleResult]:
     """The cluster once all decisions are carried out, and the decision to leave it as it is."""
     for _ in range(MOST_CYCLES):
         if not _steps(decision):
             break
-        cluster = next_cluster(cluster, decision, SECOND)
+        cluster = apply_decisions(cluster, decision, SECOND)
         decision = decide(cluster, profile)
     return cluster, decision
 
 
-def _steps(decision: Decision) -> list[Any]:
-    return [step for g in decision.groups for step in (*g.evictions, *g.holds, *g.bindings)]
+def _steps(decision: CycleResult) -> list[Any]:
+    return [step for g in decision.groups for step in (*g.evictions, *g.reservations, *g.bindings)]
 
 
-def _kinds(decision: Decision) -> tuple[list[Any], list[Any]]:
+def _outcome_kinds(decision: CycleResult) -> tuple[list[Any], list[Any]]:
     """What became of whom, without the words and times."""
     outcomes = [(outcome.pod_group, outcome.kind) for outcome in decision.outcomes]
     return outcomes, [(nomination.pod_group, nomination.result) for nomination in decision.nominations]
 
 
-def test_enough_is_evicted_beside_what_is_protected() -> None:
+def test_examples_contain_enough_evictions_of_surplus() -> None:
     """Else the tests above could not fail."""
-    taken = [(sheet, loss) for _, _, sheet, d in examples() for loss in losses(sheet.cluster, d)]
+    taken = [(sheet, loss) for _, _, sheet, d in examples() for loss in guarded_losses(sheet.cluster, d)]
     by_action = Counter(loss.group.action for _, loss in taken)
     assert [action for action in ACTIONS if by_action[action] < LEAST[action]] == [], by_action
-    surplus = [loss for sheet, loss in taken if _keeps_minimum(sheet, loss)]
+    surplus = [loss for sheet, loss in taken if _preserves_minimum(sheet, loss)]
     assert len(surplus) >= LEAST_SURPLUS
 
 
-def _keeps_minimum(sheet: FactSheet, loss: Loss) -> bool:
+def _preserves_minimum(sheet: GuardFacts, loss: Loss) -> bool:
     asked = sheet.verdicts(loss.group.action, loss.group.beneficiary, loss.victim.index)
     return any(said.protects == MINIMUM for said in asked)
 
 
-def test_the_same_clusters_without_guards_break_every_one_of_them() -> None:
+def test_every_guard_is_violated_when_guards_are_removed() -> None:
     """Each guard is what stands between these examples and evictions that it forbids."""
     broken: Counter[str] = Counter()
     for _, profile, sheet, _ in examples():
-        unguarded = decide(_defenceless(sheet.cluster), without_guards(profile))
-        broken.update(breach.guard for breach in broken_guards(sheet, unguarded))
+        unguarded = decide(_without_protection(sheet.cluster), without_optional_guards(profile))
+        broken.update(breach.guard for breach in find_protected_evictions(sheet, unguarded))
     assert [guard for guard in GUARDS if broken[guard] < LEAST_BREACHES] == [], broken
 
 
-def _defenceless(cluster: Cluster) -> Cluster:
+def _without_protection(cluster: Cluster) -> Cluster:
     """Everybody may be interrupted by everything."""
     groups = (
-        replace(group, preemptibility=Preemptibility.PREEMPTIBLE, opt_outs=frozenset())
+        replace(group, preemptibility=Preemptibility.PREEMPTIBLE, opt_out_actions=frozenset())
         for group in cluster.pod_groups
     )
-    return replace(cluster, pod_groups=Column(groups))
+    return replace(cluster, pod_groups=PersistentVector(groups))

@@ -2,14 +2,14 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tenure.solver.folding import fold_decisions
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.recorder import fold
 from tenure.solver.testing import placements
 
-from tests.properties.clusters import random_cluster
-from tests.properties.draw import ShrinkingDraw
-from tests.properties.moves import random_move
-from tests.sessions import ledger_state, open_session, run_actions, session_state
+from tests.properties.generators.draw import ShrinkingDraw
+from tests.properties.generators.random_clusters import random_cluster
+from tests.properties.generators.random_moves import random_move
+from tests.solver.sessions import ledger_state, open_session, run_actions, session_state
 
 
 @given(data=st.data())
@@ -36,7 +36,7 @@ def test_replaying_the_folded_decision_ends_in_the_state_the_cycle_ended_in(data
     session = open_session(cluster)
     run_actions(session)
     replayed = Ledger(cluster)
-    for task, after in enumerate(placements(cluster, fold(session))):
+    for task, after in enumerate(placements(cluster, fold_decisions(session))):
         if after != cluster.tasks[task].placement:
             replayed.apply(task, cluster.tasks[task].placement, after)
     assert ledger_state(replayed) == ledger_state(session.ledger)

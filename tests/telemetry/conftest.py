@@ -5,22 +5,22 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import Metric
 
-from tests.telemetry.exposed import Exposed, expose
-from tests.telemetry.exposed_adapter import expose_adapter
-from tests.telemetry.served import sent_at_once
+from tests.telemetry.adapter_metrics_page import collect_adapter_metrics
+from tests.telemetry.server_metrics_page import ServerMetrics, collect_server_metrics
+from tests.telemetry.telemetry_server import export_immediately
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _sent_at_once() -> Iterator[None]:
-    with sent_at_once():
+    with export_immediately():
         yield
 
 
 @pytest.fixture(scope="session")
-def exposed(tmp_path_factory: pytest.TempPathFactory) -> Exposed:
-    return expose(tmp_path_factory.mktemp("exposed"))
+def server_metrics(tmp_path_factory: pytest.TempPathFactory) -> ServerMetrics:
+    return collect_server_metrics(tmp_path_factory.mktemp("exposed"))
 
 
 @pytest.fixture(scope="session")
 def adapter_families(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Metric]:
-    return expose_adapter(tmp_path_factory.mktemp("exposed-adapter"))
+    return collect_adapter_metrics(tmp_path_factory.mktemp("exposed-adapter"))

@@ -4,25 +4,27 @@ from pathlib import Path
 
 from tenure.client import Client
 
-from tests.telemetry.programs import collector
-from tests.telemetry.receiver import receiving
-from tests.telemetry.served import METRICS_INTERVAL, contested_snapshot, telling_server
+from tests.telemetry.external_programs import run_collector
+from tests.telemetry.otlp_receiver import run_receiver
+from tests.telemetry.telemetry_server import METRICS_INTERVAL, contested_snapshot, run_telemetry_server
 
 
-def test_traces_metrics_and_lines_come_through(tmp_path: Path) -> None:
+def test_traces_metrics_and_log_records_are_forwarded(tmp_path: Path) -> None:
     with (
-        receiving() as (received, onward),
-        collector(tmp_path, onward) as address,
-        telling_server(tmp_path, otlpEndpoint=f"http://{address}", metricsInterval=METRICS_INTERVAL) as (
+        run_receiver() as (received, onward),
+        run_collector(tmp_path, onward) as address,
+        run_telemetry_server(
+            tmp_path, otlpEndpoint=f"http://{address}", metricsInterval=METRICS_INTERVAL
+        ) as (
             _,
             server,
         ),
         Client(server) as client,
     ):
         client.decide(contested_snapshot())
-        spans = received.until(lambda got: got.named("tenure.cycle"))
-        line = received.until(lambda got: next(iter(got.lines), None))
-        metric = received.until(lambda got: got.metrics.get("tenure_cycle_duration_seconds"))
+        spans = received.wait_until(lambda got: got.named("tenure.cycle"))
+        line = received.wait_until(lambda got: next(iter(got.lines), None))
+        metric = received.wait_until(lambda got: got.metrics.get("tenure_cycle_duration_seconds"))
     assert line.body.string_value.startswith("Legacy preemptibility: ")
     assert line.trace_id == spans[0].trace_id
     assert metric.histogram.data_points[0].count == 1

@@ -9,13 +9,13 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from opentelemetry.sdk.trace import TracerProvider
 from tenure.client import Client, StateSession
 from tenure.client.errors import InvalidSnapshot
-from tenure.v1.decision_service_pb2 import DecideResponse
+from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
-from tests.telemetry.receiver import Received, numbers_of, receiving, text_of
-from tests.telemetry.served import contested_snapshot, telling_server
+from tests.telemetry.otlp_receiver import ReceivedTelemetry, number_attributes, run_receiver, text_attributes
+from tests.telemetry.telemetry_server import contested_snapshot, run_telemetry_server
 
-Told = tuple[Received, str]
+Told = tuple[ReceivedTelemetry, str]
 DECIDE = "tenure.v1.DecisionService/Decide"
 ANCESTRY = (
     "tenure.plugin proportion",
@@ -28,17 +28,17 @@ ANCESTRY = (
 
 
 @pytest.fixture(scope="module", params=["thread", "process"])
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def traced_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     """A receiver, and the address of a server that tells it everything."""
     folder = tmp_path_factory.mktemp(request.param)
     with (
-        receiving() as (received, address),
-        telling_server(folder, solver=request.param, otlpEndpoint=f"http://{address}") as (_, server),
+        run_receiver() as (received, address),
+        run_telemetry_server(folder, solver=request.param, otlpEndpoint=f"http://{address}") as (_, server),
     ):
         yield received, server
 
 
-def decided(told: Told, snapshot: ClusterSnapshot | None = None) -> tuple[Span, DecideResponse]:
+def decide(told: Told, snapshot: ClusterSnapshot | None = None) -> tuple[Span, DecideResponse]:
     """The span of a call of our own trace, once all of the call has arrived, and the answer."""
     received, server = told
     tracer = TracerProvider().get_tracer("tests")
@@ -46,21 +46,21 @@ def decided(told: Told, snapshot: ClusterSnapshot | None = None) -> tuple[Span, 
         answer = client.decide(snapshot or contested_snapshot())
     ours = caller.get_span_context().trace_id.to_bytes(16, "big")
 
-    def arrived(received: Received) -> Span | None:
+    def arrived(received: ReceivedTelemetry) -> Span | None:
         return next((span for span in received.named(DECIDE) if span.trace_id == ours), None)
 
-    span = received.until(arrived)
+    span = received.wait_until(arrived)
     assert span.parent_span_id == caller.get_span_context().span_id.to_bytes(8, "big")
     return span, answer
 
 
-def of_the_trace(received: Received, call: Span) -> list[Span]:
+def spans_of_trace(received: ReceivedTelemetry, call: Span) -> list[Span]:
     return [span for span in received.spans if span.trace_id == call.trace_id]
 
 
-def test_a_call_is_one_trace_from_the_caller_to_the_verdict_of_a_plugin(told: Told) -> None:
-    call, _ = decided(told)
-    spans = {span.span_id: span for span in of_the_trace(told[0], call)}
+def test_call_is_one_trace_from_the_caller_to_the_guard_verdict(traced_server: Told) -> None:
+    call, _ = decide(traced_server)
+    spans = {span.span_id: span for span in spans_of_trace(traced_server[0], call)}
     ancestries = set()
     for span in spans.values():
         ancestry = [span.name]
@@ -72,42 +72,42 @@ def test_a_call_is_one_trace_from_the_caller_to_the_verdict_of_a_plugin(told: To
     assert all(ancestry[-1] == DECIDE for ancestry in ancestries)
 
 
-def test_times_of_parts_lie_within_the_call(told: Told) -> None:
-    call, _ = decided(told)
-    for span in of_the_trace(told[0], call):
+def test_times_of_spans_are_within_the_call(traced_server: Told) -> None:
+    call, _ = decide(traced_server)
+    for span in spans_of_trace(traced_server[0], call):
         assert call.start_time_unix_nano <= span.start_time_unix_nano <= span.end_time_unix_nano
         assert span.end_time_unix_nano <= call.end_time_unix_nano
 
 
-def test_spans_lead_to_decisions_by_their_ids(told: Told) -> None:
-    call, answer = decided(told)
+def test_spans_refer_to_decisions_by_id(traced_server: Told) -> None:
+    call, answer = decide(traced_server)
     (group,) = answer.groups
-    spans = of_the_trace(told[0], call)
+    spans = spans_of_trace(traced_server[0], call)
     (cycle,) = [span for span in spans if span.name == "tenure.cycle"]
-    assert [text_of(event.attributes)["tenure.decision.id"] for event in cycle.events] == [group.id]
-    found = [text_of(span.attributes) for span in spans if span.name == "tenure.pod_group"]
-    assert [each["tenure.outcome"] for each in found if "tenure.decision.id" in each] == ["room"]
-    assert numbers_of(cycle.attributes)["tenure.snapshot.version"] == answer.based_on.version
+    assert [text_attributes(event.attributes)["tenure.decision.id"] for event in cycle.events] == [group.id]
+    found = [text_attributes(span.attributes) for span in spans if span.name == "tenure.pod_group"]
+    assert [each["tenure.outcome"] for each in found if "tenure.decision.id" in each] == ["placed"]
+    assert number_attributes(cycle.attributes)["tenure.snapshot.version"] == answer.header.version
 
 
-def test_workloads_nodes_and_queues_are_named_nowhere(told: Told) -> None:
+def test_names_of_workloads_nodes_and_queues_are_omitted(traced_server: Told) -> None:
     snapshot = contested_snapshot()
-    call, _ = decided(told, snapshot)
+    call, _ = decide(traced_server, snapshot)
     names = {pod.uid for pod in snapshot.pods} | {group.uid for group in snapshot.pod_groups}
     names |= {node.name for node in snapshot.nodes} | {queue.name for queue in snapshot.queues}
-    for span in of_the_trace(told[0], call):
-        assert not names & set(text_of(span.attributes).values())
+    for span in spans_of_trace(traced_server[0], call):
+        assert not names & set(text_attributes(span.attributes).values())
         for event in span.events:
-            assert not names & set(text_of(event.attributes).values())
+            assert not names & set(text_attributes(event.attributes).values())
 
 
-def test_a_decision_points_to_the_span_that_pushed_its_state(told: Told) -> None:
-    received, server = told
+def test_decision_links_to_the_span_that_pushed_its_state(traced_server: Told) -> None:
+    received, server = traced_server
     with Client(server) as client:
         session = StateSession(client)
         session.push(contested_snapshot())
         session.decide()
-    call = received.until(lambda got: next((span for span in got.named(DECIDE) if span.links), None))
+    call = received.wait_until(lambda got: next((span for span in got.named(DECIDE) if span.links), None))
     (pushed,) = [
         span
         for span in received.named("tenure.v1.DecisionService/PutSnapshot")
@@ -116,49 +116,53 @@ def test_a_decision_points_to_the_span_that_pushed_its_state(told: Told) -> None
     assert pushed.trace_id == call.links[0].trace_id != call.trace_id
 
 
-def test_a_refusal_is_no_error_of_the_server(told: Told) -> None:
-    received, server = told
+def test_rejected_request_is_not_a_server_error(traced_server: Told) -> None:
+    received, server = traced_server
     with Client(server) as client, pytest.raises(InvalidSnapshot):
         client.decide(ClusterSnapshot(cluster_id="nothing more"))
-    refused = received.until(
+    refused = received.wait_until(
         lambda got: next(
-            (s for s in got.named(DECIDE) if numbers_of(s.attributes)["rpc.grpc.status_code"] == 3), None
+            (s for s in got.named(DECIDE) if number_attributes(s.attributes)["rpc.grpc.status_code"] == 3),
+            None,
         )
     )
     assert refused.status.code == Status.STATUS_CODE_UNSET
 
 
-def test_who_asks_without_a_trace_begins_one(told: Told) -> None:
-    received, server = told
+def test_call_without_trace_starts_one(traced_server: Told) -> None:
+    received, server = traced_server
     assert not trace.get_current_span().get_span_context().is_valid
     with Client(server) as client:
         client.decide(contested_snapshot())
-    assert received.until(lambda got: [span for span in got.named(DECIDE) if not span.parent_span_id])
+    assert received.wait_until(lambda got: [span for span in got.named(DECIDE) if not span.parent_span_id])
 
 
-def test_the_service_says_who_it_is(told: Told) -> None:
-    decided(told)
-    assert told[0].services == {"tenure"}
+def test_service_name_is_reported(traced_server: Told) -> None:
+    decide(traced_server)
+    assert traced_server[0].services == {"tenure"}
 
 
-def test_pod_groups_are_named_when_the_configuration_says_so(tmp_path: Path) -> None:
+def test_pod_groups_are_named_when_configured(tmp_path: Path) -> None:
     with (
-        receiving() as (received, address),
-        telling_server(tmp_path, otlpEndpoint=f"http://{address}", workloadNames=True) as (_, server),
+        run_receiver() as (received, address),
+        run_telemetry_server(tmp_path, otlpEndpoint=f"http://{address}", includeWorkloadNames=True) as (
+            _,
+            server,
+        ),
         Client(server) as client,
     ):
         client.decide(contested_snapshot())
-        spans = received.until(lambda got: got.named("tenure.cycle") and got.named("tenure.pod_group"))
-    named = [text_of(event.attributes) for span in spans for event in span.events]
+        spans = received.wait_until(lambda got: got.named("tenure.cycle") and got.named("tenure.pod_group"))
+    named = [text_attributes(event.attributes) for span in spans for event in span.events]
     assert {"tenure.pod_group.uid": "waits"} in named
 
 
-def test_a_ratio_of_zero_keeps_only_what_callers_keep(tmp_path: Path) -> None:
+def test_ratio_of_zero_samples_only_calls_sampled_by_the_caller(tmp_path: Path) -> None:
     with (
-        receiving() as (received, address),
-        telling_server(tmp_path, otlpEndpoint=f"http://{address}", sampleRatio=0) as (_, server),
+        run_receiver() as (received, address),
+        run_telemetry_server(tmp_path, otlpEndpoint=f"http://{address}", sampleRatio=0) as (_, server),
         Client(server) as client,
     ):
         client.decide(contested_snapshot())
-        call, _ = decided((received, server))
+        call, _ = decide((received, server))
         assert {span.trace_id for span in received.spans} == {call.trace_id}

@@ -18,8 +18,8 @@ BUF: Final = CACHE / "buf/node_modules/.bin/buf"
 BUF_VERSION: Final = "^1.50"
 GO_CLIENT: Final = CACHE / "go-client/client"
 KUBERNETES_VERSION: Final = "v1.36.3"
-_KUBEAPI, _HELM = ROOT / "tests/kubeapi", ROOT / "tests/helm"
-_COLLECTOR, _CLIENT = ROOT / "tests/telemetry/collector", ROOT / "tests/clients/go"
+_KUBEAPI, _HELM = ROOT / "tests/tools/kubeapi", ROOT / "tests/tools/helm"
+_COLLECTOR, _CLIENT = ROOT / "tests/telemetry/collector", ROOT / "tests/interop/go"
 
 
 def provide(names: Iterable[str]) -> None:
@@ -93,7 +93,9 @@ TOOLS: Final = (
         ("go",),
         lambda: (
             bool(os.environ.get("KUBEBUILDER_ASSETS"))
-            or is_newer(CACHE / "kubeapi/ready", "tests/kubeapi/go.sum", "tests/kubeapi/cmd/*/main.go")
+            or is_newer(
+                CACHE / "kubeapi/ready", "tests/tools/kubeapi/go.sum", "tests/tools/kubeapi/cmd/*/main.go"
+            )
         ),
         _build_kubeapi,
     ),
@@ -102,7 +104,7 @@ TOOLS: Final = (
         "helm and kustomize, for the chart and the manifests",
         "5 min",
         ("go",),
-        lambda: is_newer(CACHE / "helm/ready", "tests/helm/go.sum"),
+        lambda: is_newer(CACHE / "helm/ready", "tests/tools/helm/go.sum"),
         _build_helm,
     ),
     Tool(
@@ -134,7 +136,7 @@ TOOLS: Final = (
         "the client in Go, from the protos alone",
         "1 min",
         ("go", "gofmt"),
-        lambda: is_newer(GO_CLIENT, "tests/clients/go/*.*", "protos/tenure/v1/*.proto"),
+        lambda: is_newer(GO_CLIENT, "tests/interop/go/*.*", "protos/tenure/v1/*.proto"),
         _build_go_client,
         after=("buf",),
     ),

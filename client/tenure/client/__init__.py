@@ -2,32 +2,32 @@
 
 from tenure.client.client import Client
 from tenure.client.errors import (
-    BadCredentials,
     DeadlineExceeded,
     FieldViolation,
+    InternalError,
+    InvalidCredentials,
     InvalidSnapshot,
-    ServerDefect,
-    StaleState,
+    MessageTooLarge,
+    StateMismatch,
     TenureError,
-    TooLarge,
+    TlsHandshakeFailed,
     Unauthenticated,
     Unavailable,
-    Untrusted,
 )
 from tenure.client.session import StateSession
 
 __all__ = [
-    "BadCredentials",
     "Client",
     "DeadlineExceeded",
     "FieldViolation",
+    "InternalError",
+    "InvalidCredentials",
     "InvalidSnapshot",
-    "ServerDefect",
-    "StaleState",
+    "MessageTooLarge",
+    "StateMismatch",
     "StateSession",
     "TenureError",
-    "TooLarge",
+    "TlsHandshakeFailed",
     "Unauthenticated",
     "Unavailable",
-    "Untrusted",
 ]

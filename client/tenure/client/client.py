@@ -12,19 +12,16 @@ import grpc
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1.health_pb2_grpc import HealthStub
-from tenure.client.access import Access, File
-from tenure.client.columns import to_pods
-from tenure.client.deltastream import DeltaStream
-from tenure.client.pieces import pieces
-from tenure.client.question import question
-from tenure.client.reach import wait_until_reached
-from tenure.client.status import error_of
+from tenure.client.connection_options import ConnectionOptions, File
+from tenure.client.delta_stream import DeltaStream
+from tenure.client.errors import error_of
+from tenure.client.readiness import wait_until_ready
 from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesResponse
-from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse, SimulateResponse
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.decision_service_pb2_grpc import DecisionServiceStub
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
-from tenure.v1.outcome_pb2 import ReportOutcomeRequest, ReportOutcomeResponse
-from tenure.v1.simulate_pb2 import SimulateRequest
+from tenure.v1.report_pb2 import ReportResultsRequest, ReportResultsResponse
+from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import (
     ApplyDeltaRequest,
@@ -35,6 +32,9 @@ from tenure.v1.state_pb2 import (
     StateReference,
     SyncStateRequest,
 )
+from tenure.wire.chunking import chunk_snapshot
+from tenure.wire.columns import to_pods
+from tenure.wire.writer import encode_decide_request
 
 DEFAULT_TIMEOUT_SECONDS: Final = 60.0
 FRESH_SECONDS: Final = 5.0
@@ -81,7 +81,7 @@ class Client:
     With `tls_ca`, the CA of the server's certificate, or with a certificate of one's own (`tls_cert` and
     `tls_key`) calls are encrypted; all are files in PEM. A `token`, or the one in `token_file`, which is read
     for every call, is shown to the server; over clear text only on this machine, unless
-    `insecure_beyond_loopback` permits it. Raises BadCredentials when something of it cannot be used.
+    `allow_plaintext` permits it. Raises BadCredentials when something of it cannot be used.
 
     Use it in a `with` statement, or call `close`. Threads may share one client. `timeout` is in seconds and
     bounds a call as a whole: waiting for the server to be there, retries and the decision.
@@ -100,16 +100,16 @@ class Client:
         tls_key: File | None = None,
         token: str | None = None,
         token_file: File | None = None,
-        insecure_beyond_loopback: bool = False,
+        allow_plaintext: bool = False,
     ) -> None:
         self._address = address
         self._timeout = timeout
-        self._access = Access(tls_ca, tls_cert, tls_key, token, token_file, insecure_beyond_loopback)
-        self._channel = self._access.channel(address, _OPTIONS)
+        self._connection = ConnectionOptions(tls_ca, tls_cert, tls_key, token, token_file, allow_plaintext)
+        self._channel = self._connection.channel(address, _OPTIONS)
         self._service = DecisionServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._decide = self._channel.unary_unary(_DECIDE, bytes, DecideResponse.FromString)
         self._health = HealthStub(self._channel)
-        self._answered = -math.inf
+        self._last_response_at = -math.inf
         """When the server answered last, by the monotonic clock."""
 
     def decide(
@@ -119,10 +119,10 @@ class Client:
 
         Raises an error of `tenure.client.errors`; nothing was decided then.
         """
-        answer: DecideResponse = self._ask(self._decide, question(snapshot, actions), timeout)
+        answer: DecideResponse = self._call(self._decide, encode_decide_request(snapshot, actions), timeout)
         return answer
 
-    def decide_on(
+    def decide_state(
         self,
         state: StateReference,
         actions: Iterable[str] = (),
@@ -134,10 +134,10 @@ class Client:
         Raises an error of `tenure.client.errors`; nothing was decided then.
         """
         request = DecideRequest(state=state, actions=actions, now=now)
-        answer: DecideResponse = self._ask(self._service.Decide, request, timeout)
+        answer: DecideResponse = self._call(self._service.Decide, request, timeout)
         return answer
 
-    def decide_after(
+    def apply_and_decide(
         self,
         delta: StateDelta,
         actions: Iterable[str] = (),
@@ -150,7 +150,7 @@ class Client:
         Raises an error of `tenure.client.errors`; the delta may be applied or not then, and be sent again.
         """
         request = DecideRequest(delta=delta, actions=actions, now=now)
-        answer: DecideResponse = self._ask(self._service.Decide, request, timeout)
+        answer: DecideResponse = self._call(self._service.Decide, request, timeout)
         after = StateReference()
         after.CopyFrom(delta.base)
         after.version = delta.version
@@ -163,8 +163,8 @@ class Client:
 
         `epoch` is any text that was not used before. Raises an error of `tenure.client.errors`.
         """
-        answer: PutSnapshotResponse = self._ask_in_stream(
-            self._service.PutSnapshot, pieces(epoch, snapshot), timeout
+        answer: PutSnapshotResponse = self._call_stream(
+            self._service.PutSnapshot, chunk_snapshot(epoch, snapshot), timeout
         )
         return answer.state
 
@@ -172,17 +172,17 @@ class Client:
         """Change a state that was pushed. The same delta may be sent again when it is not known what became
         of it. Raises an error of `tenure.client.errors`; the server has the state from before then.
         """
-        answer: ApplyDeltaResponse = self._ask(
+        answer: ApplyDeltaResponse = self._call(
             self._service.ApplyDelta, ApplyDeltaRequest(delta=delta), timeout
         )
         return answer.state
 
-    def deltas(self) -> DeltaStream:
+    def open_delta_stream(self) -> DeltaStream:
         """A stream for one delta after the other, which the caller closes. Nobody is asked before the first.
 
         Changes states as `apply_delta` does, without a call for each.
         """
-        return DeltaStream(self._begin_deltas, self._reach, self._address)
+        return DeltaStream(self._begin_deltas, self._wait_until_ready, self._address)
 
     def get_state(
         self, cluster_id: str, node_pool: str = "", timeout: float | None = None
@@ -193,20 +193,20 @@ class Client:
         """
         request = GetStateRequest(cluster_id=cluster_id, node_pool=node_pool)
         reference, snapshot = StateReference(), ClusterSnapshot()
-        with self._told():
-            for response in self._ask_in_stream(self._service.GetState, request, timeout):
+        with self._metadata():
+            for response in self._call_stream(self._service.GetState, request, timeout):
                 reference.MergeFrom(response.state)
-                snapshot.MergeFrom(to_pods(response.part))
+                snapshot.MergeFrom(to_pods(response.chunk))
         return reference, snapshot
 
-    def report_outcome(
-        self, request: ReportOutcomeRequest, timeout: float | None = None
-    ) -> ReportOutcomeResponse:
+    def report_results(
+        self, request: ReportResultsRequest, timeout: float | None = None
+    ) -> ReportResultsResponse:
         """What to do with decision groups, after what became of their steps. May be asked again.
 
         Raises an error of `tenure.client.errors`; nothing was counted then.
         """
-        answer: ReportOutcomeResponse = self._ask(self._service.ReportOutcome, request, timeout)
+        answer: ReportResultsResponse = self._call(self._service.ReportResults, request, timeout)
         return answer
 
     def simulate(self, request: SimulateRequest, timeout: float | None = None) -> SimulateResponse:
@@ -214,62 +214,62 @@ class Client:
 
         Raises an error of `tenure.client.errors`.
         """
-        answer: SimulateResponse = self._ask(self._service.Simulate, request, timeout)
+        answer: SimulateResponse = self._call(self._service.Simulate, request, timeout)
         return answer
 
     def explain(self, request: ExplainRequest, timeout: float | None = None) -> ExplainResponse:
         """The answer to a person's question about a state. Raises an error of `tenure.client.errors`."""
-        answer: ExplainResponse = self._ask(self._service.Explain, request, timeout)
+        answer: ExplainResponse = self._call(self._service.Explain, request, timeout)
         return answer
 
-    def capabilities(self, timeout: float | None = None) -> GetCapabilitiesResponse:
+    def get_capabilities(self, timeout: float | None = None) -> GetCapabilitiesResponse:
         """What the server does, knows and accepts. Raises an error of `tenure.client.errors`."""
-        answer: GetCapabilitiesResponse = self._ask(
+        answer: GetCapabilitiesResponse = self._call(
             self._service.GetCapabilities, GetCapabilitiesRequest(), timeout
         )
         return answer
 
-    def _ask(self, method: Callable[..., Any], asked: Message | bytes, timeout: float | None) -> Any:
+    def _call(self, method: Callable[..., Any], request: Message | bytes, timeout: float | None) -> Any:
         """The message that a method answers to a request.
 
         Who answered a moment ago is asked at once; if nobody is there any more, as any other is.
         """
         deadline = self._deadline(timeout)
-        with self._told():
-            if time.monotonic() - self._answered < FRESH_SECONDS:
+        with self._metadata():
+            if time.monotonic() - self._last_response_at < FRESH_SECONDS:
                 try:
-                    return self._answer(method, asked, deadline)
+                    return self._call_once(method, request, deadline)
                 except grpc.RpcError as failure:
                     if failure.code() not in _GONE:
                         raise
-                    self._answered = -math.inf
-            self._reach(deadline)
-            return self._answer(method, asked, deadline)
+                    self._last_response_at = -math.inf
+            self._wait_until_ready(deadline)
+            return self._call_once(method, request, deadline)
 
-    def _answer(self, method: Callable[..., Any], asked: Message | bytes, deadline: float) -> Any:
-        answer = method(asked, timeout=_remaining(deadline), metadata=self._access.metadata())
-        self._answered = time.monotonic()
+    def _call_once(self, method: Callable[..., Any], request: Message | bytes, deadline: float) -> Any:
+        answer = method(request, timeout=_remaining(deadline), metadata=self._connection.metadata())
+        self._last_response_at = time.monotonic()
         return answer
 
-    def _ask_in_stream(self, method: Callable[..., Any], question: object, timeout: float | None) -> Any:
+    def _call_stream(self, method: Callable[..., Any], request: object, timeout: float | None) -> Any:
         """The same when either side sends several messages: it cannot be asked twice."""
         deadline = self._deadline(timeout)
-        self._reach(deadline)
-        with self._told():
-            return method(question, timeout=_remaining(deadline), metadata=self._access.metadata())
+        self._wait_until_ready(deadline)
+        with self._metadata():
+            return method(request, timeout=_remaining(deadline), metadata=self._connection.metadata())
 
     def _begin_deltas(self, requests: Iterator[SyncStateRequest]) -> Any:
-        return self._service.SyncState(requests, metadata=self._access.metadata())
+        return self._service.SyncState(requests, metadata=self._connection.metadata())
 
     def _deadline(self, timeout: float | None) -> float:
         return time.monotonic() + (self._timeout if timeout is None else timeout)
 
-    def _reach(self, deadline: float) -> None:
-        metadata = self._access.metadata()
-        wait_until_reached(self._health, self._address, self._access.has_tls, deadline, metadata)
+    def _wait_until_ready(self, deadline: float) -> None:
+        metadata = self._connection.metadata()
+        wait_until_ready(self._health, self._address, self._connection.has_tls, deadline, metadata)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _metadata(self) -> Iterator[None]:
         """What goes wrong in gRPC, as an error of this package."""
         try:
             yield

@@ -2,15 +2,102 @@
 
 JSON and YAML use the field names of the contract (`reclaim_min_runtime`) when written, and accept the camel
 case of protobuf's JSON mapping as well when read. Times are RFC 3339 texts, durations seconds ("600s").
+
+The four ways to write a snapshot down, as bytes: JSON, YAML, text and binary protobuf.
 """
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from tenure.client.formats import ContentError, Format, decode, encode
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
+import yaml
+from google.protobuf import json_format, text_format
+from google.protobuf.message import DecodeError
+from tenure.client.documents import DocumentSyntaxError, find_errors, parse_json, parse_yaml
+from tenure.v1.snapshot_pb2 import DESCRIPTOR, ClusterSnapshot
+
+MAX_ERRORS: Final = 20
+"""Most faults of one content that are named."""
+
+_SNAPSHOT: Final = DESCRIPTOR.message_types_by_name["ClusterSnapshot"]
+_Dumper: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class Format(StrEnum):
+    """How a snapshot is written down."""
+
+    JSON = "json"
+    YAML = "yaml"
+    TEXT = "text"
+    BINARY = "binary"
+
+
+class ContentError(ValueError):
+    """A content is no snapshot. `faults` are sentences, each with its line or its path."""
+
+    def __init__(self, errors: Iterable[str]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join(self.errors))
+
+
+def decode(content: bytes, form: Format) -> ClusterSnapshot:
+    """The snapshot in a content. Raises ContentError."""
+    if form is Format.BINARY:
+        return _from_binary(content)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise ContentError([f"is not UTF-8 text: byte {error.start} is no part of a character"]) from None
+    if form is Format.TEXT:
+        return _from_text(text)
+    return _from_document(text, parse_json if form is Format.JSON else parse_yaml)
+
+
+def encode(snapshot: ClusterSnapshot, form: Format) -> bytes:
+    """The content that stands for a snapshot; equal snapshots give equal bytes."""
+    match form:
+        case Format.BINARY:
+            return snapshot.SerializeToString(deterministic=True)
+        case Format.TEXT:
+            return text_format.MessageToString(snapshot, as_utf8=True).encode()
+        case Format.JSON:
+            return json_format.MessageToJson(snapshot, preserving_proto_field_name=True).encode() + b"\n"
+        case Format.YAML:
+            document = json_format.MessageToDict(snapshot, preserving_proto_field_name=True)
+            return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True).encode()
+
+
+def _from_binary(content: bytes) -> ClusterSnapshot:
+    try:
+        return ClusterSnapshot.FromString(content)
+    except DecodeError:
+        raise ContentError([f"is not a binary {_SNAPSHOT.full_name}"]) from None
+
+
+def _from_text(text: str) -> ClusterSnapshot:
+    try:
+        return text_format.Parse(text, ClusterSnapshot())
+    except text_format.ParseError as error:
+        place = f"line {error.GetLine()}, column {error.GetColumn()}: "
+        raise ContentError([place + str(error).partition(" : ")[2]]) from None
+
+
+def _from_document(text: str, parse: Callable[[str], object]) -> ClusterSnapshot:
+    try:
+        document = parse(text)
+    except DocumentSyntaxError as fault:
+        raise ContentError([str(fault)]) from None
+    try:
+        if not isinstance(document, dict):
+            raise json_format.ParseError("must be a mapping from fields to values")
+        return json_format.ParseDict(document, ClusterSnapshot())
+    except json_format.ParseError as error:
+        faults = islice(find_errors(document, _SNAPSHOT), MAX_ERRORS)
+        raise ContentError(list(faults) or [str(error)]) from None
+
 
 STANDARD_STREAM: Final = "-"
 """The name that stands for standard input when reading, and for standard output when writing."""
@@ -30,8 +117,8 @@ ENDINGS: Final[Mapping[str, Format]] = {
 class SnapshotFileError(ValueError):
     """A file cannot be read or written as a snapshot. Names the file and every fault found."""
 
-    def __init__(self, file: str, faults: Iterable[str]) -> None:
-        super().__init__("\n".join(f"{file}: {fault}" for fault in faults))
+    def __init__(self, file: str, errors: Iterable[str]) -> None:
+        super().__init__("\n".join(f"{file}: {fault}" for fault in errors))
 
 
 def read_snapshot(file: str, form: Format | None = None) -> ClusterSnapshot:
@@ -47,7 +134,7 @@ def read_snapshot(file: str, form: Format | None = None) -> ClusterSnapshot:
     except OSError as error:
         raise SnapshotFileError(file, [f"cannot be read: {error.strerror}"]) from None
     except ContentError as error:
-        raise SnapshotFileError(file, error.faults) from None
+        raise SnapshotFileError(file, error.errors) from None
 
 
 def write_snapshot(snapshot: ClusterSnapshot, file: str, form: Format | None = None) -> None:

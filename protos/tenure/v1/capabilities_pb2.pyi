@@ -14,7 +14,7 @@ class GetCapabilitiesRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetCapabilitiesResponse(_message.Message):
-    __slots__ = ("version", "actions", "plugins", "profile_actions", "profile_plugins", "profile_digest", "limits", "records")
+    __slots__ = ("version", "actions", "plugins", "profile_actions", "profile_plugins", "profile_digest", "limits", "recording_enabled")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     ACTIONS_FIELD_NUMBER: _ClassVar[int]
     PLUGINS_FIELD_NUMBER: _ClassVar[int]
@@ -22,7 +22,7 @@ class GetCapabilitiesResponse(_message.Message):
     PROFILE_PLUGINS_FIELD_NUMBER: _ClassVar[int]
     PROFILE_DIGEST_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
-    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    RECORDING_ENABLED_FIELD_NUMBER: _ClassVar[int]
     version: str
     actions: _containers.RepeatedScalarFieldContainer[str]
     plugins: _containers.RepeatedScalarFieldContainer[str]
@@ -30,11 +30,11 @@ class GetCapabilitiesResponse(_message.Message):
     profile_plugins: _containers.RepeatedScalarFieldContainer[str]
     profile_digest: str
     limits: Limits
-    records: bool
-    def __init__(self, version: _Optional[str] = ..., actions: _Optional[_Iterable[str]] = ..., plugins: _Optional[_Iterable[str]] = ..., profile_actions: _Optional[_Iterable[str]] = ..., profile_plugins: _Optional[_Iterable[str]] = ..., profile_digest: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., records: bool = ...) -> None: ...
+    recording_enabled: bool
+    def __init__(self, version: _Optional[str] = ..., actions: _Optional[_Iterable[str]] = ..., plugins: _Optional[_Iterable[str]] = ..., profile_actions: _Optional[_Iterable[str]] = ..., profile_plugins: _Optional[_Iterable[str]] = ..., profile_digest: _Optional[str] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., recording_enabled: bool = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("max_message_bytes", "max_part_bytes", "max_rows", "max_name_length", "max_text_length", "max_states", "max_state_bytes", "state_idle_timeout", "max_waiting_calls", "max_streams", "stream_idle_timeout", "max_simulations_per_pod_group", "max_simulations_per_action", "max_staleness")
+    __slots__ = ("max_message_bytes", "max_chunk_bytes", "max_rows", "max_name_length", "max_text_length", "max_states", "max_state_bytes", "state_idle_timeout", "max_queued_calls", "max_streams", "stream_idle_timeout", "max_simulations_per_pod_group", "max_simulations_per_action", "max_staleness")
     class MaxRowsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -43,31 +43,31 @@ class Limits(_message.Message):
         value: int
         def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
-    MAX_PART_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_CHUNK_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_ROWS_FIELD_NUMBER: _ClassVar[int]
     MAX_NAME_LENGTH_FIELD_NUMBER: _ClassVar[int]
     MAX_TEXT_LENGTH_FIELD_NUMBER: _ClassVar[int]
     MAX_STATES_FIELD_NUMBER: _ClassVar[int]
     MAX_STATE_BYTES_FIELD_NUMBER: _ClassVar[int]
     STATE_IDLE_TIMEOUT_FIELD_NUMBER: _ClassVar[int]
-    MAX_WAITING_CALLS_FIELD_NUMBER: _ClassVar[int]
+    MAX_QUEUED_CALLS_FIELD_NUMBER: _ClassVar[int]
     MAX_STREAMS_FIELD_NUMBER: _ClassVar[int]
     STREAM_IDLE_TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     MAX_SIMULATIONS_PER_POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     MAX_SIMULATIONS_PER_ACTION_FIELD_NUMBER: _ClassVar[int]
     MAX_STALENESS_FIELD_NUMBER: _ClassVar[int]
     max_message_bytes: int
-    max_part_bytes: int
+    max_chunk_bytes: int
     max_rows: _containers.ScalarMap[str, int]
     max_name_length: int
     max_text_length: int
     max_states: int
     max_state_bytes: int
     state_idle_timeout: _duration_pb2.Duration
-    max_waiting_calls: int
+    max_queued_calls: int
     max_streams: int
     stream_idle_timeout: _duration_pb2.Duration
     max_simulations_per_pod_group: int
     max_simulations_per_action: int
     max_staleness: _duration_pb2.Duration
-    def __init__(self, max_message_bytes: _Optional[int] = ..., max_part_bytes: _Optional[int] = ..., max_rows: _Optional[_Mapping[str, int]] = ..., max_name_length: _Optional[int] = ..., max_text_length: _Optional[int] = ..., max_states: _Optional[int] = ..., max_state_bytes: _Optional[int] = ..., state_idle_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_waiting_calls: _Optional[int] = ..., max_streams: _Optional[int] = ..., stream_idle_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_simulations_per_pod_group: _Optional[int] = ..., max_simulations_per_action: _Optional[int] = ..., max_staleness: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    def __init__(self, max_message_bytes: _Optional[int] = ..., max_chunk_bytes: _Optional[int] = ..., max_rows: _Optional[_Mapping[str, int]] = ..., max_name_length: _Optional[int] = ..., max_text_length: _Optional[int] = ..., max_states: _Optional[int] = ..., max_state_bytes: _Optional[int] = ..., state_idle_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_queued_calls: _Optional[int] = ..., max_streams: _Optional[int] = ..., stream_idle_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_simulations_per_pod_group: _Optional[int] = ..., max_simulations_per_action: _Optional[int] = ..., max_staleness: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...

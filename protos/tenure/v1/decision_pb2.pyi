@@ -35,7 +35,7 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_CONSOLIDATED: _ClassVar[ReasonCode]
     REASON_CODE_STALE_GANG: _ClassVar[ReasonCode]
     REASON_CODE_VICTIMS_EVICTED: _ClassVar[ReasonCode]
-    REASON_CODE_STATE_CHANGED: _ClassVar[ReasonCode]
+    REASON_CODE_FIELD_UPDATED: _ClassVar[ReasonCode]
     REASON_CODE_REQUEUED: _ClassVar[ReasonCode]
     REASON_CODE_NOT_READY: _ClassVar[ReasonCode]
     REASON_CODE_INVALID_QUEUE: _ClassVar[ReasonCode]
@@ -43,24 +43,24 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_NON_PREEMPTIBLE_OVER_QUOTA: _ClassVar[ReasonCode]
     REASON_CODE_OVER_FAIR_SHARE: _ClassVar[ReasonCode]
     REASON_CODE_NO_NODE_MATCHES: _ClassVar[ReasonCode]
-    REASON_CODE_NO_ROOM: _ClassVar[ReasonCode]
+    REASON_CODE_INSUFFICIENT_RESOURCES: _ClassVar[ReasonCode]
     REASON_CODE_NO_SOLUTION: _ClassVar[ReasonCode]
     REASON_CODE_BUDGET_EXHAUSTED: _ClassVar[ReasonCode]
     REASON_CODE_PREEMPTION_DELAY: _ClassVar[ReasonCode]
     REASON_CODE_SIMILAR_FAILED: _ClassVar[ReasonCode]
     REASON_CODE_MIN_RUNTIME: _ClassVar[ReasonCode]
     REASON_CODE_NON_PREEMPTIBLE: _ClassVar[ReasonCode]
-    REASON_CODE_PRIORITY: _ClassVar[ReasonCode]
-    REASON_CODE_WITHIN_SHARE: _ClassVar[ReasonCode]
+    REASON_CODE_PRIORITY_NOT_LOWER: _ClassVar[ReasonCode]
+    REASON_CODE_WITHIN_FAIR_SHARE: _ClassVar[ReasonCode]
     REASON_CODE_BLOCKED: _ClassVar[ReasonCode]
     REASON_CODE_OPTED_OUT: _ClassVar[ReasonCode]
     REASON_CODE_EVICTION_LIMIT: _ClassVar[ReasonCode]
-    REASON_CODE_NEAR_END: _ClassVar[ReasonCode]
+    REASON_CODE_NEAR_COMPLETION: _ClassVar[ReasonCode]
     REASON_CODE_WAIT_LIMIT: _ClassVar[ReasonCode]
     REASON_CODE_EVICTION_COOLDOWN: _ClassVar[ReasonCode]
     REASON_CODE_EVICTION_BACKOFF: _ClassVar[ReasonCode]
-    REASON_CODE_UNDER_WAY: _ClassVar[ReasonCode]
-    REASON_CODE_DONE: _ClassVar[ReasonCode]
+    REASON_CODE_IN_PROGRESS: _ClassVar[ReasonCode]
+    REASON_CODE_COMPLETED: _ClassVar[ReasonCode]
     REASON_CODE_EXPIRED: _ClassVar[ReasonCode]
     REASON_CODE_GONE: _ClassVar[ReasonCode]
 
@@ -74,7 +74,7 @@ class OutcomeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OUTCOME_KIND_DELAYED: _ClassVar[OutcomeKind]
     OUTCOME_KIND_INFEASIBLE: _ClassVar[OutcomeKind]
     OUTCOME_KIND_BUDGET_EXHAUSTED: _ClassVar[OutcomeKind]
-    OUTCOME_KIND_REJECTED_INPUT: _ClassVar[OutcomeKind]
+    OUTCOME_KIND_INVALID_POD_GROUP: _ClassVar[OutcomeKind]
 
 class NominationResult(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -100,14 +100,14 @@ class NominationSkipReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     NOMINATION_SKIP_REASON_CLOCK_SKEW: _ClassVar[NominationSkipReason]
     NOMINATION_SKIP_REASON_INVALID_NOT_BEFORE: _ClassVar[NominationSkipReason]
 
-class InFlightResult(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+class InFlightGroupState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
-    IN_FLIGHT_RESULT_UNSPECIFIED: _ClassVar[InFlightResult]
-    IN_FLIGHT_RESULT_KEPT: _ClassVar[InFlightResult]
-    IN_FLIGHT_RESULT_REDEEMED: _ClassVar[InFlightResult]
-    IN_FLIGHT_RESULT_FINISHED: _ClassVar[InFlightResult]
-    IN_FLIGHT_RESULT_LAPSED: _ClassVar[InFlightResult]
-    IN_FLIGHT_RESULT_CANCELLED: _ClassVar[InFlightResult]
+    IN_FLIGHT_GROUP_STATE_UNSPECIFIED: _ClassVar[InFlightGroupState]
+    IN_FLIGHT_GROUP_STATE_IN_FLIGHT: _ClassVar[InFlightGroupState]
+    IN_FLIGHT_GROUP_STATE_SUPERSEDED: _ClassVar[InFlightGroupState]
+    IN_FLIGHT_GROUP_STATE_COMPLETED: _ClassVar[InFlightGroupState]
+    IN_FLIGHT_GROUP_STATE_EXPIRED: _ClassVar[InFlightGroupState]
+    IN_FLIGHT_GROUP_STATE_CANCELLED: _ClassVar[InFlightGroupState]
 ATOMICITY_UNSPECIFIED: Atomicity
 ATOMICITY_ALL: Atomicity
 ATOMICITY_BEST_EFFORT: Atomicity
@@ -122,7 +122,7 @@ REASON_CODE_PREEMPTED: ReasonCode
 REASON_CODE_CONSOLIDATED: ReasonCode
 REASON_CODE_STALE_GANG: ReasonCode
 REASON_CODE_VICTIMS_EVICTED: ReasonCode
-REASON_CODE_STATE_CHANGED: ReasonCode
+REASON_CODE_FIELD_UPDATED: ReasonCode
 REASON_CODE_REQUEUED: ReasonCode
 REASON_CODE_NOT_READY: ReasonCode
 REASON_CODE_INVALID_QUEUE: ReasonCode
@@ -130,24 +130,24 @@ REASON_CODE_OVER_LIMIT: ReasonCode
 REASON_CODE_NON_PREEMPTIBLE_OVER_QUOTA: ReasonCode
 REASON_CODE_OVER_FAIR_SHARE: ReasonCode
 REASON_CODE_NO_NODE_MATCHES: ReasonCode
-REASON_CODE_NO_ROOM: ReasonCode
+REASON_CODE_INSUFFICIENT_RESOURCES: ReasonCode
 REASON_CODE_NO_SOLUTION: ReasonCode
 REASON_CODE_BUDGET_EXHAUSTED: ReasonCode
 REASON_CODE_PREEMPTION_DELAY: ReasonCode
 REASON_CODE_SIMILAR_FAILED: ReasonCode
 REASON_CODE_MIN_RUNTIME: ReasonCode
 REASON_CODE_NON_PREEMPTIBLE: ReasonCode
-REASON_CODE_PRIORITY: ReasonCode
-REASON_CODE_WITHIN_SHARE: ReasonCode
+REASON_CODE_PRIORITY_NOT_LOWER: ReasonCode
+REASON_CODE_WITHIN_FAIR_SHARE: ReasonCode
 REASON_CODE_BLOCKED: ReasonCode
 REASON_CODE_OPTED_OUT: ReasonCode
 REASON_CODE_EVICTION_LIMIT: ReasonCode
-REASON_CODE_NEAR_END: ReasonCode
+REASON_CODE_NEAR_COMPLETION: ReasonCode
 REASON_CODE_WAIT_LIMIT: ReasonCode
 REASON_CODE_EVICTION_COOLDOWN: ReasonCode
 REASON_CODE_EVICTION_BACKOFF: ReasonCode
-REASON_CODE_UNDER_WAY: ReasonCode
-REASON_CODE_DONE: ReasonCode
+REASON_CODE_IN_PROGRESS: ReasonCode
+REASON_CODE_COMPLETED: ReasonCode
 REASON_CODE_EXPIRED: ReasonCode
 REASON_CODE_GONE: ReasonCode
 OUTCOME_KIND_UNSPECIFIED: OutcomeKind
@@ -158,7 +158,7 @@ OUTCOME_KIND_WAITING_FOR_QUOTA: OutcomeKind
 OUTCOME_KIND_DELAYED: OutcomeKind
 OUTCOME_KIND_INFEASIBLE: OutcomeKind
 OUTCOME_KIND_BUDGET_EXHAUSTED: OutcomeKind
-OUTCOME_KIND_REJECTED_INPUT: OutcomeKind
+OUTCOME_KIND_INVALID_POD_GROUP: OutcomeKind
 NOMINATION_RESULT_UNSPECIFIED: NominationResult
 NOMINATION_RESULT_NOT_DUE: NominationResult
 NOMINATION_RESULT_SKIPPED: NominationResult
@@ -177,37 +177,37 @@ NOMINATION_SKIP_REASON_NOT_PREEMPTIBLE: NominationSkipReason
 NOMINATION_SKIP_REASON_MINRUNTIME_PROTECTED: NominationSkipReason
 NOMINATION_SKIP_REASON_CLOCK_SKEW: NominationSkipReason
 NOMINATION_SKIP_REASON_INVALID_NOT_BEFORE: NominationSkipReason
-IN_FLIGHT_RESULT_UNSPECIFIED: InFlightResult
-IN_FLIGHT_RESULT_KEPT: InFlightResult
-IN_FLIGHT_RESULT_REDEEMED: InFlightResult
-IN_FLIGHT_RESULT_FINISHED: InFlightResult
-IN_FLIGHT_RESULT_LAPSED: InFlightResult
-IN_FLIGHT_RESULT_CANCELLED: InFlightResult
+IN_FLIGHT_GROUP_STATE_UNSPECIFIED: InFlightGroupState
+IN_FLIGHT_GROUP_STATE_IN_FLIGHT: InFlightGroupState
+IN_FLIGHT_GROUP_STATE_SUPERSEDED: InFlightGroupState
+IN_FLIGHT_GROUP_STATE_COMPLETED: InFlightGroupState
+IN_FLIGHT_GROUP_STATE_EXPIRED: InFlightGroupState
+IN_FLIGHT_GROUP_STATE_CANCELLED: InFlightGroupState
 
 class DecisionGroup(_message.Message):
-    __slots__ = ("id", "action", "beneficiary", "decisions", "atomicity", "expire_time", "in_flight_group")
+    __slots__ = ("id", "action", "beneficiary", "decisions", "atomicity", "expire_time", "fulfills_group_id")
     ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     BENEFICIARY_FIELD_NUMBER: _ClassVar[int]
     DECISIONS_FIELD_NUMBER: _ClassVar[int]
     ATOMICITY_FIELD_NUMBER: _ClassVar[int]
     EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
-    IN_FLIGHT_GROUP_FIELD_NUMBER: _ClassVar[int]
+    FULFILLS_GROUP_ID_FIELD_NUMBER: _ClassVar[int]
     id: str
     action: str
     beneficiary: str
     decisions: _containers.RepeatedCompositeFieldContainer[Decision]
     atomicity: Atomicity
     expire_time: _timestamp_pb2.Timestamp
-    in_flight_group: str
-    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., atomicity: _Optional[_Union[Atomicity, str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., in_flight_group: _Optional[str] = ...) -> None: ...
+    fulfills_group_id: str
+    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., atomicity: _Optional[_Union[Atomicity, str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., fulfills_group_id: _Optional[str] = ...) -> None: ...
 
 class Decision(_message.Message):
-    __slots__ = ("id", "bind", "evict", "hold", "requeue", "patch", "reason", "preconditions")
+    __slots__ = ("id", "bind", "evict", "reserve", "requeue", "patch", "reason", "preconditions")
     ID_FIELD_NUMBER: _ClassVar[int]
     BIND_FIELD_NUMBER: _ClassVar[int]
     EVICT_FIELD_NUMBER: _ClassVar[int]
-    HOLD_FIELD_NUMBER: _ClassVar[int]
+    RESERVE_FIELD_NUMBER: _ClassVar[int]
     REQUEUE_FIELD_NUMBER: _ClassVar[int]
     PATCH_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
@@ -215,12 +215,12 @@ class Decision(_message.Message):
     id: str
     bind: Bind
     evict: Evict
-    hold: Hold
+    reserve: Reserve
     requeue: Requeue
     patch: Patch
     reason: Reason
     preconditions: Preconditions
-    def __init__(self, id: _Optional[str] = ..., bind: _Optional[_Union[Bind, _Mapping]] = ..., evict: _Optional[_Union[Evict, _Mapping]] = ..., hold: _Optional[_Union[Hold, _Mapping]] = ..., requeue: _Optional[_Union[Requeue, _Mapping]] = ..., patch: _Optional[_Union[Patch, _Mapping]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., bind: _Optional[_Union[Bind, _Mapping]] = ..., evict: _Optional[_Union[Evict, _Mapping]] = ..., reserve: _Optional[_Union[Reserve, _Mapping]] = ..., requeue: _Optional[_Union[Requeue, _Mapping]] = ..., patch: _Optional[_Union[Patch, _Mapping]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
 
 class Bind(_message.Message):
     __slots__ = ("pod", "node", "gpu_groups", "numa_placement")
@@ -235,22 +235,22 @@ class Bind(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
 class Evict(_message.Message):
-    __slots__ = ("pod", "node", "beneficiary", "moves", "guards", "pod_group")
+    __slots__ = ("pod", "node", "preemptor", "relocating", "guards", "pod_group")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
-    BENEFICIARY_FIELD_NUMBER: _ClassVar[int]
-    MOVES_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
+    RELOCATING_FIELD_NUMBER: _ClassVar[int]
     GUARDS_FIELD_NUMBER: _ClassVar[int]
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     pod: str
     node: str
-    beneficiary: str
-    moves: bool
-    guards: _containers.RepeatedCompositeFieldContainer[GuardCheck]
+    preemptor: str
+    relocating: bool
+    guards: _containers.RepeatedCompositeFieldContainer[GuardVerdict]
     pod_group: str
-    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., beneficiary: _Optional[str] = ..., moves: bool = ..., guards: _Optional[_Iterable[_Union[GuardCheck, _Mapping]]] = ..., pod_group: _Optional[str] = ...) -> None: ...
+    def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., preemptor: _Optional[str] = ..., relocating: bool = ..., guards: _Optional[_Iterable[_Union[GuardVerdict, _Mapping]]] = ..., pod_group: _Optional[str] = ...) -> None: ...
 
-class GuardCheck(_message.Message):
+class GuardVerdict(_message.Message):
     __slots__ = ("guard", "scope", "until", "source")
     GUARD_FIELD_NUMBER: _ClassVar[int]
     SCOPE_FIELD_NUMBER: _ClassVar[int]
@@ -262,7 +262,7 @@ class GuardCheck(_message.Message):
     source: str
     def __init__(self, guard: _Optional[str] = ..., scope: _Optional[_Union[ProtectionScope, str]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., source: _Optional[str] = ...) -> None: ...
 
-class Hold(_message.Message):
+class Reserve(_message.Message):
     __slots__ = ("pod", "node", "gpu_groups", "numa_placement", "pod_group")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
@@ -289,7 +289,7 @@ class Requeue(_message.Message):
     def __init__(self, pod_group: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., contender: _Optional[str] = ..., nominated_by: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Patch(_message.Message):
-    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "waited_after_evictions", "remember", "forget_preemptor")
+    __slots__ = ("pod_group", "last_start_time", "last_eviction_time", "stale_since", "clear_stale_since", "requeue_not_before", "eviction_count", "total_eviction_wait", "set_eviction_record", "delete_eviction_record")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     LAST_START_TIME_FIELD_NUMBER: _ClassVar[int]
     LAST_EVICTION_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -297,9 +297,9 @@ class Patch(_message.Message):
     CLEAR_STALE_SINCE_FIELD_NUMBER: _ClassVar[int]
     REQUEUE_NOT_BEFORE_FIELD_NUMBER: _ClassVar[int]
     EVICTION_COUNT_FIELD_NUMBER: _ClassVar[int]
-    WAITED_AFTER_EVICTIONS_FIELD_NUMBER: _ClassVar[int]
-    REMEMBER_FIELD_NUMBER: _ClassVar[int]
-    FORGET_PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_EVICTION_WAIT_FIELD_NUMBER: _ClassVar[int]
+    SET_EVICTION_RECORD_FIELD_NUMBER: _ClassVar[int]
+    DELETE_EVICTION_RECORD_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     last_start_time: _timestamp_pb2.Timestamp
     last_eviction_time: _timestamp_pb2.Timestamp
@@ -307,10 +307,10 @@ class Patch(_message.Message):
     clear_stale_since: bool
     requeue_not_before: _timestamp_pb2.Timestamp
     eviction_count: int
-    waited_after_evictions: _duration_pb2.Duration
-    remember: _snapshot_pb2.EvictionMemory
-    forget_preemptor: str
-    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., waited_after_evictions: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., remember: _Optional[_Union[_snapshot_pb2.EvictionMemory, _Mapping]] = ..., forget_preemptor: _Optional[str] = ...) -> None: ...
+    total_eviction_wait: _duration_pb2.Duration
+    set_eviction_record: _snapshot_pb2.EvictionRecord
+    delete_eviction_record: str
+    def __init__(self, pod_group: _Optional[str] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clear_stale_since: bool = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., set_eviction_record: _Optional[_Union[_snapshot_pb2.EvictionRecord, _Mapping]] = ..., delete_eviction_record: _Optional[str] = ...) -> None: ...
 
 class Reason(_message.Message):
     __slots__ = ("code", "message", "source", "until")
@@ -335,20 +335,20 @@ class Preconditions(_message.Message):
     def __init__(self, pod_uid: _Optional[str] = ..., node: _Optional[str] = ..., snapshot_version: _Optional[int] = ...) -> None: ...
 
 class PodGroupOutcome(_message.Message):
-    __slots__ = ("pod_group", "kind", "reason", "bound", "held", "pending")
+    __slots__ = ("pod_group", "kind", "reason", "bound", "reserved", "pending")
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     BOUND_FIELD_NUMBER: _ClassVar[int]
-    HELD_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_FIELD_NUMBER: _ClassVar[int]
     PENDING_FIELD_NUMBER: _ClassVar[int]
     pod_group: str
     kind: OutcomeKind
     reason: Reason
     bound: int
-    held: int
+    reserved: int
     pending: int
-    def __init__(self, pod_group: _Optional[str] = ..., kind: _Optional[_Union[OutcomeKind, str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., bound: _Optional[int] = ..., held: _Optional[int] = ..., pending: _Optional[int] = ...) -> None: ...
+    def __init__(self, pod_group: _Optional[str] = ..., kind: _Optional[_Union[OutcomeKind, str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., bound: _Optional[int] = ..., reserved: _Optional[int] = ..., pending: _Optional[int] = ...) -> None: ...
 
 class Protection(_message.Message):
     __slots__ = ("pod_group", "guard", "actions", "until", "source", "against", "scope", "against_pod_group")
@@ -390,14 +390,14 @@ class Nomination(_message.Message):
     not_before: _timestamp_pb2.Timestamp
     def __init__(self, pod_group: _Optional[str] = ..., result: _Optional[_Union[NominationResult, str]] = ..., skip_reason: _Optional[_Union[NominationSkipReason, str]] = ..., nominated_by: _Optional[_Iterable[str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., overrun: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., contender: _Optional[str] = ..., not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
-class InFlightStatus(_message.Message):
-    __slots__ = ("id", "result", "reason", "holds")
+class InFlightGroupStatus(_message.Message):
+    __slots__ = ("id", "state", "reason", "reservations")
     ID_FIELD_NUMBER: _ClassVar[int]
-    RESULT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
-    HOLDS_FIELD_NUMBER: _ClassVar[int]
+    RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
     id: str
-    result: InFlightResult
+    state: InFlightGroupState
     reason: Reason
-    holds: _containers.RepeatedCompositeFieldContainer[Hold]
-    def __init__(self, id: _Optional[str] = ..., result: _Optional[_Union[InFlightResult, str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., holds: _Optional[_Iterable[_Union[Hold, _Mapping]]] = ...) -> None: ...
+    reservations: _containers.RepeatedCompositeFieldContainer[Reserve]
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[_Union[InFlightGroupState, str]] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., reservations: _Optional[_Iterable[_Union[Reserve, _Mapping]]] = ...) -> None: ...

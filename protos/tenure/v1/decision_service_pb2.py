@@ -22,41 +22,21 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from tenure.v1 import capabilities_pb2 as tenure_dot_v1_dot_capabilities__pb2
-from tenure.v1 import decision_pb2 as tenure_dot_v1_dot_decision__pb2
+from tenure.v1 import decide_pb2 as tenure_dot_v1_dot_decide__pb2
 from tenure.v1 import explain_pb2 as tenure_dot_v1_dot_explain__pb2
-from tenure.v1 import outcome_pb2 as tenure_dot_v1_dot_outcome__pb2
+from tenure.v1 import report_pb2 as tenure_dot_v1_dot_report__pb2
 from tenure.v1 import simulate_pb2 as tenure_dot_v1_dot_simulate__pb2
-from tenure.v1 import snapshot_pb2 as tenure_dot_v1_dot_snapshot__pb2
 from tenure.v1 import state_pb2 as tenure_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n tenure/v1/decision_service.proto\x12\ttenure.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctenure/v1/capabilities.proto\x1a\x18tenure/v1/decision.proto\x1a\x17tenure/v1/explain.proto\x1a\x17tenure/v1/outcome.proto\x1a\x18tenure/v1/simulate.proto\x1a\x18tenure/v1/snapshot.proto\x1a\x15tenure/v1/state.proto\"\xc7\x01\n\rDecideRequest\x12,\n\x08snapshot\x18\x01 \x01(\x0b\x32\x1a.tenure.v1.ClusterSnapshot\x12\x0f\n\x07\x61\x63tions\x18\x02 \x03(\t\x12(\n\x05state\x18\x03 \x01(\x0b\x32\x19.tenure.v1.StateReference\x12\'\n\x03now\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x05\x64\x65lta\x18\x05 \x01(\x0b\x32\x15.tenure.v1.StateDelta\"=\n\x10SimulateResponse\x12)\n\x06\x63ycles\x18\x01 \x03(\x0b\x32\x19.tenure.v1.DecideResponse\"\xe9\x03\n\x0e\x44\x65\x63ideResponse\x12$\n\x08\x62\x61sed_on\x18\x01 \x01(\x0b\x32\x12.tenure.v1.BasedOn\x12(\n\x06groups\x18\x02 \x03(\x0b\x32\x18.tenure.v1.DecisionGroup\x12,\n\x08outcomes\x18\x03 \x03(\x0b\x32\x1a.tenure.v1.PodGroupOutcome\x12*\n\x0bprotections\x18\x04 \x03(\x0b\x32\x15.tenure.v1.Protection\x12\x32\n\x0enext_wake_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x06queues\x18\x06 \x03(\x0b\x32\x16.tenure.v1.QueueStatus\x12,\n\x08warnings\x18\x07 \x03(\x0b\x32\x1a.tenure.v1.SnapshotWarning\x12+\n\x08\x63ounters\x18\x08 \x01(\x0b\x32\x19.tenure.v1.SearchCounters\x12*\n\x0bnominations\x18\t \x03(\x0b\x32\x15.tenure.v1.Nomination\x12\x15\n\rstopped_early\x18\n \x01(\x08\x12\x33\n\x10in_flight_groups\x18\x0b \x03(\x0b\x32\x19.tenure.v1.InFlightStatus\"k\n\x0fSnapshotWarning\x12$\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x16.tenure.v1.WarningCode\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x12\n\npod_groups\x18\x03 \x03(\t\x12\r\n\x05\x63ount\x18\x04 \x01(\x05\"\x82\x01\n\x07\x42\x61sedOn\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x11\n\tnode_pool\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x03\x12\'\n\x03now\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0eprofile_digest\x18\x05 \x01(\t\"\xb0\x01\n\x0bQueueStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12,\n\nfair_share\x18\x02 \x01(\x0b\x32\x18.tenure.v1.ResourceShare\x12\x32\n\x10\x61llocated_before\x18\x03 \x01(\x0b\x32\x18.tenure.v1.ResourceShare\x12\x31\n\x0f\x61llocated_after\x18\x04 \x01(\x0b\x32\x18.tenure.v1.ResourceShare\"K\n\rResourceShare\x12\x11\n\tcpu_milli\x18\x01 \x01(\x03\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x03\x12\x11\n\tgpu_milli\x18\x03 \x01(\x03\"\x83\x01\n\x0eSearchCounters\x12\x0f\n\x07\x65mitted\x18\x01 \x01(\x03\x12\x11\n\tsimulated\x18\x02 \x01(\x03\x12\x11\n\tduplicate\x18\x03 \x01(\x03\x12\x0e\n\x06pruned\x18\x04 \x01(\x03\x12\x16\n\x0evictims_popped\x18\x05 \x01(\x03\x12\x12\n\nplacements\x18\x06 \x01(\x03*\xfa\x02\n\x0bWarningCode\x12\x1c\n\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12\x1b\n\x17WARNING_CODE_STRAY_PODS\x10\x01\x12&\n\"WARNING_CODE_LEGACY_PREEMPTIBILITY\x10\x02\x12\'\n#WARNING_CODE_UNKNOWN_PREEMPTIBILITY\x10\x03\x12)\n%WARNING_CODE_INVALID_EXPECTED_RUNTIME\x10\x04\x12&\n\"WARNING_CODE_INVALID_REQUEUE_DELAY\x10\x05\x12+\n\'WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE\x10\x06\x12#\n\x1fWARNING_CODE_MISSING_START_TIME\x10\x07\x12\x1b\n\x17WARNING_CODE_CLOCK_SKEW\x10\x08\x12\x1d\n\x19WARNING_CODE_UNKNOWN_NODE\x10\t2\xb3\x05\n\x0f\x44\x65\x63isionService\x12=\n\x06\x44\x65\x63ide\x12\x18.tenure.v1.DecideRequest\x1a\x19.tenure.v1.DecideResponse\x12N\n\x0bPutSnapshot\x12\x1d.tenure.v1.PutSnapshotRequest\x1a\x1e.tenure.v1.PutSnapshotResponse(\x01\x12I\n\nApplyDelta\x12\x1c.tenure.v1.ApplyDeltaRequest\x1a\x1d.tenure.v1.ApplyDeltaResponse\x12J\n\tSyncState\x12\x1b.tenure.v1.SyncStateRequest\x1a\x1c.tenure.v1.SyncStateResponse(\x01\x30\x01\x12\x45\n\x08GetState\x12\x1a.tenure.v1.GetStateRequest\x1a\x1b.tenure.v1.GetStateResponse0\x01\x12R\n\rReportOutcome\x12\x1f.tenure.v1.ReportOutcomeRequest\x1a .tenure.v1.ReportOutcomeResponse\x12\x43\n\x08Simulate\x12\x1a.tenure.v1.SimulateRequest\x1a\x1b.tenure.v1.SimulateResponse\x12@\n\x07\x45xplain\x12\x19.tenure.v1.ExplainRequest\x1a\x1a.tenure.v1.ExplainResponse\x12X\n\x0fGetCapabilities\x12!.tenure.v1.GetCapabilitiesRequest\x1a\".tenure.v1.GetCapabilitiesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n tenure/v1/decision_service.proto\x12\ttenure.v1\x1a\x1ctenure/v1/capabilities.proto\x1a\x16tenure/v1/decide.proto\x1a\x17tenure/v1/explain.proto\x1a\x16tenure/v1/report.proto\x1a\x18tenure/v1/simulate.proto\x1a\x15tenure/v1/state.proto2\xb3\x05\n\x0f\x44\x65\x63isionService\x12=\n\x06\x44\x65\x63ide\x12\x18.tenure.v1.DecideRequest\x1a\x19.tenure.v1.DecideResponse\x12N\n\x0bPutSnapshot\x12\x1d.tenure.v1.PutSnapshotRequest\x1a\x1e.tenure.v1.PutSnapshotResponse(\x01\x12I\n\nApplyDelta\x12\x1c.tenure.v1.ApplyDeltaRequest\x1a\x1d.tenure.v1.ApplyDeltaResponse\x12J\n\tSyncState\x12\x1b.tenure.v1.SyncStateRequest\x1a\x1c.tenure.v1.SyncStateResponse(\x01\x30\x01\x12\x45\n\x08GetState\x12\x1a.tenure.v1.GetStateRequest\x1a\x1b.tenure.v1.GetStateResponse0\x01\x12R\n\rReportResults\x12\x1f.tenure.v1.ReportResultsRequest\x1a .tenure.v1.ReportResultsResponse\x12\x43\n\x08Simulate\x12\x1a.tenure.v1.SimulateRequest\x1a\x1b.tenure.v1.SimulateResponse\x12@\n\x07\x45xplain\x12\x19.tenure.v1.ExplainRequest\x1a\x1a.tenure.v1.ExplainResponse\x12X\n\x0fGetCapabilities\x12!.tenure.v1.GetCapabilitiesRequest\x1a\".tenure.v1.GetCapabilitiesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tenure.v1.decision_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_WARNINGCODE']._serialized_start=1651
-  _globals['_WARNINGCODE']._serialized_end=2029
-  _globals['_DECIDEREQUEST']._serialized_start=262
-  _globals['_DECIDEREQUEST']._serialized_end=461
-  _globals['_SIMULATERESPONSE']._serialized_start=463
-  _globals['_SIMULATERESPONSE']._serialized_end=524
-  _globals['_DECIDERESPONSE']._serialized_start=527
-  _globals['_DECIDERESPONSE']._serialized_end=1016
-  _globals['_SNAPSHOTWARNING']._serialized_start=1018
-  _globals['_SNAPSHOTWARNING']._serialized_end=1125
-  _globals['_BASEDON']._serialized_start=1128
-  _globals['_BASEDON']._serialized_end=1258
-  _globals['_QUEUESTATUS']._serialized_start=1261
-  _globals['_QUEUESTATUS']._serialized_end=1437
-  _globals['_RESOURCESHARE']._serialized_start=1439
-  _globals['_RESOURCESHARE']._serialized_end=1514
-  _globals['_SEARCHCOUNTERS']._serialized_start=1517
-  _globals['_SEARCHCOUNTERS']._serialized_end=1648
-  _globals['_DECISIONSERVICE']._serialized_start=2032
-  _globals['_DECISIONSERVICE']._serialized_end=2723
+  _globals['_DECISIONSERVICE']._serialized_start=200
+  _globals['_DECISIONSERVICE']._serialized_end=891
 # @@protoc_insertion_point(module_scope)

@@ -4,9 +4,9 @@ import grpc
 import warnings
 
 from tenure.v1 import capabilities_pb2 as tenure_dot_v1_dot_capabilities__pb2
-from tenure.v1 import decision_service_pb2 as tenure_dot_v1_dot_decision__service__pb2
+from tenure.v1 import decide_pb2 as tenure_dot_v1_dot_decide__pb2
 from tenure.v1 import explain_pb2 as tenure_dot_v1_dot_explain__pb2
-from tenure.v1 import outcome_pb2 as tenure_dot_v1_dot_outcome__pb2
+from tenure.v1 import report_pb2 as tenure_dot_v1_dot_report__pb2
 from tenure.v1 import simulate_pb2 as tenure_dot_v1_dot_simulate__pb2
 from tenure.v1 import state_pb2 as tenure_dot_v1_dot_state__pb2
 
@@ -62,8 +62,8 @@ class DecisionServiceStub(object):
         """
         self.Decide = channel.unary_unary(
                 '/tenure.v1.DecisionService/Decide',
-                request_serializer=tenure_dot_v1_dot_decision__service__pb2.DecideRequest.SerializeToString,
-                response_deserializer=tenure_dot_v1_dot_decision__service__pb2.DecideResponse.FromString,
+                request_serializer=tenure_dot_v1_dot_decide__pb2.DecideRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_decide__pb2.DecideResponse.FromString,
                 _registered_method=True)
         self.PutSnapshot = channel.stream_unary(
                 '/tenure.v1.DecisionService/PutSnapshot',
@@ -85,15 +85,15 @@ class DecisionServiceStub(object):
                 request_serializer=tenure_dot_v1_dot_state__pb2.GetStateRequest.SerializeToString,
                 response_deserializer=tenure_dot_v1_dot_state__pb2.GetStateResponse.FromString,
                 _registered_method=True)
-        self.ReportOutcome = channel.unary_unary(
-                '/tenure.v1.DecisionService/ReportOutcome',
-                request_serializer=tenure_dot_v1_dot_outcome__pb2.ReportOutcomeRequest.SerializeToString,
-                response_deserializer=tenure_dot_v1_dot_outcome__pb2.ReportOutcomeResponse.FromString,
+        self.ReportResults = channel.unary_unary(
+                '/tenure.v1.DecisionService/ReportResults',
+                request_serializer=tenure_dot_v1_dot_report__pb2.ReportResultsRequest.SerializeToString,
+                response_deserializer=tenure_dot_v1_dot_report__pb2.ReportResultsResponse.FromString,
                 _registered_method=True)
         self.Simulate = channel.unary_unary(
                 '/tenure.v1.DecisionService/Simulate',
                 request_serializer=tenure_dot_v1_dot_simulate__pb2.SimulateRequest.SerializeToString,
-                response_deserializer=tenure_dot_v1_dot_decision__service__pb2.SimulateResponse.FromString,
+                response_deserializer=tenure_dot_v1_dot_simulate__pb2.SimulateResponse.FromString,
                 _registered_method=True)
         self.Explain = channel.unary_unary(
                 '/tenure.v1.DecisionService/Explain',
@@ -139,7 +139,7 @@ class DecisionServiceServicer(object):
 
         INVALID_ARGUMENT     google.rpc.BadRequest names every violating field. Mend them.
         FAILED_PRECONDITION  google.rpc.PreconditionFailure has the name of the
-        StateFaultCode as its type: the state is not what the caller
+        StateErrorCode as its type: the state is not what the caller
         thinks. UNKNOWN_STATE, VERSION_GAP: push a full snapshot.
         CLOCK_REGRESSION: ask at a later time. STALE: send what
         changed, or set the clocks right.
@@ -192,7 +192,7 @@ class DecisionServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ReportOutcome(self, request, context):
+    def ReportResults(self, request, context):
         """Tells what became of decisions, and what to do with their groups. The answer is a
         function of the request, but for CONFLICT. Reported again, it is the same; each
         result of a step is counted once.
@@ -239,8 +239,8 @@ def add_DecisionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'Decide': grpc.unary_unary_rpc_method_handler(
                     servicer.Decide,
-                    request_deserializer=tenure_dot_v1_dot_decision__service__pb2.DecideRequest.FromString,
-                    response_serializer=tenure_dot_v1_dot_decision__service__pb2.DecideResponse.SerializeToString,
+                    request_deserializer=tenure_dot_v1_dot_decide__pb2.DecideRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_decide__pb2.DecideResponse.SerializeToString,
             ),
             'PutSnapshot': grpc.stream_unary_rpc_method_handler(
                     servicer.PutSnapshot,
@@ -262,15 +262,15 @@ def add_DecisionServiceServicer_to_server(servicer, server):
                     request_deserializer=tenure_dot_v1_dot_state__pb2.GetStateRequest.FromString,
                     response_serializer=tenure_dot_v1_dot_state__pb2.GetStateResponse.SerializeToString,
             ),
-            'ReportOutcome': grpc.unary_unary_rpc_method_handler(
-                    servicer.ReportOutcome,
-                    request_deserializer=tenure_dot_v1_dot_outcome__pb2.ReportOutcomeRequest.FromString,
-                    response_serializer=tenure_dot_v1_dot_outcome__pb2.ReportOutcomeResponse.SerializeToString,
+            'ReportResults': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportResults,
+                    request_deserializer=tenure_dot_v1_dot_report__pb2.ReportResultsRequest.FromString,
+                    response_serializer=tenure_dot_v1_dot_report__pb2.ReportResultsResponse.SerializeToString,
             ),
             'Simulate': grpc.unary_unary_rpc_method_handler(
                     servicer.Simulate,
                     request_deserializer=tenure_dot_v1_dot_simulate__pb2.SimulateRequest.FromString,
-                    response_serializer=tenure_dot_v1_dot_decision__service__pb2.SimulateResponse.SerializeToString,
+                    response_serializer=tenure_dot_v1_dot_simulate__pb2.SimulateResponse.SerializeToString,
             ),
             'Explain': grpc.unary_unary_rpc_method_handler(
                     servicer.Explain,
@@ -329,8 +329,8 @@ class DecisionService(object):
             request,
             target,
             '/tenure.v1.DecisionService/Decide',
-            tenure_dot_v1_dot_decision__service__pb2.DecideRequest.SerializeToString,
-            tenure_dot_v1_dot_decision__service__pb2.DecideResponse.FromString,
+            tenure_dot_v1_dot_decide__pb2.DecideRequest.SerializeToString,
+            tenure_dot_v1_dot_decide__pb2.DecideResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -450,7 +450,7 @@ class DecisionService(object):
             _registered_method=True)
 
     @staticmethod
-    def ReportOutcome(request,
+    def ReportResults(request,
             target,
             options=(),
             channel_credentials=None,
@@ -463,9 +463,9 @@ class DecisionService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/tenure.v1.DecisionService/ReportOutcome',
-            tenure_dot_v1_dot_outcome__pb2.ReportOutcomeRequest.SerializeToString,
-            tenure_dot_v1_dot_outcome__pb2.ReportOutcomeResponse.FromString,
+            '/tenure.v1.DecisionService/ReportResults',
+            tenure_dot_v1_dot_report__pb2.ReportResultsRequest.SerializeToString,
+            tenure_dot_v1_dot_report__pb2.ReportResultsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -492,7 +492,7 @@ class DecisionService(object):
             target,
             '/tenure.v1.DecisionService/Simulate',
             tenure_dot_v1_dot_simulate__pb2.SimulateRequest.SerializeToString,
-            tenure_dot_v1_dot_decision__service__pb2.SimulateResponse.FromString,
+            tenure_dot_v1_dot_simulate__pb2.SimulateResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -17,20 +17,20 @@ class RemedyKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     REMEDY_KIND_UNSPECIFIED: _ClassVar[RemedyKind]
     REMEDY_KIND_WAIT: _ClassVar[RemedyKind]
-    REMEDY_KIND_ASK_FOR_LESS: _ClassVar[RemedyKind]
-    REMEDY_KIND_PRIORITY: _ClassVar[RemedyKind]
-    REMEDY_KIND_PREEMPTIBLE: _ClassVar[RemedyKind]
-    REMEDY_KIND_QUOTA: _ClassVar[RemedyKind]
-    REMEDY_KIND_LIMIT: _ClassVar[RemedyKind]
-    REMEDY_KIND_NODES: _ClassVar[RemedyKind]
+    REMEDY_KIND_REDUCE_MINIMUM: _ClassVar[RemedyKind]
+    REMEDY_KIND_RAISE_PRIORITY: _ClassVar[RemedyKind]
+    REMEDY_KIND_MAKE_PREEMPTIBLE: _ClassVar[RemedyKind]
+    REMEDY_KIND_RAISE_QUOTA: _ClassVar[RemedyKind]
+    REMEDY_KIND_RAISE_LIMIT: _ClassVar[RemedyKind]
+    REMEDY_KIND_ADD_NODES: _ClassVar[RemedyKind]
 REMEDY_KIND_UNSPECIFIED: RemedyKind
 REMEDY_KIND_WAIT: RemedyKind
-REMEDY_KIND_ASK_FOR_LESS: RemedyKind
-REMEDY_KIND_PRIORITY: RemedyKind
-REMEDY_KIND_PREEMPTIBLE: RemedyKind
-REMEDY_KIND_QUOTA: RemedyKind
-REMEDY_KIND_LIMIT: RemedyKind
-REMEDY_KIND_NODES: RemedyKind
+REMEDY_KIND_REDUCE_MINIMUM: RemedyKind
+REMEDY_KIND_RAISE_PRIORITY: RemedyKind
+REMEDY_KIND_MAKE_PREEMPTIBLE: RemedyKind
+REMEDY_KIND_RAISE_QUOTA: RemedyKind
+REMEDY_KIND_RAISE_LIMIT: RemedyKind
+REMEDY_KIND_ADD_NODES: RemedyKind
 
 class ExplainRequest(_message.Message):
     __slots__ = ("snapshot", "state", "now", "why_pending", "why_victim", "why_not_victim", "protected_until")

@@ -99,7 +99,7 @@ SELECTOR_OPERATOR_GREATER_THAN: SelectorOperator
 SELECTOR_OPERATOR_LESS_THAN: SelectorOperator
 
 class ClusterSnapshot(_message.Message):
-    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims", "eviction_memory", "pod_columns", "in_flight_groups")
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "pod_columns", "in_flight_groups")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODE_POOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -110,8 +110,8 @@ class ClusterSnapshot(_message.Message):
     PODS_FIELD_NUMBER: _ClassVar[int]
     SHAPES_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGIES_FIELD_NUMBER: _ClassVar[int]
-    DEVICE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
-    EVICTION_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
+    EVICTION_HISTORY_FIELD_NUMBER: _ClassVar[int]
     POD_COLUMNS_FIELD_NUMBER: _ClassVar[int]
     IN_FLIGHT_GROUPS_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
@@ -122,33 +122,33 @@ class ClusterSnapshot(_message.Message):
     queues: _containers.RepeatedCompositeFieldContainer[Queue]
     pod_groups: _containers.RepeatedCompositeFieldContainer[PodGroup]
     pods: _containers.RepeatedCompositeFieldContainer[Pod]
-    shapes: _containers.RepeatedCompositeFieldContainer[TaskShape]
+    shapes: _containers.RepeatedCompositeFieldContainer[PodShape]
     topologies: _containers.RepeatedCompositeFieldContainer[Topology]
-    device_claims: _containers.RepeatedCompositeFieldContainer[DeviceClaim]
-    eviction_memory: _containers.RepeatedCompositeFieldContainer[EvictionMemory]
+    resource_claims: _containers.RepeatedCompositeFieldContainer[ResourceClaim]
+    eviction_history: _containers.RepeatedCompositeFieldContainer[EvictionRecord]
     pod_columns: PodColumns
     in_flight_groups: _containers.RepeatedCompositeFieldContainer[InFlightGroup]
-    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[TaskShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., device_claims: _Optional[_Iterable[_Union[DeviceClaim, _Mapping]]] = ..., eviction_memory: _Optional[_Iterable[_Union[EvictionMemory, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ...) -> None: ...
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., pod_groups: _Optional[_Iterable[_Union[PodGroup, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[PodShape, _Mapping]]] = ..., topologies: _Optional[_Iterable[_Union[Topology, _Mapping]]] = ..., resource_claims: _Optional[_Iterable[_Union[ResourceClaim, _Mapping]]] = ..., eviction_history: _Optional[_Iterable[_Union[EvictionRecord, _Mapping]]] = ..., pod_columns: _Optional[_Union[PodColumns, _Mapping]] = ..., in_flight_groups: _Optional[_Iterable[_Union[InFlightGroup, _Mapping]]] = ...) -> None: ...
 
 class InFlightGroup(_message.Message):
-    __slots__ = ("id", "action", "beneficiary", "expire_time", "evictions", "holds", "bindings")
+    __slots__ = ("id", "action", "beneficiary", "expire_time", "evictions", "reservations", "bindings")
     ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     BENEFICIARY_FIELD_NUMBER: _ClassVar[int]
     EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
     EVICTIONS_FIELD_NUMBER: _ClassVar[int]
-    HOLDS_FIELD_NUMBER: _ClassVar[int]
+    RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
     BINDINGS_FIELD_NUMBER: _ClassVar[int]
     id: str
     action: str
     beneficiary: str
     expire_time: _timestamp_pb2.Timestamp
-    evictions: _containers.RepeatedCompositeFieldContainer[InFlightStep]
-    holds: _containers.RepeatedCompositeFieldContainer[InFlightStep]
-    bindings: _containers.RepeatedCompositeFieldContainer[InFlightStep]
-    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., evictions: _Optional[_Iterable[_Union[InFlightStep, _Mapping]]] = ..., holds: _Optional[_Iterable[_Union[InFlightStep, _Mapping]]] = ..., bindings: _Optional[_Iterable[_Union[InFlightStep, _Mapping]]] = ...) -> None: ...
+    evictions: _containers.RepeatedCompositeFieldContainer[InFlightDecision]
+    reservations: _containers.RepeatedCompositeFieldContainer[InFlightDecision]
+    bindings: _containers.RepeatedCompositeFieldContainer[InFlightDecision]
+    def __init__(self, id: _Optional[str] = ..., action: _Optional[str] = ..., beneficiary: _Optional[str] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., evictions: _Optional[_Iterable[_Union[InFlightDecision, _Mapping]]] = ..., reservations: _Optional[_Iterable[_Union[InFlightDecision, _Mapping]]] = ..., bindings: _Optional[_Iterable[_Union[InFlightDecision, _Mapping]]] = ...) -> None: ...
 
-class InFlightStep(_message.Message):
+class InFlightDecision(_message.Message):
     __slots__ = ("pod", "node", "gpu_groups", "numa_placement", "pod_group")
     POD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
@@ -163,8 +163,8 @@ class InFlightStep(_message.Message):
     def __init__(self, pod: _Optional[str] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ..., pod_group: _Optional[str] = ...) -> None: ...
 
 class PodColumns(_message.Message):
-    __slots__ = ("texts", "uid", "name", "pod_group", "sub_group", "shape", "status", "node", "creation_time_delta", "nominated_node")
-    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("string_table", "uid", "name", "pod_group", "sub_group", "shape", "status", "node", "creation_time_delta_ns", "nominated_node")
+    STRING_TABLE_FIELD_NUMBER: _ClassVar[int]
     UID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     POD_GROUP_FIELD_NUMBER: _ClassVar[int]
@@ -172,9 +172,9 @@ class PodColumns(_message.Message):
     SHAPE_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
-    CREATION_TIME_DELTA_FIELD_NUMBER: _ClassVar[int]
+    CREATION_TIME_DELTA_NS_FIELD_NUMBER: _ClassVar[int]
     NOMINATED_NODE_FIELD_NUMBER: _ClassVar[int]
-    texts: _containers.RepeatedScalarFieldContainer[str]
+    string_table: _containers.RepeatedScalarFieldContainer[str]
     uid: _containers.RepeatedScalarFieldContainer[str]
     name: _containers.RepeatedScalarFieldContainer[str]
     pod_group: _containers.RepeatedScalarFieldContainer[int]
@@ -182,25 +182,25 @@ class PodColumns(_message.Message):
     shape: _containers.RepeatedScalarFieldContainer[int]
     status: _containers.RepeatedScalarFieldContainer[PodStatus]
     node: _containers.RepeatedScalarFieldContainer[int]
-    creation_time_delta: _containers.RepeatedScalarFieldContainer[int]
+    creation_time_delta_ns: _containers.RepeatedScalarFieldContainer[int]
     nominated_node: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, texts: _Optional[_Iterable[str]] = ..., uid: _Optional[_Iterable[str]] = ..., name: _Optional[_Iterable[str]] = ..., pod_group: _Optional[_Iterable[int]] = ..., sub_group: _Optional[_Iterable[int]] = ..., shape: _Optional[_Iterable[int]] = ..., status: _Optional[_Iterable[_Union[PodStatus, str]]] = ..., node: _Optional[_Iterable[int]] = ..., creation_time_delta: _Optional[_Iterable[int]] = ..., nominated_node: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, string_table: _Optional[_Iterable[str]] = ..., uid: _Optional[_Iterable[str]] = ..., name: _Optional[_Iterable[str]] = ..., pod_group: _Optional[_Iterable[int]] = ..., sub_group: _Optional[_Iterable[int]] = ..., shape: _Optional[_Iterable[int]] = ..., status: _Optional[_Iterable[_Union[PodStatus, str]]] = ..., node: _Optional[_Iterable[int]] = ..., creation_time_delta_ns: _Optional[_Iterable[int]] = ..., nominated_node: _Optional[_Iterable[int]] = ...) -> None: ...
 
-class EvictionMemory(_message.Message):
-    __slots__ = ("victim", "preemptor", "last_eviction_time", "failures", "last_failure_time", "unsettled")
+class EvictionRecord(_message.Message):
+    __slots__ = ("victim", "preemptor", "last_eviction_time", "consecutive_failures", "last_failure_time", "result_pending")
     VICTIM_FIELD_NUMBER: _ClassVar[int]
     PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
     LAST_EVICTION_TIME_FIELD_NUMBER: _ClassVar[int]
-    FAILURES_FIELD_NUMBER: _ClassVar[int]
+    CONSECUTIVE_FAILURES_FIELD_NUMBER: _ClassVar[int]
     LAST_FAILURE_TIME_FIELD_NUMBER: _ClassVar[int]
-    UNSETTLED_FIELD_NUMBER: _ClassVar[int]
+    RESULT_PENDING_FIELD_NUMBER: _ClassVar[int]
     victim: str
     preemptor: str
     last_eviction_time: _timestamp_pb2.Timestamp
-    failures: int
+    consecutive_failures: int
     last_failure_time: _timestamp_pb2.Timestamp
-    unsettled: bool
-    def __init__(self, victim: _Optional[str] = ..., preemptor: _Optional[str] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., failures: _Optional[int] = ..., last_failure_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., unsettled: bool = ...) -> None: ...
+    result_pending: bool
+    def __init__(self, victim: _Optional[str] = ..., preemptor: _Optional[str] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., consecutive_failures: _Optional[int] = ..., last_failure_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., result_pending: bool = ...) -> None: ...
 
 class Node(_message.Message):
     __slots__ = ("name", "labels", "allocatable", "gpu_memory_mib", "taints", "unschedulable", "unready_conditions", "mig_strategy", "devices", "numa_policy", "numa_zones")
@@ -299,7 +299,7 @@ class QueueResource(_message.Message):
     def __init__(self, quota: _Optional[int] = ..., limit: _Optional[int] = ..., over_quota_weight: _Optional[float] = ...) -> None: ...
 
 class PodGroup(_message.Message):
-    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_outs", "eviction_count", "waited_after_evictions")
+    __slots__ = ("uid", "name", "namespace", "queue", "priority", "preemptibility", "min_member", "min_sub_group", "sub_groups", "topology_constraint", "creation_time", "last_start_time", "last_eviction_time", "stale_since", "staleness_grace_period", "preemption_delay", "expected_runtime", "requeue_delay", "requeue_not_before", "annotations", "opt_out_actions", "eviction_count", "total_eviction_wait")
     class AnnotationsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -327,9 +327,9 @@ class PodGroup(_message.Message):
     REQUEUE_DELAY_FIELD_NUMBER: _ClassVar[int]
     REQUEUE_NOT_BEFORE_FIELD_NUMBER: _ClassVar[int]
     ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
-    OPT_OUTS_FIELD_NUMBER: _ClassVar[int]
+    OPT_OUT_ACTIONS_FIELD_NUMBER: _ClassVar[int]
     EVICTION_COUNT_FIELD_NUMBER: _ClassVar[int]
-    WAITED_AFTER_EVICTIONS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_EVICTION_WAIT_FIELD_NUMBER: _ClassVar[int]
     uid: str
     name: str
     namespace: str
@@ -350,10 +350,10 @@ class PodGroup(_message.Message):
     requeue_delay: _duration_pb2.Duration
     requeue_not_before: _timestamp_pb2.Timestamp
     annotations: _containers.ScalarMap[str, str]
-    opt_outs: _containers.RepeatedScalarFieldContainer[str]
+    opt_out_actions: _containers.RepeatedScalarFieldContainer[str]
     eviction_count: int
-    waited_after_evictions: _duration_pb2.Duration
-    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., opt_outs: _Optional[_Iterable[str]] = ..., eviction_count: _Optional[int] = ..., waited_after_evictions: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    total_eviction_wait: _duration_pb2.Duration
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., namespace: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., preemptibility: _Optional[_Union[Preemptibility, str]] = ..., min_member: _Optional[int] = ..., min_sub_group: _Optional[int] = ..., sub_groups: _Optional[_Iterable[_Union[SubGroup, _Mapping]]] = ..., topology_constraint: _Optional[_Union[TopologyConstraint, _Mapping]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_eviction_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stale_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., staleness_grace_period: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., preemption_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expected_runtime: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., requeue_not_before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., opt_out_actions: _Optional[_Iterable[str]] = ..., eviction_count: _Optional[int] = ..., total_eviction_wait: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class SubGroup(_message.Message):
     __slots__ = ("name", "parent", "min_member", "min_sub_group", "topology_constraint")
@@ -388,7 +388,7 @@ class Topology(_message.Message):
     def __init__(self, name: _Optional[str] = ..., levels: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Pod(_message.Message):
-    __slots__ = ("uid", "name", "pod_group", "sub_group", "shape", "status", "node", "gpu_groups", "creation_time", "task_priority", "leader", "nominated_node", "blocked_by", "device_claims", "labels", "numa_placement")
+    __slots__ = ("uid", "name", "pod_group", "sub_group", "shape", "status", "node", "gpu_groups", "creation_time", "task_priority", "leader", "nominated_node", "blocked_reason", "resource_claims", "labels", "numa_placement")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -408,8 +408,8 @@ class Pod(_message.Message):
     TASK_PRIORITY_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
     NOMINATED_NODE_FIELD_NUMBER: _ClassVar[int]
-    BLOCKED_BY_FIELD_NUMBER: _ClassVar[int]
-    DEVICE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
+    BLOCKED_REASON_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
     NUMA_PLACEMENT_FIELD_NUMBER: _ClassVar[int]
     uid: str
@@ -424,13 +424,13 @@ class Pod(_message.Message):
     task_priority: int
     leader: bool
     nominated_node: str
-    blocked_by: str
-    device_claims: _containers.RepeatedScalarFieldContainer[str]
+    blocked_reason: str
+    resource_claims: _containers.RepeatedScalarFieldContainer[str]
     labels: _containers.ScalarMap[str, str]
     numa_placement: _containers.RepeatedCompositeFieldContainer[_resources_pb2.NumaPlacement]
-    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., pod_group: _Optional[str] = ..., sub_group: _Optional[str] = ..., shape: _Optional[str] = ..., status: _Optional[_Union[PodStatus, str]] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., task_priority: _Optional[int] = ..., leader: bool = ..., nominated_node: _Optional[str] = ..., blocked_by: _Optional[str] = ..., device_claims: _Optional[_Iterable[str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., pod_group: _Optional[str] = ..., sub_group: _Optional[str] = ..., shape: _Optional[str] = ..., status: _Optional[_Union[PodStatus, str]] = ..., node: _Optional[str] = ..., gpu_groups: _Optional[_Iterable[str]] = ..., creation_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., task_priority: _Optional[int] = ..., leader: bool = ..., nominated_node: _Optional[str] = ..., blocked_reason: _Optional[str] = ..., resource_claims: _Optional[_Iterable[str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., numa_placement: _Optional[_Iterable[_Union[_resources_pb2.NumaPlacement, _Mapping]]] = ...) -> None: ...
 
-class TaskShape(_message.Message):
+class PodShape(_message.Message):
     __slots__ = ("id", "requests", "gpu", "node_selector", "node_affinity", "tolerations", "guaranteed", "pod_affinity", "pod_anti_affinity")
     class NodeSelectorEntry(_message.Message):
         __slots__ = ("key", "value")
@@ -474,7 +474,7 @@ class PodAffinityTerm(_message.Message):
     topology_key: str
     def __init__(self, match_labels: _Optional[_Mapping[str, str]] = ..., topology_key: _Optional[str] = ...) -> None: ...
 
-class DeviceClaim(_message.Message):
+class ResourceClaim(_message.Message):
     __slots__ = ("id", "requests", "from_template", "queue", "node", "other_consumers")
     ID_FIELD_NUMBER: _ClassVar[int]
     REQUESTS_FIELD_NUMBER: _ClassVar[int]

@@ -11,22 +11,22 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class StateFaultCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+class StateErrorCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
-    STATE_FAULT_CODE_UNSPECIFIED: _ClassVar[StateFaultCode]
-    STATE_FAULT_CODE_UNKNOWN_STATE: _ClassVar[StateFaultCode]
-    STATE_FAULT_CODE_VERSION_GAP: _ClassVar[StateFaultCode]
-    STATE_FAULT_CODE_INVALID: _ClassVar[StateFaultCode]
-    STATE_FAULT_CODE_CLOCK_REGRESSION: _ClassVar[StateFaultCode]
-    STATE_FAULT_CODE_TOO_LARGE: _ClassVar[StateFaultCode]
-    STATE_FAULT_CODE_STALE: _ClassVar[StateFaultCode]
-STATE_FAULT_CODE_UNSPECIFIED: StateFaultCode
-STATE_FAULT_CODE_UNKNOWN_STATE: StateFaultCode
-STATE_FAULT_CODE_VERSION_GAP: StateFaultCode
-STATE_FAULT_CODE_INVALID: StateFaultCode
-STATE_FAULT_CODE_CLOCK_REGRESSION: StateFaultCode
-STATE_FAULT_CODE_TOO_LARGE: StateFaultCode
-STATE_FAULT_CODE_STALE: StateFaultCode
+    STATE_ERROR_CODE_UNSPECIFIED: _ClassVar[StateErrorCode]
+    STATE_ERROR_CODE_UNKNOWN_STATE: _ClassVar[StateErrorCode]
+    STATE_ERROR_CODE_VERSION_GAP: _ClassVar[StateErrorCode]
+    STATE_ERROR_CODE_INVALID: _ClassVar[StateErrorCode]
+    STATE_ERROR_CODE_CLOCK_REGRESSION: _ClassVar[StateErrorCode]
+    STATE_ERROR_CODE_TOO_LARGE: _ClassVar[StateErrorCode]
+    STATE_ERROR_CODE_STALE: _ClassVar[StateErrorCode]
+STATE_ERROR_CODE_UNSPECIFIED: StateErrorCode
+STATE_ERROR_CODE_UNKNOWN_STATE: StateErrorCode
+STATE_ERROR_CODE_VERSION_GAP: StateErrorCode
+STATE_ERROR_CODE_INVALID: StateErrorCode
+STATE_ERROR_CODE_CLOCK_REGRESSION: StateErrorCode
+STATE_ERROR_CODE_TOO_LARGE: StateErrorCode
+STATE_ERROR_CODE_STALE: StateErrorCode
 
 class StateReference(_message.Message):
     __slots__ = ("cluster_id", "node_pool", "epoch", "version")
@@ -41,14 +41,14 @@ class StateReference(_message.Message):
     def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., epoch: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
 
 class PutSnapshotRequest(_message.Message):
-    __slots__ = ("epoch", "part", "last")
+    __slots__ = ("epoch", "chunk", "last_chunk")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
-    PART_FIELD_NUMBER: _ClassVar[int]
-    LAST_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    LAST_CHUNK_FIELD_NUMBER: _ClassVar[int]
     epoch: str
-    part: _snapshot_pb2.ClusterSnapshot
-    last: bool
-    def __init__(self, epoch: _Optional[str] = ..., part: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., last: bool = ...) -> None: ...
+    chunk: _snapshot_pb2.ClusterSnapshot
+    last_chunk: bool
+    def __init__(self, epoch: _Optional[str] = ..., chunk: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., last_chunk: bool = ...) -> None: ...
 
 class PutSnapshotResponse(_message.Message):
     __slots__ = ("state",)
@@ -65,39 +65,39 @@ class GetStateRequest(_message.Message):
     def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ...) -> None: ...
 
 class GetStateResponse(_message.Message):
-    __slots__ = ("state", "part", "last")
+    __slots__ = ("state", "chunk", "last_chunk")
     STATE_FIELD_NUMBER: _ClassVar[int]
-    PART_FIELD_NUMBER: _ClassVar[int]
-    LAST_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    LAST_CHUNK_FIELD_NUMBER: _ClassVar[int]
     state: StateReference
-    part: _snapshot_pb2.ClusterSnapshot
-    last: bool
-    def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ..., part: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., last: bool = ...) -> None: ...
+    chunk: _snapshot_pb2.ClusterSnapshot
+    last_chunk: bool
+    def __init__(self, state: _Optional[_Union[StateReference, _Mapping]] = ..., chunk: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., last_chunk: bool = ...) -> None: ...
 
 class StateDelta(_message.Message):
-    __slots__ = ("base", "version", "now", "upserts", "removes")
+    __slots__ = ("base", "version", "now", "upserts", "removals")
     BASE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     NOW_FIELD_NUMBER: _ClassVar[int]
     UPSERTS_FIELD_NUMBER: _ClassVar[int]
-    REMOVES_FIELD_NUMBER: _ClassVar[int]
+    REMOVALS_FIELD_NUMBER: _ClassVar[int]
     base: StateReference
     version: int
     now: _timestamp_pb2.Timestamp
     upserts: _snapshot_pb2.ClusterSnapshot
-    removes: StateKeys
-    def __init__(self, base: _Optional[_Union[StateReference, _Mapping]] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., removes: _Optional[_Union[StateKeys, _Mapping]] = ...) -> None: ...
+    removals: StateKeys
+    def __init__(self, base: _Optional[_Union[StateReference, _Mapping]] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., upserts: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., removals: _Optional[_Union[StateKeys, _Mapping]] = ...) -> None: ...
 
 class StateKeys(_message.Message):
-    __slots__ = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "device_claims", "eviction_memory", "in_flight_groups")
+    __slots__ = ("nodes", "queues", "pod_groups", "pods", "shapes", "topologies", "resource_claims", "eviction_history", "in_flight_groups")
     NODES_FIELD_NUMBER: _ClassVar[int]
     QUEUES_FIELD_NUMBER: _ClassVar[int]
     POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
     PODS_FIELD_NUMBER: _ClassVar[int]
     SHAPES_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGIES_FIELD_NUMBER: _ClassVar[int]
-    DEVICE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
-    EVICTION_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_CLAIMS_FIELD_NUMBER: _ClassVar[int]
+    EVICTION_HISTORY_FIELD_NUMBER: _ClassVar[int]
     IN_FLIGHT_GROUPS_FIELD_NUMBER: _ClassVar[int]
     nodes: _containers.RepeatedScalarFieldContainer[str]
     queues: _containers.RepeatedScalarFieldContainer[str]
@@ -105,10 +105,10 @@ class StateKeys(_message.Message):
     pods: _containers.RepeatedScalarFieldContainer[str]
     shapes: _containers.RepeatedScalarFieldContainer[str]
     topologies: _containers.RepeatedScalarFieldContainer[str]
-    device_claims: _containers.RepeatedScalarFieldContainer[str]
-    eviction_memory: _containers.RepeatedCompositeFieldContainer[_snapshot_pb2.EvictionMemory]
+    resource_claims: _containers.RepeatedScalarFieldContainer[str]
+    eviction_history: _containers.RepeatedCompositeFieldContainer[_snapshot_pb2.EvictionRecord]
     in_flight_groups: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, nodes: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., pod_groups: _Optional[_Iterable[str]] = ..., pods: _Optional[_Iterable[str]] = ..., shapes: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., device_claims: _Optional[_Iterable[str]] = ..., eviction_memory: _Optional[_Iterable[_Union[_snapshot_pb2.EvictionMemory, _Mapping]]] = ..., in_flight_groups: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, nodes: _Optional[_Iterable[str]] = ..., queues: _Optional[_Iterable[str]] = ..., pod_groups: _Optional[_Iterable[str]] = ..., pods: _Optional[_Iterable[str]] = ..., shapes: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., resource_claims: _Optional[_Iterable[str]] = ..., eviction_history: _Optional[_Iterable[_Union[_snapshot_pb2.EvictionRecord, _Mapping]]] = ..., in_flight_groups: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ApplyDeltaRequest(_message.Message):
     __slots__ = ("delta",)
@@ -131,28 +131,28 @@ class SyncStateRequest(_message.Message):
     def __init__(self, nonce: _Optional[str] = ..., delta: _Optional[_Union[StateDelta, _Mapping]] = ...) -> None: ...
 
 class SyncStateResponse(_message.Message):
-    __slots__ = ("nonce", "state", "fault")
+    __slots__ = ("nonce", "state", "error")
     NONCE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
-    FAULT_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
     nonce: str
     state: StateReference
-    fault: StateFault
-    def __init__(self, nonce: _Optional[str] = ..., state: _Optional[_Union[StateReference, _Mapping]] = ..., fault: _Optional[_Union[StateFault, _Mapping]] = ...) -> None: ...
+    error: StateError
+    def __init__(self, nonce: _Optional[str] = ..., state: _Optional[_Union[StateReference, _Mapping]] = ..., error: _Optional[_Union[StateError, _Mapping]] = ...) -> None: ...
 
-class StateFault(_message.Message):
-    __slots__ = ("code", "message", "fields", "resync_required")
+class StateError(_message.Message):
+    __slots__ = ("code", "message", "violations", "resync_required")
     CODE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
-    FIELDS_FIELD_NUMBER: _ClassVar[int]
+    VIOLATIONS_FIELD_NUMBER: _ClassVar[int]
     RESYNC_REQUIRED_FIELD_NUMBER: _ClassVar[int]
-    code: StateFaultCode
+    code: StateErrorCode
     message: str
-    fields: _containers.RepeatedCompositeFieldContainer[FieldFault]
+    violations: _containers.RepeatedCompositeFieldContainer[FieldViolation]
     resync_required: bool
-    def __init__(self, code: _Optional[_Union[StateFaultCode, str]] = ..., message: _Optional[str] = ..., fields: _Optional[_Iterable[_Union[FieldFault, _Mapping]]] = ..., resync_required: bool = ...) -> None: ...
+    def __init__(self, code: _Optional[_Union[StateErrorCode, str]] = ..., message: _Optional[str] = ..., violations: _Optional[_Iterable[_Union[FieldViolation, _Mapping]]] = ..., resync_required: bool = ...) -> None: ...
 
-class FieldFault(_message.Message):
+class FieldViolation(_message.Message):
     __slots__ = ("field", "description")
     FIELD_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]

@@ -4,29 +4,31 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
-from tenure.server.codec.times import span
-from tenure.server.digest import profile_digest
+from tenure.codec.engine import profile_digest
 from tenure.server.settings import ServerLimits
-from tenure.solver.framework.profile import Profile
-from tenure.solver.registry import ACTION_NAMES, SERVICE_FEATURES, plugins
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.registry import ACTION_NAMES, SERVICE_FEATURES, load_plugins
 from tenure.v1.capabilities_pb2 import GetCapabilitiesResponse, Limits
+from tenure.wire.timestamps import span
 
 _MIB: Final = 2**20
 _UNINSTALLED: Final = "unknown"
 """The version of code that runs from a checkout without being installed."""
 
 
-def capabilities(profile: Profile, limits: ServerLimits, *, records: bool = False) -> GetCapabilitiesResponse:
+def build_capabilities(
+    profile: Profile, limits: ServerLimits, *, records: bool = False
+) -> GetCapabilitiesResponse:
     """The answer of a server that decides by a profile and accepts what is within the limits."""
     return GetCapabilitiesResponse(
         version=server_version(),
         actions=ACTION_NAMES,
-        plugins=sorted({*plugins(), *SERVICE_FEATURES}),
+        plugins=sorted({*load_plugins(), *SERVICE_FEATURES}),
         profile_actions=profile.actions,
         profile_plugins=[plugin.name for plugin in profile.plugins],
         profile_digest=profile_digest(profile),
         limits=_limits(profile, limits),
-        records=records,
+        recording_enabled=records,
     )
 
 
@@ -41,14 +43,14 @@ def server_version() -> str:
 def _limits(profile: Profile, limits: ServerLimits) -> Limits:
     return Limits(
         max_message_bytes=limits.max_message_mib * _MIB,
-        max_part_bytes=limits.max_part_mib * _MIB,
+        max_chunk_bytes=limits.max_chunk_mib * _MIB,
         max_rows=limits.max_rows.model_dump(),
         max_name_length=limits.max_name_length,
         max_text_length=limits.max_text_length,
         max_states=limits.max_states,
         max_state_bytes=limits.max_state_mib * _MIB,
         state_idle_timeout=span(limits.state_idle_timeout),
-        max_waiting_calls=limits.max_waiting_calls,
+        max_queued_calls=limits.max_queued_calls,
         max_streams=limits.max_streams,
         stream_idle_timeout=span(limits.stream_idle_timeout),
         max_simulations_per_pod_group=profile.options.max_simulations_per_pod_group,

@@ -9,10 +9,10 @@ from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import BadRequest, PreconditionFailure, QuotaFailure, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
-from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
-from tenure.server.prescan import LimitExceeded
-from tenure.server.state import Fault
+from tenure.server.state import StateError
 from tenure.v1 import state_pb2 as state_pb
+from tenure.wire.limits import LimitExceeded
+from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
 MAX_VIOLATIONS: Final = 50
 """Most field violations one answer names; the message says how many there are."""
@@ -23,7 +23,7 @@ RETRY_AFTER_SECONDS: Final = 1
 """What a caller is told to wait when too many calls are waiting already."""
 
 
-def invalid_snapshot(invalid: InvalidSnapshot) -> grpc.Status:
+def invalid_snapshot(invalid: SnapshotValidationError) -> grpc.Status:
     """INVALID_ARGUMENT with a google.rpc.BadRequest that names the violating fields."""
     details = _bad_request(invalid.violations)
     total, named = len(invalid.violations), len(details.field_violations)
@@ -32,24 +32,24 @@ def invalid_snapshot(invalid: InvalidSnapshot) -> grpc.Status:
     return _status(grpc.StatusCode.INVALID_ARGUMENT, message, details)
 
 
-def fault(found: Fault) -> grpc.Status:
+def state_error_status(found: StateError) -> grpc.Status:
     """What a fault of a state is when a call ends with it.
 
     FAILED_PRECONDITION with a google.rpc.PreconditionFailure whose type is the name of the code; rows that
     violate the contract are INVALID_ARGUMENT, and what is too large is RESOURCE_EXHAUSTED, as ever.
     """
     match found.code:
-        case state_pb.STATE_FAULT_CODE_INVALID:
+        case state_pb.STATE_ERROR_CODE_INVALID:
             details = _bad_request(found.violations)
             return _status(grpc.StatusCode.INVALID_ARGUMENT, str(found), details)
-        case state_pb.STATE_FAULT_CODE_TOO_LARGE:
+        case state_pb.STATE_ERROR_CODE_TOO_LARGE:
             return _status(grpc.StatusCode.RESOURCE_EXHAUSTED, str(found))
     failure = PreconditionFailure()
-    failure.violations.add(type=state_pb.StateFaultCode.Name(found.code), description=str(found))
+    failure.violations.add(type=state_pb.StateErrorCode.Name(found.code), description=str(found))
     return _status(grpc.StatusCode.FAILED_PRECONDITION, str(found), failure)
 
 
-def too_much(what: str) -> grpc.Status:
+def resource_exhausted(what: str) -> grpc.Status:
     """RESOURCE_EXHAUSTED with a google.rpc.RetryInfo, which tells it from a message that is too large."""
     details = RetryInfo(retry_delay=Duration(seconds=RETRY_AFTER_SECONDS))
     return _status(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{what}: retry later", details)
@@ -62,7 +62,7 @@ def limit_exceeded(exceeded: LimitExceeded) -> grpc.Status:
     return _status(grpc.StatusCode.RESOURCE_EXHAUSTED, str(exceeded), details)
 
 
-def plain(code: grpc.StatusCode, message: str) -> grpc.Status:
+def plain_status(code: grpc.StatusCode, message: str) -> grpc.Status:
     """A status without details."""
     return _status(code, message)
 

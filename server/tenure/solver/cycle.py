@@ -9,30 +9,30 @@ caller stops it.
 from collections.abc import Callable
 from contextlib import suppress
 
-from tenure.solver.actions.context import Context
-from tenure.solver.doubts import doubts
-from tenure.solver.framework.observer import SILENCE, Observer, Part, Watched
-from tenure.solver.framework.opening import Opening
-from tenure.solver.framework.profile import Profile
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.eviction_history import update_eviction_history
+from tenure.solver.folding import fold_decisions
+from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Observer, Phase
 from tenure.solver.framework.session import Session
-from tenure.solver.framework.stop import Stopped, never
+from tenure.solver.framework.stop_signal import CycleStopped, never
+from tenure.solver.framework.warm_start import WarmStartCache
+from tenure.solver.in_flight_session import open_with_in_flight
+from tenure.solver.instrumentation import build_instrumented_context, instrument_plugins
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Decision
-from tenure.solver.outcome import give_up, next_wake, outcomes, protections
-from tenure.solver.recorder import fold
-from tenure.solver.registry import ACTIONS, opened, plugins
-from tenure.solver.remember import remember
-from tenure.solver.resume import resume
-from tenure.solver.watching import watch_plugins, watched_context
+from tenure.solver.model.decision import CycleResult
+from tenure.solver.outcomes import build_outcomes, collect_protections, mark_budget_exhausted, next_wake_time
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.registry import ACTIONS, load_plugins, with_required_plugins
+from tenure.solver.snapshot_warnings import collect_warnings
 
 
 def decide(
     cluster: Cluster,
     profile: Profile,
     stop: Callable[[], bool] = never,
-    observer: Observer = SILENCE,
-    opening: Opening | None = None,
-) -> Decision:
+    observer: Observer = NULL_OBSERVER,
+    warm_start: WarmStartCache | None = None,
+) -> CycleResult:
     """Decide who runs, who waits and who yields.
 
     The search asks `stop` every few steps. When it says yes, what was committed stays, and whoever was not
@@ -43,60 +43,60 @@ def decide(
 
     The profile's actions and plugins must be known (`registry.check_profile` tells); a KeyError otherwise.
     """
-    context, decision = play(cluster, profile, stop, observer, opening)
+    context, decision = run_cycle(cluster, profile, stop, observer, warm_start)
     context.close()
     return decision
 
 
-def play(
+def run_cycle(
     cluster: Cluster,
     profile: Profile,
     stop: Callable[[], bool] = never,
-    observer: Observer = SILENCE,
-    opening: Opening | None = None,
-) -> tuple[Context, Decision]:
+    observer: Observer = NULL_OBSERVER,
+    warm_start: WarmStartCache | None = None,
+) -> tuple[CycleContext, CycleResult]:
     """The same, and the search as the cycle left it, for whoever asks why."""
-    with Watched(observer, Part.SESSION):
-        context = resume(
-            cluster, opening, lambda taken_up, kept: _opened(taken_up, profile, stop, observer, kept)
+    with ObservedPhase(observer, Phase.SESSION):
+        context = open_with_in_flight(
+            cluster, warm_start, lambda taken_up, kept: _open_context(taken_up, profile, stop, observer, kept)
         )
     session = context.session
-    waiting = sorted(session.standing.waiting)
+    waiting = sorted(session.phases.pending)
     for action in profile.actions:
-        with suppress(Stopped), Watched(observer, Part.ACTION, action):
+        with suppress(CycleStopped), ObservedPhase(observer, Phase.ACTION, action):
             ACTIONS[action](context)
-    with Watched(observer, Part.FOLD):
-        return context, _decision(session, waiting)
+    with ObservedPhase(observer, Phase.FOLD):
+        return context, _result(session, waiting)
 
 
-def _opened(
+def _open_context(
     cluster: Cluster,
     profile: Profile,
     stop: Callable[[], bool],
     observer: Observer,
-    opening: Opening | None,
-) -> Context:
-    session = Session.open(cluster, opened(profile), plugins(), stop, opening)
-    if not observer.is_close:
-        return Context.open(session)
-    watch_plugins(session.chains, observer)
-    return watched_context(session, observer)
+    warm_start: WarmStartCache | None,
+) -> CycleContext:
+    session = Session.open(cluster, with_required_plugins(profile), load_plugins(), stop, warm_start)
+    if not observer.is_detailed:
+        return CycleContext.open(session)
+    instrument_plugins(session.chains, observer)
+    return build_instrumented_context(session, observer)
 
 
-def _decision(session: Session, waiting: list[int]) -> Decision:
+def _result(session: Session, waiting: list[int]) -> CycleResult:
     """What is committed, and the verdicts on everybody."""
     if session.stop.is_set:
-        give_up(session, waiting)
-    remember(session)
-    guarded = protections(session)
-    verdicts = outcomes(session, waiting)
-    return Decision(
-        groups=fold(session),
+        mark_budget_exhausted(session, waiting)
+    update_eviction_history(session)
+    guarded = collect_protections(session)
+    verdicts = build_outcomes(session, waiting)
+    return CycleResult(
+        groups=fold_decisions(session),
         outcomes=verdicts,
         protections=guarded,
         queues=session.queue_status(),
-        next_wake=next_wake(session, guarded, verdicts),
-        doubts=doubts(session),
+        next_wake_time=next_wake_time(session, guarded, verdicts),
+        warnings=collect_warnings(session),
         counters=session.counters,
         nominations=tuple(session.nominations),
         in_flight=session.in_flight,

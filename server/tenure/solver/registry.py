@@ -7,33 +7,28 @@ from typing import Final
 
 from tenure.solver.actions.allocate import allocate
 from tenure.solver.actions.consolidation import consolidation
-from tenure.solver.actions.context import Action
+from tenure.solver.actions.cycle_context import Action
 from tenure.solver.actions.preempt import preempt
 from tenure.solver.actions.reclaim import reclaim
 from tenure.solver.actions.requeue import requeue
-from tenure.solver.actions.stalegangeviction import stalegangeviction
-from tenure.solver.framework.profile import PluginSetting, Profile
+from tenure.solver.actions.stale_gang_eviction import stale_gang_eviction
 from tenure.solver.framework.session import PluginFactory
-from tenure.solver.model.duration import format_duration
-from tenure.solver.plugins import nodescores
-from tenure.solver.plugins.dynamicresources import DynamicResources
-from tenure.solver.plugins.elastic import Elastic
-from tenure.solver.plugins.evictionlimit import EvictionLimit
-from tenure.solver.plugins.evictionmemory import EvictionMemoryGuard, longest_protection
-from tenure.solver.plugins.expectedruntime import ExpectedRuntime
-from tenure.solver.plugins.minruntime import MinRuntime
-from tenure.solver.plugins.multinodegang import MultiNodeGang
-from tenure.solver.plugins.nearend import NearEnd
-from tenure.solver.plugins.nodelocalgreedy import NodeLocalGreedy
-from tenure.solver.plugins.numa import Numa
-from tenure.solver.plugins.predicates import Predicates
-from tenure.solver.plugins.preemptibility import Preemptibility
-from tenure.solver.plugins.priority import Priority
-from tenure.solver.plugins.proportion import Proportion
-from tenure.solver.plugins.subgrouporder import SubGroupOrder
-from tenure.solver.plugins.taskorder import LeaderFirst, TaskPriority
-from tenure.solver.plugins.topology import Topology
-from tenure.solver.plugins.waitlimit import WaitLimit
+from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.plugins.expected_runtime import ExpectedRuntime
+from tenure.solver.plugins.generators import MultiNodeGang, NodeLocalGreedy
+from tenure.solver.plugins.guards.eviction_backoff import EvictionBackoffGuard, longest_protection
+from tenure.solver.plugins.guards.min_runtime import MinRuntime
+from tenure.solver.plugins.guards.near_completion import NearCompletion
+from tenure.solver.plugins.guards.preemptibility import PreemptibilityGuard
+from tenure.solver.plugins.guards.threshold_guards import EvictionLimit, WaitLimit
+from tenure.solver.plugins.nodes import node_scores
+from tenure.solver.plugins.nodes.dynamic_resources import DynamicResources
+from tenure.solver.plugins.nodes.numa import Numa
+from tenure.solver.plugins.nodes.predicates import Predicates
+from tenure.solver.plugins.nodes.topology import TopologyPlugin
+from tenure.solver.plugins.orders import Elastic, LeaderFirst, MinimumFirstSubGroups, Priority, TaskPriority
+from tenure.solver.plugins.proportion.plugin import Proportion
+from tenure.terms.durations import format_duration
 
 ACTIONS: Final[Mapping[str, Action]] = {
     "allocate": allocate,
@@ -41,35 +36,35 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "reclaim": reclaim,
     "preempt": preempt,
     "requeue": requeue,
-    "stalegangeviction": stalegangeviction,
+    "stalegangeviction": stale_gang_eviction,
 }
 ACTION_NAMES: Final = tuple(ACTIONS)
 
 _BUILT_IN: Final[Mapping[str, PluginFactory]] = {
-    "preemptibility": Preemptibility,
+    "preemptibility": PreemptibilityGuard,
     "predicates": Predicates,
     "proportion": Proportion,
     "priority": Priority,
     "elastic": Elastic,
     "kubeflow": LeaderFirst,
     "ray": LeaderFirst,
-    "nodeavailability": nodescores.NodeAvailability,
-    "gpusharingorder": nodescores.GpuSharingOrder,
-    "gpupack": nodescores.GpuPack,
-    "gpuspread": nodescores.GpuSpread,
-    "resourcetype": nodescores.ResourceType,
-    "subgrouporder": SubGroupOrder,
+    "nodeavailability": node_scores.NodeAvailability,
+    "gpusharingorder": node_scores.GpuSharingOrder,
+    "gpupack": node_scores.GpuPack,
+    "gpuspread": node_scores.GpuSpread,
+    "resourcetype": node_scores.ResourceType,
+    "subgrouporder": MinimumFirstSubGroups,
     "taskorder": TaskPriority,
-    "nominatednode": nodescores.NominatedNode,
+    "nominatednode": node_scores.NominatedNode,
     "dynamicresources": DynamicResources,
-    "nodeplacement": nodescores.NodePlacement,
+    "nodeplacement": node_scores.NodePlacement,
     "minruntime": MinRuntime,
-    "evictionmemory": EvictionMemoryGuard,
+    "evictionbackoff": EvictionBackoffGuard,
     "evictionlimit": EvictionLimit,
-    "nearend": NearEnd,
+    "nearcompletion": NearCompletion,
     "waitlimit": WaitLimit,
     "expectedruntime": ExpectedRuntime,
-    "topology": Topology,
+    "topology": TopologyPlugin,
     "numa": Numa,
     "sg-nodelocalgreedy": NodeLocalGreedy,
     "sg-multinodegang": MultiNodeGang,
@@ -96,7 +91,7 @@ DEFAULT_PLUGINS: Final = (
     "dynamicresources",
     "nodeplacement",
     "minruntime",
-    "evictionmemory",
+    "evictionbackoff",
     "expectedruntime",
     "topology",
     "sg-nodelocalgreedy",
@@ -107,7 +102,7 @@ ALWAYS_ON: Final = ("preemptibility",)
 
 
 @cache
-def plugins() -> Mapping[str, PluginFactory]:
+def load_plugins() -> Mapping[str, PluginFactory]:
     """All plugins by name: the built-in ones and those of the entry-point group `tenure.plugins`.
 
     Installed packages are looked through once per process, not in every cycle.
@@ -118,15 +113,15 @@ def plugins() -> Mapping[str, PluginFactory]:
 
 def default_profile() -> Profile:
     """The actions and plugins that reproduce the field's reference scheduler (semantics R2.1, R2.2)."""
-    return Profile(ACTION_NAMES, tuple(PluginSetting(name) for name in DEFAULT_PLUGINS))
+    return Profile(ACTION_NAMES, tuple(PluginConfig(name) for name in DEFAULT_PLUGINS))
 
 
-def opened(profile: Profile) -> Profile:
+def with_required_plugins(profile: Profile) -> Profile:
     """The profile as a session opens it: what is always on first, service features left out. One that is so
     already is returned itself.
     """
     named = [setting.name for setting in profile.plugins]
-    first = tuple([PluginSetting(name) for name in ALWAYS_ON if name not in named])
+    first = tuple([PluginConfig(name) for name in ALWAYS_ON if name not in named])
     if not first and SERVICE_FEATURES.keys().isdisjoint(named):
         return profile
     rest = tuple(setting for setting in profile.plugins if setting.name not in SERVICE_FEATURES)
@@ -139,7 +134,7 @@ def check_profile(profile: Profile) -> list[tuple[str, str]]:
     for i, action in enumerate(profile.actions):
         if action not in ACTIONS:
             problems.append((f"actions[{i}]", f"unknown action {action!r}; known: {', '.join(ACTIONS)}"))
-    known = plugins()
+    known = load_plugins()
     for i, setting in enumerate(profile.plugins):
         path = f"plugins[{i}]"
         if setting.name in SERVICE_FEATURES:
@@ -153,16 +148,16 @@ def check_profile(profile: Profile) -> list[tuple[str, str]]:
     return problems
 
 
-def _check_retention(profile: Profile, setting: PluginSetting) -> list[tuple[str, str]]:
+def _check_retention(profile: Profile, setting: PluginConfig) -> list[tuple[str, str]]:
     """Nothing may be forgotten that would still protect somebody."""
-    retention = profile.options.eviction_memory_retention
-    if setting.name != "evictionmemory" or retention >= (longest := longest_protection(setting.arguments)):
+    retention = profile.options.eviction_history_retention
+    if setting.name != "evictionbackoff" or retention >= (longest := longest_protection(setting.arguments)):
         return []
-    needed = f"evictionmemory protects for up to {format_duration(longest)}: use that or more"
-    return [("options.evictionMemoryRetention", f"{format_duration(retention)} is too short; {needed}")]
+    needed = f"evictionbackoff protects for up to {format_duration(longest)}: use that or more"
+    return [("options.evictionHistoryRetention", f"{format_duration(retention)} is too short; {needed}")]
 
 
-def _check_arguments(path: str, plugin: PluginFactory, setting: PluginSetting) -> list[tuple[str, str]]:
+def _check_arguments(path: str, plugin: PluginFactory, setting: PluginConfig) -> list[tuple[str, str]]:
     parsers = getattr(plugin, "ARGUMENTS", {})
     problems = []
     for name, text in setting.arguments.items():

@@ -23,7 +23,7 @@
 {{- end }}
 
 {{- define "tenure.adapterConfig" -}}
-{{- $ours := dict "namespace" .Release.Namespace "probesListen" "0.0.0.0:8081" -}}
+{{- $ours := dict "namespace" .Release.Namespace "healthListen" "0.0.0.0:8081" -}}
 {{- $_ := set $ours "server" (.Values.adapter.server | default "127.0.0.1:50051") -}}
 {{- if .Values.adapter.tls.secretName -}}
 {{- $_ := set $ours "tlsCa" "/etc/tenure-tls/ca.crt" -}}
@@ -35,8 +35,8 @@
 {{- if .Values.adapter.token.secretName -}}
 {{- $_ := set $ours "tokenFile" "/etc/tenure-tokens/token" -}}
 {{- end -}}
-{{- if .Values.adapter.insecureBeyondLoopback -}}
-{{- $_ := set $ours "insecureBeyondLoopback" true -}}
+{{- if .Values.adapter.allowPlaintext -}}
+{{- $_ := set $ours "allowPlaintext" true -}}
 {{- end -}}
 {{- $file := dict "adapter" (mergeOverwrite (deepCopy .Values.adapter.config) $ours) -}}
 {{- $telemetry := deepCopy .Values.adapter.telemetry -}}
@@ -52,22 +52,22 @@
 {{/* Combinations that would start, but not do what is meant. */}}
 {{- define "tenure.check" -}}
 {{- $tls := .Values.server.tls.secretName -}}
-{{- if and .Values.adapter.enabled (or $tls .Values.server.tokens.secretName .Values.server.insecureBeyondLoopback) -}}
-{{- fail "server.tls, server.tokens and server.insecureBeyondLoopback are for a server that others call: with the adapter there is none; set adapter.enabled=false, or leave them out" -}}
+{{- if and .Values.adapter.enabled (or $tls .Values.server.tokens.secretName .Values.server.allowPlaintext) -}}
+{{- fail "server.tls, server.tokens and server.allowPlaintext are for a server that others call: with the adapter there is none; set adapter.enabled=false, or leave them out" -}}
 {{- end -}}
 {{- $caller := .Values.adapter -}}
-{{- $protected := or $caller.tls.secretName $caller.insecureBeyondLoopback -}}
+{{- $protected := or $caller.tls.secretName $caller.allowPlaintext -}}
 {{- if and (or $protected $caller.token.secretName) (not (and $caller.enabled $caller.server)) -}}
-{{- fail "adapter.tls, adapter.token and adapter.insecureBeyondLoopback are for a server elsewhere: set adapter.server, or leave them out" -}}
+{{- fail "adapter.tls, adapter.token and adapter.allowPlaintext are for a server elsewhere: set adapter.server, or leave them out" -}}
 {{- end -}}
 {{- if and $caller.enabled $caller.server (not $protected) -}}
-{{- fail "adapter.server is called over the network: set adapter.tls.secretName, or adapter.insecureBeyondLoopback=true on a network you trust" -}}
+{{- fail "adapter.server is called over the network: set adapter.tls.secretName, or adapter.allowPlaintext=true on a network you trust" -}}
 {{- end -}}
 {{- if and $caller.tls.clientCert (not $caller.tls.secretName) -}}
 {{- fail "adapter.tls.clientCert needs adapter.tls.secretName, whose tls.crt and tls.key it is" -}}
 {{- end -}}
-{{- if not (or .Values.adapter.enabled $tls .Values.server.insecureBeyondLoopback) -}}
-{{- fail "without the adapter the server is called over the network: set server.tls.secretName, or server.insecureBeyondLoopback=true on a network you trust" -}}
+{{- if not (or .Values.adapter.enabled $tls .Values.server.allowPlaintext) -}}
+{{- fail "without the adapter the server is called over the network: set server.tls.secretName, or server.allowPlaintext=true on a network you trust" -}}
 {{- end -}}
 {{- if and .Values.server.tls.clientCa (not $tls) -}}
 {{- fail "server.tls.clientCa needs server.tls.secretName, whose ca.crt it is" -}}

@@ -22,8 +22,8 @@ args:
   - --listen=127.0.0.1:50051
   {{- else }}
   - --listen=0.0.0.0:50051
-  {{- if .Values.server.insecureBeyondLoopback }}
-  - --insecure-beyond-loopback
+  {{- if .Values.server.allowPlaintext }}
+  - --allow-plaintext
   {{- end }}
   {{- end }}
 {{- with .Values.server.env }}

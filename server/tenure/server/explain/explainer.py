@@ -3,18 +3,18 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tenure.server.codec.checks import MISSING, time_problem
-from tenure.server.codec.violations import FieldViolation, InvalidSnapshot, shown
-from tenure.server.explain.answer import Answer
-from tenure.server.explain.notvictim import why_not_victim
-from tenure.server.explain.pending import why_pending
-from tenure.server.explain.protected import protected_until
-from tenure.server.explain.victim import why_victim
-from tenure.server.source import Source, decoded
-from tenure.solver.explain.inquiry import Inquiry
-from tenure.solver.framework.profile import Profile
-from tenure.solver.framework.stop import Stopped, never
+from tenure.codec.checks import MISSING, time_problem
+from tenure.codec.engine import BaseState, decode_source
+from tenure.server.explain.explain_result import ExplainResult
+from tenure.server.explain.protected_until import protected_until
+from tenure.server.explain.why_not_victim import why_not_victim
+from tenure.server.explain.why_pending import why_pending
+from tenure.server.explain.why_victim import why_victim
+from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.framework.stop_signal import CycleStopped, never
+from tenure.solver.plugin_api.profile import Profile
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
+from tenure.wire.violations import FieldViolation, SnapshotValidationError, quote_name
 
 
 class Explainer:
@@ -24,7 +24,7 @@ class Explainer:
         self._profile = profile
 
     def explain(
-        self, request: ExplainRequest, source: Source | None = None, stop: Callable[[], bool] = never
+        self, request: ExplainRequest, source: BaseState | None = None, stop: Callable[[], bool] = never
     ) -> ExplainResponse:
         """The answer to a question; equal requests give equal bytes, unless `stop` ends the trials.
 
@@ -32,31 +32,31 @@ class Explainer:
         InvalidSnapshot with every violating field by its path in the request; Stopped when `stop` ends the
         search before there is anything to explain.
         """
-        base = source or decoded(request.snapshot if request.HasField("snapshot") else None)
+        base = source or decode_source(request.snapshot if request.HasField("snapshot") else None)
         groups = {group.uid: group.index for group in base.cluster.pod_groups if group.uid}
         if violations := [*_bad_time(request), *_unknown_names(request, groups)]:
-            raise InvalidSnapshot(violations)
+            raise SnapshotValidationError(violations)
         cluster = base.cluster
         if request.HasField("now"):
             cluster = replace(cluster, now=request.now.ToNanoseconds())
-        inquiry = Inquiry.of(cluster, self._profile, stop)
-        if inquiry.decision.stopped_early:
-            raise Stopped
-        return _answer(request, groups, inquiry, stop).message(cluster)
+        inquiry = CycleReplay.of(cluster, self._profile, stop)
+        if inquiry.result.stopped_early:
+            raise CycleStopped
+        return _explain(request, groups, inquiry, stop).message(cluster)
 
 
-def _answer(
-    request: ExplainRequest, groups: dict[str, int], inquiry: Inquiry, stop: Callable[[], bool]
-) -> Answer:
+def _explain(
+    request: ExplainRequest, groups: dict[str, int], replay: CycleReplay, stop: Callable[[], bool]
+) -> ExplainResult:
     match request.WhichOneof("question"):
         case "why_pending":
-            return why_pending(inquiry, groups[request.why_pending.pod_group], stop)
+            return why_pending(replay, groups[request.why_pending.pod_group], stop)
         case "why_victim":
-            return why_victim(inquiry, groups[request.why_victim.pod_group])
+            return why_victim(replay, groups[request.why_victim.pod_group])
         case "protected_until":
-            return protected_until(inquiry, groups[request.protected_until.pod_group])
+            return protected_until(replay, groups[request.protected_until.pod_group])
     asked = request.why_not_victim
-    return why_not_victim(inquiry, groups[asked.pod_group], groups[asked.preemptor])
+    return why_not_victim(replay, groups[asked.pod_group], groups[asked.preemptor])
 
 
 def _bad_time(request: ExplainRequest) -> Iterator[FieldViolation]:
@@ -73,5 +73,5 @@ def _unknown_names(request: ExplainRequest, groups: dict[str, int]) -> Iterator[
     for field in asked.DESCRIPTOR.fields:
         uid = getattr(asked, field.name)
         if uid not in groups:
-            unknown = f"there is no pod group with uid {shown(uid)}" if uid else MISSING
+            unknown = f"there is no pod group with uid {quote_name(uid)}" if uid else MISSING
             yield FieldViolation(f"{question}.{field.name}", unknown)

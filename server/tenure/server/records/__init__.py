@@ -6,20 +6,19 @@
 A decision never waits for the disk: what does not fit into the backlog is dropped and counted.
 """
 
-from tenure.server.records.entries import Cycle, Outcome
-from tenure.server.records.place import default_path
-from tenure.server.records.reading import Record, RecordsFile
+from tenure.server.records.entries import CycleEntry, ResultEntry
+from tenure.server.records.file import RecordsError, default_path
+from tenure.server.records.reader import Record, RecordsFile
 from tenure.server.records.recorder import NO_RECORDS, FileRecorder, Recorder
-from tenure.server.records.schema import RecordsError
 
 __all__ = [
     "NO_RECORDS",
-    "Cycle",
+    "CycleEntry",
     "FileRecorder",
-    "Outcome",
     "Record",
     "Recorder",
     "RecordsError",
     "RecordsFile",
+    "ResultEntry",
     "default_path",
 ]

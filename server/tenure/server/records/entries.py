@@ -6,15 +6,15 @@ from typing import Final, NamedTuple
 from google.protobuf.message import Message
 from tenure.server.shard import Shard
 from tenure.server.state import Lineage
-from tenure.solver.framework.profile import Profile
-from tenure.v1.decision_service_pb2 import DecideResponse
+from tenure.solver.plugin_api.profile import Profile
+from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 ROW_BYTES: Final = 512
 """What a row of a message takes in memory, roughly; counting exactly would take as long as writing it."""
 
 
-class Cycle(NamedTuple):
+class CycleEntry(NamedTuple):
     """One answer to Decide, and what it was the answer to."""
 
     recorded_at: int
@@ -23,7 +23,7 @@ class Cycle(NamedTuple):
     """Those that the request named."""
     profile: Profile
     """What was decided by, with these actions."""
-    answer: DecideResponse
+    response: DecideResponse
     snapshot: ClusterSnapshot | None
     """None: the writer has got the base of the lineage before."""
     epoch: str = ""
@@ -34,34 +34,34 @@ class Cycle(NamedTuple):
     @property
     def shard(self) -> Shard:
         """What was decided on."""
-        return Shard(self.answer.based_on.cluster_id, self.answer.based_on.node_pool)
+        return Shard(self.response.header.cluster_id, self.response.header.node_pool)
 
     @property
-    def weight(self) -> int:
+    def memory_bytes(self) -> int:
         """Bytes that it keeps in memory, roughly."""
         snapshot = 0 if self.snapshot is None else _rows(self.snapshot) + len(self.snapshot.pod_columns.uid)
-        return (1 + snapshot + _rows(self.answer)) * ROW_BYTES
+        return (1 + snapshot + _rows(self.response)) * ROW_BYTES
 
 
-class Outcome(NamedTuple):
+class ResultEntry(NamedTuple):
     """What became of one step of a decision."""
 
     shard: Shard
     decision_id: str
     group_id: str
-    step: str
-    result: str
+    kind: str
+    status: str
     detail: str
     reported_at: int
     """Nanoseconds since the epoch, by the server's clock."""
 
     @property
-    def weight(self) -> int:
+    def memory_bytes(self) -> int:
         """Bytes that it keeps in memory, roughly."""
         return ROW_BYTES
 
 
-Entry = Cycle | Outcome
+Entry = CycleEntry | ResultEntry
 
 
 def _rows(message: Message) -> int:

@@ -1,22 +1,106 @@
-"""What the service tells of its decisions, and the thread that writes it down."""
+"""What the service tells of its decisions, and the thread that writes it down.
+
+Metrics of records: how many are written, and how many are not and why.
+
+Without an OpenTelemetry SDK set up by the operator nothing is counted.
+
+A bounded queue between those who decide and the one who writes.
+"""
 
 import logging
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tenure.server.records import counters
-from tenure.server.records.backlog import Backlog
-from tenure.server.records.entries import Cycle, Entry, Outcome
-from tenure.server.records.place import default_path
-from tenure.server.records.retention import retain, used_bytes
-from tenure.server.records.schema import RecordsError
-from tenure.server.records.writing import Writer
-from tenure.server.settings.records import RecordSettings
+from opentelemetry import metrics
+from tenure.server.records.entries import CycleEntry, Entry, ResultEntry
+from tenure.server.records.file import RecordsError, default_path
+from tenure.server.records.writer import RecordWriter, retain, used_bytes
+from tenure.server.settings.server import RecordSettings
 from tenure.server.shard import Shard
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+_METER: Final = metrics.get_meter("tenure.server")
+_WRITTEN: Final = _METER.create_counter(
+    "tenure_records_written_total",
+    description="Decisions and outcomes that were recorded.",
+)
+_DROPPED: Final = _METER.create_counter(
+    "tenure_records_dropped_total",
+    description="Decisions and outcomes that were not recorded, by reason.",
+)
+BACKLOG: Final = "backlog"
+"""Decisions come faster than they can be written."""
+DISK: Final = "disk"
+"""The file cannot be written."""
+BASE: Final = "base"
+"""The state that a state is made of was dropped because of its age; the next one is recorded in full."""
+
+
+def initialize_counters() -> None:
+    """Let the counters exist before anything is counted, so that their growth can be seen."""
+    _WRITTEN.add(0)
+    for reason in (BACKLOG, DISK, BASE):
+        _DROPPED.add(0, {"reason": reason})
+
+
+def count_written(number: int) -> None:
+    """Count entries that are in the file."""
+    if number:
+        _WRITTEN.add(number)
+
+
+def count_dropped(number: int, reason: str) -> None:
+    """Count entries that nobody will find in the file."""
+    if number:
+        _DROPPED.add(number, {"reason": reason})
+
+
+MAX_ENTRIES: Final = 1_000
+MAX_BYTES: Final = 64 * 2**20
+MAX_BATCH: Final = 64
+"""Entries that are written together."""
+
+
+class WriteQueue:
+    """Holds entries until they are taken. Giving never waits; when nothing is held, any size is taken."""
+
+    def __init__(self, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
+        self._max_entries, self._max_bytes = max_entries, max_bytes
+        self._entries: deque[Entry] = deque()
+        self._bytes = 0
+        self._is_closed = False
+        self._changed = threading.Condition()
+
+    def offer(self, entry: Entry) -> bool:
+        """Add an entry at the end; whether there was room."""
+        weight = entry.memory_bytes
+        with self._changed:
+            is_full = len(self._entries) >= self._max_entries or self._bytes + weight > self._max_bytes
+            if self._is_closed or (self._entries and is_full):
+                return False
+            self._entries.append(entry)
+            self._bytes += weight
+            self._changed.notify()
+            return True
+
+    def take(self) -> list[Entry]:
+        """The first entries, waited for; none when it is closed and empty."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._entries or self._is_closed)
+            batch = [self._entries.popleft() for _ in range(min(MAX_BATCH, len(self._entries)))]
+            self._bytes -= sum(entry.memory_bytes for entry in batch)
+            return batch
+
+    def close(self) -> None:
+        """Take no more entries; those that are held can still be taken."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+
 
 RETRY_SECONDS: Final = 30.0
 """How long a file that could not be written is left alone."""
@@ -24,7 +108,7 @@ _RETAIN_SECONDS: Final = 60.0
 """How often records that are too old are looked for."""
 _MIB: Final = 2**20
 _MOST_SHARDS: Final = 1_000
-_TROUBLE: Final = (OSError, sqlite3.Error, RecordsError)
+_ERRORS: Final = (OSError, sqlite3.Error, RecordsError)
 """What a disk may do to us; everything else is a defect."""
 _LOG: Final = logging.getLogger(__name__)
 
@@ -37,10 +121,10 @@ class Recorder:
         """Whether decisions are recorded now."""
         return False
 
-    def decided(self, cycle: Cycle, read: Callable[[], ClusterSnapshot] | None = None) -> None:
+    def record_cycle(self, cycle: CycleEntry, read: Callable[[], ClusterSnapshot] | None = None) -> None:
         """Record a cycle; `read` gives its snapshot if it has none. Never waits and never fails."""
 
-    def reported(self, outcome: Outcome) -> None:
+    def record_results(self, outcome: ResultEntry) -> None:
         """Record what became of a step. Never waits and never fails."""
 
     def close(self, seconds: float) -> None:
@@ -54,16 +138,19 @@ class FileRecorder(Recorder):
     """Records in a file, by a thread of its own. When it cannot be written, that costs records alone."""
 
     def __init__(
-        self, settings: RecordSettings, backlog: Backlog | None = None, retry_seconds: float = RETRY_SECONDS
+        self,
+        settings: RecordSettings,
+        backlog: WriteQueue | None = None,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._path = settings.path
         self._max_age, self._max_bytes = settings.max_age, settings.max_mib * _MIB
-        self._backlog = Backlog() if backlog is None else backlog
+        self._queue = WriteQueue() if backlog is None else backlog
         self._retry_seconds = retry_seconds
         self._bases: dict[Shard, int] = {}
         """The full snapshot that the thread was given last, by shard."""
         self._changing = threading.Lock()
-        self._writer: Writer | None = None
+        self._writer: RecordWriter | None = None
         self._next_try = self._next_look = 0.0
         self._has_failed = False
         self._open()
@@ -75,7 +162,7 @@ class FileRecorder(Recorder):
         """See Recorder; not while the file cannot be written."""
         return self._writer is not None
 
-    def decided(self, cycle: Cycle, read: Callable[[], ClusterSnapshot] | None = None) -> None:
+    def record_cycle(self, cycle: CycleEntry, read: Callable[[], ClusterSnapshot] | None = None) -> None:
         """See Recorder. The snapshot goes with it only when the thread has not got it yet."""
         lineage = cycle.lineage
         with self._changing:
@@ -84,24 +171,24 @@ class FileRecorder(Recorder):
                 cycle = cycle._replace(snapshot=None)
             elif read is not None:
                 cycle = cycle._replace(snapshot=read())
-            is_taken = self._backlog.offer(cycle)
+            is_taken = self._queue.offer(cycle)
             if is_taken and lineage is not None:
                 if len(self._bases) >= _MOST_SHARDS:
                     self._bases.clear()
                 self._bases[cycle.shard] = lineage.base
-        counters.count_dropped(not is_taken, counters.BACKLOG)
+        count_dropped(not is_taken, BACKLOG)
 
-    def reported(self, outcome: Outcome) -> None:
+    def record_results(self, outcome: ResultEntry) -> None:
         """See Recorder."""
-        counters.count_dropped(not self._backlog.offer(outcome), counters.BACKLOG)
+        count_dropped(not self._queue.offer(outcome), BACKLOG)
 
     def close(self, seconds: float) -> None:
         """See Recorder."""
-        self._backlog.close()
+        self._queue.close()
         self._thread.join(seconds)
 
     def _run(self) -> None:
-        while batch := self._backlog.take():
+        while batch := self._queue.take():
             self._write(batch)
         if self._writer is not None:
             self._writer.close()
@@ -111,30 +198,30 @@ class FileRecorder(Recorder):
         if self._writer is not None and not self._writer.is_in_place():
             self._writer.close()
             self._writer = None
-            self._forget()
+            self._discard()
         if self._writer is None and time.monotonic() >= self._next_try:
             self._open()
         if self._writer is None:
-            self._forget()
-            counters.count_dropped(len(batch), counters.DISK)
+            self._discard()
+            count_dropped(len(batch), DISK)
             return
         try:
             missing = self._writer.write(batch)
             self._retain(self._writer)
         except Exception as error:  # whatever it is, it costs records and nothing else
             self._give_up(error)
-            counters.count_dropped(len(batch), counters.DISK)
+            count_dropped(len(batch), DISK)
             return
         if missing:
-            self._forget(*(cycle.shard for cycle in missing))
-        counters.count_written(len(batch) - len(missing))
-        counters.count_dropped(len(missing), counters.BASE)
+            self._discard(*(cycle.shard for cycle in missing))
+        count_written(len(batch) - len(missing))
+        count_dropped(len(missing), BASE)
 
     def _open(self) -> None:
         try:
             self._path = self._path or default_path()
-            self._writer = Writer(self._path)
-        except _TROUBLE as error:
+            self._writer = RecordWriter(self._path)
+        except _ERRORS as error:
             self._give_up(error)
             return
         if self._has_failed:
@@ -147,20 +234,20 @@ class FileRecorder(Recorder):
             self._writer.close()
             self._writer = None
         if not self._has_failed:
-            defect = None if isinstance(error, _TROUBLE) else error
+            defect = None if isinstance(error, _ERRORS) else error
             told = error if isinstance(error, RecordsError) else f"{self._path}: {error}"
             _LOG.error("Decisions are not recorded: %s", told, exc_info=defect)
         self._has_failed = True
         self._next_try = time.monotonic() + self._retry_seconds
-        self._forget()
+        self._discard()
 
-    def _forget(self, *shards: Shard) -> None:
+    def _discard(self, *shards: Shard) -> None:
         """The snapshots of these shards, or of all, are to come again."""
         with self._changing:
             for shard in shards or list(self._bases):
                 self._bases.pop(shard, None)
 
-    def _retain(self, writer: Writer) -> None:
+    def _retain(self, writer: RecordWriter) -> None:
         """Records that are too old go now and then; when the file is too large, at once."""
         now = time.monotonic()
         if now < self._next_look and used_bytes(writer.database) <= self._max_bytes:

@@ -1,17 +1,157 @@
-"""Deciding again on what is recorded, by the same code that serves."""
+"""Deciding again on what is recorded, by the same code that serves.
 
-from typing import NamedTuple
+Two answers to one question, decision by decision: what is missing, new or not the same.
+"""
 
-from tenure.server.engine import Engine
-from tenure.server.records.differences import Difference, differences, lost, other_fields
-from tenure.server.records.reading import Record, RecordsFile
-from tenure.server.records.schema import RecordsError
-from tenure.solver.framework.profile import Profile
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from tenure.codec.engine import Engine
+from tenure.server.records.file import RecordsError
+from tenure.server.records.reader import Record, RecordsFile
+from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.registry import check_profile
-from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.wire.enum_labels import enum_label
+
+OUTCOME: Final = "outcome"
+"""In place of a kind of steps: what became of a pod group."""
+RESPONSE: Final = "answer"
+"""In place of a kind of steps: a field of the answer that is no decision."""
 
 
-class Replayed(NamedTuple):
+class DifferenceKind(StrEnum):
+    """How two answers differ."""
+
+    ADDED = "added"
+    MISSING = "missing"
+    NODE = "other node"
+    REASON = "other reason"
+    CONTENT = "other content"
+
+
+class Difference(NamedTuple):
+    """One of them: before and after are as they are in the first and in the second answer."""
+
+    kind: DifferenceKind
+    decision_kind: str
+    """The kind of step: "bind", "evict", ..."""
+    subject: str
+    """Uid of the pod, or of the pod group; the name of a field of the answer."""
+    before: str = ""
+    after: str = ""
+
+
+DecisionKey = tuple[str, str, str]
+"""Kind, subject, and what else tells it from others: for patches the field and the preemptor."""
+
+
+def compare_responses(before: DecideResponse, after: DecideResponse) -> list[Difference]:
+    """Decisions by kind and subject, then outcomes by pod group. Ids count for nothing.
+
+    The order of decisions, and everything else that answers tell, is not looked at: see `other_fields`.
+    """
+    decisions = _compared(_decisions(before), _decisions(after))
+    return [*decisions, *_compared_outcomes(_outcomes(before), _outcomes(after))]
+
+
+def missing_decisions(before: DecideResponse, after: DecideResponse) -> list[Difference]:
+    """Of an answer that was stopped early, what the whole one does not say.
+
+    A cycle that is stopped decides what the whole one decides first, so its evictions, holds and bindings
+    are in the whole one too. Patches and outcomes tell how it ended, and are not looked at.
+    """
+    first = {key: value for key, value in _decisions(before).items() if key[0] != "patch"}
+    return [each for each in _compared(first, _decisions(after)) if each.kind is not DifferenceKind.ADDED]
+
+
+def other_fields(before: DecideResponse, after: DecideResponse) -> Iterator[Difference]:
+    """Fields of the answers that are not the same: protections, queues, counters, ids of groups, ..."""
+    first, second = _fields(before), _fields(after)
+    for name in dict.fromkeys([*first, *second]):
+        if first.get(name) != second.get(name):
+            yield Difference(DifferenceKind.CONTENT, RESPONSE, name)
+
+
+def _fields(response: DecideResponse) -> dict[str, object]:
+    return {field.name: value for field, value in response.ListFields()}
+
+
+def _decisions(response: DecideResponse) -> dict[DecisionKey, pb.Decision]:
+    steps = (decision for group in response.groups for decision in group.decisions)
+    return {_key(decision): decision for decision in steps}
+
+
+def _key(decision: pb.Decision) -> DecisionKey:
+    kind = decision.WhichOneof("kind") or ""
+    step = getattr(decision, kind) if kind else decision
+    match step:
+        case pb.Patch():
+            field = step.WhichOneof("change") or ""
+            other = (
+                step.set_eviction_record.preemptor
+                if field == "set_eviction_record"
+                else step.delete_eviction_record
+            )
+            return kind, step.pod_group, f"{field} {other}"
+        case pb.Requeue():
+            return kind, step.pod_group, ""
+    return kind, getattr(step, "pod", ""), ""
+
+
+def _compared(
+    before: Mapping[DecisionKey, pb.Decision], after: Mapping[DecisionKey, pb.Decision]
+) -> list[Difference]:
+    found = []
+    for key in dict.fromkeys([*before, *after]):
+        kind, subject, _ = key
+        if key not in after:
+            found.append(Difference(DifferenceKind.MISSING, kind, subject, _describe(before[key])))
+        elif key not in before:
+            found.append(Difference(DifferenceKind.ADDED, kind, subject, after=_describe(after[key])))
+        elif (difference := _difference(kind, subject, before[key], after[key])) is not None:
+            found.append(difference)
+    return found
+
+
+def _difference(kind: str, subject: str, before: pb.Decision, after: pb.Decision) -> Difference | None:
+    first, second = getattr(before, kind), getattr(after, kind)
+    if getattr(first, "node", "") != getattr(second, "node", ""):
+        return Difference(DifferenceKind.NODE, kind, subject, first.node, second.node)
+    if before.reason.code != after.reason.code:
+        return Difference(DifferenceKind.REASON, kind, subject, _reason(before), _reason(after))
+    if first != second:
+        return Difference(DifferenceKind.CONTENT, kind, subject, _describe(before), _describe(after))
+    return None
+
+
+def _describe(decision: pb.Decision) -> str:
+    """A decision in a few words."""
+    kind = decision.WhichOneof("kind") or ""
+    step = getattr(decision, kind)
+    if isinstance(step, pb.Patch):
+        return step.WhichOneof("change") or ""
+    return f"{getattr(step, 'node', '')} ({_reason(decision)})".strip()
+
+
+def _reason(decision: pb.Decision) -> str:
+    return enum_label(pb.ReasonCode, decision.reason.code)
+
+
+def _outcomes(response: DecideResponse) -> dict[str, str]:
+    return {each.pod_group: enum_label(pb.OutcomeKind, each.kind) for each in response.outcomes}
+
+
+def _compared_outcomes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Difference]:
+    for pod_group in dict.fromkeys([*before, *after]):
+        first, second = before.get(pod_group, ""), after.get(pod_group, "")
+        if first != second:
+            yield Difference(DifferenceKind.CONTENT, OUTCOME, pod_group, first, second)
+
+
+class ReplayResult(NamedTuple):
     """A record by what names it, and what is decided differently now. Answers are let go: they are large."""
 
     id: int
@@ -25,7 +165,7 @@ class Replayed(NamedTuple):
     """None: it is the same as far as was compared."""
 
 
-def replay(file: RecordsFile, record: Record, profile: Profile | None = None) -> Replayed:
+def replay(file: RecordsFile, record: Record, profile: Profile | None = None) -> ReplayResult:
     """Decide again, by the profile of the record or by another one, without a deadline.
 
     With the same profile the answer is to be the same, byte for byte. With another one decisions and outcomes
@@ -35,20 +175,20 @@ def replay(file: RecordsFile, record: Record, profile: Profile | None = None) ->
     used = _profile(record) if profile is None else profile
     question = DecideRequest(snapshot=file.snapshot(record), actions=record.actions)
     answer = Engine(used).decide(question)
-    return Replayed(
+    return ReplayResult(
         record.id,
         *(record.cluster_id, record.node_pool, record.version, record.now),
         record.stopped_early,
         record.engine_version,
-        _compared(record, answer, is_exact=profile is None),
+        _compare(record, answer, is_exact=profile is None),
     )
 
 
-def _compared(record: Record, answer: DecideResponse, *, is_exact: bool) -> list[Difference]:
+def _compare(record: Record, response: DecideResponse, *, is_exact: bool) -> list[Difference]:
     if record.stopped_early:
-        return lost(record.answer, answer)
-    found = differences(record.answer, answer)
-    return found or (list(other_fields(record.answer, answer)) if is_exact else [])
+        return missing_decisions(record.response, response)
+    found = compare_responses(record.response, response)
+    return found or (list(other_fields(record.response, response)) if is_exact else [])
 
 
 def _profile(record: Record) -> Profile:

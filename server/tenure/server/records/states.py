@@ -1,4 +1,7 @@
-"""States as rows: each once, by the digest of its content, and shortly when it is much like another one."""
+"""States made again of rows: from a root along the way to what is asked for.
+
+States as rows: each once, by the digest of its content, and shortly when it is much like another one.
+"""
 
 import sqlite3
 from collections import OrderedDict
@@ -6,43 +9,46 @@ from enum import IntEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from tenure.server.records.entries import Cycle
-from tenure.server.records.packing import MAX_COMMON, pack, pack_change
+from google.protobuf.message import DecodeError
+from tenure.server.records.entries import CycleEntry
+from tenure.server.records.file import MAX_COMMON, compress, compress_patch, decompress, decompress_patch
 from tenure.server.shard import Shard
 from tenure.server.state import Lineage
-from tenure.server.state.lineage import MAX_DELTAS
+from tenure.server.state.overlay import overlay
+from tenure.server.state.state import MAX_DELTAS
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.state_pb2 import StateDelta
 
-MAX_KEPT_BYTES: Final = 64 * 2**20
+MAX_CACHED_BYTES: Final = 64 * 2**20
 """Of the snapshots that the next ones are compared with, all shards together."""
 _MOST_BASES: Final = 1_000
 """Full snapshots that are known to be written, before all of them are forgotten."""
 
 
-class Form(IntEnum):
+class StateFormat(IntEnum):
     """What the body of a state holds, packed."""
 
     FULL = 0
     """The snapshot."""
-    CHANGE = 1
+    PATCH = 1
     """How its bytes differ from those of its parent."""
     DELTA = 2
     """The StateDelta that makes it of its parent."""
 
 
-class Key(NamedTuple):
+class StateRowKey(NamedTuple):
     """A row of a state."""
 
     digest: bytes
     root: bytes
 
 
-class BaseMissing(LookupError):
+class MissingBase(LookupError):
     """What a state is made of is not there any more; with its snapshot it can be written."""
 
 
 class _Latest(NamedTuple):
-    key: Key
+    key: StateRowKey
     content: bytes
     changes: int
 
@@ -54,28 +60,28 @@ class StateRows:
         self._database = database
         self._latest: OrderedDict[Shard, _Latest] = OrderedDict()
         """The last snapshot that came with a request, by shard."""
-        self._versions: dict[int, dict[int, Key]] = {}
+        self._versions: dict[int, dict[int, StateRowKey]] = {}
         """Rows of a lineage, by its base and the number of deltas since."""
 
-    def save(self, cycle: Cycle) -> Key:
+    def save(self, cycle: CycleEntry) -> StateRowKey:
         """The row of the state of a cycle, written if it is new. Raises BaseMissing."""
         if cycle.lineage is not None:
             return self._save_version(cycle.lineage, cycle.snapshot)
         assert cycle.snapshot is not None, "a snapshot that came with a request is recorded with it"
         return self._save_snapshot(cycle.shard, cycle.snapshot)
 
-    def _save_snapshot(self, shard: Shard, snapshot: ClusterSnapshot) -> Key:
+    def _save_snapshot(self, shard: Shard, snapshot: ClusterSnapshot) -> StateRowKey:
         content = snapshot.SerializeToString(deterministic=True)
         digest = sha256(content).digest()
         before = self._latest.pop(shard, None)
         if (found := self._find(digest)) is not None:
             key, changes = found, before.changes if before and before.key == found else MAX_DELTAS
         elif before is not None and self._is_like(before, content):
-            key, changes = Key(digest, before.key.root), before.changes + 1
-            self._insert(key, before.key, Form.CHANGE, pack_change(content, before.content))
+            key, changes = StateRowKey(digest, before.key.root), before.changes + 1
+            self._insert(key, before.key, StateFormat.PATCH, compress_patch(content, before.content))
         else:
-            key, changes = Key(digest, digest), 0
-            self._insert(key, None, Form.FULL, pack(content))
+            key, changes = StateRowKey(digest, digest), 0
+            self._insert(key, None, StateFormat.FULL, compress(content))
         self._keep(shard, _Latest(key, content, changes))
         return key
 
@@ -88,52 +94,114 @@ class StateRows:
 
     def _keep(self, shard: Shard, latest: _Latest) -> None:
         self._latest[shard] = latest
-        while sum(len(each.content) for each in self._latest.values()) > MAX_KEPT_BYTES:
+        while sum(len(each.content) for each in self._latest.values()) > MAX_CACHED_BYTES:
             self._latest.popitem(last=False)
 
-    def _save_version(self, lineage: Lineage, snapshot: ClusterSnapshot | None) -> Key:
+    def _save_version(self, lineage: Lineage, snapshot: ClusterSnapshot | None) -> StateRowKey:
         """By the nearest row of its lineage, or in full when there is none."""
         wanted = len(lineage.deltas)
         known = self._versions.get(lineage.base, {})
         nearest = max((number for number in known if number <= wanted), default=None)
         if nearest is None or self._find(known[nearest].digest) is None:
             if snapshot is None:
-                raise BaseMissing
+                raise MissingBase
             known = self._begin(lineage, self._save_full(snapshot))
             nearest = wanted
         for number in range(nearest, wanted):
             known[number + 1] = self._save_delta(known[number], lineage.deltas[number])
         return known[wanted]
 
-    def _begin(self, lineage: Lineage, key: Key) -> dict[int, Key]:
+    def _begin(self, lineage: Lineage, key: StateRowKey) -> dict[int, StateRowKey]:
         if len(self._versions) >= _MOST_BASES:
             self._versions.clear()
         known = self._versions[lineage.base] = {len(lineage.deltas): key}
         return known
 
-    def _save_full(self, snapshot: ClusterSnapshot) -> Key:
+    def _save_full(self, snapshot: ClusterSnapshot) -> StateRowKey:
         content = snapshot.SerializeToString(deterministic=True)
         digest = sha256(content).digest()
         found = self._find(digest)
         if found is not None:
             return found
-        key = Key(digest, digest)
-        self._insert(key, None, Form.FULL, pack(content))
+        key = StateRowKey(digest, digest)
+        self._insert(key, None, StateFormat.FULL, compress(content))
         return key
 
-    def _save_delta(self, parent: Key, delta: bytes) -> Key:
+    def _save_delta(self, parent: StateRowKey, delta: bytes) -> StateRowKey:
         digest = sha256(parent.digest + delta).digest()
         found = self._find(digest)
         if found is not None:
             return found
-        key = Key(digest, parent.root)
-        self._insert(key, parent, Form.DELTA, pack(delta))
+        key = StateRowKey(digest, parent.root)
+        self._insert(key, parent, StateFormat.DELTA, compress(delta))
         return key
 
-    def _find(self, digest: bytes) -> Key | None:
+    def _find(self, digest: bytes) -> StateRowKey | None:
         row = self._database.execute("SELECT root FROM states WHERE digest = ?", [digest]).fetchone()
-        return None if row is None else Key(digest, row[0])
+        return None if row is None else StateRowKey(digest, row[0])
 
-    def _insert(self, key: Key, parent: Key | None, form: Form, body: bytes) -> None:
+    def _insert(self, key: StateRowKey, parent: StateRowKey | None, form: StateFormat, body: bytes) -> None:
         row = [key.digest, key.root, parent.digest if parent else None, form, body]
         self._database.execute("INSERT INTO states VALUES (?, ?, ?, ?, ?)", row)
+
+
+_WAY: Final = """
+WITH RECURSIVE way (digest, parent, form, body, length) AS (
+    SELECT digest, parent, form, body, 0 FROM states WHERE digest = :wanted
+    UNION ALL
+    SELECT states.digest, states.parent, states.form, states.body, length + 1
+    FROM states JOIN way ON states.digest = way.parent
+    WHERE way.digest IS NOT :known
+)
+SELECT digest, form, body FROM way ORDER BY length DESC
+"""
+
+
+class _RebuiltState(NamedTuple):
+    digest: bytes
+    content: bytes
+    """As it was packed; empty when it is made by a delta."""
+    snapshot: ClusterSnapshot
+
+
+class StateRebuilder:
+    """Makes states again. The last one is kept, for the next is most often made of it."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        self._last: _RebuiltState | None = None
+
+    def snapshot(self, wanted: bytes) -> ClusterSnapshot:
+        """The snapshot of a digest, not to be changed. Raises ValueError, or sqlite3.Error."""
+        made = self._last
+        known = made.digest if made else None
+        for digest, form, body in self._database.execute(_WAY, {"wanted": wanted, "known": known}):
+            if made is None or digest != made.digest:
+                made = _made(digest, StateFormat(form), body, made)
+        if made is None or made.digest != wanted:
+            raise ValueError("it is not in the file")
+        self._last = made
+        return made.snapshot
+
+
+def _made(digest: bytes, form: StateFormat, body: bytes, before: _RebuiltState | None) -> _RebuiltState:
+    try:
+        if form is StateFormat.FULL:
+            content = decompress(body)
+            return _RebuiltState(digest, content, ClusterSnapshot.FromString(content))
+        if before is None:
+            raise ValueError("what it is made of is not in the file")
+        if form is StateFormat.PATCH:
+            content = decompress_patch(body, before.content)
+            return _RebuiltState(digest, content, ClusterSnapshot.FromString(content))
+        return _RebuiltState(digest, b"", _after(before.snapshot, StateDelta.FromString(decompress(body))))
+    except DecodeError as error:
+        raise ValueError(f"is damaged: {error}") from None
+
+
+def _after(snapshot: ClusterSnapshot, delta: StateDelta) -> ClusterSnapshot:
+    """As the server makes it."""
+    after = overlay(snapshot, delta.upserts, delta.removals).snapshot
+    after.version = delta.version
+    after.now.CopyFrom(delta.now)
+    return after

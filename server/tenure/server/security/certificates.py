@@ -1,4 +1,7 @@
-"""The server's certificate, its key, and who signs those of clients: read, checked, and read again."""
+"""The server's certificate, its key, and who signs those of clients: read, checked, and read again.
+
+Whether files changed since they were last read.
+"""
 
 import logging
 import ssl
@@ -8,8 +11,24 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import grpc
-from tenure.server.listening import ListenError
-from tenure.server.security.changes import stamp
+from tenure.server.listen_address import ListenError
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+"""For every file what changes when its content does; None for one that is not there."""
+
+
+def stamp(files: Sequence[Path]) -> Stamp:
+    """What the files are now. Follows links, so that a mounted secret that is swapped counts as changed."""
+    return tuple(_stamp(file) for file in files)
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
 
 _LOG: Final = logging.getLogger(__name__)
 

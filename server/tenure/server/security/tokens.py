@@ -13,10 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from tenure.server.listening import ListenError
-from tenure.server.security.changes import stamp
+from tenure.server.listen_address import ListenError
+from tenure.server.security.certificates import stamp
 
-SHORTEST: Final = 16
+MIN_LENGTH: Final = 16
 """Characters of a token: shorter ones can be guessed."""
 
 _LOG: Final = logging.getLogger(__name__)
@@ -85,8 +85,8 @@ def _entries(file: Path, text: str) -> Iterator[tuple[str, str]]:
             continue
         if len(words) > 2:
             raise TokenFileError(f"{file}, line {number}: must be a token, or a name and a token")
-        if len(words[-1]) < SHORTEST:
-            raise TokenFileError(f"{file}, line {number}: the token has less than {SHORTEST} characters")
+        if len(words[-1]) < MIN_LENGTH:
+            raise TokenFileError(f"{file}, line {number}: the token has less than {MIN_LENGTH} characters")
         yield words[0] if len(words) == 2 else "", words[-1]
 
 

@@ -1,76 +1,118 @@
-"""Decide: one cycle, in the turn of its cluster and node pool, until the caller's deadline at the latest."""
+"""GetCapabilities: what this server does, knows and accepts.
 
+What is told to the recorder of a cycle.
+
+Decide: one cycle, in the turn of its cluster and node pool, until the caller's deadline at the latest.
+"""
+
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import grpc
-from tenure.server.codec.violations import FieldViolation, InvalidSnapshot
-from tenure.server.service.apply_delta import applied
-from tenure.server.service.recording import record
-from tenure.server.service.shared import Shared
-from tenure.server.service.turns import NoTurn
+from opentelemetry.trace import format_trace_id, get_current_span
+from tenure.render.response_view import ResponseView
+from tenure.server.capabilities import build_capabilities
+from tenure.server.records import CycleEntry
+from tenure.server.service.cycle_queue import CycleQueueTimeout
+from tenure.server.service.service_context import ServiceContext
+from tenure.server.service.states import apply
 from tenure.server.shard import Shard
 from tenure.server.state import State
 from tenure.server.telemetry.timeline import Timeline
-from tenure.server.view import View
-from tenure.v1.decision_service_pb2 import DecideRequest, DecideResponse
+from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesResponse
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
 
-class _Question(NamedTuple):
+def record(
+    shared: ServiceContext, request: DecideRequest, state: State | None, response: DecideResponse
+) -> None:
+    """Record an answer; `state` is what the request refers to, None when it brings its snapshot."""
+    actions = tuple(request.actions)
+    shared.recorder.record_cycle(
+        CycleEntry(
+            recorded_at=time.time_ns(),
+            actions=actions,
+            profile=shared.engine.profile_for(actions),
+            response=response,
+            snapshot=request.snapshot if state is None else None,
+            epoch="" if state is None else state.epoch,
+            lineage=None if state is None else state.lineage,
+            trace_id=_trace_id(),
+        ),
+        None if state is None else state.lazy_snapshot.read,
+    )
+
+
+def _trace_id() -> str:
+    """Of the caller's trace, or of the one that the server began; empty when nobody traces."""
+    context = get_current_span().get_span_context()
+    return format_trace_id(context.trace_id) if context.is_valid else ""
+
+
+class _ShardRequest(NamedTuple):
     shard: Shard
     snapshot: ClusterSnapshot
     """What is asked about; of a state, its header."""
     state: State | None
     """What the request refers to, or makes by its delta."""
-    answer_by: Callable[[Callable[[], bool], Timeline], DecideResponse]
+    respond: Callable[[Callable[[], bool], Timeline], DecideResponse]
     """Given what says when to stop, and what notes what happens."""
 
 
-def decide(shared: Shared, request: DecideRequest, context: grpc.ServicerContext) -> DecideResponse:
+def decide(shared: ServiceContext, request: DecideRequest, context: grpc.ServicerContext) -> DecideResponse:
     """One cycle on the snapshot of the request, or on the state that it refers to or makes by its delta."""
-    shard, snapshot, state, answer_by = _question(shared, request)
-    with shared.turns.of(shard, context.time_remaining()) as deadline:
-        if not context.add_callback(deadline.give_up):
-            raise NoTurn
+    shard, snapshot, state, answer_by = _resolve_request(shared, request)
+    with shared.cycle_queue.acquire(shard, context.time_remaining()) as deadline:
+        if not context.add_callback(deadline.cancel):
+            raise CycleQueueTimeout
         timeline = shared.cycles.timeline()
         answer = answer_by(deadline, timeline)
         known = None if state is None else state.decoded.pod_groups
-        shared.cycles.write(View(snapshot, answer, known), timeline)
+        shared.cycles.write(ResponseView(snapshot, answer, known), timeline)
         record(shared, request, state, answer)
         return answer
 
 
-def _question(shared: Shared, request: DecideRequest) -> _Question:
+def _resolve_request(shared: ServiceContext, request: DecideRequest) -> _ShardRequest:
     """What is asked about, and what answers it."""
     named = [name for name in ("snapshot", "state", "delta") if request.HasField(name)]
     if len(named) > 1:
-        raise InvalidSnapshot([FieldViolation(named[1], f"cannot be set together with {named[0]}")])
+        raise SnapshotValidationError([FieldViolation(named[1], f"cannot be set together with {named[0]}")])
     if request.HasField("state"):
         state = shared.states.find(request.state)
-        shared.pushes.link(request.state)
-        return _about_state(shared, request, state)
+        shared.push_links.link(request.state)
+        return _with_state(shared, request, state)
     if request.HasField("delta"):
-        state = applied(shared, request.delta)
-        shared.states.refuse_stale(state)
-        return _about_state(shared, request, state)
+        state = apply(shared, request.delta)
+        shared.states.check_staleness(state)
+        return _with_state(shared, request, state)
     shard = Shard(request.snapshot.cluster_id, request.snapshot.node_pool)
-    return _Question(shard, request.snapshot, None, partial(shared.engine.decide, request))
+    return _ShardRequest(shard, request.snapshot, None, partial(shared.engine.decide, request))
 
 
-def _about_state(shared: Shared, request: DecideRequest, state: State) -> _Question:
+def _with_state(shared: ServiceContext, request: DecideRequest, state: State) -> _ShardRequest:
     """What is asked about a kept state; an answer that was given before is given again."""
-    cluster, header = state.at(request.now if request.HasField("now") else state.header.now)
+    cluster, header = state.with_time(request.now if request.HasField("now") else state.header.now)
     actions = tuple(request.actions)
 
     def answer_by(stop: Callable[[], bool], timeline: Timeline) -> DecideResponse:
-        answer = state.last_answer.find(actions, header.now)
+        answer = state.response_cache.find(actions, header.now)
         if answer is None:
-            answer = shared.engine.decide_on(
-                cluster, header, request, stop, timeline, state.opening, state.written.read
+            answer = shared.engine.decide_state(
+                cluster, header, request, stop, timeline, state.warm_start, state.lazy_snapshot.read
             )
-            state.last_answer.keep(actions, answer, state.header)
+            state.response_cache.put(actions, answer, state.header)
         return answer
 
-    return _Question(state.shard, state.header, state, answer_by)
+    return _ShardRequest(state.shard, state.header, state, answer_by)
+
+
+def get_capabilities(
+    shared: ServiceContext, request: GetCapabilitiesRequest, context: grpc.ServicerContext
+) -> GetCapabilitiesResponse:
+    """The same for every caller, as long as the server runs and its disk is well."""
+    return build_capabilities(shared.engine.profile, shared.limits, records=shared.recorder.is_recording)

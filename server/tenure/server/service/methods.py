@@ -6,21 +6,20 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import grpc
 from google.protobuf.message import Message
-from tenure.server.prescan import check_request
-from tenure.server.service.admission import Admission
-from tenure.server.service.failures import status_of
-from tenure.server.service.pacing import paced, taken
-from tenure.server.service.shared import Shared
+from tenure.server.service.error_mapping import status_of
+from tenure.server.service.service_context import ServiceContext
+from tenure.server.service.stream_timeouts import Admission, receive_with_timeout, send_with_timeout
 from tenure.server.settings import ServerLimits
-from tenure.server.telemetry.calls import call_span
-from tenure.solver.model.duration import SECOND
+from tenure.server.telemetry.call_metrics import call_span
+from tenure.terms.durations import SECOND
+from tenure.wire.scanner import check_request
 
 Request = TypeVar("Request", bound=Message)
 Response = TypeVar("Response", bound=Message)
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
-class Name(NamedTuple):
+class MethodName(NamedTuple):
     """What a method is called on the wire: SERVICE/METHOD."""
 
     service: str
@@ -28,7 +27,7 @@ class Name(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Unread(Generic[Request]):
+class UndecodedRequest(Generic[Request]):
     """A request that came on a stream."""
 
     content: bytes
@@ -37,32 +36,32 @@ class Unread(Generic[Request]):
 
     def read(self) -> Request:
         """The request. Raises DecodeError when it is none, and what check_request raises."""
-        return _parsed(self.content, self.kind, self.limits)
+        return _parse(self.content, self.kind, self.limits)
 
 
 class Method(Protocol):
     """Something a service answers."""
 
-    def handler(self, name: Name, admission: Admission, shared: Shared) -> Handler:
+    def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
         """The method as gRPC calls it, with a span, admission, and a status for everything that is raised."""
 
 
 @dataclass(frozen=True)
-class Unary(Generic[Request, Response]):
+class UnaryMethod(Generic[Request, Response]):
     """One request, one response."""
 
     request: type[Request]
-    answer: Callable[[Shared, Request, grpc.ServicerContext], Response]
+    respond: Callable[[ServiceContext, Request, grpc.ServicerContext], Response]
 
-    def handler(self, name: Name, admission: Admission, shared: Shared) -> Handler:
+    def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
         """See Method."""
 
         def call(request: bytes, context: grpc.ServicerContext) -> Response:
             with call_span(*name, context):
                 try:
                     with admission.call():
-                        message = _parsed(request, self.request, shared.limits)
-                        return self.answer(shared, message, context)
+                        message = _parse(request, self.request, shared.limits)
+                        return self.respond(shared, message, context)
                 except Exception as error:
                     context.abort_with_status(status_of(error, self.request.DESCRIPTOR.full_name))
 
@@ -70,21 +69,21 @@ class Unary(Generic[Request, Response]):
 
 
 @dataclass(frozen=True)
-class Upload(Generic[Request, Response]):
+class ClientStreamingMethod(Generic[Request, Response]):
     """A stream of requests, one response."""
 
     request: type[Request]
-    answer: Callable[[Shared, Iterator[Request], grpc.ServicerContext], Response]
+    respond: Callable[[ServiceContext, Iterator[Request], grpc.ServicerContext], Response]
 
-    def handler(self, name: Name, admission: Admission, shared: Shared) -> Handler:
+    def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
         """See Method."""
 
         def call(requests: Iterator[bytes], context: grpc.ServicerContext) -> Response:
             with call_span(*name, context):
                 try:
                     with admission.stream():
-                        coming = _coming(requests, self.request, admission, shared)
-                        return self.answer(shared, coming, context)
+                        coming = _receive(requests, self.request, admission, shared)
+                        return self.respond(shared, coming, context)
                 except Exception as error:
                     context.abort_with_status(status_of(error, self.request.DESCRIPTOR.full_name))
 
@@ -92,13 +91,13 @@ class Upload(Generic[Request, Response]):
 
 
 @dataclass(frozen=True)
-class Download(Generic[Request, Response]):
+class ServerStreamingMethod(Generic[Request, Response]):
     """One request, a stream of responses."""
 
     request: type[Request]
-    answer: Callable[[Shared, Request, grpc.ServicerContext], Iterator[Response]]
+    respond: Callable[[ServiceContext, Request, grpc.ServicerContext], Iterator[Response]]
 
-    def handler(self, name: Name, admission: Admission, shared: Shared) -> Handler:
+    def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
         """See Method."""
         idle_seconds = shared.limits.stream_idle_timeout / SECOND
 
@@ -106,9 +105,9 @@ class Download(Generic[Request, Response]):
             with call_span(*name, context):
                 try:
                     with admission.stream():
-                        message = _parsed(request, self.request, shared.limits)
-                        responses = self.answer(shared, message, context)
-                        yield from taken(responses, admission, context.cancel, idle_seconds)
+                        message = _parse(request, self.request, shared.limits)
+                        responses = self.respond(shared, message, context)
+                        yield from send_with_timeout(responses, admission, context.cancel, idle_seconds)
                 except Exception as error:
                     context.abort_with_status(status_of(error, self.request.DESCRIPTOR.full_name))
 
@@ -116,41 +115,43 @@ class Download(Generic[Request, Response]):
 
 
 @dataclass(frozen=True)
-class Dialogue(Generic[Request, Response]):
+class BidiStreamingMethod(Generic[Request, Response]):
     """A stream of requests, a stream of responses. One that cannot be read is for the method to answer."""
 
     request: type[Request]
-    answer: Callable[[Shared, Iterator[Unread[Request]], grpc.ServicerContext], Iterator[Response]]
+    respond: Callable[
+        [ServiceContext, Iterator[UndecodedRequest[Request]], grpc.ServicerContext], Iterator[Response]
+    ]
 
-    def handler(self, name: Name, admission: Admission, shared: Shared) -> Handler:
+    def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
         """See Method."""
 
         def call(requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[Response]:
             with call_span(*name, context):
                 try:
                     with admission.stream():
-                        unread = _unread(requests, self.request, admission, shared)
-                        yield from self.answer(shared, unread, context)
+                        unread = _receive_undecoded(requests, self.request, admission, shared)
+                        yield from self.respond(shared, unread, context)
                 except Exception as error:
                     context.abort_with_status(status_of(error, self.request.DESCRIPTOR.full_name))
 
         return grpc.stream_stream_rpc_method_handler(call, response_serializer=_to_bytes)
 
 
-def _coming(
-    requests: Iterator[bytes], kind: type[Request], admission: Admission, shared: Shared
+def _receive(
+    requests: Iterator[bytes], kind: type[Request], admission: Admission, shared: ServiceContext
 ) -> Iterator[Request]:
-    return (unread.read() for unread in _unread(requests, kind, admission, shared))
+    return (unread.read() for unread in _receive_undecoded(requests, kind, admission, shared))
 
 
-def _unread(
-    requests: Iterator[bytes], kind: type[Request], admission: Admission, shared: Shared
-) -> Iterator[Unread[Request]]:
-    for request in paced(requests, admission, shared.limits.stream_idle_timeout / SECOND):
-        yield Unread(request, kind, shared.limits)
+def _receive_undecoded(
+    requests: Iterator[bytes], kind: type[Request], admission: Admission, shared: ServiceContext
+) -> Iterator[UndecodedRequest[Request]]:
+    for request in receive_with_timeout(requests, admission, shared.limits.stream_idle_timeout / SECOND):
+        yield UndecodedRequest(request, kind, shared.limits)
 
 
-def _parsed(request: bytes, kind: type[Request], limits: ServerLimits) -> Request:
+def _parse(request: bytes, kind: type[Request], limits: ServerLimits) -> Request:
     """A request as a message. Raises DecodeError when it is none, and what check_request raises."""
     check_request(request, kind, limits)
     return kind.FromString(request)

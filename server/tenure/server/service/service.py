@@ -3,49 +3,52 @@
 from typing import Any, Final
 
 import grpc
-from tenure.server.engine import Engine
+from tenure.codec.engine import Engine
 from tenure.server.records import Recorder
-from tenure.server.service.admission import Admission
-from tenure.server.service.apply_delta import apply_delta
-from tenure.server.service.decide import decide
-from tenure.server.service.explain import explain
-from tenure.server.service.get_capabilities import get_capabilities
-from tenure.server.service.get_state import get_state
-from tenure.server.service.methods import Dialogue, Download, Method, Name, Unary, Upload
-from tenure.server.service.put_snapshot import put_snapshot
-from tenure.server.service.report_outcome import report_outcome
-from tenure.server.service.shared import Shared
-from tenure.server.service.simulate import simulate
-from tenure.server.service.sync_state import sync_state
-from tenure.server.service.turns import Turns
+from tenure.server.service.cycle_queue import CycleQueue
+from tenure.server.service.decide import decide, get_capabilities
+from tenure.server.service.methods import (
+    BidiStreamingMethod,
+    ClientStreamingMethod,
+    Method,
+    MethodName,
+    ServerStreamingMethod,
+    UnaryMethod,
+)
+from tenure.server.service.queries import explain, simulate
+from tenure.server.service.report_results import report_results
+from tenure.server.service.service_context import ServiceContext
+from tenure.server.service.states import apply_delta, get_state, put_snapshot, sync_state
+from tenure.server.service.stream_timeouts import Admission
 from tenure.server.settings import ServerLimits
-from tenure.server.state import Bounds, StateStore, Uploads
+from tenure.server.state import StateStore, StoreLimits, UploadMemory
 from tenure.server.sweeper import Sweeper
-from tenure.server.telemetry.cycles import Cycles
-from tenure.server.telemetry.load import Load
-from tenure.solver.model.duration import SECOND
+from tenure.server.telemetry.cycle_metrics import Cycles
+from tenure.server.telemetry.gauges import Load
+from tenure.terms.durations import SECOND
 from tenure.v1 import capabilities_pb2 as capabilities_pb
-from tenure.v1 import decision_service_pb2 as pb
+from tenure.v1 import decide_pb2 as pb
+from tenure.v1 import decision_service_pb2 as service_pb
 from tenure.v1 import explain_pb2 as explain_pb
-from tenure.v1 import outcome_pb2 as outcome_pb
+from tenure.v1 import report_pb2 as outcome_pb
 from tenure.v1 import simulate_pb2 as simulate_pb
 from tenure.v1 import state_pb2 as state_pb
 
-SERVICE: Final = pb.DESCRIPTOR.services_by_name["DecisionService"].full_name
+SERVICE: Final = service_pb.DESCRIPTOR.services_by_name["DecisionService"].full_name
 """tenure.v1.DecisionService"""
 
 _MIB: Final = 2**20
 
 METHODS: Final[dict[str, Method]] = {
-    "Decide": Unary(pb.DecideRequest, decide),
-    "PutSnapshot": Upload(state_pb.PutSnapshotRequest, put_snapshot),
-    "ApplyDelta": Unary(state_pb.ApplyDeltaRequest, apply_delta),
-    "SyncState": Dialogue(state_pb.SyncStateRequest, sync_state),
-    "GetState": Download(state_pb.GetStateRequest, get_state),
-    "ReportOutcome": Unary(outcome_pb.ReportOutcomeRequest, report_outcome),
-    "Simulate": Unary(simulate_pb.SimulateRequest, simulate),
-    "Explain": Unary(explain_pb.ExplainRequest, explain),
-    "GetCapabilities": Unary(capabilities_pb.GetCapabilitiesRequest, get_capabilities),
+    "Decide": UnaryMethod(pb.DecideRequest, decide),
+    "PutSnapshot": ClientStreamingMethod(state_pb.PutSnapshotRequest, put_snapshot),
+    "ApplyDelta": UnaryMethod(state_pb.ApplyDeltaRequest, apply_delta),
+    "SyncState": BidiStreamingMethod(state_pb.SyncStateRequest, sync_state),
+    "GetState": ServerStreamingMethod(state_pb.GetStateRequest, get_state),
+    "ReportResults": UnaryMethod(outcome_pb.ReportResultsRequest, report_results),
+    "Simulate": UnaryMethod(simulate_pb.SimulateRequest, simulate),
+    "Explain": UnaryMethod(explain_pb.ExplainRequest, explain),
+    "GetCapabilities": UnaryMethod(capabilities_pb.GetCapabilitiesRequest, get_capabilities),
 }
 """Every method that is answered."""
 
@@ -54,30 +57,32 @@ class DecisionService:
     """Answers calls with an engine. Give `handler` to a gRPC server, start it, and drain it once."""
 
     def __init__(self, engine: Engine, limits: ServerLimits, recorder: Recorder, cycles: Cycles) -> None:
-        turns = Turns(limits.max_cycles, limits.max_waiting_calls)
-        bounds = Bounds(
-            states=limits.max_states,
-            bytes=limits.max_state_mib * _MIB,
+        turns = CycleQueue(limits.max_concurrent_cycles, limits.max_queued_calls)
+        bounds = StoreLimits(
+            max_states=limits.max_states,
+            max_bytes=limits.max_state_mib * _MIB,
             idle_seconds=limits.state_idle_timeout / SECOND,
-            rows=limits.max_rows,
-            staleness=limits.max_staleness,
+            max_rows=limits.max_rows,
+            max_staleness_seconds=limits.max_staleness,
         )
-        self._shared = Shared(
+        self._shared = ServiceContext(
             engine,
             limits,
             turns,
             StateStore(bounds),
-            Uploads(bounds.bytes, limits.max_part_mib, bounds.rows),
+            UploadMemory(bounds.max_bytes, limits.max_chunk_mib, bounds.max_rows),
             cycles,
             recorder=recorder,
         )
         self._sweeper = Sweeper(self._shared.states.drop_idle)
-        self._admission = Admission(limits.max_cycles + limits.max_waiting_calls, limits.max_streams)
+        self._admission = Admission(
+            limits.max_concurrent_cycles + limits.max_queued_calls, limits.max_streams
+        )
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
         """What a gRPC server needs to route calls here. Requests are parsed here, to refuse them properly."""
         handlers = {
-            name: method.handler(Name(SERVICE, name), self._admission, self._shared)
+            name: method.handler(MethodName(SERVICE, name), self._admission, self._shared)
             for name, method in METHODS.items()
         }
         return grpc.method_handlers_generic_handler(SERVICE, handlers)
@@ -94,8 +99,8 @@ class DecisionService:
     def load(self) -> Load:
         """How busy the service is now."""
         shared = self._shared
-        return Load(*self._admission.inside(), *shared.turns.load(), *shared.states.size())
+        return Load(*self._admission.load(), *shared.cycle_queue.load(), *shared.states.size())
 
     def cut_short(self) -> None:
         """Let cycles in flight end as soon as they can, with what they decided until then."""
-        self._shared.turns.cut_short()
+        self._shared.cycle_queue.cut_short()

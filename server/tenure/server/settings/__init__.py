@@ -1,10 +1,9 @@
 """The configuration file: its format, its faults by path, and what the server makes of it."""
 
-from tenure.server.settings.load import Settings, load_settings
-from tenure.server.settings.problems import ConfigurationError
-from tenure.server.settings.records import RecordSettings
-from tenure.server.settings.server import Security, ServerLimits
-from tenure.server.settings.telemetry import TelemetrySection
+from tenure.process.configuration import ConfigurationError
+from tenure.process.values import TelemetrySection
+from tenure.server.settings.configuration import Settings, load_settings
+from tenure.server.settings.server import RecordSettings, Security, ServerLimits
 
 __all__ = [
     "ConfigurationError",

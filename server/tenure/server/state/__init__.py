@@ -4,20 +4,19 @@ A state is an immutable snapshot with its decoded cluster. A full push or a delt
 the place of the old only when all of it is valid; who still reads the old one is not disturbed.
 """
 
-from tenure.server.state.faults import Fault
-from tenure.server.state.lineage import Lineage
-from tenure.server.state.state import State, full_state
-from tenure.server.state.store import Bounds, StateStore
-from tenure.server.state.upload import PieceTooLarge, TooMuchUploading, Uploads
+from tenure.server.state.errors import StateError
+from tenure.server.state.state import Lineage, State, full_state
+from tenure.server.state.store import StateStore, StoreLimits
+from tenure.server.state.upload import ChunkTooLarge, UploadMemory, UploadMemoryExhausted
 
 __all__ = [
-    "Bounds",
-    "Fault",
+    "ChunkTooLarge",
     "Lineage",
-    "PieceTooLarge",
     "State",
+    "StateError",
     "StateStore",
-    "TooMuchUploading",
-    "Uploads",
+    "StoreLimits",
+    "UploadMemory",
+    "UploadMemoryExhausted",
     "full_state",
 ]

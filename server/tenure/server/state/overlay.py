@@ -1,15 +1,54 @@
-"""Rows of a state replaced and taken away by their keys."""
+"""Rows of a state replaced and taken away by their keys.
 
-from collections.abc import Callable, Iterable, Mapping
+Columns of pods put together and rows taken out, without a message for each pod.
+"""
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, compress, pairwise
 from operator import attrgetter
 from typing import Any, Final
 
-from tenure.server.codec.columns import check_structure
-from tenure.server.codec.violations import FieldViolation, Findings, shown
-from tenure.server.state.columns import joined, without
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.codec.pod_columns import TEXT_COLUMNS, PodTable, check_structure, read_table
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
 from tenure.v1.state_pb2 import StateKeys
+from tenure.wire.violations import FieldViolation, ViolationCollector, quote_name
+
+
+def join_columns(chunks: Sequence[PodColumns]) -> PodColumns:
+    """All rows of sound columns, one after the other; texts that no row uses any more are dropped."""
+    filled = [piece for piece in chunks if piece.uid]
+    return filled[0] if len(filled) == 1 else _write([read_table(piece) for piece in filled])
+
+
+def remove_rows(columns: PodColumns, gone: Container[str]) -> PodColumns:
+    """The rows of sound columns whose uid is not among those that are gone."""
+    stays = [uid not in gone for uid in columns.uid]
+    if all(stays):
+        return columns
+    return _write([PodTable._make(list(compress(column, stays)) for column in read_table(columns))])
+
+
+def _write(tables: Iterable[PodTable]) -> PodColumns:
+    """Tables as columns. Columns that hold nothing but the default are left out."""
+    columns, texts = PodColumns(), dict[str, int]()
+    for field, parts in zip(PodTable._fields, zip(*tables, strict=True), strict=False):
+        values: list[Any] = list(chain.from_iterable(parts))
+        if not any(values):
+            continue
+        if field == "creation":
+            columns.creation_time_delta_ns.extend(_differences(values))
+        elif field in TEXT_COLUMNS:
+            getattr(columns, field).extend([texts.setdefault(text, len(texts)) for text in values])
+        else:
+            getattr(columns, field).extend(values)
+    columns.string_table.extend(texts)
+    return columns
+
+
+def _differences(times: Iterable[int]) -> list[int]:
+    return [after - before for before, after in pairwise(chain((0,), times))]
+
 
 KEY_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "nodes": ("name",),
@@ -18,8 +57,8 @@ KEY_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "pods": ("uid",),
     "shapes": ("id",),
     "topologies": ("name",),
-    "device_claims": ("id",),
-    "eviction_memory": ("victim", "preemptor"),
+    "resource_claims": ("id",),
+    "eviction_history": ("victim", "preemptor"),
     "in_flight_groups": ("id",),
 }
 """Every list of a snapshot with the fields that make the key of a row. Columns of pods are apart."""
@@ -37,7 +76,7 @@ class Overlay:
     snapshot: ClusterSnapshot
     upserts: ClusterSnapshot
 
-    def located(self, violation: FieldViolation) -> FieldViolation:
+    def locate(self, violation: FieldViolation) -> FieldViolation:
         """A violation of the snapshot as its sender finds it: in `upserts`, or by key in the state."""
         name, opening, rest = violation.field.partition("[")
         index, _, inner = rest.partition("]")
@@ -53,7 +92,9 @@ class Overlay:
 def check_upserts(upserts: ClusterSnapshot) -> list[FieldViolation]:
     """What is wrong with upserts by themselves: a key that occurs twice, columns that do not fit together."""
     sent = {field.name for field, _ in upserts.ListFields()}
-    findings = {name: Findings(f"upserts.{name}") for name in (*KEY_FIELDS, COLUMNS) if name in sent}
+    findings = {
+        name: ViolationCollector(f"upserts.{name}") for name in (*KEY_FIELDS, COLUMNS) if name in sent
+    }
     for name in findings:
         if name not in ("pods", COLUMNS):
             key, rows = KEYS[name], getattr(upserts, name)
@@ -63,7 +104,7 @@ def check_upserts(upserts: ClusterSnapshot) -> list[FieldViolation]:
     _note_repeats((*pods, *columns), findings)
     if COLUMNS in findings:
         check_structure(upserts.pod_columns, findings[COLUMNS])
-    return [violation for found in findings.values() for violation in found.in_order()]
+    return [violation for found in findings.values() for violation in found.violations()]
 
 
 def overlay(state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys) -> Overlay:
@@ -82,17 +123,17 @@ def overlay(state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys
         rows = getattr(result, name)
         rows.extend([row for row in kept if key(row) not in gone] if gone else kept)
         rows.extend(fresh)
-    stays = without(state.pod_columns, gone_pods)
-    result.pod_columns.CopyFrom(joined((stays, upserts.pod_columns)))
+    stays = remove_rows(state.pod_columns, gone_pods)
+    result.pod_columns.CopyFrom(join_columns((stays, upserts.pod_columns)))
     return Overlay(result, upserts)
 
 
 def _removed(removes: StateKeys, name: str) -> Iterable[Any]:
     keys = getattr(removes, name)
-    return map(KEYS[name], keys) if name == "eviction_memory" else keys
+    return map(KEYS[name], keys) if name == "eviction_history" else keys
 
 
-def _note_repeats(keys: Iterable[tuple[str, int, Any]], findings: Mapping[str, Findings]) -> None:
+def _note_repeats(keys: Iterable[tuple[str, int, Any]], findings: Mapping[str, ViolationCollector]) -> None:
     """Note keys that occur twice, given with their list and position. Empty ones are for the codec."""
     first: dict[Any, tuple[str, int]] = {}
     for name, i, key in keys:
@@ -111,4 +152,4 @@ def _shown_key(name: str, row: Any) -> str:
 
 
 def _text(key: str | tuple[str, ...]) -> str:
-    return shown(key) if isinstance(key, str) else " for ".join(map(shown, key))
+    return quote_name(key) if isinstance(key, str) else " for ".join(map(quote_name, key))

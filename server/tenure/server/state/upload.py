@@ -5,35 +5,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from tenure.server.codec.checks import MISSING
-from tenure.server.codec.columns import check_structure
-from tenure.server.codec.violations import FieldViolation, Findings, InvalidSnapshot
+from tenure.codec.checks import MISSING
+from tenure.codec.pod_columns import check_structure
 from tenure.server.settings.server import DEFAULT_ROWS, MaxRows
-from tenure.server.state import faults
-from tenure.server.state.columns import joined
-from tenure.server.state.overlay import KEY_FIELDS
+from tenure.server.state import errors
+from tenure.server.state.overlay import KEY_FIELDS, join_columns
 from tenure.server.state.state import State, full_state
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
 from tenure.v1.state_pb2 import PutSnapshotRequest
+from tenure.wire.violations import FieldViolation, SnapshotValidationError, ViolationCollector
 
 _MIB: Final = 2**20
 
 
-class TooMuchUploading(Exception):
+class UploadMemoryExhausted(Exception):
     """Other snapshots that are on their way take all the room. Retry later."""
 
 
-class PieceTooLarge(ValueError):
+class ChunkTooLarge(ValueError):
     """A piece is larger than the server accepts. Names the limit."""
 
 
-class Uploads:
+class UploadMemory:
     """Counts the bytes of all pieces that are held and no state yet, as messages."""
 
-    def __init__(self, max_bytes: int, max_piece_mib: int, rows: MaxRows = DEFAULT_ROWS) -> None:
+    def __init__(self, max_bytes: int, max_chunk_mib: int, rows: MaxRows = DEFAULT_ROWS) -> None:
         self.rows = rows
         self._max_bytes = max_bytes
-        self._max_piece_mib = max_piece_mib
+        self._max_chunk_mib = max_chunk_mib
         self._bytes = 0
         self._changing = threading.Lock()
 
@@ -54,14 +53,16 @@ class Uploads:
 
     def reserve(self, upload: "Upload", size: int) -> None:
         """Room for one more piece. Raises PieceTooLarge, Fault (all is too large) or TooMuchUploading."""
-        if size > self._max_piece_mib * _MIB:
-            told = f"a piece has {size:,} bytes, more than {self._max_piece_mib} MiB"
-            raise PieceTooLarge(f"{told}: send smaller ones, or raise server.maxPartMib in the configuration")
+        if size > self._max_chunk_mib * _MIB:
+            told = f"a piece has {size:,} bytes, more than {self._max_chunk_mib} MiB"
+            raise ChunkTooLarge(
+                f"{told}: send smaller ones, or raise server.maxChunkMib in the configuration"
+            )
         with self._changing:
             if upload.size + size > self._max_bytes:
-                raise faults.too_large(upload.size + size, self._max_bytes)
+                raise errors.too_large(upload.size + size, self._max_bytes)
             if self._bytes + size > self._max_bytes:
-                raise TooMuchUploading
+                raise UploadMemoryExhausted
             self._bytes += size
             upload.size += size
 
@@ -69,34 +70,36 @@ class Uploads:
 class Upload:
     """One snapshot on its way. Pieces only add rows; the first brings the epoch and the header."""
 
-    def __init__(self, uploads: Uploads) -> None:
-        self._uploads = uploads
-        self._pieces = 0
+    def __init__(self, uploads: UploadMemory) -> None:
+        self._memory = uploads
+        self._chunks = 0
         self._is_complete = False
         self._epoch = ""
-        self._whole = ClusterSnapshot()
+        self._snapshot = ClusterSnapshot()
         self._columns: list[PodColumns] = []
         self.size = 0
 
-    def add(self, piece: PutSnapshotRequest) -> None:
+    def add(self, chunk: PutSnapshotRequest) -> None:
         """Merge one piece. Raises InvalidSnapshot (columns do not fit together) and what `reserve` raises."""
-        self._uploads.reserve(self, piece.ByteSize())
+        self._memory.reserve(self, chunk.ByteSize())
         if self._is_complete:
-            raise InvalidSnapshot([FieldViolation("last", "is set in a piece that is not the last")])
-        self._is_complete = piece.last
-        findings = Findings(f"pieces[{self._pieces}].part.pod_columns")
-        self._pieces += 1
-        if not check_structure(piece.part.pod_columns, findings):
-            raise InvalidSnapshot(findings.in_order())
-        if piece.part.pod_columns.uid:
-            self._columns.append(piece.part.pod_columns)
-            piece.part.ClearField("pod_columns")
-        if self._pieces == 1:
-            self._epoch = piece.epoch
-            self._whole.CopyFrom(piece.part)
+            raise SnapshotValidationError(
+                [FieldViolation("last_chunk", "is set in a piece that is not the last")]
+            )
+        self._is_complete = chunk.last_chunk
+        findings = ViolationCollector(f"pieces[{self._chunks}].chunk.pod_columns")
+        self._chunks += 1
+        if not check_structure(chunk.chunk.pod_columns, findings):
+            raise SnapshotValidationError(findings.violations())
+        if chunk.chunk.pod_columns.uid:
+            self._columns.append(chunk.chunk.pod_columns)
+            chunk.chunk.ClearField("pod_columns")
+        if self._chunks == 1:
+            self._epoch = chunk.epoch
+            self._snapshot.CopyFrom(chunk.chunk)
         else:
             for name in KEY_FIELDS:
-                getattr(self._whole, name).extend(getattr(piece.part, name))
+                getattr(self._snapshot, name).extend(getattr(chunk.chunk, name))
 
     def state(self) -> State:
         """The state that all pieces make. Raises InvalidSnapshot with paths in the whole snapshot."""
@@ -104,8 +107,8 @@ class Upload:
         if not self._epoch:
             problems.append(FieldViolation("epoch", f"{MISSING} in the first piece"))
         if not self._is_complete:
-            problems.append(FieldViolation("last", f"{MISSING} in the last piece"))
+            problems.append(FieldViolation("last_chunk", f"{MISSING} in the last piece"))
         if problems:
-            raise InvalidSnapshot(problems)
-        self._whole.pod_columns.CopyFrom(joined(self._columns))
-        return full_state(self._epoch, self._whole, self._uploads.rows)
+            raise SnapshotValidationError(problems)
+        self._snapshot.pod_columns.CopyFrom(join_columns(self._columns))
+        return full_state(self._epoch, self._snapshot, self._memory.rows)

@@ -1,4 +1,9 @@
-"""From the timeline of a cycle to spans, within the span of the call that asked for it."""
+"""From the timeline of a cycle to spans, within the span of the call that asked for it.
+
+Names of spans, attributes and events. All values but ids, versions and counts come from finite sets.
+
+Workloads are named in events alone, and there only when the configuration says so.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -7,47 +12,82 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span
 from opentelemetry.util.types import AttributeValue
-from tenure.server.telemetry import names
-from tenure.server.telemetry.timeline import NO_PARENT, Entry, Timeline
-from tenure.solver.framework.observer import Part
-from tenure.v1.decision_service_pb2 import DecideResponse
+from tenure.server.telemetry.timeline import NO_PARENT, Timeline, TimelineEntry
+from tenure.solver.framework.observer import Phase
+from tenure.v1.decide_pb2 import DecideResponse
 
-MOST_DECISIONS: Final = 64
+CYCLE: Final = "tenure.cycle"
+DELTA: Final = "tenure.state.delta"
+SPAN_OF: Final = {
+    Phase.DECODE: "tenure.snapshot.decode",
+    Phase.SESSION: "tenure.session",
+    Phase.ACTION: "tenure.action",
+    Phase.POD_GROUP: "tenure.pod_group",
+    Phase.SCENARIO: "tenure.scenario",
+    Phase.PLUGIN: "tenure.plugin",
+    Phase.FOLD: "tenure.decision.fold",
+    Phase.ENCODE: "tenure.decision.encode",
+}
+"""Of an action and of a plugin the name follows after a space: `tenure.action reclaim`."""
+
+CLUSTER: Final = "tenure.cluster"
+NODE_POOL: Final = "tenure.node_pool"
+VERSION: Final = "tenure.snapshot.version"
+PROFILE: Final = "tenure.profile.digest"
+GROUPS: Final = "tenure.decision.groups"
+STOPPED_EARLY: Final = "tenure.stopped_early"
+ACTION: Final = "tenure.action"
+PLUGIN: Final = "tenure.plugin"
+EXTENSION_POINT: Final = "tenure.extension_point"
+OUTCOME: Final = "tenure.outcome"
+POD_GROUP_INDEX: Final = "tenure.pod_group.index"
+"""Place of the pod group among those of the snapshot, by uid: the same within a cycle, and no name."""
+DECISION: Final = "tenure.decision.id"
+OMITTED: Final = "tenure.omitted."
+"""Before the kind of what is counted because it has no span of its own: `tenure.omitted.scenarios`."""
+
+DECISION_EVENT: Final = "tenure.decision"
+DECISION_COUNT: Final = "tenure.decision.count"
+POD_GROUP_EVENT: Final = "tenure.pod_group"
+POD_GROUP_UID: Final = "tenure.pod_group.uid"
+
+
+MAX_DECISIONS: Final = 64
 """Groups of the decision that a cycle's span names by id."""
 _TRACER: Final = trace.get_tracer("tenure.server")
 
 
-def is_watched() -> bool:
+def is_recording() -> bool:
     """Whether spans of the call at hand are kept, so that a close look at the cycle is worth its cost."""
     return trace.get_current_span().is_recording()
 
 
-def write(timeline: Timeline, answer: DecideResponse, uids: Sequence[str] = ()) -> None:
+def write(timeline: Timeline, response: DecideResponse, uids: Sequence[str] = ()) -> None:
     """Write the spans of a cycle that was looked at closely, for spans of the call are kept.
 
     `uids` are those of the cluster's pod groups in their order; without them no workload is named.
     """
     begin = timeline.entries[0].begin
-    cycle = _TRACER.start_span(names.CYCLE, attributes=_of_answer(answer), start_time=begin)
-    for group in answer.groups[:MOST_DECISIONS]:
+    cycle = _TRACER.start_span(CYCLE, attributes=_response_attributes(response), start_time=begin)
+    for group in response.groups[:MAX_DECISIONS]:
         about: dict[str, AttributeValue] = {
-            names.DECISION: group.id,
-            names.ACTION: group.action,
-            names.STEPS: len(group.decisions),
+            DECISION: group.id,
+            ACTION: group.action,
+            DECISION_COUNT: len(group.decisions),
         }
-        cycle.add_event(names.DECISION_EVENT, about, timeline.entries[-1].end)
+        cycle.add_event(DECISION_EVENT, about, timeline.entries[-1].end)
     _write_entries(timeline, trace.set_span_in_context(cycle), uids)
     cycle.end(max(entry.end for entry in timeline.entries))
 
 
-def _of_answer(answer: DecideResponse) -> dict[str, AttributeValue]:
+def _response_attributes(response: DecideResponse) -> dict[str, AttributeValue]:
     return {
-        names.CLUSTER: answer.based_on.cluster_id,
-        names.NODE_POOL: answer.based_on.node_pool,
-        names.VERSION: answer.based_on.version,
-        names.PROFILE: answer.based_on.profile_digest,
-        names.GROUPS: len(answer.groups),
-        names.STOPPED_EARLY: answer.stopped_early,
+        CLUSTER: response.header.cluster_id,
+        NODE_POOL: response.header.node_pool,
+        VERSION: response.header.version,
+        PROFILE: response.header.profile_digest,
+        GROUPS: len(response.groups),
+        STOPPED_EARLY: response.stopped_early,
     }
 
 
@@ -57,34 +97,36 @@ def _write_entries(timeline: Timeline, cycle: Context, uids: Sequence[str]) -> N
     contexts: list[Context] = []
     action = ""
     for entry in timeline.entries:
-        action = entry.name if entry.part is Part.ACTION else action
+        action = entry.name if entry.phase is Phase.ACTION else action
         within = cycle if entry.parent == NO_PARENT else contexts[entry.parent]
-        attributes = _of_entry(entry, action, timeline.decided)
+        attributes = _of_entry(entry, action, timeline.group_ids)
         span = _TRACER.start_span(_name(entry), within, attributes=attributes, start_time=entry.begin)
-        if uids and entry.part is Part.POD_GROUP and entry.pod_group is not None:
-            span.add_event(names.POD_GROUP_EVENT, {names.POD_GROUP_UID: uids[entry.pod_group]}, entry.begin)
+        if uids and entry.phase is Phase.POD_GROUP and entry.pod_group is not None:
+            span.add_event(POD_GROUP_EVENT, {POD_GROUP_UID: uids[entry.pod_group]}, entry.begin)
         spans.append(span)
         contexts.append(trace.set_span_in_context(span))
     for span, entry in zip(reversed(spans), reversed(timeline.entries), strict=True):
         span.end(entry.end)
 
 
-def _name(entry: Entry) -> str:
-    return f"{names.SPAN_OF[entry.part]} {entry.name}".rstrip()
+def _name(entry: TimelineEntry) -> str:
+    return f"{SPAN_OF[entry.phase]} {entry.name}".rstrip()
 
 
-def _of_entry(entry: Entry, action: str, decided: Mapping[tuple[str, int], str]) -> dict[str, AttributeValue]:
-    found: dict[str, AttributeValue] = {f"{names.MORE}{what}": n for what, n in entry.counts.items()}
-    match entry.part:
-        case Part.ACTION:
-            found[names.ACTION] = entry.name
-        case Part.PLUGIN:
-            found[names.PLUGIN] = entry.name
-            found[names.HOOK], _, found[names.OUTCOME] = entry.outcome.partition(":")
-        case Part.POD_GROUP | Part.SCENARIO:
-            found[names.OUTCOME] = entry.outcome
-    if entry.part is Part.POD_GROUP and entry.pod_group is not None:
-        found[names.POD_GROUP_INDEX] = entry.pod_group
-        if entry.outcome == "room" and (id := decided.get((action, entry.pod_group))):
-            found[names.DECISION] = id
+def _of_entry(
+    entry: TimelineEntry, action: str, decided: Mapping[tuple[str, int], str]
+) -> dict[str, AttributeValue]:
+    found: dict[str, AttributeValue] = {f"{OMITTED}{what}": n for what, n in entry.counts.items()}
+    match entry.phase:
+        case Phase.ACTION:
+            found[ACTION] = entry.name
+        case Phase.PLUGIN:
+            found[PLUGIN] = entry.name
+            found[EXTENSION_POINT], _, found[OUTCOME] = entry.outcome.partition(":")
+        case Phase.POD_GROUP | Phase.SCENARIO:
+            found[OUTCOME] = entry.outcome
+    if entry.phase is Phase.POD_GROUP and entry.pod_group is not None:
+        found[POD_GROUP_INDEX] = entry.pod_group
+        if entry.outcome == "placed" and (id := decided.get((action, entry.pod_group))):
+            found[DECISION] = id
     return found

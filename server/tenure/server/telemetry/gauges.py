@@ -1,4 +1,8 @@
-"""Gauges: what is as it is now. Read when somebody asks for metrics, so a cycle only leaves its answer here.
+"""How busy a server is, as gauges: calls inside, cycles that run and wait, states that are kept.
+
+Borders of the buckets of histograms.
+
+Gauges: what is as it is now. Read when somebody asks for metrics, so a cycle only leaves its answer here.
 
 Clusters, node pools and queues are names that callers choose, so their number is bounded: the shards that
 decided last, and of each the first queues by name; the shares of the others are one, named `other`.
@@ -13,10 +17,14 @@ from typing import Final, NamedTuple
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions, Observation
 from tenure.server.shard import Shard
-from tenure.v1.decision_service_pb2 import DecideResponse, QueueStatus
+from tenure.v1.decide_pb2 import DecideResponse, QueueStatus
 
-MOST_SHARDS: Final = 32
-MOST_QUEUES: Final = 100
+SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""From an answer about a handful of pods to the longest search anybody waits for."""
+
+
+MAX_SHARDS: Final = 32
+MAX_QUEUES: Final = 100
 """Of one shard."""
 OTHER: Final = "other"
 _METER: Final = metrics.get_meter("tenure.server")
@@ -40,16 +48,16 @@ class LastCycles:
         self._last: OrderedDict[Shard, _Last] = OrderedDict()
         self._changing = threading.Lock()
 
-    def keep(self, answer: DecideResponse) -> None:
+    def update(self, response: DecideResponse) -> None:
         """Keep what gauges show of a cycle."""
-        shard = Shard(answer.based_on.cluster_id, answer.based_on.node_pool)
-        pairs = {(protection.pod_group, protection.guard) for protection in answer.protections}
+        shard = Shard(response.header.cluster_id, response.header.node_pool)
+        pairs = {(protection.pod_group, protection.guard) for protection in response.protections}
         protected = Counter(guard for _, guard in pairs)
-        queues = DecideResponse(queues=answer.queues).queues  # a copy, for a part keeps the whole in memory
+        queues = DecideResponse(queues=response.queues).queues  # a copy, for a part keeps the whole in memory
         with self._changing:
             self._last[shard] = _Last(time.time(), queues, protected)
             self._last.move_to_end(shard)
-            if len(self._last) > MOST_SHARDS:
+            if len(self._last) > MAX_SHARDS:
                 self._last.popitem(last=False)
 
     def times(self, _: CallbackOptions) -> Iterable[Observation]:
@@ -106,7 +114,7 @@ _METER.create_observable_gauge(
 def _amounts(queues: Sequence[QueueStatus], field: str) -> dict[tuple[str, str], float]:
     amounts: defaultdict[tuple[str, str], float] = defaultdict(float)
     for place, status in enumerate(queues):
-        queue = status.name if place < MOST_QUEUES else OTHER
+        queue = status.name if place < MAX_QUEUES else OTHER
         for resource, of_share, factor in _UNITS:
             amounts[queue, resource] += getattr(getattr(status, field), of_share) * factor
     return amounts
@@ -114,3 +122,39 @@ def _amounts(queues: Sequence[QueueStatus], field: str) -> dict[tuple[str, str],
 
 def _labels(shard: Shard) -> dict[str, str]:
     return {"cluster": shard.cluster_id, "node_pool": shard.node_pool}
+
+
+class Load(NamedTuple):
+    """What a server has to do and to keep at a moment."""
+
+    calls: int
+    streams: int
+    running_cycles: int
+    """Cycles and questions that have their turn."""
+    queued_cycles: int
+    states: int
+    state_bytes: int
+
+
+_GAUGES: Final = {
+    "calls": ("tenure_calls_in_flight", "Calls that are inside, waiting for their turn or being answered."),
+    "streams": ("tenure_streams_open", "Streams that are open."),
+    "running_cycles": ("tenure_cycles_running", "Cycles, simulations and explanations that run."),
+    "queued_cycles": (
+        "tenure_cycles_queued",
+        "Cycles, simulations and explanations that wait for their turn.",
+    ),
+    "states": ("tenure_states", "States that are kept."),
+    "state_bytes": ("tenure_state_bytes", "Size of all kept states together, as messages."),
+}
+
+
+def register_gauges(load: Callable[[], Load]) -> None:
+    """Let metrics show the load of the one server of this process, for as long as the process runs."""
+    meter = metrics.get_meter("tenure.server")
+    for field, (name, description) in _GAUGES.items():
+        meter.create_observable_gauge(name, [_observe(load, field)], description=description)
+
+
+def _observe(load: Callable[[], Load], field: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
+    return lambda _: [Observation(getattr(load(), field))]

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from opentelemetry import metrics
-from tenure.server.labels import label
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.decision_service_pb2 import DecideResponse, WarningCode
+from tenure.v1.decide_pb2 import DecideResponse, WarningCode
+from tenure.wire.enum_labels import enum_label
 
 _METER: Final = metrics.get_meter("tenure.server")
 _NOMINATED: Final = _METER.create_counter(
@@ -30,13 +30,13 @@ _ROLLED_BACK: Final = _METER.create_counter(
     "kai_scheduler_requeue_rolled_back_total",
     description="Nominated pod groups that keep running because nobody who waits would fit in their place.",
 )
-_DOUBTFUL: Final = _METER.create_counter(
+_WARNING_CODES: Final = _METER.create_counter(
     "tenure_snapshot_warnings_total",
     description="Pod groups about which something in the snapshot was doubtful, by code.",
 )
 
 
-def begin_at_zero() -> None:
+def initialize_counters() -> None:
     """Let every counter of the proposal exist before anything is counted, so that its growth can be seen.
 
     With every reason, and the one plugin of the default profile that nominates.
@@ -46,7 +46,7 @@ def begin_at_zero() -> None:
         counter.add(0, labels)
     for value in pb.NominationSkipReason.values():
         if value:
-            _SKIPPED.add(0, {**labels, "reason": label(pb.NominationSkipReason, value)})
+            _SKIPPED.add(0, {**labels, "reason": enum_label(pb.NominationSkipReason, value)})
 
 
 def count(response: DecideResponse) -> None:
@@ -58,17 +58,17 @@ def count(response: DecideResponse) -> None:
     told = Counter(
         (counter, plugin, reason)
         for nomination in response.nominations
-        for counter, reason in _told(nomination)
+        for counter, reason in _count_nomination(nomination)
         for plugin in _plugins(nomination)
     )
     for (counter, plugin, reason), number in told.items():
-        why = {"reason": label(pb.NominationSkipReason, reason)} if reason else {}
+        why = {"reason": enum_label(pb.NominationSkipReason, reason)} if reason else {}
         counter.add(number, {"plugin": plugin, **why})
     for warning in response.warnings:
-        _DOUBTFUL.add(warning.count, {"code": label(WarningCode, warning.code)})
+        _WARNING_CODES.add(warning.count, {"code": enum_label(WarningCode, warning.code)})
 
 
-def _told(nomination: pb.Nomination) -> Iterator[tuple[metrics.Counter, int]]:
+def _count_nomination(nomination: pb.Nomination) -> Iterator[tuple[metrics.Counter, int]]:
     """What is counted of a nomination, and why it was skipped."""
     if nomination.nominated_by:
         yield _NOMINATED, 0

@@ -10,21 +10,21 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from tenure.solver.framework.observer import Part
-from tenure.solver.model.guard import GuardVerdict, Scope
+from tenure.solver.framework.observer import Phase
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 
-MOST: Final[Mapping[Part, int]] = {Part.POD_GROUP: 24, Part.SCENARIO: 24, Part.PLUGIN: 32}
+MAX_ENTRIES: Final[Mapping[Phase, int]] = {Phase.POD_GROUP: 24, Phase.SCENARIO: 24, Phase.PLUGIN: 32}
 """Entries of each kind that one action gets; the rest is counted."""
 NO_PARENT: Final = -1
-_LEFT_OUT: Final = -2
+_OMITTED: Final = -2
 
 
-class Entry(NamedTuple):
+class TimelineEntry(NamedTuple):
     """One part of a cycle. Times in nanoseconds since 1970."""
 
     parent: int
     """Its place in the list; NO_PARENT for those at the top."""
-    part: Part
+    phase: Phase
     name: str
     pod_group: int | None
     """Index in the cluster, which is sorted by uid."""
@@ -38,73 +38,77 @@ class Entry(NamedTuple):
 class Timeline:
     """An observer for one cycle; `is_close` says whether it wants more than actions."""
 
-    def __init__(self, *, is_close: bool) -> None:
-        self.is_close = is_close
-        self.entries: list[Entry] = []
-        self.decided: dict[tuple[str, int], str] = {}
+    def __init__(self, *, is_detailed: bool) -> None:
+        self.is_detailed = is_detailed
+        self.entries: list[TimelineEntry] = []
+        self.group_ids: dict[tuple[str, int], str] = {}
         """Ids of the decision's groups, by action and beneficiary; whoever encodes the decision tells."""
         self._offset = time.time_ns() - time.monotonic_ns()
         self._open = [NO_PARENT]
         self._innermost = NO_PARENT
         """Of the open parts that have an entry."""
         self._counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        self._used: Counter[Part] = Counter()
-        self._asked: set[tuple[int, str, str]] = set()
+        self._used: Counter[Phase] = Counter()
+        self._called: set[tuple[int, str, str]] = set()
 
-    def begin(self, part: Part, name: str = "", pod_group: int | None = None) -> None:
+    def begin(self, phase: Phase, name: str = "", pod_group: int | None = None) -> None:
         """See Observer."""
-        if part is Part.ACTION:
+        if phase is Phase.ACTION:
             self._used.clear()
         parent = self._open[-1]
-        if parent == _LEFT_OUT or self._is_full(part):
-            self._counts[self._innermost][f"{part}s"] += 1
-            self._open.append(_LEFT_OUT)
+        if parent == _OMITTED or self._is_full(phase):
+            self._counts[self._innermost][f"{phase}s"] += 1
+            self._open.append(_OMITTED)
             return
         self._innermost = len(self.entries)
         self._open.append(self._innermost)
-        self.entries.append(Entry(parent, part, name, pod_group, self._now(), 0, "", {}))
+        self.entries.append(TimelineEntry(parent, phase, name, pod_group, self._now(), 0, "", {}))
 
     def end(self, outcome: str = "") -> None:
         """See Observer."""
         at = self._open.pop()
-        if at != _LEFT_OUT:
+        if at != _OMITTED:
             parent, part, name, pod_group, begin, *_ = self.entries[at]
             counts = dict(self._counts.pop(at, ()))
-            self.entries[at] = Entry(parent, part, name, pod_group, begin, self._now(), outcome, counts)
+            self.entries[at] = TimelineEntry(
+                parent, part, name, pod_group, begin, self._now(), outcome, counts
+            )
             self._innermost = parent
 
-    def ask(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
+    def call(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
         """See Observer. The first answer of a plugin within a part is an entry, the others are counted."""
         sample = (self._open[-1], point, plugin)
-        if sample in self._asked:
+        if sample in self._called:
             self._counts[self._innermost]["verdicts"] += 1
             return method(*args)
-        self._asked.add(sample)
-        if self._open[-1] == _LEFT_OUT or self._is_full(Part.PLUGIN):
-            return self.ask(point, plugin, method, *args)
+        self._called.add(sample)
+        if self._open[-1] == _OMITTED or self._is_full(Phase.PLUGIN):
+            return self.call(point, plugin, method, *args)
         begin, parent = self._now(), self._innermost
         answer = method(*args)
-        verdict = f"{point}:{_verdict(answer)}"
-        self.entries.append(Entry(parent, Part.PLUGIN, plugin, None, begin, self._now(), verdict, {}))
+        verdict = f"{point}:{_result_word(answer)}"
+        self.entries.append(
+            TimelineEntry(parent, Phase.PLUGIN, plugin, None, begin, self._now(), verdict, {})
+        )
         return answer
 
     def _now(self) -> int:
         return time.monotonic_ns() + self._offset
 
-    def _is_full(self, part: Part) -> bool:
+    def _is_full(self, phase: Phase) -> bool:
         """Whether the action has as many entries of the kind as it gets; takes one if not."""
-        most = MOST.get(part)
+        most = MAX_ENTRIES.get(phase)
         if most is None:
             return False
-        self._used[part] += 1
-        return self._used[part] > most
+        self._used[phase] += 1
+        return self._used[phase] > most
 
 
-def _verdict(answer: object) -> str:
+def _result_word(response: object) -> str:
     """A plugin's answer in a word."""
-    if answer is None:
+    if response is None:
         return "yes"
-    if isinstance(answer, GuardVerdict):
-        return "yes" if answer.scope is Scope.NOTHING else answer.scope.name.lower()
-    code = getattr(answer, "code", None)
+    if isinstance(response, GuardVerdict):
+        return "yes" if response.scope is ProtectionScope.NOTHING else response.scope.name.lower()
+    code = getattr(response, "code", None)
     return code.name.lower() if code is not None else "answer"

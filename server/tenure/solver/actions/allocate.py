@@ -5,13 +5,13 @@ while a pod group is left
     if they are placed: keep them, and let the pod group compete again for what it still wants
 """
 
-from tenure.solver.actions.context import Context
-from tenure.solver.actions.notes import note_start
+from tenure.solver.actions.commit_patches import patch_start
+from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.model.reason import ReasonCode
-from tenure.solver.search.place import binds_any
+from tenure.solver.search.placer import binds_any
 
 
-def allocate(context: Context) -> None:
+def allocate(context: CycleContext) -> None:
     """Bind what fits idle room; promise room that is being released."""
     tree = context.pending(lambda group: None)
     while (entry := tree.pop()) is not None:
@@ -22,7 +22,7 @@ def allocate(context: Context) -> None:
             tree.push(queue, context.entry(entry.pod_group))
 
 
-def _try(context: Context, pod_group: int) -> bool:
+def _try(context: CycleContext, pod_group: int) -> bool:
     session = context.session
     tasks = context.gangs.tasks_to_allocate(pod_group)
     if not tasks:
@@ -37,5 +37,5 @@ def _try(context: Context, pod_group: int) -> bool:
         reason = ReasonCode.ALLOCATED if binds else ReasonCode.PIPELINED
         session.commit(statement, "allocate", pod_group, reason)
         if binds:
-            note_start(session, pod_group, is_start)
+            patch_start(session, pod_group, is_start)
         return True

@@ -3,41 +3,43 @@
 from collections.abc import Callable
 from typing import Final
 
-from tenure.solver.actions.context import Context
-from tenure.solver.actions.evicting import EvictingAction
-from tenure.solver.framework.scenario import Scenario
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.eviction_action import EvictionAction
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.workload import PodGroup, TaskShape
+from tenure.solver.plugin_api.scenario import Scenario
 
-_NOT_FOR_ALL: Final = Rejection(ReasonCode.NO_ROOM, "others are moved for preemptible pods only")
+_NOT_FOR_ALL: Final = Rejection(
+    ReasonCode.INSUFFICIENT_RESOURCES, "others are moved for preemptible pods only"
+)
 
 _ITSELF: Final = Rejection(ReasonCode.NO_SOLUTION, "it does not make room for itself")
 
 
-def consolidation(context: Context) -> None:
+def consolidation(context: CycleContext) -> None:
     """Let every pod group that waits ask anybody to move."""
     if context.session.options.max_consolidation_victims:
-        consolidating(context).run()
+        consolidation_action(context).run()
 
 
-def consolidating(context: Context) -> EvictingAction:
+def consolidation_action(context: CycleContext) -> EvictionAction:
     """Victims are preemptible pod groups of any queue; each must find another place."""
-    return EvictingAction(
+    return EvictionAction(
         context,
         "consolidation",
         ReasonCode.CONSOLIDATED,
-        victim_queues=lambda group: context.lists.leaves(),
-        spares=lambda group, victim: _ITSELF if victim.index == group.index else None,
-        kind=lambda group: None if context.lists.is_victim(group.index) else 0,
-        validates=_all_placed(context),
-        enters=_enters(context),
+        victim_queues=lambda group: context.pod_group_index.leaf_queues(),
+        victim_rule=lambda group, victim: _ITSELF if victim.index == group.index else None,
+        kind=lambda group: None if context.pod_group_index.is_victim(group.index) else 0,
+        validates=_find_unplaced(context),
+        may_start=_may_start(context),
         similar_by_queue=False,
         max_victims=context.session.options.max_consolidation_victims,
     )
 
 
-def _all_placed(context: Context) -> Callable[[Scenario], Rejection | None]:
+def _find_unplaced(context: CycleContext) -> Callable[[Scenario], Rejection | None]:
     """Nobody may be left without a place (semantics R6.33)."""
 
     def validates(scenario: Scenario) -> Rejection | None:
@@ -53,7 +55,7 @@ def _all_placed(context: Context) -> Callable[[Scenario], Rejection | None]:
     return validates
 
 
-def _enters(context: Context) -> Callable[[PodGroup], Rejection | None]:
+def _may_start(context: CycleContext) -> Callable[[PodGroup], Rejection | None]:
     """Preemptible pods, if the cluster has the room in sum (semantics R6.30, R6.31, R6.35).
 
     A semi-preemptible pod group is like a non-preemptible one until it has its minimum.
@@ -64,13 +66,15 @@ def _enters(context: Context) -> Callable[[PodGroup], Rejection | None]:
 
     def enters(group: PodGroup) -> Rejection | None:
         tasks = context.gangs.tasks_to_allocate(group.index)
-        if session.cores.asks_firmly(group.index, tasks):
+        if session.cores.has_firm_request(group.index, tasks):
             return _NOT_FOR_ALL
         if (rejection := context.after_delay(group)) is not None:
             return rejection
         if sum(_gpu_milli(session.cluster.tasks[task].shape) for task in tasks) <= free:
             return None
-        return Rejection(ReasonCode.NO_ROOM, "the cluster has not enough free GPUs, however they are spread")
+        return Rejection(
+            ReasonCode.INSUFFICIENT_RESOURCES, "the cluster has not enough free GPUs, however they are spread"
+        )
 
     return enters
 

@@ -1,23 +1,23 @@
 """Reclaim: pod groups of queues below their fair share take room back from other queues (semantics 6.1)."""
 
-from tenure.solver.actions.context import Context
-from tenure.solver.actions.evicting import EvictingAction, other_leaves, validate_by_plugins
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.eviction_action import EvictionAction, other_leaf_queues, validate_by_plugins
 from tenure.solver.model.reason import ReasonCode
 
 
-def reclaim(context: Context) -> None:
+def reclaim(context: CycleContext) -> None:
     """Let every pod group that waits ask those of other queues."""
-    reclaiming(context).run()
+    reclaim_action(context).run()
 
 
-def reclaiming(context: Context) -> EvictingAction:
+def reclaim_action(context: CycleContext) -> EvictionAction:
     """Victims are preemptible pod groups of other leaf queues; their priority does not matter."""
-    return EvictingAction(
+    return EvictionAction(
         context,
         "reclaim",
         ReasonCode.RECLAIMED,
-        victim_queues=lambda group: list(other_leaves(context, group)),
-        spares=None,
+        victim_queues=lambda group: list(other_leaf_queues(context, group)),
+        victim_rule=None,
         validates=validate_by_plugins(context, "reclaim"),
-        enters=context.after_delay,
+        may_start=context.after_delay,
     )

@@ -14,41 +14,41 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-from tenure.solver.actions.context import Context
-from tenure.solver.actions.evicting import validate_by_plugins
-from tenure.solver.actions.notes import note_evictions
-from tenure.solver.framework.scenario import Batch, Scenario
+from tenure.solver.actions.commit_patches import patch_evictions
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.eviction_action import validate_by_plugins
 from tenure.solver.framework.statement import Statement
-from tenure.solver.framework.stop import Stopped
-from tenure.solver.framework.terms import requeue_delay
+from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.decision import Patch, PatchKind, Requeue
-from tenure.solver.model.reason import BETWEEN_TWO, ReasonCode, Rejection
-from tenure.solver.model.requeue import Nomination, NominationResult, SkipReason
+from tenure.solver.model.inherited_settings import requeue_delay
+from tenure.solver.model.reason import PAIR_REASONS, ReasonCode, Rejection
+from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
-from tenure.solver.search.prune import Pruner, SlotCount
-from tenure.solver.search.victims import one_victim, victim_order
+from tenure.solver.search.speedups.pruning import FitTally, Pruner
+from tenure.solver.search.victim_order import one_victim, victim_order
 
 NAME = "requeue"
-NO_ROOM = Rejection(ReasonCode.NO_SOLUTION, "evicting it would make no room for those that wait")
+NO_BENEFIT = Rejection(ReasonCode.NO_SOLUTION, "evicting it would make no room for those that wait")
 
 
-def requeue(context: Context) -> None:
+def requeue(context: CycleContext) -> None:
     """Decide on everybody who is nominated; all who are expected to end get a result."""
-    nominations = context.session.collect()
+    nominations = context.session.collect_nominations()
     candidates = [nomination for nomination in nominations if nomination.is_candidate]
     undecided = deque(sorted(candidates, key=_order(context)))
     try:
         if undecided:
-            _Requeueing(context).run(undecided)
-    except Stopped:
+            _RequeueAction(context).run(undecided)
+    except CycleStopped:
         for nomination in undecided:
-            _stop(nomination)
+            _mark_budget_exhausted(nomination)
     context.session.nominations = sorted(nominations, key=lambda nomination: nomination.pod_group)
-    context.session.wakes.extend(each.until for each in nominations if each.until is not None)
+    context.session.wake_times.extend(each.until for each in nominations if each.until is not None)
 
 
-def _order(context: Context) -> Callable[[Nomination], tuple[int, ...]]:
+def _order(context: CycleContext) -> Callable[[Nomination], tuple[int, ...]]:
     """Priority, overrun, start and uid (semantics R12.40); the option puts the overrun first."""
     groups = context.session.cluster.pod_groups
     is_by_priority = context.session.options.requeue_order == "priority"
@@ -61,10 +61,10 @@ def _order(context: Context) -> Callable[[Nomination], tuple[int, ...]]:
     return key
 
 
-class _Requeueing:
+class _RequeueAction:
     """One run of the action; candidates are tried one after the other (semantics R12.46)."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: CycleContext) -> None:
         self._context = context
         self._session = context.session
         self._groups = context.session.cluster.pod_groups
@@ -80,7 +80,7 @@ class _Requeueing:
         while undecided:
             nomination = undecided[0]
             if self._budget.is_over:
-                _stop(nomination)
+                _mark_budget_exhausted(nomination)
             elif self._is_touched(nomination.pod_group):
                 nomination.result = NominationResult.ALREADY_MOVED
                 nomination.detail = "another action of this cycle already moved or evicted pods of it"
@@ -123,21 +123,21 @@ class _Requeueing:
             if tries == self._session.options.max_requeue_contenders:
                 break
             tries += 1
-            rejection = self._guarded(contender, victim)
+            rejection = self._guard_rejection(contender, victim)
             if rejection is not None:
                 protected.append(rejection)
-                if rejection.code not in BETWEEN_TWO:
+                if rejection.code not in PAIR_REASONS:
                     hopeless.add(self._kind(contender))
                 continue
-            objection = self._refused(contender, victim) or self._take(nomination, contender, victim)
+            objection = self._rejection(contender, victim) or self._evict(nomination, contender, victim)
             if objection is None:
-                self._session.wakes.extend(each.until for each in protected if each.until is not None)
+                self._session.wake_times.extend(each.until for each in protected if each.until is not None)
                 return
             if objection is BUDGET_EXHAUSTED:
-                _stop(nomination)
+                _mark_budget_exhausted(nomination)
                 return
             hopeless.add(self._kind(contender))
-        self._keep(nomination, protected, objection)
+        self._reject(nomination, protected, objection)
 
     def _kind_of(self, contender: int) -> object:
         """Contenders of one kind ask for the same by the same rules: what one cannot have, none can."""
@@ -146,7 +146,7 @@ class _Requeueing:
         if any(task.claims for task in asked) or len(self._groups[contender].pod_sets) > 1:
             return contender
         group = self._groups[contender]
-        is_firm = self._session.cores.asks_firmly(contender, tasks)
+        is_firm = self._session.cores.has_firm_request(contender, tasks)
         return (
             group.queue,
             group.namespace,
@@ -155,7 +155,7 @@ class _Requeueing:
             tuple((task.shape.index, task.labels) for task in asked),
         )
 
-    def _keep(
+    def _reject(
         self, nomination: Nomination, protected: Sequence[Rejection], objection: Rejection | None
     ) -> None:
         """Say why it keeps running: guards only when nothing else stood in the way of anybody."""
@@ -167,19 +167,19 @@ class _Requeueing:
             nomination.result = NominationResult.PROTECTED
             nomination.detail, nomination.code = first.detail, first.code
             if first.code is ReasonCode.MIN_RUNTIME:
-                nomination.skip_reason = SkipReason.MINRUNTIME_PROTECTED
+                nomination.skip_reason = NominationSkipReason.MINRUNTIME_PROTECTED
         nomination.until = min((r.until for r in protected if r.until is not None), default=None)
 
-    def _guarded(self, contender: int, victim: PodGroup) -> Rejection | None:
+    def _guard_rejection(self, contender: int, victim: PodGroup) -> Rejection | None:
         guards = self._session.guards
-        rejection = self._spared(NAME, contender, victim)
+        rejection = self._own_rejection(NAME, contender, victim)
         if rejection is None and self._session.options.requeue_strict:
             rule = self._rule(contender, victim)
-            rejection = self._spared(rule, contender, victim)
+            rejection = self._own_rejection(rule, contender, victim)
             rejection = rejection or guards.allows_victim(rule, contender, victim.index)
         return rejection or guards.allows_victim(NAME, contender, victim.index)
 
-    def _spared(self, rule: str, contender: int, victim: PodGroup) -> Rejection | None:
+    def _own_rejection(self, rule: str, contender: int, victim: PodGroup) -> Rejection | None:
         """What the filters of victims say by the rules of an action."""
         chains = self._session.chains
         rejection = chains.first_rejection(chains.allows_victim_queue, rule, contender, victim.queue)
@@ -189,31 +189,31 @@ class _Requeueing:
         """The action whose rules apply: preempt within a leaf queue, reclaim between two (R12.42)."""
         return "preempt" if self._groups[contender].queue == victim.queue else "reclaim"
 
-    def _refused(self, contender: int, victim: PodGroup) -> Rejection | None:
+    def _rejection(self, contender: int, victim: PodGroup) -> Rejection | None:
         """Whether the contender may not ask for that much."""
         chains = self._session.chains
         tasks = self._context.gangs.tasks_to_allocate(contender)
-        for on_solve in chains.on_solve:
+        for on_solve in chains.on_search_start:
             on_solve(contender, tasks)
         return chains.first_rejection(chains.admits, self._rule(contender, victim), contender, tasks)
 
-    def _take(self, nomination: Nomination, contender: int, victim: PodGroup) -> Rejection | None:
+    def _evict(self, nomination: Nomination, contender: int, victim: PodGroup) -> Rejection | None:
         """Requeue as little of the victim as gives the contender room, or say why that cannot be."""
         tasks = self._context.gangs.tasks_to_allocate(contender)
-        slots = SlotCount(self._pruner(contender, tasks), tasks)
-        if slots.suffice() and self._fits_anyway(contender, tasks):
+        slots = FitTally(self._pruner(contender, tasks), tasks)
+        if slots.is_sufficient() and self._fits_anyway(contender, tasks):
             return Rejection(ReasonCode.NO_SOLUTION, "those that wait find room without it")
         batches: list[Batch] = []
-        objection = NO_ROOM
+        objection = NO_BENEFIT
         for batch in self._batches(contender, victim):
             batches.append(batch)
             slots.add(batch.tasks)
-            if not slots.suffice():
+            if not slots.is_sufficient():
                 continue
             if not self._budget.spend():
                 return BUDGET_EXHAUSTED
             scenario = Scenario(contender, tuple(tasks), (), tuple(batches))
-            found = self._objects(scenario, victim)
+            found = self._validate(scenario, victim)
             if found is None:
                 self._commit(nomination, self._least(scenario, victim), victim)
                 return None
@@ -230,7 +230,7 @@ class _Requeueing:
         for batch in scenario.potential[:-1]:
             left = tuple([each for each in scenario.potential if each is not batch])
             fewer = Scenario(scenario.preemptor, scenario.pending, scenario.recorded, left)
-            if self._budget.spend() and self._objects(fewer, victim) is None:
+            if self._budget.spend() and self._validate(fewer, victim) is None:
                 scenario = fewer
         return scenario
 
@@ -269,7 +269,7 @@ class _Requeueing:
             )
         return self._pruners[contender]
 
-    def _objects(self, scenario: Scenario, victim: PodGroup) -> Rejection | None:
+    def _validate(self, scenario: Scenario, victim: PodGroup) -> Rejection | None:
         """What speaks against the scenario; leaves no trace (semantics R12.45)."""
         self._session.counters.simulated += 1
         with self._session.statement() as trial:
@@ -279,9 +279,9 @@ class _Requeueing:
         """Evict, place contender and victim in normal order; both rules and use must agree."""
         solver = self._context.solver
         if not solver.simulator.run(statement, scenario, solver.feasible(scenario.pending)):
-            return NO_ROOM
+            return NO_BENEFIT
         if not solver.simulator.displaced(scenario):
-            return NO_ROOM
+            return NO_BENEFIT
         return self._forbidden(scenario, victim)
 
     def _commit(self, nomination: Nomination, scenario: Scenario, victim: PodGroup) -> None:
@@ -293,8 +293,8 @@ class _Requeueing:
             )
             note = Requeue(victim.index, not_before, scenario.preemptor, nomination.nominated_by)
             session.commit(statement, NAME, scenario.preemptor, ReasonCode.REQUEUED, note)
-        note_evictions(session)
-        session.patch(Patch(victim.index, PatchKind.REQUEUE_NOT_BEFORE, not_before))
+        patch_evictions(session)
+        session.add_patch(Patch(victim.index, PatchKind.REQUEUE_NOT_BEFORE, not_before))
         self._pruners.clear()
         self._served.update((scenario.preemptor, victim.index))
         nomination.result, nomination.code = NominationResult.REQUEUED, ReasonCode.REQUEUED
@@ -310,6 +310,6 @@ class _Requeueing:
         return rejection
 
 
-def _stop(nomination: Nomination) -> None:
+def _mark_budget_exhausted(nomination: Nomination) -> None:
     """The search ended before a verdict."""
     nomination.result, nomination.code = NominationResult.BUDGET_EXHAUSTED, ReasonCode.BUDGET_EXHAUSTED

@@ -8,17 +8,17 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from tenure.solver.actions.context import Context
-from tenure.solver.carryout import next_cluster
-from tenure.solver.explain import changes
-from tenure.solver.explain.inquiry import Inquiry
-from tenure.solver.explain.trial import Trials, Verdict
-from tenure.solver.framework.stop import Stopped, never
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.explain import cluster_changes
+from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.explain.what_if import TrialResult, WhatIfTrials
+from tenure.solver.framework.stop_signal import CycleStopped, never
 from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
 from tenure.solver.model.workload import Preemptibility
+from tenure.solver.next_cluster import apply_decisions
 
-MOST_WAITS: Final = 8
+MAX_WAITS: Final = 8
 """Ends of guards and delays that are looked ahead to."""
 UNITS: Final = {CPU: 1000, MEMORY: 2**30, GPU: 100}
 """Steps in which quotas and limits are raised: a core, a GiB, a tenth of a GPU."""
@@ -28,19 +28,19 @@ class RemedyKind(IntEnum):
     """Kinds of remedies, the least change first; numbers are those of the wire contract."""
 
     WAIT = 1
-    ASK_FOR_LESS = 2
-    PRIORITY = 3
-    PREEMPTIBLE = 4
-    QUOTA = 5
-    LIMIT = 6
-    NODES = 7
+    REDUCE_MINIMUM = 2
+    RAISE_PRIORITY = 3
+    MAKE_PREEMPTIBLE = 4
+    RAISE_QUOTA = 5
+    RAISE_LIMIT = 6
+    ADD_NODES = 7
 
 
 class Remedy(NamedTuple):
     """Something that would help. Only the fields of its kind are of account."""
 
     kind: RemedyKind
-    verdict: Verdict
+    result: TrialResult
     number: int = 0
     """The new minimum, the new priority, how much more of the resource, or how many nodes more."""
     until: int | None = None
@@ -52,82 +52,85 @@ class Remedy(NamedTuple):
     """What the new nodes are like."""
 
 
-def remedies(inquiry: Inquiry, pod_group: int, stop: Callable[[], bool] = never) -> list[Remedy]:
+def find_remedies(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = never) -> list[Remedy]:
     """All that would help a pod group that waits, the least change first; those found before a stop."""
     found: list[Remedy] = []
-    with suppress(Stopped):
-        found.extend(_Search(inquiry, pod_group, stop).all())
+    with suppress(CycleStopped):
+        found.extend(_Search(replay, pod_group, stop).all())
     return found
 
 
 class _Search:
     """Looks for one remedy of every kind."""
 
-    def __init__(self, inquiry: Inquiry, pod_group: int, stop: Callable[[], bool]) -> None:
-        self._inquiry = inquiry
-        self._cluster = inquiry.cluster
-        self._group = inquiry.cluster.pod_groups[pod_group]
-        self._context: Context = inquiry.end
-        self._tasks = inquiry.end.gangs.tasks_to_allocate(pod_group)
-        self._trials = Trials(inquiry.profile, pod_group, stop)
+    def __init__(self, replay: CycleReplay, pod_group: int, stop: Callable[[], bool]) -> None:
+        self._replay = replay
+        self._cluster = replay.cluster
+        self._group = replay.cluster.pod_groups[pod_group]
+        self._context: CycleContext = replay.end
+        self._tasks = replay.end.gangs.tasks_to_allocate(pod_group)
+        self._trials = WhatIfTrials(replay.profile, pod_group, stop)
 
     def all(self) -> Iterator[Remedy]:
         """In the order of the kinds."""
         yield from self._wait()
-        yield from self._ask_for_less()
-        yield from self._priority()
-        yield from self._preemptible()
-        yield from self._larger(RemedyKind.QUOTA, "quota")
-        yield from self._larger(RemedyKind.LIMIT, "limit")
-        yield from self._nodes()
+        yield from self._reduce_minimum()
+        yield from self._raise_priority()
+        yield from self._make_preemptible()
+        yield from self._larger(RemedyKind.RAISE_QUOTA, "quota")
+        yield from self._larger(RemedyKind.RAISE_LIMIT, "limit")
+        yield from self._add_nodes()
 
     def _wait(self) -> Iterator[Remedy]:
         """The first end of a guard or delay at which it gets room, with what is decided until then done."""
-        cluster, decision = self._cluster, self._inquiry.decision
-        for _ in range(MOST_WAITS):
-            if decision.next_wake is None or decision.next_wake <= cluster.now:
+        cluster, decision = self._cluster, self._replay.result
+        for _ in range(MAX_WAITS):
+            if decision.next_wake_time is None or decision.next_wake_time <= cluster.now:
                 return
-            cluster = next_cluster(cluster, decision, decision.next_wake - cluster.now)
+            cluster = apply_decisions(cluster, decision, decision.next_wake_time - cluster.now)
             decision = self._trials.decide(cluster)
-            if (verdict := self._trials.helped(decision)) is not None:
+            if (verdict := self._trials.has_helped(decision)) is not None:
                 yield Remedy(RemedyKind.WAIT, verdict, until=cluster.now)
                 return
 
-    def _ask_for_less(self) -> Iterator[Remedy]:
+    def _reduce_minimum(self) -> Iterator[Remedy]:
         """The largest smaller minimum of an undivided pod group that does not run with its minimum yet."""
-        part, held = changes.single_pod_set(self._group), self._context.session.ledger.active_allocated
+        part, held = (
+            cluster_changes.single_pod_set(self._group),
+            self._context.session.ledger.active_allocated,
+        )
         if part is None or held[part.index] >= part.min_available:
             return
         most = part.min_available
         found = self._trials.smallest(
-            most - 1, lambda less: changes.with_minimum(self._cluster, self._group.index, most - less)
+            most - 1, lambda less: cluster_changes.with_minimum(self._cluster, self._group.index, most - less)
         )
         if found is not None:
-            yield Remedy(RemedyKind.ASK_FOR_LESS, found[1], most - found[0])
+            yield Remedy(RemedyKind.REDUCE_MINIMUM, found[1], most - found[0])
 
-    def _priority(self) -> Iterator[Remedy]:
+    def _raise_priority(self) -> Iterator[Remedy]:
         """The lowest higher priority: just above that of some other pod group."""
         others = {g.priority for g in self._cluster.pod_groups if g.uid not in ("", self._group.uid)}
         higher = [priority + 1 for priority in sorted(others) if priority >= self._group.priority]
         found = self._trials.smallest(
             len(higher),
-            lambda n: changes.with_group(self._cluster, self._group.index, priority=higher[n - 1]),
+            lambda n: cluster_changes.with_group(self._cluster, self._group.index, priority=higher[n - 1]),
         )
         if found is not None:
-            yield Remedy(RemedyKind.PRIORITY, found[1], higher[found[0] - 1])
+            yield Remedy(RemedyKind.RAISE_PRIORITY, found[1], higher[found[0] - 1])
 
-    def _preemptible(self) -> Iterator[Remedy]:
+    def _make_preemptible(self) -> Iterator[Remedy]:
         """Giving up all protection of its own, if it has any."""
-        if self._group.is_preemptible and not self._group.opt_outs:
+        if self._group.is_preemptible and not self._group.opt_out_actions:
             return
-        changed = changes.with_group(
+        changed = cluster_changes.with_group(
             self._cluster,
             self._group.index,
             preemptibility=Preemptibility.PREEMPTIBLE,
-            opt_outs=frozenset(),
+            opt_out_actions=frozenset(),
         )
-        if (verdict := self._trials.verdict(changed)) is not None:
-            yield Remedy(RemedyKind.PREEMPTIBLE, verdict)
+        if (verdict := self._trials.evaluate(changed)) is not None:
+            yield Remedy(RemedyKind.MAKE_PREEMPTIBLE, verdict)
 
     def _larger(self, kind: RemedyKind, bound: str) -> Iterator[Remedy]:
         """The least more of one resource: for one queue, the own or one above it, else for all of them."""
@@ -153,22 +156,23 @@ class _Search:
         total = sum(node.allocatable[resource] for node in self._cluster.nodes)
         most = -(-(total + self._context.session.demand(self._tasks)[resource]) // unit)
         found = self._trials.smallest(
-            most, lambda n: changes.with_more(self._cluster, bound, queues, resource, n * unit)
+            most,
+            lambda n: cluster_changes.with_larger_bounds(self._cluster, bound, queues, resource, n * unit),
         )
         if found is None:
             return None
         return Remedy(kind, found[1], found[0] * unit, queues=queues, resource=resource)
 
-    def _nodes(self) -> Iterator[Remedy]:
+    def _add_nodes(self) -> Iterator[Remedy]:
         """More of the smallest node that holds any of its pods; at worst one for every pod that waits."""
         like = self._smallest_node()
         if like is None:
             return
         statuses = (task.placement.status for task in self._cluster.tasks)
         most = sum(status is TaskStatus.PENDING for status in statuses)
-        found = self._trials.smallest(most, lambda n: changes.with_nodes(self._cluster, like, n))
+        found = self._trials.smallest(most, lambda n: cluster_changes.with_nodes(self._cluster, like, n))
         if found is not None:
-            yield Remedy(RemedyKind.NODES, found[1], found[0], node=like)
+            yield Remedy(RemedyKind.ADD_NODES, found[1], found[0], node=like)
 
     def _smallest_node(self) -> int | None:
         shapes = {
@@ -178,7 +182,7 @@ class _Search:
             node
             for node in self._cluster.nodes
             if not node.unready
-            and all(self._context.placer.allowed(shape) >> node.index & 1 for shape in shapes.values())
+            and all(self._context.placer.allowed_nodes(shape) >> node.index & 1 for shape in shapes.values())
             and all(
                 asked <= offered
                 for shape in shapes.values()

@@ -21,18 +21,18 @@ class Chains:
     task_key: Methods = ()
     sub_group_key: Methods = ()
     fits: Methods = ()
-    node_check: Methods = ()
+    allows_placement: Methods = ()
     zones: Methods = ()
     node_sets: Methods = ()
     scores: Methods = ()
     gpu_score: Methods = ()
-    on_solve: Methods = ()
+    on_search_start: Methods = ()
     allows_victim_queue: Methods = ()
     allows_victim: Methods = ()
     guard: Methods = ()
-    guard_kind: Methods = ()
-    may_end: Methods = ()
-    takeable_gpu: Methods = ()
+    guard_cache_key: Methods = ()
+    may_expire: Methods = ()
+    reclaimable_gpu: Methods = ()
     scenarios: Methods = ()
     allows_scenario: Methods = ()
     on_move: Methods = ()
@@ -74,10 +74,10 @@ class Chains:
         for method in methods:
             rejection = method(*args)
             if rejection is not None:
-                return self.stamped(rejection, method)
+                return self.with_source(rejection, method)
         return None
 
-    def stamped(self, rejection: Rejection, method: Callable[..., Any]) -> Rejection:
+    def with_source(self, rejection: Rejection, method: Callable[..., Any]) -> Rejection:
         """With the name of the plugin whose method said it."""
         return Rejection(rejection.code, rejection.detail, rejection.until, self.names[method])
 
@@ -85,16 +85,16 @@ class Chains:
 POINTS: Final = tuple(point.name for point in fields(Chains) if point.name != "names")
 """Names of all extension points."""
 
-_Place = tuple[int, str]
+_IndexedPoint = tuple[int, str]
 """An extension point and its place among all."""
 
-_OF_CLASSES: Final[dict[type, tuple[_Place, ...]]] = {}
+_OF_CLASSES: Final[dict[type, tuple[_IndexedPoint, ...]]] = {}
 """Extension points that a class may implement, looked for once: to ask for what is not there takes long."""
 _OPEN: Final[dict[type, bool]] = {}
 """Whether what a class makes may have methods of its own, which compiled plugins have not."""
 
 
-def _points_of(plugin: object) -> tuple[_Place, ...]:
+def _points_of(plugin: object) -> tuple[_IndexedPoint, ...]:
     """Extension points that a plugin may implement, by its class or by itself."""
     kind = type(plugin)
     points = _OF_CLASSES.get(kind)

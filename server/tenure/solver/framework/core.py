@@ -21,32 +21,34 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.order import Order
-from tenure.solver.model.column import Column
+from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.workload import Counts, Member, PodGroup, PodSet
 
-Held = Mapping[int, Sequence[int]]
+TasksByPodSet = Mapping[int, Sequence[int]]
 """Tasks by pod set, in task order."""
 
 
 class Cores:
     """Finds cores, and what becomes of one when tasks are placed."""
 
-    def __init__(self, pod_groups: Column[PodGroup], ledger: Ledger, order: Order) -> None:
+    def __init__(self, pod_groups: PersistentVector[PodGroup], ledger: Ledger, order: Order) -> None:
         self._pod_groups = pod_groups
         self._ledger = ledger
         self._order = order
 
-    def now(self, pod_group: int) -> frozenset[int]:
+    def current(self, pod_group: int) -> frozenset[int]:
         """The core as the ledger stands."""
-        return self.among(pod_group, self._held(pod_group, frozenset(), frozenset()))
+        return self.among(pod_group, self._present_tasks(pod_group, frozenset(), frozenset()))
 
-    def among(self, pod_group: int, held: Held) -> frozenset[int]:
+    def among(self, pod_group: int, tasks_by_pod_set: TasksByPodSet) -> frozenset[int]:
         """The core if these tasks, given for all pod sets of the pod group, were all that hold room."""
         group = self._pod_groups[pod_group]
-        counts = {pod_set: len(tasks) for pod_set, tasks in held.items()}
+        counts = {pod_set: len(tasks) for pod_set, tasks in tasks_by_pod_set.items()}
         if group.root.is_met(counts):
-            return frozenset(self._minimum(group.root, held, counts))
-        return frozenset(task for s in group.pod_sets for task in held[s.index][: s.min_available])
+            return frozenset(self._minimum(group.root, tasks_by_pod_set, counts))
+        return frozenset(
+            task for s in group.pod_sets for task in tasks_by_pod_set[s.index][: s.min_available]
+        )
 
     def shift(self, pod_group: int, tasks: Collection[int]) -> tuple[frozenset[int], frozenset[int]]:
         """Who enters the core because these tasks hold room, and whose place they take there.
@@ -54,16 +56,16 @@ class Cores:
         Asked before they are placed or after, with the same answer.
         """
         asked, nobody = frozenset(tasks), frozenset[int]()
-        without = self.among(pod_group, self._held(pod_group, nobody, asked))
-        beside = self.among(pod_group, self._held(pod_group, asked, nobody))
+        without = self.among(pod_group, self._present_tasks(pod_group, nobody, asked))
+        beside = self.among(pod_group, self._present_tasks(pod_group, asked, nobody))
         return beside - without, without - beside
 
-    def asks_firmly(self, pod_group: int, tasks: Collection[int]) -> bool:
+    def has_firm_request(self, pod_group: int, tasks: Collection[int]) -> bool:
         """Whether any of these tasks must be within quota, for no other queue could take it back (R4.61)."""
         group = self._pod_groups[pod_group]
         return group.is_firm or (group.has_firm_core and bool(self.shift(pod_group, tasks)[0]))
 
-    def _held(self, pod_group: int, also: frozenset[int], but: frozenset[int]) -> Held:
+    def _present_tasks(self, pod_group: int, also: frozenset[int], but: frozenset[int]) -> TasksByPodSet:
         """The tasks that hold room or a promise, and those of `also`, without those of `but`."""
         placements = self._ledger.placements
 
@@ -75,16 +77,18 @@ class Cores:
             for pod_set in self._pod_groups[pod_group].pod_sets
         }
 
-    def _minimum(self, member: Member, held: Held, counts: Counts) -> list[int]:
+    def _minimum(self, member: Member, tasks_by_pod_set: TasksByPodSet, counts: Counts) -> list[int]:
         """The core of a member whose minimum is met."""
         if isinstance(member, PodSet):
-            return list(held[member.index][: member.min_available])
+            return list(tasks_by_pod_set[member.index][: member.min_available])
         met = [inner for inner in member.members if inner.is_met(counts)]
-        cores = {inner.name: self._minimum(inner, held, counts) for inner in met}
+        cores = {inner.name: self._minimum(inner, tasks_by_pod_set, counts) for inner in met}
         spare = len(met) - member.required
         if spare > 0:
             kept = {task for core in cores.values() for task in core}
-            left = {pod_set: sum(task in kept for task in tasks) for pod_set, tasks in held.items()}
+            left = {
+                pod_set: sum(task in kept for task in tasks) for pod_set, tasks in tasks_by_pod_set.items()
+            }
             running = [inner.name for inner in self._order.members(met, left) if cores[inner.name]]
             cores.update({name: [] for name in running[-spare:]})
         return [task for core in cores.values() for task in core]

@@ -12,52 +12,54 @@ here, for all of them and all evicting actions alike:
 from collections.abc import Hashable, Sequence
 
 from tenure.solver.framework.chains import Chains
-from tenure.solver.framework.scenario import Scenario
-from tenure.solver.model.column import Column
-from tenure.solver.model.guard import GuardVerdict, Scope
+from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.reason import Rejection
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.scenario import Scenario
 
 Verdicts = tuple[GuardVerdict, ...]
 
 
-class Answer:
+class GuardSummary:
     """What all guards say about one victim, and what follows from it."""
 
-    __slots__ = ("objection", "strictest", "verdicts")
+    __slots__ = ("rejection", "strictest", "verdicts")
 
     def __init__(self, group: PodGroup, verdicts: Verdicts) -> None:
         self.verdicts = verdicts
         self.strictest = _strictest(verdicts)
         """The first of those that protect it most; None: it may lose everything."""
-        self.objection: Rejection | None = None
+        self.rejection: Rejection | None = None
         """Why it may not lose anything at all."""
         strictest = self.strictest
-        if strictest is not None and (strictest.scope is Scope.ALL or not group.is_elastic):
-            self.objection = _rejection(strictest)
+        if strictest is not None and (strictest.scope is ProtectionScope.ALL or not group.is_elastic):
+            self.rejection = _rejection(strictest)
 
 
 class Guards:
     """Asks the guards of all plugins, in the order of the profile, once per victim and kind of preemptor."""
 
-    def __init__(self, pod_groups: Column[PodGroup], chains: Chains, placements: Sequence[Placement]) -> None:
+    def __init__(
+        self, pod_groups: PersistentVector[PodGroup], chains: Chains, placements: Sequence[Placement]
+    ) -> None:
         self._pod_groups = pod_groups
         self._chains = chains
         self._placements = placements
-        self._latest: tuple[int, str, dict[int, Answer]] | None = None
-        self._latest_kind: tuple[int, int | None] | None = None
-        self._kinds: dict[tuple[Hashable, ...], int] = {}
+        self._latest: tuple[int, str, dict[int, GuardSummary]] | None = None
+        self._latest_cache_key: tuple[int, int | None] | None = None
+        self._cache_keys: dict[tuple[Hashable, ...], int] = {}
         """Numbers of the kinds, in the order in which they were met."""
-        self._known: dict[tuple[str, int], dict[int, Answer]] = {}
+        self._known: dict[tuple[str, int], dict[int, GuardSummary]] = {}
 
     def verdicts(self, action: str, preemptor: int, victim: int) -> Verdicts:
         """What every guard that has a say in the action says about the victim."""
-        return self.answer(action, preemptor, victim).verdicts
+        return self.summary(action, preemptor, victim).verdicts
 
-    def answer(self, action: str, preemptor: int, victim: int) -> Answer:
+    def summary(self, action: str, preemptor: int, victim: int) -> GuardSummary:
         """The same, and what follows."""
-        known = self._known_to(action, preemptor)
+        known = self._summaries_for(action, preemptor)
         found = known.get(victim)
         if found is None:
             verdicts = []
@@ -65,40 +67,40 @@ class Guards:
                 verdict = guard(action, preemptor, victim)
                 if verdict is not None:
                     verdicts.append(verdict)
-            found = known[victim] = Answer(self._pod_groups[victim], tuple(verdicts))
+            found = known[victim] = GuardSummary(self._pod_groups[victim], tuple(verdicts))
         return found
 
-    def may_end(self, victims: Sequence[int]) -> bool:
+    def may_expire(self, victims: Sequence[int]) -> bool:
         """Whether any of these may be protected for a time only."""
-        if len(self._chains.may_end) < len(self._chains.guard):
+        if len(self._chains.may_expire) < len(self._chains.guard):
             return True
-        return any(may_end(victims) for may_end in self._chains.may_end)
+        return any(may_end(victims) for may_end in self._chains.may_expire)
 
-    def kind(self, preemptor: int) -> int | None:
+    def cache_key(self, preemptor: int) -> int | None:
         """Preemptors of a kind, a number, meet the same protection; None: this one stands alone."""
-        latest = self._latest_kind
+        latest = self._latest_cache_key
         if latest is None or latest[0] != preemptor:
-            latest = self._latest_kind = (preemptor, self._kind_of(preemptor))
+            latest = self._latest_cache_key = (preemptor, self._cache_key_of(preemptor))
         return latest[1]
 
-    def _kind_of(self, preemptor: int) -> int | None:
-        kinds = self._chains.guard_kind
+    def _cache_key_of(self, preemptor: int) -> int | None:
+        kinds = self._chains.guard_cache_key
         if len(kinds) < len(self._chains.guard):
             return None
         found = tuple([kind(preemptor) for kind in kinds])
-        return None if None in found else self._kinds.setdefault(found, len(self._kinds))
+        return None if None in found else self._cache_keys.setdefault(found, len(self._cache_keys))
 
-    def events_changed(self) -> None:
+    def invalidate(self) -> None:
         """What is remembered of evictions changed, and with it perhaps the kind of a preemptor."""
         self._latest = None
-        self._latest_kind = None
+        self._latest_cache_key = None
 
-    def _known_to(self, action: str, preemptor: int) -> dict[int, Answer]:
+    def _summaries_for(self, action: str, preemptor: int) -> dict[int, GuardSummary]:
         """Answers by victim that preemptors of the same kind got; none are kept for one that stands alone."""
         latest = self._latest
         if latest is not None and latest[0] == preemptor and latest[1] == action:
             return latest[2]
-        kind = self.kind(preemptor)
+        kind = self.cache_key(preemptor)
         if kind is None:
             return {}
         known = self._known.setdefault((action, kind), {})
@@ -107,11 +109,11 @@ class Guards:
 
     def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
         """Whether the victim may lose anything at all; the first guard that protects it most objects."""
-        return self.answer(action, preemptor, victim).objection
+        return self.summary(action, preemptor, victim).rejection
 
     def keeps_core(self, action: str, preemptor: int, victim: int) -> bool:
         """Whether the victim must keep its minimum."""
-        return self.answer(action, preemptor, victim).strictest is not None
+        return self.summary(action, preemptor, victim).strictest is not None
 
     def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
         """No victim loses its minimum that must keep it (semantics R7.40).
@@ -120,10 +122,12 @@ class Guards:
         count as left: in doubt the scenario is rejected (stricter than semantics R7.41).
         """
         for victim, tasks in scenario.victims().items():
-            strictest = self.answer(action, scenario.preemptor, victim).strictest
+            strictest = self.summary(action, scenario.preemptor, victim).strictest
             if strictest is None:
                 continue
-            if strictest.scope is Scope.ALL or self._breaks_minimum(self._pod_groups[victim], tasks):
+            if strictest.scope is ProtectionScope.ALL or self._breaks_minimum(
+                self._pod_groups[victim], tasks
+            ):
                 return _rejection(strictest)
         return None
 
@@ -147,9 +151,9 @@ def _strictest(verdicts: Verdicts) -> GuardVerdict | None:
     strictest = None
     for verdict in verdicts:
         scope = verdict.scope
-        if scope is Scope.ALL:
+        if scope is ProtectionScope.ALL:
             return verdict
-        if scope is Scope.CORE:
+        if scope is ProtectionScope.CORE:
             strictest = strictest or verdict
     return strictest
 

@@ -7,21 +7,29 @@ applying it the other way round. Nothing else changes state during a cycle.
 from collections.abc import Callable
 from typing import Final
 
-from tenure.solver.framework.claims import ClaimUses
-from tenure.solver.framework.room import NodeRoom
+from tenure.solver.framework.claim_usage import ClaimUsage
+from tenure.solver.framework.node_info import NodeInfo
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import PIPELINED, RELEASING, Placement, TaskStatus
-from tenure.solver.model.quantities import Quantities
-from tenure.solver.model.resources import CPU, GPU, MEMORY, WHOLE_GPU, Share, Vector, mig_gpu_milli
-from tenure.solver.model.slots import Change
+from tenure.solver.model.resources import (
+    CPU,
+    GPU,
+    MEMORY,
+    WHOLE_GPU,
+    MutableVector,
+    Share,
+    Vector,
+    mig_gpu_milli,
+)
 from tenure.solver.model.workload import PodGroup, Task, TaskShape
+from tenure.solver.resolution.slot_map import SlotChange
 
 Listener = Callable[[int, Placement, Placement], None]
 NO: Final = 0
 SOON: Final = 1
 NOW: Final = 2
-NOT_THERE: Final = Placement(TaskStatus.UNKNOWN)
+ABSENT: Final = Placement(TaskStatus.UNKNOWN)
 
 
 class Ledger:
@@ -31,19 +39,19 @@ class Ledger:
         """`like`: a ledger of this cluster to begin with, instead of counting."""
         self._cluster = cluster
         if like is not None:
-            self._begin_as(like)
+            self._copy_from(like)
             return
         self.tasks = cluster.tasks
         self.nodes = cluster.nodes
         self.placements = [task.placement for task in cluster.tasks]
         mig = tuple((i, mig_gpu_milli(n)) for i, n in enumerate(cluster.resource_names) if mig_gpu_milli(n))
-        self.rooms = [NodeRoom.of(node, mig) for node in cluster.nodes]
-        self._own_rooms: set[int] | None = None
+        self.node_infos = [NodeInfo.of(node, mig) for node in cluster.nodes]
+        self._own_node_infos: set[int] | None = None
         """Nodes whose rooms are this ledger's alone, and may be changed; None: all of them."""
         pod_sets = 1 + max([s.index for group in cluster.pod_groups for s in group.pod_sets], default=-1)
         self.active_allocated = [0] * pod_sets
         self.active_used = [0] * pod_sets
-        self.promised = [0] * pod_sets
+        self.pipelined = [0] * pod_sets
         """Tasks of each pod set that are promised room and no more."""
         self.allocated = [0] * len(cluster.pod_groups)
         self.pending = [0] * len(cluster.pod_groups)
@@ -53,13 +61,13 @@ class Ledger:
         self.queue_versions = [0] * len(cluster.queues)
         """Counts the moves of tasks below each queue, and of those that share device claims, for caches."""
         self._paths = [_path(cluster, group) for group in cluster.pod_groups]
-        self.touched: set[int] = set(range(len(cluster.nodes)))
+        self.touched_nodes: set[int] = set(range(len(cluster.nodes)))
         """Nodes whose room changed since the node index looked last."""
-        self.room_epoch = 0
+        self.capacity_epoch = 0
         """Changes whenever room may have become larger anywhere: a placement that failed fails until then."""
         self.listeners: tuple[Listener, ...] = ()
-        self.claims = ClaimUses(cluster, self.rooms)
-        kinds: dict[tuple[bool, ...], list[Quantities]] = {}
+        self.claims = ClaimUsage(cluster, self.node_infos)
+        kinds: dict[tuple[bool, ...], list[MutableVector]] = {}
         self._charges = [_charges(cluster, node, kinds) for node in cluster.nodes]
         """By node and shape; nodes that offer the same resources have theirs in common."""
         self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
@@ -76,16 +84,16 @@ class Ledger:
         """The same, to be changed apart; of a ledger that nothing listens to, in a cluster without claims."""
         return Ledger(self._cluster, self)
 
-    def _begin_as(self, other: "Ledger") -> None:
+    def _copy_from(self, other: "Ledger") -> None:
         """Everything that changes is copied; rooms are when either changes them."""
         self.tasks, self.nodes = other.tasks, other.nodes
-        self.placements, self.rooms = other.placements.copy(), other.rooms.copy()
-        self._own_rooms, other._own_rooms = set(), set()
+        self.placements, self.node_infos = other.placements.copy(), other.node_infos.copy()
+        self._own_node_infos, other._own_node_infos = set(), set()
         self.active_allocated, self.active_used = other.active_allocated.copy(), other.active_used.copy()
-        self.promised = other.promised.copy()
+        self.pipelined = other.pipelined.copy()
         self.allocated, self.pending = other.allocated.copy(), other.pending.copy()
         self.versions, self.queue_versions = other.versions.copy(), other.queue_versions.copy()
-        self.touched, self.room_epoch = other.touched.copy(), other.room_epoch
+        self.touched_nodes, self.capacity_epoch = other.touched_nodes.copy(), other.capacity_epoch
         self._paths, self.listeners, self.claims = other._paths.copy(), (), other.claims
         self._charges, self._shares = other._charges, other._shares
         self.unplaced_shares, self.least_shares = other.unplaced_shares, other.least_shares
@@ -93,13 +101,13 @@ class Ledger:
     def close(self) -> None:
         """Let go of the listeners, and of what is this ledger's alone."""
         self.listeners = ()
-        for counts in (self.active_allocated, self.active_used, self.promised, self.allocated, self.pending):
+        for counts in (self.active_allocated, self.active_used, self.pipelined, self.allocated, self.pending):
             counts.clear()
         self.versions.clear()
         self.placements.clear()
-        self.rooms.clear()
+        self.node_infos.clear()
 
-    def follow(self, cluster: Cluster, change: Change) -> None:
+    def follow(self, cluster: Cluster, change: SlotChange) -> None:
         """Be the ledger of a cluster, which may differ by a change from this; what stays is not looked at."""
         for index in change.tasks:
             if index < len(self.tasks):
@@ -111,19 +119,19 @@ class Ledger:
         for index in change.pod_groups:
             group = cluster.pod_groups[index]
             self._paths[index] = _path(cluster, group)
-            self._make_room(1 + max([pod_set.index for pod_set in group.pod_sets], default=-1))
+            self._extend_pod_sets(1 + max([pod_set.index for pod_set in group.pod_sets], default=-1))
         new_groups = [0] * (len(cluster.pod_groups) - len(self.allocated))
         for counts in (self.allocated, self.pending, self.versions):
             counts.extend(new_groups)
-        self.placements.extend([NOT_THERE] * (len(cluster.tasks) - len(self.placements)))
+        self.placements.extend([ABSENT] * (len(cluster.tasks) - len(self.placements)))
         for index in change.tasks:
             task = cluster.tasks[index]
             self.placements[index] = task.placement
             self._charge(task, task.placement, 1)
             self._count(task, task.placement, 1)
 
-    def _make_room(self, pod_sets: int) -> None:
-        for counts in (self.active_allocated, self.active_used, self.promised):
+    def _extend_pod_sets(self, pod_sets: int) -> None:
+        for counts in (self.active_allocated, self.active_used, self.pipelined):
             counts.extend([0] * (pod_sets - len(counts)))
 
     def apply(self, index: int, before: Placement, after: Placement) -> None:
@@ -132,15 +140,15 @@ class Ledger:
         if task.shape.shares_devices:
             self._charge(task, before, -1)
             self._charge(task, after, 1)
-        elif before.leaving is None and after.leaving is None:
+        elif before.previous is None and after.previous is None:
             if before.node == after.node:
                 self._change_use(task, before, after)
             else:
                 self._charge_new(task, before, -1)
                 self._charge_new(task, after, 1)
-        elif after.leaving is not None and after.leaving == before:
+        elif after.previous is not None and after.previous == before:
             self._charge_new(task, after, 1)
-        elif before.leaving is not None and before.leaving == after:
+        elif before.previous is not None and before.previous == after:
             self._charge_new(task, before, -1)
         else:
             self._charge(task, before, -1)
@@ -149,7 +157,7 @@ class Ledger:
         self._count(task, after, 1)
         self.placements[index] = after
         if before.is_active_allocated or not after.is_active_allocated:
-            self.room_epoch += 1
+            self.capacity_epoch += 1
         versions, pod_group = self.queue_versions, task.pod_group
         self.versions[pod_group] = self.versions[pod_group] + 1
         for queue in self._paths[pod_group]:
@@ -196,15 +204,15 @@ class Ledger:
             if not self.fits_soon(shape, node):
                 return NO
             return NOW if self.fits_idle(shape, node) else SOON
-        room = self.rooms[node]
-        if not room.idle.cover_with(room.releasing, shape.quantities):
+        room = self.node_infos[node]
+        if not room.idle.cover_with(room.releasing, shape.request_vector):
             return NO
-        return NOW if room.idle.cover(shape.quantities) else SOON
+        return NOW if room.idle.cover(shape.request_vector) else SOON
 
     def fits_idle(self, shape: TaskShape, node: int) -> bool:
         """Whether the node has idle room (semantics R1.21, R1.26)."""
-        room = self.rooms[node]
-        if not room.idle.cover(shape.quantities):
+        room = self.node_infos[node]
+        if not room.idle.cover(shape.request_vector):
             return False
         if not shape.shares_devices:
             return True
@@ -217,8 +225,8 @@ class Ledger:
 
     def fits_soon(self, shape: TaskShape, node: int) -> bool:
         """Whether the node has room once its terminating tasks are gone (semantics R1.21, R1.26)."""
-        room = self.rooms[node]
-        if not room.idle.cover_with(room.releasing, shape.quantities):
+        room = self.node_infos[node]
+        if not room.idle.cover_with(room.releasing, shape.request_vector):
             return False
         if not shape.shares_devices:
             return True
@@ -238,7 +246,7 @@ class Ledger:
                 if placement.is_active_allocated:
                     self.active_allocated[pod_set] = self.active_allocated[pod_set] + sign
                     if not placement.is_allocated:
-                        self.promised[pod_set] = self.promised[pod_set] + sign
+                        self.pipelined[pod_set] = self.pipelined[pod_set] + sign
             if placement.is_allocated:
                 self.allocated[task.pod_group] = self.allocated[task.pod_group] + sign
         elif pod_set is not None and placement.status is TaskStatus.PENDING:
@@ -246,64 +254,64 @@ class Ledger:
 
     def _change_use(self, task: Task, before: Placement, after: Placement) -> None:
         """A task that shares nothing stays on its node and uses it in another way."""
-        room, shape = self._own_room(after.node), task.shape
-        self._give(room, shape, after.node, before.use)
-        self._take(room, shape, after.node, after.use)
-        self.touched.add(after.node)
+        room, shape = self._own_node_info(after.node), task.shape
+        self._give_to(room, shape, after.node, before.use)
+        self._take_from(room, shape, after.node, after.use)
+        self.touched_nodes.add(after.node)
 
     def _charge(self, task: Task, placement: Placement, sign: int) -> None:
         """Take from nodes what the task uses in this placement, or (with sign -1) give it back."""
         self._charge_new(task, placement, sign)
-        if placement.leaving is not None:
-            self._charge(task, placement.leaving, sign)
+        if placement.previous is not None:
+            self._charge(task, placement.previous, sign)
 
     def _charge_new(self, task: Task, placement: Placement, sign: int) -> None:
         """The same without the room that it still leaves elsewhere."""
         use, node = placement.use, placement.node
         if not use:
             return
-        room = self._own_room(node)
+        room = self._own_node_info(node)
         if sign > 0:
-            self._take(room, task.shape, node, use)
+            self._take_from(room, task.shape, node, use)
         else:
-            self._give(room, task.shape, node, use)
+            self._give_to(room, task.shape, node, use)
         if task.shape.shares_devices and task.shape.gpu.is_shared:
             memory = room.share_memory(task.shape) * sign
             for group in placement.gpu_groups:
                 room.charge_gpu(group, use, memory)
         if task.shape.shared_claims:
             self.claims.charge(task.shape, node, use, sign)
-        self.touched.add(node)
+        self.touched_nodes.add(node)
 
-    def _own_room(self, node: int) -> NodeRoom:
+    def _own_node_info(self, node: int) -> NodeInfo:
         """The room of a node, to be changed: a copy of its own, if others read it as well."""
-        own = self._own_rooms
+        own = self._own_node_infos
         if own is not None and node not in own:
             own.add(node)
-            self.rooms[node] = self.rooms[node].copy()
-        return self.rooms[node]
+            self.node_infos[node] = self.node_infos[node].copy()
+        return self.node_infos[node]
 
-    def _take(self, room: NodeRoom, shape: TaskShape, node: int, use: int) -> None:
+    def _take_from(self, node_info: NodeInfo, shape: TaskShape, node: int, use: int) -> None:
         """Who holds room takes what is idle; who terminates leaves that as releasing; who is promised room
         takes from there (semantics R1.19).
         """
         charge = self._charges[node][shape.index]
         if use == PIPELINED:
-            room.releasing.subtract(charge)
+            node_info.releasing.subtract(charge)
             return
-        room.idle.subtract(charge)
+        node_info.idle.subtract(charge)
         if use == RELEASING:
-            room.releasing.add(charge)
+            node_info.releasing.add(charge)
 
-    def _give(self, room: NodeRoom, shape: TaskShape, node: int, use: int) -> None:
+    def _give_to(self, node_info: NodeInfo, shape: TaskShape, node: int, use: int) -> None:
         """The reverse."""
         charge = self._charges[node][shape.index]
         if use == PIPELINED:
-            room.releasing.add(charge)
+            node_info.releasing.add(charge)
             return
-        room.idle.add(charge)
+        node_info.idle.add(charge)
         if use == RELEASING:
-            room.releasing.subtract(charge)
+            node_info.releasing.subtract(charge)
 
 
 def _path(cluster: Cluster, group: PodGroup) -> tuple[int, ...]:
@@ -315,8 +323,8 @@ def _share(shape: TaskShape, gpu_milli: int) -> Share:
 
 
 def _charges(
-    cluster: Cluster, node: Node, kinds: dict[tuple[bool, ...], list[Quantities]]
-) -> list[Quantities]:
+    cluster: Cluster, node: Node, kinds: dict[tuple[bool, ...], list[MutableVector]]
+) -> list[MutableVector]:
     """By shape, what is charged to a node; what it does not offer is not (semantics R1.22)."""
     offered = tuple([amount > 0 for amount in node.allocatable])
     charges = kinds.get(offered)
@@ -325,6 +333,6 @@ def _charges(
     return charges
 
 
-def _charge(request: Vector, offered: tuple[bool, ...]) -> Quantities:
+def _charge(request: Vector, offered: tuple[bool, ...]) -> MutableVector:
     charged = [amount if is_there else 0 for amount, is_there in zip(request, offered, strict=True)]
-    return Quantities(tuple(charged))
+    return MutableVector(tuple(charged))

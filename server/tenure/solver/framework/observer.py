@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any, Final, Protocol
 
 
-class Part(StrEnum):
+class Phase(StrEnum):
     """Kinds of parts of a cycle. Decode and encode are around it; whoever calls the solver tells them."""
 
     DECODE = "decode"
@@ -34,47 +34,47 @@ class Observer(Protocol):
     """Told by one thread what happens in one cycle."""
 
     @property
-    def is_close(self) -> bool:
+    def is_detailed(self) -> bool:
         """Whether it wants to hear what happens within actions; if not, nothing there is slowed down."""
 
-    def begin(self, part: Part, name: str = "", pod_group: int | None = None) -> None:
+    def begin(self, phase: Phase, name: str = "", pod_group: int | None = None) -> None:
         """A part begins, within the one that began last and has not ended."""
 
     def end(self, outcome: str = "") -> None:
         """The part that began last ends, with one of a few words for what came of it."""
 
-    def ask(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
+    def call(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
         """What a plugin's method of an extension point answers: call it, and pass on what it says."""
 
 
-class _Silence:
+class _NullObserver:
     """Nobody listens."""
 
-    is_close: Final = False
+    is_detailed: Final = False
 
-    def begin(self, part: Part, name: str = "", pod_group: int | None = None) -> None:
+    def begin(self, phase: Phase, name: str = "", pod_group: int | None = None) -> None:
         pass
 
     def end(self, outcome: str = "") -> None:
         pass
 
-    def ask(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
+    def call(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
         return method(*args)
 
 
-SILENCE: Final[Observer] = _Silence()
+NULL_OBSERVER: Final[Observer] = _NullObserver()
 
 
-class Watched:
+class ObservedPhase:
     """A part that ends with the block, however the block ends."""
 
-    def __init__(self, observer: Observer, part: Part, name: str = "") -> None:
+    def __init__(self, observer: Observer, phase: Phase, name: str = "") -> None:
         self._observer = observer
-        self._part = part
+        self._phase = phase
         self._name = name
 
     def __enter__(self) -> None:
-        self._observer.begin(self._part, self._name)
+        self._observer.begin(self._phase, self._name)
 
     def __exit__(self, *_: object) -> None:
         self._observer.end()

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from tenure.solver.framework.chains import Chains
-from tenure.solver.model.column import Column
+from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.workload import Counts, Member, PodSet, Task
 
 
 class Order:
     """Sorts by what all plugins say, so it may be asked once they are all there."""
 
-    def __init__(self, tasks: Column[Task], chains: Chains) -> None:
+    def __init__(self, tasks: PersistentVector[Task], chains: Chains) -> None:
         self._tasks = tasks
         self._chains = chains
         self._task_keys: dict[int, tuple[Any, ...]] = {}

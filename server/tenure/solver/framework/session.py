@@ -8,23 +8,22 @@ from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.core import Cores
 from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.framework.move import Move
-from tenure.solver.framework.opening import Opening
 from tenure.solver.framework.order import Order
-from tenure.solver.framework.profile import Options, Profile
-from tenure.solver.framework.standing import Standing, standing_of
-from tenure.solver.framework.statement import Statement
-from tenure.solver.framework.stop import Stop, never
+from tenure.solver.framework.pod_group_phases import PodGroupPhases, find_phases
+from tenure.solver.framework.statement import Move, Statement
+from tenure.solver.framework.stop_signal import StopSignal, never
+from tenure.solver.framework.warm_start import WarmStartCache
+from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import Counters, InFlightStatus, Patch, QueueStatus, Requeue
-from tenure.solver.model.guard import GuardVerdict
-from tenure.solver.model.memory import EvictionMemory
+from tenure.solver.model.decision import InFlightGroupStatus, Patch, QueueStatus, Requeue, SearchCounters
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.reason import ReasonCode, Rejection, weight
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import NO_SHARE, Share
-from tenure.solver.model.slots import Change
+from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.model.workload import Counts, Task, add_shares
+from tenure.solver.plugin_api.profile import CycleOptions, Profile
+from tenure.solver.resolution.slot_map import SlotChange
 
 
 class PluginFactory(Protocol):
@@ -64,45 +63,45 @@ class Session:
     """Everything one cycle knows. Actions change it through statements only."""
 
     cluster: Cluster
-    options: Options
+    options: CycleOptions
     ledger: Ledger
     chains: Chains
     guards: Guards
     order: Order
     cores: Cores
-    standing: Standing
-    counters: Counters = field(default_factory=Counters)
-    journal: list[Commit] = field(default_factory=list)
+    phases: PodGroupPhases
+    counters: SearchCounters = field(default_factory=SearchCounters)
+    commits: list[Commit] = field(default_factory=list)
     patches: list[tuple[int, Patch]] = field(default_factory=list)
     """Patches with the index of the commit they belong to."""
-    lone_patches: list[tuple[str, Patch]] = field(default_factory=list)
+    standalone_patches: list[tuple[str, Patch]] = field(default_factory=list)
     """Patches that come with no move, with the name of what wrote them."""
     nominations: list[Nomination] = field(default_factory=list)
     """What became of the pod groups that are expected to end, by uid."""
     rejections: dict[int, Rejection] = field(default_factory=dict)
     """The dominant finding about each pod group that got no room."""
     plugins: dict[str, Any] = field(default_factory=dict)
-    changed: set[int] = field(default_factory=set)
+    changed_pod_groups: set[int] = field(default_factory=set)
     """Pod groups whose moves were committed since the pod group lists looked last."""
-    given: set[int] = field(default_factory=set)
+    allocated_this_cycle: set[int] = field(default_factory=set)
     """Pod groups that were given free room in this cycle, or room that is about to be free."""
-    wakes: list[int] = field(default_factory=list)
+    wake_times: list[int] = field(default_factory=list)
     """Times at which a delay or grace period ends and another decision may follow."""
     blocked: dict[int, Rejection] = field(default_factory=dict)
     """Pending tasks that cannot be placed whatever is evicted, and why (semantics R5.90)."""
-    memory: dict[tuple[int, int], EvictionMemory] = field(default_factory=dict)
+    eviction_history: dict[tuple[int, int], EvictionRecord] = field(default_factory=dict)
     """What is remembered of evictions, by victim and preemptor, those of this cycle included."""
-    remembered: set[int] = field(default_factory=set)
+    groups_with_history: set[int] = field(default_factory=set)
     """Pod groups that have a part in what is remembered, as victims or as preemptors."""
-    unsettled: Mapping[int, Sequence[EvictionMemory]] = field(default_factory=dict)
+    pending_results: Mapping[int, Sequence[EvictionRecord]] = field(default_factory=dict)
     """Evictions of which it is open what came of them, by preemptor."""
-    in_flight: tuple[InFlightStatus, ...] = ()
+    in_flight: tuple[InFlightGroupStatus, ...] = ()
     """What became of the groups in flight."""
-    pledged: frozenset[int] = frozenset()
+    reserved_tasks: frozenset[int] = frozenset()
     """Tasks to which groups in flight give room: nobody takes it from them in this cycle."""
-    stop: Stop = field(default_factory=Stop)
+    stop: StopSignal = field(default_factory=StopSignal)
     """Whether the cycle is to end before it is done; the loops of the search check it."""
-    opening: Opening | None = None
+    warm_start: WarmStartCache | None = None
     """What sessions of this state have in common; None when it is not kept."""
 
     @classmethod
@@ -112,23 +111,25 @@ class Session:
         profile: Profile,
         factories: Mapping[str, PluginFactory],
         stop: Callable[[], bool] = never,
-        opening: Opening | None = None,
+        warm_start: WarmStartCache | None = None,
     ) -> "Session":
         """Construct the plugins in profile order and let them listen to the ledger.
 
         With the opening of the cluster's state all that was found out about it before need not be again.
         """
-        kept = opening if opening is not None and opening.begin(profile) else None
+        kept = warm_start if warm_start is not None and warm_start.begin(profile) else None
         ledger, chains = _ledger(cluster, kept), Chains()
         guards = Guards(cluster.pod_groups, chains, ledger.placements)
         order = Order(cluster.tasks, chains)
         cores = Cores(cluster.pod_groups, ledger, order)
-        standing = standing_of(cluster, kept)
+        standing = find_phases(cluster, kept)
         session = cls(cluster, profile.options, ledger, chains, guards, order, cores, standing)
-        session.memory = {(memory.victim, memory.preemptor): memory for memory in cluster.eviction_memory}
-        session.remembered = {group for pair in session.memory for group in pair}
-        session.unsettled = _by_preemptor(cluster.eviction_memory)
-        session.stop, session.opening = Stop(stop), kept
+        session.eviction_history = {
+            (memory.victim, memory.preemptor): memory for memory in cluster.eviction_history
+        }
+        session.groups_with_history = {group for pair in session.eviction_history for group in pair}
+        session.pending_results = _by_preemptor(cluster.eviction_history)
+        session.stop, session.warm_start = StopSignal(stop), kept
         made = [(one.name, factories[one.name](session, one.arguments)) for one in profile.plugins]
         session.plugins.update(made)
         chains.fill(made)
@@ -138,21 +139,21 @@ class Session:
 
     def close(self) -> None:
         """Let go of the plugins, which hold the session, and leave to the next one what it can begin with."""
-        if self.opening is None or self.stop.is_set:
+        if self.warm_start is None or self.stop.is_set:
             self.ledger.close()  # a search that was stopped may have left anything behind
         else:
             self.ledger.listeners = ()
-            self.opening.end(self._moves(), len(self.cluster.pod_groups))
-        self.journal.clear()
+            self.warm_start.end(self._moves(), len(self.cluster.pod_groups))
+        self.commits.clear()
         self.patches.clear()
         self.rejections.clear()
         self.plugins.clear()
         self.chains.clear()
 
     @property
-    def expires(self) -> int:
+    def expire_time(self) -> int:
         """When what is not done of this cycle's groups is to be left."""
-        return self.cluster.now + self.options.group_timeout
+        return self.cluster.now + self.options.decision_group_timeout
 
     def statement(self) -> Statement:
         """A new, empty statement."""
@@ -175,19 +176,19 @@ class Session:
             if loser not in said:
                 said[loser] = self.guards.verdicts(action, beneficiary, loser)
         moves = tuple(statement.moves)
-        self.journal.append(Commit(action, beneficiary, reason, moves, requeue, in_flight, said))
+        self.commits.append(Commit(action, beneficiary, reason, moves, requeue, in_flight, said))
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
-            self.given.add(beneficiary)
+            self.allocated_this_cycle.add(beneficiary)
         for move in statement.moves:
-            self.changed.add(tasks[move.task].pod_group)
+            self.changed_pod_groups.add(tasks[move.task].pod_group)
 
-    def patch(self, patch: Patch) -> None:
+    def add_patch(self, patch: Patch) -> None:
         """Write into a field of a pod group, together with the latest commit."""
-        self.patches.append((len(self.journal) - 1, patch))
+        self.patches.append((len(self.commits) - 1, patch))
 
-    def patch_alone(self, action: str, patch: Patch) -> None:
+    def add_standalone_patch(self, action: str, patch: Patch) -> None:
         """Write into a field of a pod group, without any move."""
-        self.lone_patches.append((action, patch))
+        self.standalone_patches.append((action, patch))
 
     def reject(self, pod_group: int, rejection: Rejection) -> None:
         """Note why the pod group got no room; of several findings the one that people can act on stays."""
@@ -195,7 +196,7 @@ class Session:
         if known is None or weight(rejection.code) <= weight(known.code):
             self.rejections[pod_group] = rejection
 
-    def collect(self) -> list[Nomination]:
+    def collect_nominations(self) -> list[Nomination]:
         """What the nominators say: one entry per pod group, in the order in which they are first named.
 
         Whoever is put forward by any of them is a candidate, nominated by all who did so, in the order of
@@ -214,7 +215,7 @@ class Session:
                     earlier.overrun = max(earlier.overrun, nomination.overrun)
         return list(found.values())
 
-    def beside(self, task: Task) -> Sequence[int]:
+    def pod_set_tasks(self, task: Task) -> Sequence[int]:
         """Tasks of its pod set, itself included."""
         pod_sets = self.cluster.pod_groups[task.pod_group].pod_sets
         return next((pod_set.tasks for pod_set in pod_sets if pod_set.index == task.pod_set), ())
@@ -244,7 +245,7 @@ class Session:
 
     def _blocked_tasks(self) -> dict[int, Rejection]:
         tasks = self.cluster.tasks
-        found = [(index, tasks[index].blocked_by, "") for index in sorted(self.standing.blocked)]
+        found = [(index, tasks[index].blocked_reason, "") for index in sorted(self.phases.blocked)]
         for method in self.chains.blocked_tasks:
             found.extend((task, why, self.chains.names[method]) for task, why in method())
         blocked: dict[int, Rejection] = {}
@@ -255,17 +256,17 @@ class Session:
                 blocked.setdefault(index, Rejection(ReasonCode.BLOCKED, detail, source=source))
         return blocked
 
-    def moved(self) -> set[int]:
+    def moved_pod_groups(self) -> set[int]:
         """Pod groups of which tasks were moved in this cycle."""
         tasks = self.ledger.tasks
-        return {tasks[move.task].pod_group for commit in self.journal for move in commit.moves}
+        return {tasks[move.task].pod_group for commit in self.commits for move in commit.moves}
 
-    def _moves(self) -> Change:
+    def _moves(self) -> SlotChange:
         """Pod groups and tasks that are elsewhere than when the cycle began."""
-        tasks = {move.task for commit in self.journal for move in commit.moves}
-        return Change(frozenset(self.moved()), frozenset(tasks))
+        tasks = {move.task for commit in self.commits for move in commit.moves}
+        return SlotChange(frozenset(self.moved_pod_groups()), frozenset(tasks))
 
-    def all_say(self, methods: Iterable[Callable[..., Any]], attribute: str) -> bool:
+    def all_have_trait(self, methods: Iterable[Callable[..., Any]], attribute: str) -> bool:
         """Whether the plugins behind all these methods vouch for it by this attribute of their class."""
         givers = [self.plugins[self.chains.names[method]] for method in methods]
         return all(getattr(giver, attribute, False) for giver in givers)
@@ -284,20 +285,20 @@ class Session:
         return tuple(self.chains.queue_status[0]()) if self.chains.queue_status else ()
 
 
-def _ledger(cluster: Cluster, opening: Opening | None) -> Ledger:
+def _ledger(cluster: Cluster, warm_start: WarmStartCache | None) -> Ledger:
     """A ledger of one's own. Claims tie pods to each other: with them it is made anew."""
-    if opening is None or cluster.claims:
+    if warm_start is None or cluster.claims:
         return Ledger(cluster)
-    return opening.get(
+    return warm_start.get(
         "ledger",
         lambda: Ledger(cluster),
         lambda left, change: left.follow(cluster, change),
     )
 
 
-def _by_preemptor(memories: Sequence[EvictionMemory]) -> dict[int, list[EvictionMemory]]:
-    found: dict[int, list[EvictionMemory]] = {}
-    for memory in memories:
-        if memory.unsettled:
+def _by_preemptor(records: Sequence[EvictionRecord]) -> dict[int, list[EvictionRecord]]:
+    found: dict[int, list[EvictionRecord]] = {}
+    for memory in records:
+        if memory.result_pending:
             found.setdefault(memory.preemptor, []).append(memory)
     return found

@@ -1,12 +1,25 @@
-"""A statement: a savepoint over moves. What is not committed is undone."""
+"""A statement: a savepoint over moves. What is not committed is undone.
+
+The one reversible primitive: a task changes its placement.
+"""
 
 from types import TracebackType
 from typing import Self
 
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.framework.move import Move
-from tenure.solver.model.numa import Zones
+from tenure.solver.model.node import Zones
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
+
+
+class Move:
+    """Evict, allocate, pipeline and un-evict are all moves."""
+
+    __slots__ = ("after", "before", "task")
+
+    def __init__(self, task: int, before: Placement, after: Placement) -> None:
+        self.task = task
+        self.before = before
+        self.after = after
 
 
 class Statement:
@@ -54,7 +67,7 @@ class Statement:
         """The task is to leave its node; its room is released (semantics R2.13)."""
         before = self._ledger.placements[task]
         self.evicted.setdefault(task, []).append(before)
-        self._apply(task, before, before.becoming(TaskStatus.RELEASING))
+        self._apply(task, before, before.with_status(TaskStatus.RELEASING))
 
     def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = (), zones: Zones = ()) -> None:
         """The task is to be bound to the node now."""
@@ -76,11 +89,11 @@ class Statement:
         elif origin.gpu_groups == gpu_groups and self._can_return(task, origin, node, zones):
             after = origin
         else:
-            leaving = origin.becoming(TaskStatus.RELEASING)
+            leaving = origin.with_status(TaskStatus.RELEASING)
             after = Placement(TaskStatus.PIPELINED, node, gpu_groups, leaving, zones)
         self._apply(task, before, after)
 
-    def pipeline_instead(self, pod_group: int, mark: int) -> None:
+    def replace_by_pipelined(self, pod_group: int, mark: int) -> None:
         """Turn every binding of the pod group since the mark into a promise (semantics R2.17)."""
         for move in self.moves[mark:]:
             placement = self._ledger.placements[move.task]
@@ -89,7 +102,7 @@ class Statement:
                 and move.after.status is TaskStatus.BINDING
                 and placement is move.after
             ):
-                self._apply(move.task, placement, placement.becoming(TaskStatus.PIPELINED))
+                self._apply(move.task, placement, placement.with_status(TaskStatus.PIPELINED))
 
     def _can_return(self, task: int, origin: Placement, node: int, zones: Zones) -> bool:
         """Whether the task is still on the node, and what it was promised before still has room."""

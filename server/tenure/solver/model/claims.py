@@ -11,7 +11,7 @@ MAX_CONSUMERS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceClaim:
+class ResourceClaim:
     """Devices that tasks use together. `index` is dense, by id."""
 
     index: int

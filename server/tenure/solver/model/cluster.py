@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-from tenure.solver.model.claims import DeviceClaim
-from tenure.solver.model.column import Column
-from tenure.solver.model.doubt import Doubt
-from tenure.solver.model.inflight import InFlightGroup
-from tenure.solver.model.memory import EvictionMemory
+from tenure.solver.model.caller_state import EvictionRecord, InFlightGroup
+from tenure.solver.model.claims import ResourceClaim
 from tenure.solver.model.node import Node
+from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import FIXED_SLOTS
+from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.solver.model.workload import PodGroup, Task, TaskShape
 
 
@@ -29,17 +28,17 @@ class Cluster:
     """Nanoseconds since the epoch."""
     nodes: tuple[Node, ...]
     queues: tuple[Queue, ...]
-    pod_groups: Column[PodGroup]
-    tasks: Column[Task]
+    pod_groups: PersistentVector[PodGroup]
+    tasks: PersistentVector[Task]
     shapes: tuple[TaskShape, ...]
     topologies: tuple[Topology, ...] = ()
-    claims: tuple[DeviceClaim, ...] = ()
+    claims: tuple[ResourceClaim, ...] = ()
     resource_names: tuple[str, ...] = FIXED_SLOTS
-    eviction_memory: tuple[EvictionMemory, ...] = ()
+    eviction_history: tuple[EvictionRecord, ...] = ()
     """By victim and preemptor, at most one for a pair."""
     in_flight: tuple[InFlightGroup, ...] = ()
     """By id."""
-    doubts: tuple[Doubt, ...] = ()
+    warnings: tuple[SnapshotWarning, ...] = ()
 
     @property
     def min_gpu_memory_mib(self) -> int:

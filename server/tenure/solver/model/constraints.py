@@ -1,4 +1,7 @@
-"""Which nodes a task may go to: selectors, affinities, taints (Kubernetes semantics)."""
+"""Which nodes a task may go to: selectors, affinities, taints (Kubernetes semantics).
+
+Which pods a task must be near to, and from which it must keep away (Kubernetes pod affinity).
+"""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +9,20 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from tenure.solver.model.affinity import PodTerm
+Labels = tuple[tuple[str, str], ...]
+"""Labels as sorted pairs: hashable, so that equal ones are looked at once."""
+
+
+class PodAffinityTerm(NamedTuple):
+    """Pods with all these labels, on nodes with the same value of the topology key."""
+
+    match_labels: Labels
+    topology_key: str
+
+    def selects(self, labels: Labels) -> bool:
+        """Whether a pod with these labels is meant."""
+        return set(self.match_labels) <= set(labels)
+
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS: Final = 63
@@ -90,8 +106,8 @@ class Constraints:
     node_selector: tuple[tuple[str, str], ...] = ()
     node_affinity: tuple[tuple[Requirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
-    pod_affinity: tuple[PodTerm, ...] = ()
-    pod_anti_affinity: tuple[PodTerm, ...] = ()
+    pod_affinity: tuple[PodAffinityTerm, ...] = ()
+    pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
 
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Whether selector and required affinity accept a node with these labels."""

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from tenure.solver.model.doubt import Doubt
-from tenure.solver.model.guard import GuardVerdict, Scope
-from tenure.solver.model.memory import EvictionMemory
-from tenure.solver.model.numa import Zones
+from tenure.solver.model.caller_state import EvictionRecord
+from tenure.solver.model.fast_dataclass import fast_dataclass
+from tenure.solver.model.node import Zones
 from tenure.solver.model.reason import ReasonCode, Rejection
-from tenure.solver.model.record import record
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
+from tenure.solver.model.snapshot_warning import SnapshotWarning
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 
 
-@record(slots=True, init=False)
+@fast_dataclass(slots=True, init=False)
 class Bind:
     """Bind a pending task to free room."""
 
@@ -36,8 +36,8 @@ class Bind:
         self.zones = zones
 
 
-@record(slots=True, init=False)
-class Hold:
+@fast_dataclass(slots=True, init=False)
+class Reserve:
     """Keep room that is not free yet for a task."""
 
     task: Final[int]
@@ -58,13 +58,13 @@ class Hold:
         self.zones = zones
 
 
-@record(slots=True, init=False)
+@fast_dataclass(slots=True, init=False)
 class Evict:
     """Evict a task from its node; `moves` when a Hold elsewhere goes with it."""
 
     task: Final[int]
     node: Final[int]
-    moves: Final[bool]
+    relocating: Final[bool]
     guards: Final[tuple[GuardVerdict, ...]]
     """What the guards said that let it pass."""
 
@@ -72,12 +72,12 @@ class Evict:
         self,
         task: int,
         node: int,
-        moves: bool,
+        relocating: bool,
         guards: tuple[GuardVerdict, ...] = (),
     ) -> None:
         self.task = task
         self.node = node
-        self.moves = moves
+        self.relocating = relocating
         self.guards = guards
 
 
@@ -90,12 +90,12 @@ class PatchKind(IntEnum):
     CLEAR_STALE_SINCE = 5
     REQUEUE_NOT_BEFORE = 6
     EVICTION_COUNT = 7
-    WAITED_AFTER_EVICTIONS = 8
-    REMEMBER = 9
-    FORGET_PREEMPTOR = 10
+    TOTAL_EVICTION_WAIT = 8
+    SET_EVICTION_RECORD = 9
+    DELETE_EVICTION_RECORD = 10
 
 
-@record(slots=True, init=False)
+@fast_dataclass(slots=True, init=False)
 class Patch:
     """Write something into a field of a pod group."""
 
@@ -103,7 +103,7 @@ class Patch:
     kind: Final[PatchKind]
     value: Final[int]
     """Nanoseconds, a number, or (to forget) the preemptor; of no account where there is nothing to write."""
-    memory: Final[EvictionMemory | None]
+    record: Final[EvictionRecord | None]
     """What to remember."""
 
     def __init__(
@@ -111,12 +111,12 @@ class Patch:
         pod_group: int,
         kind: PatchKind,
         value: int = 0,
-        memory: EvictionMemory | None = None,
+        record: EvictionRecord | None = None,
     ) -> None:
         self.pod_group = pod_group
         self.kind = kind
         self.value = value
-        self.memory = memory
+        self.record = record
 
 
 class Requeue(NamedTuple):
@@ -135,7 +135,7 @@ class Atomicity(IntEnum):
     BEST_EFFORT = 2
 
 
-@record(slots=True, init=False)
+@fast_dataclass(slots=True, init=False)
 class DecisionGroup:
     """Steps that are taken together: one pod group gets room. What is not done by `expires` is to be left."""
 
@@ -143,14 +143,14 @@ class DecisionGroup:
     beneficiary: Final[int]
     reason: Final[ReasonCode]
     evictions: Final[tuple[Evict, ...]]
-    holds: Final[tuple[Hold, ...]]
+    reservations: Final[tuple[Reserve, ...]]
     bindings: Final[tuple[Bind, ...]]
     patches: Final[tuple[Patch, ...]]
     requeue: Final[Requeue | None]
     atomicity: Final[Atomicity]
-    expires: Final[int]
+    expire_time: Final[int]
     """Nanoseconds since the epoch."""
-    in_flight: Final[str]
+    fulfills_group: Final[str]
     """Id of the group in flight whose promises it keeps; empty: of none."""
 
     def __init__(
@@ -159,44 +159,44 @@ class DecisionGroup:
         beneficiary: int,
         reason: ReasonCode,
         evictions: tuple[Evict, ...],
-        holds: tuple[Hold, ...],
+        reservations: tuple[Reserve, ...],
         bindings: tuple[Bind, ...],
         patches: tuple[Patch, ...],
         requeue: Requeue | None = None,
         atomicity: Atomicity = Atomicity.ALL,
-        expires: int = 0,
-        in_flight: str = "",
+        expire_time: int = 0,
+        fulfills_group: str = "",
     ) -> None:
         self.action = action
         self.beneficiary = beneficiary
         self.reason = reason
         self.evictions = evictions
-        self.holds = holds
+        self.reservations = reservations
         self.bindings = bindings
         self.patches = patches
         self.requeue = requeue
         self.atomicity = atomicity
-        self.expires = expires
-        self.in_flight = in_flight
+        self.expire_time = expire_time
+        self.fulfills_group = fulfills_group
 
 
-class InFlightResult(IntEnum):
+class InFlightGroupState(IntEnum):
     """What became of a group in flight; numbers are those of the wire contract."""
 
-    KEPT = 1
-    REDEEMED = 2
-    FINISHED = 3
-    LAPSED = 4
+    IN_FLIGHT = 1
+    SUPERSEDED = 2
+    COMPLETED = 3
+    EXPIRED = 4
     CANCELLED = 5
 
 
-class InFlightStatus(NamedTuple):
+class InFlightGroupStatus(NamedTuple):
     """The verdict on one group in flight, by its index."""
 
     group: int
-    result: InFlightResult
+    state: InFlightGroupState
     reason: Rejection
-    holds: tuple[Hold, ...] = ()
+    reservations: tuple[Reserve, ...] = ()
     """What is kept for whom, when it is kept."""
 
 
@@ -210,18 +210,18 @@ class OutcomeKind(IntEnum):
     DELAYED = 5
     INFEASIBLE = 6
     BUDGET_EXHAUSTED = 7
-    REJECTED_INPUT = 8
+    INVALID_POD_GROUP = 8
 
 
-@record(slots=True, init=False)
-class Outcome:
+@fast_dataclass(slots=True, init=False)
+class PodGroupOutcome:
     """The verdict on one pod group that had tasks to schedule."""
 
     pod_group: Final[int]
     kind: Final[OutcomeKind]
     reason: Final[Rejection]
     bound: Final[int]
-    held: Final[int]
+    reserved: Final[int]
     pending: Final[int]
 
     def __init__(
@@ -230,14 +230,14 @@ class Outcome:
         kind: OutcomeKind,
         reason: Rejection,
         bound: int,
-        held: int,
+        reserved: int,
         pending: int,
     ) -> None:
         self.pod_group = pod_group
         self.kind = kind
         self.reason = reason
         self.bound = bound
-        self.held = held
+        self.reserved = reserved
         self.pending = pending
 
 
@@ -250,7 +250,7 @@ class Protection(NamedTuple):
     until: int | None
     source: str
     against: str = ""
-    scope: Scope = Scope.ALL
+    scope: ProtectionScope = ProtectionScope.ALL
     against_pod_group: int | None = None
 
 
@@ -264,30 +264,30 @@ class QueueStatus(NamedTuple):
 
 
 @dataclass(slots=True)
-class Counters:
+class SearchCounters:
     """Work done by the search; exact and reproducible."""
 
-    emitted: int = 0
+    generated: int = 0
     simulated: int = 0
     duplicate: int = 0
     pruned: int = 0
-    victims_popped: int = 0
-    placements: int = 0
+    victims_considered: int = 0
+    placement_attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class CycleResult:
     """The answer to one cycle."""
 
     groups: tuple[DecisionGroup, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[PodGroupOutcome, ...]
     protections: tuple[Protection, ...]
     queues: tuple[QueueStatus, ...]
-    next_wake: int | None
-    doubts: tuple[Doubt, ...]
-    counters: Counters
+    next_wake_time: int | None
+    warnings: tuple[SnapshotWarning, ...]
+    counters: SearchCounters
     nominations: tuple[Nomination, ...] = ()
-    in_flight: tuple[InFlightStatus, ...] = ()
+    in_flight: tuple[InFlightGroupStatus, ...] = ()
     """One for every group in flight, by id."""
     stopped_early: bool = False
     """Whether the caller's time was up before the cycle was done."""

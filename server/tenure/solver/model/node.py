@@ -1,13 +1,43 @@
-"""Nodes: what a machine offers."""
+"""Nodes: what a machine offers.
+
+NUMA zones: parts of a node whose CPUs, memory and devices are close to each other (semantics R9.40).
+"""
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from tenure.solver.model.constraints import Taint
-from tenure.solver.model.numa import NumaPolicy, NumaZone
-from tenure.solver.model.record import record
-from tenure.solver.model.resources import GPU, Vector
+from tenure.solver.model.fast_dataclass import fast_dataclass
+from tenure.solver.model.resources import GPU, Amounts, Vector
+
+
+class NumaPolicy(IntEnum):
+    """How strictly a node keeps a pod within zones; numbers are those of the wire contract."""
+
+    NONE = 0
+    BEST_EFFORT = 1
+    RESTRICTED = 2
+    SINGLE_NUMA_NODE = 3
+
+
+class NumaZone(NamedTuple):
+    """One zone. `available` None: what is allocatable less what tasks are known to take."""
+
+    id: str
+    allocatable: Vector
+    available: Vector | None = None
+
+
+class NumaPlacement(NamedTuple):
+    """What a task takes in one zone of its node, by the zone's position."""
+
+    zone: int
+    amounts: Amounts
+
+
+Zones = tuple[NumaPlacement, ...]
+"""The zones of a task, the lowest first; empty when it is not aligned or nothing is known."""
 
 
 class MigStrategy(IntEnum):
@@ -18,7 +48,7 @@ class MigStrategy(IntEnum):
     MIXED = 2
 
 
-@record(slots=True, init=False)
+@fast_dataclass(slots=True, init=False)
 class Node:
     """A machine. `index` is its rank by name, so comparing indices compares names."""
 

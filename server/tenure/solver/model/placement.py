@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import Final
 
-from tenure.solver.model.numa import Zones
+from tenure.solver.model.node import Zones
 
 NOWHERE: Final = -1
 """Node index of a task that is on no node."""
@@ -45,16 +45,16 @@ class TaskStatus(IntEnum):
         return TaskStatus.PENDING <= self <= TaskStatus.RUNNING
 
 
-HELD: Final = 1
+ALLOCATED: Final = 1
 RELEASING: Final = 2
 PIPELINED: Final = 3
 _USES: Final = {
     TaskStatus.PIPELINED: PIPELINED,
-    TaskStatus.BINDING: HELD,
-    TaskStatus.BOUND: HELD,
-    TaskStatus.RUNNING: HELD,
+    TaskStatus.BINDING: ALLOCATED,
+    TaskStatus.BOUND: ALLOCATED,
+    TaskStatus.RUNNING: ALLOCATED,
     TaskStatus.RELEASING: RELEASING,
-    TaskStatus.STUCK_IN_RELEASING: HELD,
+    TaskStatus.STUCK_IN_RELEASING: ALLOCATED,
 }
 _FACTS: Final = [(0, False, False)] + [
     (_USES.get(status, 0), status.is_active_allocated, status.is_allocated) for status in TaskStatus
@@ -73,8 +73,8 @@ class Placement:
         "gpu_groups",
         "is_active_allocated",
         "is_allocated",
-        "leaving",
         "node",
+        "previous",
         "status",
         "use",
         "zones",
@@ -85,7 +85,7 @@ class Placement:
         status: TaskStatus,
         node: int = NOWHERE,
         gpu_groups: tuple[str, ...] = (),
-        leaving: "Placement | None" = None,
+        previous: "Placement | None" = None,
         zones: Zones = (),
     ) -> None:
         self.status = status
@@ -93,7 +93,7 @@ class Placement:
         """How it uses its node: 0 not at all, HELD, RELEASING or PIPELINED."""
         self.node = node
         self.gpu_groups = gpu_groups
-        self.leaving = leaving
+        self.previous = previous
         self.zones = zones
 
     def __eq__(self, other: object) -> bool:
@@ -104,22 +104,22 @@ class Placement:
         return (
             self.status is other.status
             and self.node == other.node
-            and self.leaving == other.leaving
+            and self.previous == other.previous
             and self.gpu_groups == other.gpu_groups
             and self.zones == other.zones
         )
 
     def __hash__(self) -> int:
-        return hash((self.status, self.node, self.gpu_groups, self.leaving, self.zones))
+        return hash((self.status, self.node, self.gpu_groups, self.previous, self.zones))
 
     def __repr__(self) -> str:
-        rest = (self.gpu_groups, self.leaving, self.zones)
+        rest = (self.gpu_groups, self.previous, self.zones)
         return f"Placement({self.status.name}, {self.node}, {', '.join(map(repr, rest))})"
 
-    def becoming(self, status: TaskStatus) -> "Placement":
+    def with_status(self, status: TaskStatus) -> "Placement":
         """The same place in another state."""
-        return Placement(status, self.node, self.gpu_groups, self.leaving, self.zones)
+        return Placement(status, self.node, self.gpu_groups, self.previous, self.zones)
 
     def is_present_on(self, node: int) -> bool:
         """Whether the task is on the node, or still releases room there."""
-        return node == self.node or (self.leaving is not None and self.leaving.is_present_on(node))
+        return node == self.node or (self.previous is not None and self.previous.is_present_on(node))

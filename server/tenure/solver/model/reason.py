@@ -14,7 +14,7 @@ class ReasonCode(IntEnum):
     CONSOLIDATED = 5
     STALE_GANG = 6
     VICTIMS_EVICTED = 7
-    STATE_CHANGED = 8
+    FIELD_UPDATED = 8
     REQUEUED = 9
     NOT_READY = 20
     INVALID_QUEUE = 21
@@ -22,24 +22,24 @@ class ReasonCode(IntEnum):
     NON_PREEMPTIBLE_OVER_QUOTA = 23
     OVER_FAIR_SHARE = 24
     NO_NODE_MATCHES = 25
-    NO_ROOM = 26
+    INSUFFICIENT_RESOURCES = 26
     NO_SOLUTION = 27
     BUDGET_EXHAUSTED = 28
     PREEMPTION_DELAY = 29
     SIMILAR_FAILED = 30
     MIN_RUNTIME = 31
     NON_PREEMPTIBLE = 32
-    PRIORITY = 33
-    WITHIN_SHARE = 34
+    PRIORITY_NOT_LOWER = 33
+    WITHIN_FAIR_SHARE = 34
     BLOCKED = 35
     OPTED_OUT = 36
     EVICTION_LIMIT = 37
-    NEAR_END = 38
+    NEAR_COMPLETION = 38
     WAIT_LIMIT = 39
     EVICTION_COOLDOWN = 40
     EVICTION_BACKOFF = 41
-    UNDER_WAY = 50
-    DONE = 51
+    IN_PROGRESS = 50
+    COMPLETED = 51
     EXPIRED = 52
     GONE = 53
 
@@ -56,16 +56,16 @@ DOMINANCE: Final = (
     ReasonCode.MIN_RUNTIME,
     ReasonCode.EVICTION_COOLDOWN,
     ReasonCode.EVICTION_BACKOFF,
-    ReasonCode.NEAR_END,
+    ReasonCode.NEAR_COMPLETION,
     ReasonCode.OVER_FAIR_SHARE,
-    ReasonCode.WITHIN_SHARE,
+    ReasonCode.WITHIN_FAIR_SHARE,
     ReasonCode.SIMILAR_FAILED,
     ReasonCode.NO_SOLUTION,
-    ReasonCode.NO_ROOM,
+    ReasonCode.INSUFFICIENT_RESOURCES,
 )
 """Findings about a pod group that got no room, the one that explains most first."""
 
-BETWEEN_TWO: Final = frozenset({ReasonCode.EVICTION_COOLDOWN, ReasonCode.EVICTION_BACKOFF})
+PAIR_REASONS: Final = frozenset({ReasonCode.EVICTION_COOLDOWN, ReasonCode.EVICTION_BACKOFF})
 """Findings about a pod group and one victim, which say nothing of others that ask for the same."""
 
 

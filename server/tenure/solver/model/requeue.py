@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from tenure.solver.model.reason import ReasonCode
 
 
-class Setting(NamedTuple):
+class ParsedValue(NamedTuple):
     """A duration or time in nanoseconds, if it is set. `problem`: it is set, but cannot be used, and why."""
 
     value: int | None = None
@@ -19,18 +19,18 @@ class Setting(NamedTuple):
         return self.value is not None or bool(self.problem)
 
 
-class RequeueTerms(NamedTuple):
+class RequeueSettings(NamedTuple):
     """What a pod group says for itself."""
 
-    expected_runtime: Setting = Setting()
-    delay: Setting = Setting()
-    not_before: Setting = Setting()
+    expected_runtime: ParsedValue = ParsedValue()
+    delay: ParsedValue = ParsedValue()
+    not_before: ParsedValue = ParsedValue()
 
 
-NO_TERMS: Final = RequeueTerms()
+NO_TERMS: Final = RequeueSettings()
 
 
-class SkipReason(IntEnum):
+class NominationSkipReason(IntEnum):
     """Why a pod group is not nominated; names in lower case are the metric label (semantics R12.31)."""
 
     COOLDOWN = 1
@@ -66,7 +66,7 @@ class Nomination:
     pod_group: int
     result: NominationResult
     detail: str = ""
-    skip_reason: SkipReason | None = None
+    skip_reason: NominationSkipReason | None = None
     until: int | None = None
     """When time alone may change the result."""
     overrun: int = 0

@@ -5,13 +5,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from tenure.solver.model.affinity import Labels
-from tenure.solver.model.constraints import Constraints
+from tenure.solver.model.constraints import Constraints, Labels
+from tenure.solver.model.fast_dataclass import fast_dataclass
 from tenure.solver.model.placement import NOWHERE, Placement
-from tenure.solver.model.quantities import Quantities
-from tenure.solver.model.record import record
-from tenure.solver.model.requeue import NO_TERMS, RequeueTerms
-from tenure.solver.model.resources import GpuRequest, Share, Vector
+from tenure.solver.model.requeue import NO_TERMS, RequeueSettings
+from tenure.solver.model.resources import GpuRequest, MutableVector, Share, Vector
 
 Counts = Sequence[int] | Mapping[int, int]
 """A number of tasks by pod set."""
@@ -42,7 +40,7 @@ class TaskShape:
     """GPU amount of these; it counts once for all who share."""
     shares_devices: bool = field(init=False, compare=False, default=False)
     """Whether it uses devices together with others: a part of a GPU, or claims that it shares."""
-    quantities: Quantities = field(init=False, compare=False, repr=False)
+    request_vector: MutableVector = field(init=False, compare=False, repr=False)
     """The request once more, to be added up and compared; not to be changed."""
     is_cpu_only: bool = field(init=False, compare=False, default=False)
     """Whether it asks for no GPU in any form (semantics R1.10)."""
@@ -51,10 +49,10 @@ class TaskShape:
         gpus = (self.gpu.devices, self.mig_gpu_milli, self.claimed_gpu_milli, self.shared_gpu_milli)
         object.__setattr__(self, "is_cpu_only", not any(gpus))
         object.__setattr__(self, "shares_devices", self.gpu.is_shared or bool(self.shared_claims))
-        object.__setattr__(self, "quantities", Quantities(self.request))
+        object.__setattr__(self, "request_vector", MutableVector(self.request))
 
     @property
-    def needs_gpu_room(self) -> bool:
+    def needs_gpu_capacity(self) -> bool:
         """Whether it can only go where GPUs are free: who shares devices may need no more of them."""
         return not self.shared_claims and not self.is_cpu_only
 
@@ -69,7 +67,7 @@ class TaskShape:
         return self.mig_gpu_milli + self.claimed_gpu_milli
 
 
-@record(slots=True, init=False)
+@fast_dataclass(slots=True, init=False)
 class Task:
     """One pod. `index` is its slot: slots are in the order of uids, and an empty one has no uid."""
 
@@ -85,7 +83,7 @@ class Task:
     priority: Final[int | None]
     leader: Final[bool]
     nominated_node: Final[int]
-    blocked_by: Final[str]
+    blocked_reason: Final[str]
     """Why it cannot be placed whatever is evicted, by the caller's knowledge; empty: nothing."""
     claims: Final[tuple[int, ...]]
     """All its device claims."""
@@ -104,7 +102,7 @@ class Task:
         priority: int | None = None,
         leader: bool = False,
         nominated_node: int = NOWHERE,
-        blocked_by: str = "",
+        blocked_reason: str = "",
         claims: tuple[int, ...] = (),
         labels: Labels = (),
     ) -> None:
@@ -119,7 +117,7 @@ class Task:
         self.priority = priority
         self.leader = leader
         self.nominated_node = nominated_node
-        self.blocked_by = blocked_by
+        self.blocked_reason = blocked_reason
         self.claims = claims
         self.labels = labels
 
@@ -132,7 +130,7 @@ class TopologyConstraint(NamedTuple):
     preferred_level: str = ""
 
 
-@record(slots=True, init=False)
+@fast_dataclass(slots=True, init=False)
 class PodSet:
     """A leaf of the sub group tree: tasks with a minimum (semantics R1.51)."""
 
@@ -166,7 +164,7 @@ class PodSet:
         return self.min_available < len(self.tasks)
 
 
-@record(slots=True, init=False)
+@fast_dataclass(slots=True, init=False)
 class SubGroupSet:
     """An inner node of the sub group tree. `min_sub_groups` None: every member is required."""
 
@@ -226,7 +224,7 @@ LEGACY_NON_PREEMPTIBLE_PRIORITY: Final = 100
 """From this priority on a pod group that says nothing is non-preemptible (semantics R1.80)."""
 
 
-@record(slots=True, init=False)
+@fast_dataclass(slots=True, init=False)
 class PodGroup:
     """A workload. `index` is its slot, as for tasks; `rank` orders pod groups by creation time, then uid."""
 
@@ -247,13 +245,13 @@ class PodGroup:
     last_start: Final[int | None]
     last_eviction: Final[int | None]
     stale_since: Final[int | None]
-    staleness_grace: Final[int | None]
+    staleness_grace_period: Final[int | None]
     preemption_delay: Final[int]
-    requeue: Final[RequeueTerms]
-    opt_outs: Final[frozenset[str]]
+    requeue: Final[RequeueSettings]
+    opt_out_actions: Final[frozenset[str]]
     """Actions that take no task of it."""
     eviction_count: Final[int]
-    waited_after_evictions: Final[int]
+    total_eviction_wait: Final[int]
     """Nanoseconds."""
     unknown_preemptibility: Final[str]
     """What was said instead of a known preemptibility; such a pod group is read as non-preemptible."""
@@ -276,12 +274,12 @@ class PodGroup:
         last_start: int | None = None,
         last_eviction: int | None = None,
         stale_since: int | None = None,
-        staleness_grace: int | None = None,
+        staleness_grace_period: int | None = None,
         preemption_delay: int = 0,
-        requeue: RequeueTerms = NO_TERMS,
-        opt_outs: frozenset[str] = frozenset(),
+        requeue: RequeueSettings = NO_TERMS,
+        opt_out_actions: frozenset[str] = frozenset(),
         eviction_count: int = 0,
-        waited_after_evictions: int = 0,
+        total_eviction_wait: int = 0,
         unknown_preemptibility: str = "",
     ) -> None:
         self.index = index
@@ -300,12 +298,12 @@ class PodGroup:
         self.last_start = last_start
         self.last_eviction = last_eviction
         self.stale_since = stale_since
-        self.staleness_grace = staleness_grace
+        self.staleness_grace_period = staleness_grace_period
         self.preemption_delay = preemption_delay
         self.requeue = requeue
-        self.opt_outs = opt_outs
+        self.opt_out_actions = opt_out_actions
         self.eviction_count = eviction_count
-        self.waited_after_evictions = waited_after_evictions
+        self.total_eviction_wait = total_eviction_wait
         self.unknown_preemptibility = unknown_preemptibility
 
     @property
@@ -317,7 +315,7 @@ class PodGroup:
         return mode is Preemptibility.UNSPECIFIED and self.priority < LEGACY_NON_PREEMPTIBLE_PRIORITY
 
     @property
-    def may_yield(self) -> bool:
+    def is_evictable(self) -> bool:
         """Whether any of its tasks may be a victim: of semi-preemptible ones the surplus (R8.30)."""
         return self.is_preemptible or self.preemptibility is Preemptibility.SEMI_PREEMPTIBLE
 
@@ -327,7 +325,7 @@ class PodGroup:
 
         That is so for non-preemptible pod groups, and for those that opt out of reclaim (semantics R4.61).
         """
-        return not self.may_yield or "reclaim" in self.opt_outs
+        return not self.is_evictable or "reclaim" in self.opt_out_actions
 
     @property
     def has_firm_core(self) -> bool:

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from tenure.solver.framework.profile import Options
 from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.plugin_api.profile import CycleOptions
 
 BUDGET_EXHAUSTED: Final = Rejection(
     ReasonCode.BUDGET_EXHAUSTED, "the search for victims was stopped by its budget", source="search"
@@ -16,7 +16,7 @@ OUT_OF_TIME: Final = Rejection(
 class Budget:
     """Counts down over one action (semantics R5.72, in steps instead of seconds)."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: CycleOptions) -> None:
         self._per_pod_group = options.max_simulations_per_pod_group
         self._action = options.max_simulations_per_action
         self._pod_group = 0

@@ -8,34 +8,34 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from tenure.solver.model.reason import Rejection
-from tenure.solver.search.holdings import Holdings, Passed
-from tenure.solver.search.queuetree import Entry
+from tenure.solver.search.queue_tree import QueueTreeEntry
+from tenure.solver.search.victim_entries import SkippedVictims, VictimEntries
 
 
-class Yielding(Protocol):
+class VictimPolicy(Protocol):
     """Who may yield to one pod group."""
 
     def allows_queue(self, queue: int) -> bool:
         """Whether any pod group of a leaf queue may be a victim."""
 
-    def candidates(self, queue: int) -> Iterator[Entry]:
+    def candidates(self, queue: int) -> Iterator[QueueTreeEntry]:
         """What possible victims of a leaf queue hold, worst first; nobody of whom nothing may be taken."""
 
 
-class Judge(Protocol):
+class VictimChecker(Protocol):
     """Says of each pod group whether it may be a victim, and notes whom a guard protects for a time."""
 
-    def objection(self, victim: int) -> Rejection | None:
+    def rejection(self, victim: int) -> Rejection | None:
         """Why it may not."""
 
     def keeps_core(self, victim: int) -> bool:
         """Whether a victim must keep its minimum."""
 
-    def note(self, victim: int, rejection: Rejection) -> None:
+    def note_protection(self, victim: int, rejection: Rejection) -> None:
         """A protection that ends; every one is told, whoever found it."""
 
 
-class Spared(NamedTuple):
+class ProtectedCandidate(NamedTuple):
     """A pod group that is protected for a time, and how many candidates come before it."""
 
     place: int
@@ -43,45 +43,45 @@ class Spared(NamedTuple):
     rejection: Rejection
 
 
-class Drawn:
+class CandidateStream:
     """Candidates of a queue as far as anybody asked, worst first."""
 
-    __slots__ = ("_entries", "_holdings", "_passed", "_spared", "_victims", "version")
+    __slots__ = ("_entries", "_protected", "_skipped", "_victim_entries", "_victims", "version")
 
     def __init__(
-        self, version: int, victims: Iterator[tuple[tuple[int, ...], int]], holdings: Holdings
+        self, version: int, victims: Iterator[tuple[tuple[int, ...], int]], holdings: VictimEntries
     ) -> None:
         """`victims` are keys and pod groups, from a list of that version."""
         self.version = version
         self._victims = victims
-        self._holdings = holdings
-        self._passed = Passed()
-        self._entries: list[Entry] = []
-        self._spared: list[Spared] = []
+        self._victim_entries = holdings
+        self._skipped = SkippedVictims()
+        self._entries: list[QueueTreeEntry] = []
+        self._protected: list[ProtectedCandidate] = []
 
-    def in_order(self, judge: Judge) -> Iterator[Entry]:
+    def in_order(self, checker: VictimChecker) -> Iterator[QueueTreeEntry]:
         """All candidates; the judge is told of the spared ones as they are passed."""
-        entries, spared, number, passed = self._entries, self._spared, 0, 0
+        entries, spared, number, passed = self._entries, self._protected, 0, 0
         while True:
-            is_there = number < len(entries) or self._draw(judge)
+            is_there = number < len(entries) or self._draw(checker)
             while passed < len(spared) and spared[passed].place <= number:
-                judge.note(spared[passed].pod_group, spared[passed].rejection)
+                checker.note_protection(spared[passed].pod_group, spared[passed].rejection)
                 passed += 1
             if not is_there:
                 return
             yield entries[number]
             number += 1
 
-    def _draw(self, judge: Judge) -> bool:
+    def _draw(self, checker: VictimChecker) -> bool:
         """Find one more candidate."""
         for key, pod_group in self._victims:
-            rejection = judge.objection(pod_group)
+            rejection = checker.rejection(pod_group)
             if rejection is None:
-                known = self._holdings.entry(key, pod_group, judge.keeps_core(pod_group))
-                entry = self._passed.over(known)
+                known = self._victim_entries.entry(key, pod_group, checker.keeps_core(pod_group))
+                entry = self._skipped.skip_or_merge(known)
                 if entry is not None:
                     self._entries.append(entry)
                     return True
             elif rejection.until is not None:
-                self._spared.append(Spared(len(self._entries), pod_group, rejection))
+                self._protected.append(ProtectedCandidate(len(self._entries), pod_group, rejection))
         return False

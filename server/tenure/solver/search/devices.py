@@ -7,28 +7,28 @@ from tenure.solver.model.resources import WHOLE_GPU
 from tenure.solver.model.workload import TaskShape
 
 
-class Chosen(NamedTuple):
+class SelectedDevices(NamedTuple):
     """Names of the devices, and whether all of them have idle room."""
 
     groups: tuple[str, ...]
     is_idle: bool
 
 
-class DeviceChooser:
+class DeviceSelector:
     """Ranks the devices in shared use that fit, and the whole ones that may be opened for sharing."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._rooms = session.ledger.rooms
+        self._node_infos = session.ledger.node_infos
 
-    def choose(self, shape: TaskShape, node: int) -> Chosen | None:
+    def select(self, shape: TaskShape, node: int) -> SelectedDevices | None:
         """The best devices; equal ones by name, devices to be opened last. None when they do not suffice."""
-        room = self._rooms[node]
+        room = self._node_infos[node]
         memory = room.share_memory(shape)
         ranked = [
-            (-self._score(gpu.used / room.memory), False, group)
+            (-self._score(gpu.used / room.device_memory), False, group)
             for group, gpu in room.gpus.items()
-            if gpu.fits(memory, room.memory)
+            if gpu.fits(memory, room.device_memory)
         ]
         whole = (room.idle.gpu + room.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
         opened = self._new_groups(node, min(whole, shape.gpu.devices))
@@ -37,29 +37,33 @@ class DeviceChooser:
         count = sum(is_new for _, is_new, _ in best)
         if len(best) < shape.gpu.devices or (count and self._lacks_pod_slot(node)):
             return None
-        joins_idle = all(is_new or room.gpus[g].fits_now(memory, room.memory) for _, is_new, g in best)
-        return Chosen(tuple(g for _, _, g in best), joins_idle and count * WHOLE_GPU <= room.idle.gpu)
+        joins_idle = all(is_new or room.gpus[g].fits_now(memory, room.device_memory) for _, is_new, g in best)
+        return SelectedDevices(
+            tuple(g for _, _, g in best), joins_idle and count * WHOLE_GPU <= room.idle.gpu
+        )
 
-    def again(self, shape: TaskShape, node: int, groups: tuple[str, ...]) -> Chosen | None:
+    def reselect(self, shape: TaskShape, node: int, groups: tuple[str, ...]) -> SelectedDevices | None:
         """These very devices, those that nobody uses opened for sharing. None when one has no room."""
-        room = self._rooms[node]
+        room = self._node_infos[node]
         memory = room.share_memory(shape)
         shared = [room.gpus[group] for group in groups if group in room.gpus]
         count = len(groups) - len(shared)
         whole = (room.idle.gpu + room.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
         if len(set(groups)) != shape.gpu.devices or count > whole:
             return None
-        if not all(gpu.fits(memory, room.memory) for gpu in shared) or (count and self._lacks_pod_slot(node)):
+        if not all(gpu.fits(memory, room.device_memory) for gpu in shared) or (
+            count and self._lacks_pod_slot(node)
+        ):
             return None
-        joins_idle = all(gpu.fits_now(memory, room.memory) for gpu in shared)
-        return Chosen(groups, joins_idle and count * WHOLE_GPU <= room.idle.gpu)
+        joins_idle = all(gpu.fits_now(memory, room.device_memory) for gpu in shared)
+        return SelectedDevices(groups, joins_idle and count * WHOLE_GPU <= room.idle.gpu)
 
     def _score(self, used: float) -> float:
         return sum(float(score(used)) for score in self._session.chains.gpu_score)
 
     def _new_groups(self, node: int, count: int) -> list[str]:
         """Names for devices that are opened for sharing, unused on the node."""
-        taken = self._rooms[node].gpus
+        taken = self._node_infos[node].gpus
         name = self._session.cluster.nodes[node].name
         names: list[str] = []
         number = 0
@@ -71,5 +75,5 @@ class DeviceChooser:
 
     def _lacks_pod_slot(self, node: int) -> bool:
         """Opening a device takes a second pod slot, for the reservation pod."""
-        room = self._rooms[node]
+        room = self._node_infos[node]
         return "predicates" in self._session.plugins and room.idle.pods + room.releasing.pods < 2

@@ -24,7 +24,7 @@ class _Found:
         self.is_ready = is_ready
 
 
-class Gangs:
+class GangPlanner:
     """Walks sub group trees: satisfied, below, above; in the order the plugins say."""
 
     def __init__(self, session: Session) -> None:
@@ -43,9 +43,9 @@ class Gangs:
 
     def is_ready(self, pod_group: int) -> bool:
         """Whether enough tasks live and are not held back (semantics R1.54)."""
-        return self._look_up(pod_group).is_ready
+        return self._find(pod_group).is_ready
 
-    def blocked_by(self, pod_group: int) -> Rejection | None:
+    def blocked_reason(self, pod_group: int) -> Rejection | None:
         """What stands in the way of its first blocked task, if any is blocked."""
         if not self._blocked:
             return None
@@ -65,13 +65,13 @@ class Gangs:
 
         The core while the minimum is not met, then one task at a time.
         """
-        return self._look_up(pod_group).attempt
+        return self._find(pod_group).attempt
 
     def request(self, pod_group: int) -> Share:
         """What these tasks ask of their queue."""
-        return self._look_up(pod_group).request
+        return self._find(pod_group).request
 
-    def _look_up(self, pod_group: int) -> _Found:
+    def _find(self, pod_group: int) -> _Found:
         """What follows from where its tasks are, worked out again if any moved since."""
         version, found = self._ledger.versions[pod_group], self._found.get(pod_group)
         if found is None or found.version != version:
@@ -98,9 +98,9 @@ class Gangs:
         if len(pod_set.tasks) == 1:
             return [pod_set.tasks[0]] if self._is_evictable(pod_set.tasks[0]) else []
         active = self.active_tasks(pod_set)
-        if self._session.pledged:
-            active = [task for task in active if task not in self._session.pledged]
-        if self._session.options.revoke_promises:
+        if self._session.reserved_tasks:
+            active = [task for task in active if task not in self._session.reserved_tasks]
+        if self._session.options.allow_same_cycle_eviction:
             return active
         tasks, placements = self._session.cluster.tasks, self._ledger.placements
         return [task for task in active if placements[task] == tasks[task].placement]
@@ -115,10 +115,10 @@ class Gangs:
     def _is_evictable(self, task: int) -> bool:
         """Whether a task that belongs to a pod set may be a victim."""
         placement = self._ledger.placements[task]
-        if not placement.is_active_allocated or task in self._session.pledged:
+        if not placement.is_active_allocated or task in self._session.reserved_tasks:
             return False
         is_where_it_was = placement == self._session.cluster.tasks[task].placement
-        return is_where_it_was or self._session.options.revoke_promises
+        return is_where_it_was or self._session.options.allow_same_cycle_eviction
 
     def _next(self, member: Member, evicted: Container[int]) -> list[int]:
         active = self._ledger.active_allocated

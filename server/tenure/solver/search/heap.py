@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
 
-class Ranked(ABC):
+class HeapItem(ABC):
     """Something with a place among others."""
 
     __slots__ = ()
@@ -18,7 +18,7 @@ class Ranked(ABC):
         """What it is compared by, as it is now."""
 
 
-T = TypeVar("T", bound=Ranked)
+T = TypeVar("T", bound=HeapItem)
 
 
 class LiveHeap(Generic[T]):

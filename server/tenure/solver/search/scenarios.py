@@ -1,38 +1,94 @@
-"""Accumulates victims into scenarios for the generators to draw from (semantics R5.29-R5.33)."""
+"""Accumulates victims into scenarios for the generators to draw from (semantics R5.29-R5.33).
 
+Necessary conditions on accumulated victims, checked before any simulation (semantics R5.30-R5.33).
+"""
+
+from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tenure.solver.framework.scenario import Batch, Emptied, Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.workload import TaskShape
-from tenure.solver.search.filters import GpuRoomFilter, gpu_demands
-from tenure.solver.search.needs import LOOK_AHEAD, Needs, Prospects
-from tenure.solver.search.nodesets import bit_set, bits
-from tenure.solver.search.place import Placer
-from tenure.solver.search.prune import Pruner
-from tenure.solver.search.sequence import VictimSequence
-from tenure.solver.search.takebound import TakeBound
+from tenure.solver.plugin_api.scenario import Batch, NodeAfterEviction, Scenario
+from tenure.solver.search.node_sets import bit_set, bits
+from tenure.solver.search.placer import Placer
+from tenure.solver.search.speedups.pruning import LOOK_AHEAD, PrefixBounds, ProbeNeeds, Pruner
+from tenure.solver.search.speedups.reclaim_bound import ReclaimBound
+from tenure.solver.search.victim_order import VictimSequence
 
 
-class Pruning:
+def gpu_demands(session: Session, pending: Iterable[int]) -> list[int]:
+    """GPU amounts of pending tasks, largest first."""
+    shapes = [session.cluster.tasks[task].shape for task in pending]
+    return sorted((shape.gpu.gpu_milli() + shape.extra_gpu_milli for shape in shapes), reverse=True)
+
+
+class GpuCapacityFilter:
+    """Could the pending tasks' GPUs be packed if all accumulated victims left? (semantics R5.30)
+
+    Keeps the free amount of every node up to date as victims are added. Tasks that all ask for the same
+    amount are counted in slots; others are packed greedily on the largest nodes, as the reference does.
+    """
+
+    def __init__(
+        self, session: Session, pending: Sequence[int], free: Sequence[int], nodes_with_capacity: int
+    ) -> None:
+        self._ledger = session.ledger
+        self.demands = gpu_demands(session, pending)
+        self.free = list(free)
+        self._uniform = self.demands[0] if self.demands[0] == self.demands[-1] else 0
+        self._slots = 0
+        if self._uniform:
+            self._slots = sum(max(0, self.free[node]) // self._uniform for node in bits(nodes_with_capacity))
+        self._order = [] if self._uniform else sorted((-free, node) for node, free in enumerate(self.free))
+
+    def add(self, tasks: Iterable[int]) -> None:
+        """Count the GPUs that evicting these tasks frees."""
+        for task in tasks:
+            self._free(self._ledger.placements[task].node, self._ledger.freed_gpu_milli(task))
+
+    def _free(self, node: int, amount: int) -> None:
+        before = self.free[node]
+        after = self.free[node] = before + amount
+        if self._uniform:
+            self._slots += max(0, after) // self._uniform - max(0, before) // self._uniform
+        else:
+            del self._order[bisect_left(self._order, (-before, node))]
+            insort(self._order, (-after, node))
+
+    def passes(self) -> bool:
+        """Whether every demand finds a node."""
+        if self._uniform:
+            return self._slots >= len(self.demands)
+        left = [-free for free, _ in self._order[: len(self.demands)]]
+        for demand in self.demands:
+            if demand == 0:
+                return True
+            at = next((i for i, free in enumerate(left) if free >= demand), None)
+            if at is None:
+                return False
+            left[at] -= demand
+        return True
+
+
+class PruningBounds:
     """Necessary conditions of one search, for probes to skip what cannot succeed."""
 
-    def __init__(self, pruner: Pruner, bound: TakeBound | None, counts_whole_gpus: bool) -> None:
+    def __init__(self, pruner: Pruner, bound: ReclaimBound | None, counts_whole_gpus: bool) -> None:
         """`counts_whole_gpus`: whether GPUs are only ever asked for as whole devices: slots then imply room
         (semantics R5.30).
         """
         self.pruner = pruner
         self.bound = bound
         self.counts_whole_gpus = counts_whole_gpus
-        self.prospects: Prospects | None = None
+        self.prefix_bounds: PrefixBounds | None = None
 
-    def without_prospects(self) -> "Pruning":
+    def for_other_order(self) -> "PruningBounds":
         """The same for probes that meet their victims in another order."""
-        return Pruning(self.pruner, self.bound, self.counts_whole_gpus)
+        return PruningBounds(self.pruner, self.bound, self.counts_whole_gpus)
 
 
-class Accumulator:
+class ScenarioAccumulator:
     """The `ScenarioBuilder` of one probe: takes victims until the filters pass, then again one more."""
 
     def __init__(
@@ -45,7 +101,7 @@ class Accumulator:
         sequence: VictimSequence,
         skips: Collection[int],
         feasible: int,
-        pruning: Pruning | None,
+        pruning: PruningBounds | None,
     ) -> None:
         """`skips` are the numbers of recorded batches in the sequence."""
         self.recorded = recorded
@@ -69,9 +125,9 @@ class Accumulator:
         for task in pending:
             shape = session.cluster.tasks[task].shape
             shapes[shape.index] = shape
-        self._room: GpuRoomFilter | None = None
-        self._is_room_implied = pruning is not None and pruning.counts_whole_gpus and len(shapes) == 1
-        self._allowed = [placer.allowed(shape) for shape in shapes.values() if _is_choosy(shape)]
+        self._gpu_capacity: GpuCapacityFilter | None = None
+        self._is_capacity_implied = pruning is not None and pruning.counts_whole_gpus and len(shapes) == 1
+        self._allowed = [placer.allowed_nodes(shape) for shape in shapes.values() if _is_choosy(shape)]
 
     def outer_scenarios(self) -> Iterator[None]:
         """Recorded victims only, then with ever more of the victim order (semantics R5.29)."""
@@ -86,8 +142,8 @@ class Accumulator:
                 continue
             batch = self._sequence.batches[self._next - 1]
             self.potential.append(batch)
-            if self._room is not None:
-                self._room.add(batch.tasks)
+            if self._gpu_capacity is not None:
+                self._gpu_capacity.add(batch.tasks)
             if self._passes():
                 yield
 
@@ -104,8 +160,8 @@ class Accumulator:
         """Whether a simulation of the scenario cannot succeed; with all accumulated victims, it may."""
         if self._pruning is None or self._needs is None or len(scenario.potential) == len(self.potential):
             return False
-        prospects, nodes = self._pruning.prospects, self._nodes_of(scenario.potential)
-        if prospects is not None and not prospects.may_meet(self._needs, nodes):
+        prospects, nodes = self._pruning.prefix_bounds, self._nodes_of(scenario.potential)
+        if prospects is not None and not prospects.can_meet(self._needs, nodes):
             return True
         return not self._needs.are_met_with(scenario.potential)
 
@@ -113,7 +169,7 @@ class Accumulator:
         """All accumulated batches of the pod groups that have accumulated tasks on a node."""
         sequence, chosen, groups = self._sequence, list[Batch](), set[int]()
         for number in sequence.on(node):
-            if not self._is_taken(number):
+            if not self._is_accumulated(number):
                 continue
             batch = sequence.batches[number]
             numbers = sequence.of(batch.pod_group)
@@ -121,7 +177,7 @@ class Accumulator:
                 chosen.append(batch)
             elif batch.pod_group not in groups:
                 groups.add(batch.pod_group)
-                chosen.extend([sequence.batches[n] for n in numbers if self._is_taken(n)])
+                chosen.extend([sequence.batches[n] for n in numbers if self._is_accumulated(n)])
         return chosen
 
     def free_gpu_milli(self, node: int) -> int:
@@ -132,17 +188,17 @@ class Accumulator:
         """GPUs that evicting the task frees on its node."""
         return self._session.ledger.freed_gpu_milli(task)
 
-    def emptied(self) -> list[Emptied]:
+    def nodes_after_eviction(self) -> list[NodeAfterEviction]:
         """Every node with accumulated tasks, once they left."""
         found = []
         for node, on in self._sequence.nodes.items():
             if on.numbers[0] < self._next:
-                emptied = self.emptied_node(node)
+                emptied = self.node_after_eviction(node)
                 if emptied[3]:
                     found.append(emptied)
         return found
 
-    def emptied_node(self, node: int) -> Emptied:
+    def node_after_eviction(self, node: int) -> NodeAfterEviction:
         """A node once its accumulated tasks left."""
         skips = self._skips if node in self._freed else ()
         gpus, batches, first = self._sequence.freed_on(node, self._next, skips)
@@ -150,7 +206,9 @@ class Accumulator:
 
     def batches_on(self, nodes: Iterable[int]) -> list[Batch]:
         """Every accumulated batch that has a task on one of the nodes, in the order of accumulation."""
-        numbers = {number for node in nodes for number in self._sequence.on(node) if self._is_taken(number)}
+        numbers = {
+            number for node in nodes for number in self._sequence.on(node) if self._is_accumulated(number)
+        }
         return [self._sequence.batches[number] for number in sorted(numbers)]
 
     def demands(self) -> list[int]:
@@ -173,22 +231,22 @@ class Accumulator:
             return () if node == NOWHERE else (node,)
         return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
 
-    def _recorded_needs(self) -> Needs | None:
+    def _recorded_needs(self) -> ProbeNeeds | None:
         """What is needed, and what the recorded victims give of it."""
         if self._pruning is None:
             return None
-        needs = Needs(self._pruning.pruner, self._pruning.bound, self._pending)
+        needs = ProbeNeeds(self._pruning.pruner, self._pruning.bound, self._pending)
         needs.add(self.recorded)
         return needs
 
-    def _skip_ahead(self, needs: Needs) -> bool:
+    def _skip_ahead(self, needs: ProbeNeeds) -> bool:
         """Accumulate all batches before the first one with which the needs may be met; False: there is none.
 
         Once a prefix holds all recorded victims, it gives what it gives without recording them.
         """
         assert self._pruning is not None
-        prospects = self._pruning.prospects
-        count = None if prospects is None else prospects.first(needs)
+        prospects = self._pruning.prefix_bounds
+        count = None if prospects is None else prospects.first_sufficient(needs)
         if prospects is not None and count is None:
             return False
         if count is None or count <= max(self._skips, default=-1) + 1:
@@ -216,21 +274,23 @@ class Accumulator:
 
     def _passes(self) -> bool:
         """What the reference asks of accumulated victims, as far as it does not follow from the needs."""
-        if not self._is_room_implied and not self._has_room():
+        if not self._is_capacity_implied and not self._has_capacity():
             return False
         if not self._allowed:
             return True
         reachable = self._feasible | bit_set(self._nodes_of((*self.recorded, *self.potential)))
         return all(nodes & reachable for nodes in self._allowed)
 
-    def _has_room(self) -> bool:
-        if self._room is None:
+    def _has_capacity(self) -> bool:
+        if self._gpu_capacity is None:
             free = self._placer.index.free_gpu_milli()
-            self._room = GpuRoomFilter(self._session, self._pending, free, self._feasible)
-            self._room.add(task for batch in (*self.recorded, *self.potential) for task in batch.tasks)
-        return self._room.passes()
+            self._gpu_capacity = GpuCapacityFilter(self._session, self._pending, free, self._feasible)
+            self._gpu_capacity.add(
+                task for batch in (*self.recorded, *self.potential) for task in batch.tasks
+            )
+        return self._gpu_capacity.passes()
 
-    def _is_taken(self, number: int) -> bool:
+    def _is_accumulated(self, number: int) -> bool:
         return number < self._next and number not in self._skips
 
     def _nodes_of(self, batches: Iterable[Batch]) -> set[int]:

@@ -13,9 +13,9 @@ decision = decide(cluster, default_profile())
 assert statuses(cluster, decision)["new-0"] == (TaskStatus.PIPELINED, "n1")
 """
 
-from tenure.solver.carryout import next_cluster, placements
+from tenure.solver.next_cluster import apply_decisions, placements
 from tenure.solver.testing.builder import ClusterBuilder
-from tenure.solver.testing.outcome import TaskState, evictions, statuses
-from tenure.solver.testing.specs import NOW
+from tenure.solver.testing.facts import NOW
+from tenure.solver.testing.result import TaskState, evictions, statuses
 
-__all__ = ["NOW", "ClusterBuilder", "TaskState", "evictions", "next_cluster", "placements", "statuses"]
+__all__ = ["NOW", "ClusterBuilder", "TaskState", "apply_decisions", "evictions", "placements", "statuses"]

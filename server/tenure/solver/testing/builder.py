@@ -3,25 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Self, Unpack
 
-from tenure.solver.model.claimlinking import link_claims
 from tenure.solver.model.cluster import Cluster, Topology
-from tenure.solver.model.linking import link_queues, link_workloads
+from tenure.solver.model.facts import SubGroupSpec
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import device_slot
-from tenure.solver.model.specs import SubGroupSpec
 from tenure.solver.model.workload import TopologyConstraint
-from tenure.solver.testing.options import (
-    ClaimOptions,
-    GroupOptions,
-    InFlightOptions,
-    JobOptions,
-    NodeOptions,
-    QueueOptions,
-    split,
-)
-from tenure.solver.testing.promises import in_flight_groups
-from tenure.solver.testing.shapes import Shapes
-from tenure.solver.testing.specs import (
+from tenure.solver.resolution.claim_resolution import resolve_claims
+from tenure.solver.resolution.reference_resolution import resolve_queues, resolve_workloads
+from tenure.solver.testing.facts import (
     NOW,
     GroupPlan,
     PodPlan,
@@ -31,6 +20,17 @@ from tenure.solver.testing.specs import (
     queue_spec,
     task_spec,
 )
+from tenure.solver.testing.options import (
+    ClaimOptions,
+    GroupOptions,
+    InFlightOptions,
+    JobOptions,
+    NodeOptions,
+    QueueOptions,
+    ShapeFactory,
+    split,
+)
+from tenure.solver.testing.result import in_flight_groups
 
 
 class ClusterBuilder:
@@ -89,7 +89,9 @@ class ClusterBuilder:
         topology: TopologyConstraint | None = None,
     ) -> Self:
         """Add a part to a pod group that was added before; pods name it with `sub_group`."""
-        self._groups[pod_group].parts.append(SubGroupSpec(name, parent, min_member, min_sub_groups, topology))
+        self._groups[pod_group].sub_groups.append(
+            SubGroupSpec(name, parent, min_member, min_sub_groups, topology)
+        )
         return self
 
     def pending(self, name: str, *, count: int = 1, **options: Unpack[JobOptions]) -> Self:
@@ -134,7 +136,7 @@ class ClusterBuilder:
 
     def build(self) -> Cluster:
         """The cluster, at the time `NOW`."""
-        shapes = Shapes(self._resources())
+        shapes = ShapeFactory(self._resources())
         nodes = tuple(node(i, name, self._nodes[name], shapes) for i, name in enumerate(sorted(self._nodes)))
         by_name = {each.name: each for each in nodes}
         claims = [
@@ -142,13 +144,13 @@ class ClusterBuilder:
             for i, name in enumerate(sorted(self._claims))
         ]
         claim_index = {each.id: each.index for each in claims}
-        queues = link_queues(
+        queues = resolve_queues(
             queue_spec(i, name, options) for i, (name, options) in enumerate(self._queues.items())
         )
         groups = [group_spec(i, name, plan) for i, (name, plan) in enumerate(self._groups.items())]
         specs = [task_spec(pod, shapes.of(pod.options), by_name, claim_index, shapes) for pod in self._pods]
-        tasks, all_shapes = link_claims(specs, shapes.all, claims)
-        pod_groups, linked, doubts = link_workloads(groups, tasks, queues)
+        tasks, all_shapes = resolve_claims(specs, shapes.all, claims)
+        pod_groups, linked, doubts = resolve_workloads(groups, tasks, queues)
         return Cluster(
             now=NOW,
             nodes=nodes,
@@ -159,7 +161,7 @@ class ClusterBuilder:
             topologies=tuple(self._topologies),
             claims=tuple(claims),
             resource_names=shapes.names,
-            doubts=doubts,
+            warnings=doubts,
             in_flight=in_flight_groups(self._in_flight, pod_groups, linked, by_name),
         )
 

@@ -1,17 +1,27 @@
-"""What may be said about nodes, queues, pod groups and pods when a cluster is built: names and units.
+"""Amounts from numbers that people write to the vectors of the model.
+
+What may be said about nodes, queues, pod groups and pods when a cluster is built: names and units.
 
 GPUs are numbers of devices (0.5 is a share of one), CPUs cores, memory GiB, durations text like `1h30m`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TypedDict, cast
+from typing import Final, TypedDict, cast
 
-from tenure.solver.model.affinity import PodTerm
-from tenure.solver.model.constraints import Requirement, Taint, Toleration
-from tenure.solver.model.node import MigStrategy
-from tenure.solver.model.numa import NumaPolicy
-from tenure.solver.model.requeue import RequeueTerms
-from tenure.solver.model.workload import Preemptibility, TopologyConstraint
+from tenure.solver.model.constraints import Constraints, PodAffinityTerm, Requirement, Taint, Toleration
+from tenure.solver.model.node import MigStrategy, NumaPolicy
+from tenure.solver.model.requeue import RequeueSettings
+from tenure.solver.model.resources import (
+    FIXED_SLOTS,
+    GPU,
+    WHOLE_GPU,
+    Amounts,
+    GpuRequest,
+    device_slot,
+    is_gpu_class,
+    mig_gpu_milli,
+)
+from tenure.solver.model.workload import Preemptibility, TaskShape, TopologyConstraint
 
 
 class NodeOptions(TypedDict, total=False):
@@ -61,9 +71,9 @@ class InFlightOptions(TypedDict, total=False):
 
     beneficiary: str
     action: str
-    ends_in: str
+    expires_in: str
     evicts: Mapping[str, str]
-    holds: Mapping[str, str]
+    reserves: Mapping[str, str]
     binds: Mapping[str, str]
     gpu_groups: Mapping[str, Sequence[str]]
     """Shared devices by uids of pods that are promised room or bound."""
@@ -109,18 +119,18 @@ class GroupOptions(TypedDict, total=False):
     created_ago: str
     """Unset: the pod group added first is the oldest."""
     stale_ago: str
-    staleness_grace: int
+    staleness_grace_period: int
     """Nanoseconds; negative: for ever."""
     preemption_delay: str
     expected_runtime: str
     requeue_delay: str
     requeue_in: str
     """Not nominated for a requeue for so long."""
-    requeue: RequeueTerms
+    requeue: RequeueSettings
     """In place of the three before, for values that cannot be read."""
-    opt_outs: Sequence[str]
+    opt_out_actions: Sequence[str]
     eviction_count: int
-    waited: str
+    total_eviction_wait: str
     """How long it has waited after evictions, all in all."""
 
 
@@ -142,12 +152,12 @@ class PodOptions(TypedDict, total=False):
     task_priority: int
     leader: bool
     nominated_node: str
-    blocked_by: str
+    blocked_reason: str
     claims: Sequence[str]
     """Names of device claims."""
     labels: Mapping[str, str]
-    pod_affinity: Sequence[PodTerm]
-    pod_anti_affinity: Sequence[PodTerm]
+    pod_affinity: Sequence[PodAffinityTerm]
+    pod_anti_affinity: Sequence[PodAffinityTerm]
     guaranteed: bool
     numa_placement: Mapping[str, ZoneOptions]
     """What a pod on a node takes in its zones, by id."""
@@ -163,3 +173,67 @@ def split(options: JobOptions) -> tuple[GroupOptions, PodOptions]:
     group = {name: value for name, value in options.items() if name in of_group}
     pods = {name: value for name, value in options.items() if name not in of_group}
     return cast(GroupOptions, group), cast(PodOptions, pods)
+
+
+CORE: Final = 1000
+"""Milli-cores."""
+GIB: Final = 1 << 30
+
+
+class ShapeFactory:
+    """Numbers the shapes of a cluster: equal requests have one shape."""
+
+    def __init__(self, extended: Sequence[str]) -> None:
+        self.names = (*FIXED_SLOTS, *extended)
+        """All resources, in the order of their slots."""
+        self.all: list[TaskShape] = []
+        self._known: dict[tuple[object, ...], TaskShape] = {}
+
+    def of(self, pod: PodOptions) -> TaskShape:
+        """The shape of a pod."""
+        gpu, extended = _gpu(pod), pod.get("extended", {})
+        whole = 0 if gpu.is_shared else gpu.devices
+        request = self.vector(pod.get("cpus", 1), pod.get("memory_gib", 1), whole, 1, extended)
+        constraints, guaranteed = _constraints(pod), pod.get("guaranteed", False)
+        key = (request, gpu, constraints, guaranteed)
+        if key not in self._known:
+            mig = sum(mig_gpu_milli(name) * count for name, count in extended.items())
+            number = len(self.all)
+            name = f"shape-{number}"
+            self._known[key] = TaskShape(number, name, request, gpu, mig, constraints, guaranteed)
+            self.all.append(self._known[key])
+        return self._known[key]
+
+    def devices(self, counts: Mapping[str, int]) -> Amounts:
+        """Devices by the slot of their class; GPUs in the GPU slot too."""
+        amounts = {self.names.index(device_slot(name)): count for name, count in counts.items()}
+        gpus = sum(count for name, count in counts.items() if is_gpu_class(name))
+        return tuple(sorted({**amounts, **({GPU: gpus * WHOLE_GPU} if gpus else {})}.items()))
+
+    def vector(
+        self, cpus: float, memory_gib: float, gpus: int, pods: int, extended: Mapping[str, int]
+    ) -> tuple[int, ...]:
+        """One amount per slot."""
+        fixed = (round(cpus * CORE), round(memory_gib * GIB), gpus * WHOLE_GPU, pods)
+        return (*fixed, *(extended.get(name, 0) for name in self.names[len(FIXED_SLOTS) :]))
+
+
+def _gpu(pod: PodOptions) -> GpuRequest:
+    gpus, memory = pod.get("gpus", 0), pod.get("gpu_memory_mib", 0)
+    if memory:
+        return GpuRequest(pod.get("devices", 1), 0, memory)
+    if 0 < gpus < 1:
+        return GpuRequest(pod.get("devices", 1), round(gpus * WHOLE_GPU))
+    if gpus != int(gpus):
+        raise ValueError(f"gpus={gpus}: ask for whole devices, or for a share of one, less than 1")
+    return GpuRequest(int(gpus))
+
+
+def _constraints(pod: PodOptions) -> Constraints:
+    return Constraints(
+        tuple(sorted(pod.get("node_selector", {}).items())),
+        tuple(tuple(term) for term in pod.get("node_affinity", ())),
+        tuple(pod.get("tolerations", ())),
+        tuple(pod.get("pod_affinity", ())),
+        tuple(pod.get("pod_anti_affinity", ())),
+    )

@@ -1,25 +1,60 @@
-"""The proportion plugin: ties usage and shares to the extension points."""
+"""The proportion plugin: ties usage and shares to the extension points.
 
-from collections.abc import Iterator, Mapping, Sequence
+Limits of every queue, and quotas for what is not preemptible (semantics R4.60-R4.65).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf, isfinite
 from typing import Any, ClassVar
 
-from tenure.solver.framework.profile import Parsers
-from tenure.solver.framework.scenario import Scenario
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import QueueStatus
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.reason import ReasonCode, Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
 from tenure.solver.model.workload import PodGroup, add_shares
-from tenure.solver.plugins.proportion import capacity, reclaimable, shares
-from tenure.solver.plugins.proportion.coreuse import CoreUse
-from tenure.solver.plugins.proportion.initial import PREEMPTIBLE
-from tenure.solver.plugins.proportion.largest import Sizes
-from tenure.solver.plugins.proportion.pieces import Pieces
-from tenure.solver.plugins.proportion.queueorder import queue_keys
+from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.scenario import Scenario
+from tenure.solver.plugins.proportion import reclaim_fairness, shares
+from tenure.solver.plugins.proportion.core_usage import CoreUsage
+from tenure.solver.plugins.proportion.initial_usage import PREEMPTIBLE
+from tenure.solver.plugins.proportion.queue_order import queue_keys
+from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
+from tenure.solver.plugins.proportion.reclaim_fairness import ReclaimFairness, VictimChunks
 from tenure.solver.plugins.proportion.usage import Usage
-from tenure.solver.plugins.proportion.verdict import Verdict
+
+Amounts = Sequence[Share] | Mapping[int, Share]
+"""By queue index."""
+NAMES = ("CPU", "memory", "GPU")
+
+
+def over_limit(queues: Iterable[Queue], allocated: Amounts, demand: Share) -> Rejection | None:
+    """The first queue, from the leaf up, whose limit the demand would exceed."""
+    for queue in queues:
+        resource = _exceeded(queue.limit, allocated[queue.index], demand)
+        if resource:
+            return Rejection(ReasonCode.OVER_LIMIT, f"queue {queue.name} would exceed its {resource} limit")
+    return None
+
+
+def over_quota(queues: Iterable[Queue], non_preemptible: Sequence[Share], demand: Share) -> Rejection | None:
+    """The first queue whose quota a non-preemptible demand would exceed."""
+    for queue in queues:
+        resource = _exceeded(queue.quota, non_preemptible[queue.index], demand)
+        if resource:
+            return Rejection(
+                ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
+                f"its non-preemptible pods would exceed the {resource} quota of queue {queue.name}",
+            )
+    return None
+
+
+def _exceeded(bound: Share, used: Share, demand: Share) -> str:
+    for name, most, now, more in zip(NAMES, bound, used, demand, strict=True):
+        if most != UNLIMITED and more > 0 and most < now + more:
+            return name
+    return ""
+
 
 Levels = tuple[int, int]
 """A reclaimer's and a victim's queue at the level where their paths part."""
@@ -45,9 +80,9 @@ class Proportion:
         self._session = session
         self._queues = session.cluster.queues
         self._groups = session.cluster.pod_groups
-        self._usage = Usage(session.cluster, session.ledger, session.opening)
-        self._cores = CoreUse(session, self._usage)
-        self._pieces = Pieces(session)
+        self._usage = Usage(session.cluster, session.ledger, session.warm_start)
+        self._cores = CoreUsage(session, self._usage)
+        self._chunks = VictimChunks(session)
         self._total = _total(session)
         k = float(arguments.get("kValue", "1"))
         self._multiplier = max(1.0, float(arguments.get("relcaimerSaturationMultiplier", "1")))
@@ -56,10 +91,10 @@ class Proportion:
         self._queue_keys = queue_keys(self._queues, self._fair, self._allocatable, self._total)
         self._initial = self._usage.allocated
         self._limits: dict[int, list[Queue]] = {}
-        self._leveled: dict[tuple[int, int], Levels] = {}
+        self._common_levels: dict[tuple[int, int], Levels] = {}
         """By reclaimer's and victim's leaf."""
-        self._yielding: dict[Levels, Rejection | None] = {}
-        self._takeable: dict[Levels, tuple[int, int] | None] = {}
+        self._evictable_levels: dict[Levels, Rejection | None] = {}
+        self._reclaimable: dict[Levels, tuple[int, int] | None] = {}
         """What is found out once per search, by the queues at the level where the paths part."""
         self._demand: Share = (0, 0, 0)
         self._largest: list[int] = []
@@ -75,7 +110,7 @@ class Proportion:
         group = self._groups[pod_group]
         if limited := self._limited(group):
             used = {queue.index: self._usage.used(queue.index) for queue in limited}
-            rejection = capacity.over_limit(limited, used, demand)
+            rejection = over_limit(limited, used, demand)
             if rejection is not None:
                 return rejection
         if self._usage.kinds[pod_group] == PREEMPTIBLE:
@@ -90,13 +125,13 @@ class Proportion:
             return self._may_reclaim(group, tasks, demand)
         return self._over_quota(group, tasks, demand) if action == "preempt" else None
 
-    def on_solve(self, pod_group: int, tasks: Sequence[int]) -> None:
+    def on_search_start(self, pod_group: int, tasks: Sequence[int]) -> None:
         """Filters and validators refer to what the queues use now."""
-        self._cores.settle()
+        self._cores.recount()
         self._usage.start_search()
         self._demand = self._session.demand(tasks)
-        self._yielding.clear()
-        self._takeable.clear()
+        self._evictable_levels.clear()
+        self._reclaimable.clear()
 
     def allows_victim_queue(self, action: str, preemptor: int, queue: int) -> Rejection | None:
         """To reclaim from: only queues that can yield."""
@@ -105,11 +140,11 @@ class Proportion:
         mine = self._groups[preemptor].queue
         assert mine is not None
         levels = self._levels(mine, queue)
-        if levels not in self._yielding:
-            self._yielding[levels] = self._may_yield(*levels)
-        return self._yielding[levels]
+        if levels not in self._evictable_levels:
+            self._evictable_levels[levels] = self._is_reclaimable(*levels)
+        return self._evictable_levels[levels]
 
-    def takeable_gpu(self, action: str, preemptor: int, queue: int) -> tuple[int, int] | None:
+    def reclaimable_gpu(self, action: str, preemptor: int, queue: int) -> tuple[int, int] | None:
         """How far the victim's leveled queue is above what it keeps, and the rest of the last piece.
 
         Pieces are taken while the queue is above its share in some resource (semantics R4.52), so nothing
@@ -119,25 +154,25 @@ class Proportion:
         if action != "reclaim" or mine is None or self._demand[GPU] == 0:
             return None
         levels = self._levels(mine, queue)
-        if levels not in self._takeable:
-            self._takeable[levels] = self._most_takeable(*levels)
-        return self._takeable[levels]
+        if levels not in self._reclaimable:
+            self._reclaimable[levels] = self._max_reclaimable(*levels)
+        return self._reclaimable[levels]
 
     def _levels(self, mine: int, theirs: int) -> Levels:
         """The queues at the level where the paths of these two part."""
-        levels = self._leveled.get((mine, theirs))
+        levels = self._common_levels.get((mine, theirs))
         if levels is None:
-            levels = reclaimable.leveled(self._queues[mine], self._queues[theirs])
-            self._leveled[mine, theirs] = levels
+            levels = reclaim_fairness.common_level(self._queues[mine], self._queues[theirs])
+            self._common_levels[mine, theirs] = levels
         return levels
 
-    def _most_takeable(self, my_level: int, level: int) -> tuple[int, int] | None:
+    def _max_reclaimable(self, my_level: int, level: int) -> tuple[int, int] | None:
         keeps = [self._allocatable[level]]
-        if shares.within(self._usage.at_search_start(my_level), self._queues[my_level].quota):
+        if shares.is_within(self._usage.at_search_start(my_level), self._queues[my_level].quota):
             keeps.append(self._queues[level].quota)
         used = self._usage.at_search_start(level)
         for kept in keeps:
-            if reclaimable.exceeds((used[CPU], used[MEMORY], 0), kept):
+            if reclaim_fairness.exceeds((used[CPU], used[MEMORY], 0), kept):
                 return None
         above = [used[GPU] - kept[GPU] for kept in keeps if kept[GPU] != UNLIMITED and used[GPU] > kept[GPU]]
         return level, max(above) + self._largest_below(level) - 1 if above else 0
@@ -149,7 +184,7 @@ class Proportion:
         group = self._groups[scenario.preemptor]
         assert group.queue is not None
         request = self._session.demand(scenario.pending)
-        verdict = Verdict(
+        verdict = ReclaimFairness(
             self._queues,
             self._usage,
             self._fair,
@@ -158,8 +193,8 @@ class Proportion:
             request,
             self._multiplier,
         )
-        firm = self._cores.asked_firmly(group, scenario.pending, request)
-        return verdict.judge(firm, self._pieces.of(scenario))
+        firm = self._cores.firm_demand(group, scenario.pending, request)
+        return verdict.find_rejection(firm, self._chunks.chunks(scenario))
 
     def queue_status(self) -> Iterator[QueueStatus]:
         """Shares and use, for the answer."""
@@ -173,48 +208,48 @@ class Proportion:
         return self._largest[queue]
 
     def _find_largest(self) -> list[int]:
-        cluster, opening = self._session.cluster, self._session.opening
+        cluster, opening = self._session.cluster, self._session.warm_start
         if opening is None:
-            return Sizes.of(cluster).largest()
+            return PodGroupSizes.of(cluster).most_gpus()
         sizes = opening.get(
             "sizes",
-            lambda: Sizes.of(cluster),
+            lambda: PodGroupSizes.of(cluster),
             lambda left, change: left.follow(cluster, change),
         )
-        return sizes.largest()
+        return sizes.most_gpus()
 
     def _over_quota(self, group: PodGroup, tasks: Sequence[int], demand: Share) -> Rejection | None:
-        firm = self._cores.asked_firmly(group, tasks, demand)
+        firm = self._cores.firm_demand(group, tasks, demand)
         if firm is None:
             return None
-        self._cores.settle()
-        return capacity.over_quota(self._path(group), self._usage.non_preemptible, firm)
+        self._cores.recount()
+        return over_quota(self._path(group), self._usage.non_preemptible, firm)
 
     def _may_reclaim(self, group: PodGroup, tasks: Sequence[int], demand: Share) -> Rejection | None:
         assert group.queue is not None
-        queue, firm = group.queue, self._cores.asked_firmly(group, tasks, demand)
+        queue, firm = group.queue, self._cores.firm_demand(group, tasks, demand)
         if firm is not None:
-            self._cores.settle()
+            self._cores.recount()
             firm = add_shares(self._usage.non_preemptible[queue], firm)
-        if reclaimable.can_reclaim(
+        if reclaim_fairness.can_reclaim(
             self._queues[queue], self._usage.used(queue), self._fair[queue], firm, demand
         ):
             return None
         detail = f"queue {self._queues[queue].name} would exceed its fair share, so it may not reclaim"
         return Rejection(ReasonCode.OVER_FAIR_SHARE, detail)
 
-    def _may_yield(self, my_level: int, their_level: int) -> Rejection | None:
+    def _is_reclaimable(self, my_level: int, their_level: int) -> Rejection | None:
         after = add_shares(self._usage.at_search_start(my_level), self._demand)
         victim = self._queues[their_level]
-        if reclaimable.may_yield(
+        if reclaim_fairness.is_reclaimable(
             self._demand,
-            shares.within(after, self._queues[my_level].quota),
+            shares.is_within(after, self._queues[my_level].quota),
             victim.quota,
             self._usage.at_search_start(their_level),
             self._allocatable[their_level],
         ):
             return None
-        return Rejection(ReasonCode.WITHIN_SHARE, f"queue {victim.name} is within its share")
+        return Rejection(ReasonCode.WITHIN_FAIR_SHARE, f"queue {victim.name} is within its share")
 
     def _path(self, group: PodGroup) -> list[Queue]:
         assert group.queue is not None
@@ -239,7 +274,7 @@ class Proportion:
 
 
 def _total(session: Session) -> Share:
-    cluster, opening = session.cluster, session.opening
+    cluster, opening = session.cluster, session.warm_start
     if opening is None:
         return shares.cluster_total(cluster)
-    return opening.once("cluster total", lambda: shares.cluster_total(cluster))
+    return opening.get_static("cluster total", lambda: shares.cluster_total(cluster))

@@ -6,7 +6,7 @@ from typing import Final
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, WHOLE_GPU, Share, mig_gpu_milli
-from tenure.solver.plugins.proportion.fairshare import Claim, divide
+from tenure.solver.plugins.proportion.fair_share import ShareRequest, divide
 
 UNITS: Final = (1, 1, WHOLE_GPU)
 """Native units of CPU, memory and GPU: fair shares are divided in whole ones (semantics R4.15)."""
@@ -47,7 +47,7 @@ def _divide_one(
 ) -> list[int]:
     unit: int = UNITS[resource]
     claims = [
-        Claim(
+        ShareRequest(
             (queue.rank,),
             queue.priority,
             _native(queue.quota[resource], unit),
@@ -94,7 +94,7 @@ def _part(amount: int, bound: int, unit: int) -> float:
     return amount / bound if bound else amount / unit * 1000
 
 
-def within(amount: Share, bound: Share) -> bool:
+def is_within(amount: Share, bound: Share) -> bool:
     """Whether an amount is at most a bound in every resource; -1 bounds nothing (semantics R1.12)."""
     return (
         (amount[CPU] <= bound[CPU] or bound[CPU] == UNLIMITED)

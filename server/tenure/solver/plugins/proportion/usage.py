@@ -1,19 +1,80 @@
 """What every queue and its ancestors use, kept up to date with every move (semantics R4.2, R2.19).
 
 Only the cores of semi-preemptible pod groups are counted elsewhere, when somebody asks: see `coreuse`.
+
+GPUs of device claims that several tasks use: they count once, however many tasks use them (R9.41).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.framework.opening import Opening
+from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.resources import NO_SHARE, Share
-from tenure.solver.model.workload import add_shares
-from tenure.solver.plugins.proportion.claimuse import Charge, ClaimUse
-from tenure.solver.plugins.proportion.initial import FIRM, FIRM_CORE, InitialUse
-from tenure.solver.plugins.proportion.total import Total
+from tenure.solver.model.workload import Task, add_shares
+from tenure.solver.plugins.proportion.initial_usage import FIRM, FIRM_CORE, InitialUsage, ShareSum
+
+
+class UsageDelta(NamedTuple):
+    """An amount of GPUs that a queue uses from now on (negative: no longer uses)."""
+
+    queue: int
+    gpu_milli: int
+    firm: bool
+    """Whether it is the part that cannot be taken back, instead of the whole."""
+
+
+class ClaimCharges:
+    """Counts who uses which claim. A claim is charged to one queue: the one it is labelled with.
+
+    What the charges are depends on who uses the claim now, not on the order in which they came.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._claims = cluster.claims
+        self._groups = cluster.pod_groups
+        self._users = ([0] * len(cluster.claims), [0] * len(cluster.claims))
+        """By claim: all tasks that use it, and those among them that cannot be taken back."""
+        self._requested: set[int] = set()
+        self._queues: list[int | None] = [None] * len(cluster.claims)
+        leaves = {queue.name: queue.index for queue in cluster.queues if queue.is_leaf}
+        for task in reversed(cluster.tasks) if cluster.claims else ():
+            for claim in task.shape.shared_claims:
+                mine = cluster.pod_groups[task.pod_group].queue
+                self._queues[claim] = leaves.get(cluster.claims[claim].queue_name, mine)
+
+    def change(self, task: Task, sign: int) -> Iterator[UsageDelta]:
+        """The task begins to use its claims (sign 1) or ends to (sign -1)."""
+        yield from self._change(task, sign, firm=False)
+        if self._groups[task.pod_group].is_firm:
+            yield from self._change(task, sign, firm=True)
+
+    def change_firmly(self, task: Task, sign: int) -> Iterator[UsageDelta]:
+        """The task, which uses its claims, enters the core of its pod group (sign -1: leaves it)."""
+        return self._change(task, sign, firm=True)
+
+    def _change(self, task: Task, sign: int, *, firm: bool) -> Iterator[UsageDelta]:
+        users = self._users[firm]
+        for claim in task.shape.shared_claims:
+            users[claim] += sign
+            is_first_or_last = users[claim] == max(sign, 0)
+            if is_first_or_last:
+                yield from self._charge(claim, sign, firm)
+
+    def request(self, task: Task) -> Iterator[UsageDelta]:
+        """What the task asks for through claims that no task asked for before."""
+        for claim in task.shape.shared_claims:
+            if claim not in self._requested:
+                self._requested.add(claim)
+                yield from self._charge(claim, 1, False)
+
+    def _charge(self, claim: int, sign: int, firm: bool) -> Iterator[UsageDelta]:
+        """Claims whose devices are in use by others than tasks of the cluster cost their queue nothing."""
+        queue, gpu_milli = self._queues[claim], self._claims[claim].gpu_milli
+        if queue is not None and gpu_milli and self._claims[claim].node == NOWHERE:
+            yield UsageDelta(queue, sign * gpu_milli, firm)
 
 
 class Usage:
@@ -23,9 +84,9 @@ class Usage:
     all of them to begin with.
     """
 
-    def __init__(self, cluster: Cluster, ledger: Ledger, opening: Opening | None = None) -> None:
+    def __init__(self, cluster: Cluster, ledger: Ledger, warm_start: WarmStartCache | None = None) -> None:
         queues = len(cluster.queues)
-        self._used: list[Total] = []
+        self._used: list[ShareSum] = []
         self.non_preemptible: list[Share] = [NO_SHARE] * queues
         self.request: list[Share] = [NO_SHARE] * queues
         self._before: list[Share] = [NO_SHARE] * queues
@@ -33,13 +94,13 @@ class Usage:
         self._search = 0
         self._changed_in = [-1] * queues
         """The latest search in which a queue changed; only then it has a `_before` for it."""
-        initial = _initial(cluster, ledger, opening)
-        self.moved_cores = initial.firm_cores.copy()
+        initial = _initial(cluster, ledger, warm_start)
+        self.changed_cores = initial.firm_cores.copy()
         self._ledger = ledger
         self._paths = initial.paths
         self.kinds = initial.kinds
         self._queues = cluster.queues
-        self._claims = ClaimUse(cluster)
+        self._claims = ClaimCharges(cluster)
         allocated: list[Share] = [NO_SHARE] * queues
         for sums, totals in (
             (initial.allocated, allocated),
@@ -58,7 +119,7 @@ class Usage:
 
     @allocated.setter
     def allocated(self, shares: Iterable[Share]) -> None:
-        self._used = [Total(share) for share in shares]
+        self._used = [ShareSum(share) for share in shares]
 
     def used(self, queue: int) -> Share:
         """What one queue uses."""
@@ -78,7 +139,7 @@ class Usage:
                     for above in self._queues[queue].path:
                         self.request[above] = add_shares(self.request[above], (0, 0, gpu_milli))
 
-    def _sum_up(self, sums: Sequence[Total], totals: list[Share]) -> None:
+    def _sum_up(self, sums: Sequence[ShareSum], totals: list[Share]) -> None:
         """Add the sums of the queues to the totals of the queues and their ancestors."""
         for queue, total in zip(self._queues, sums, strict=True):
             share = total.share()
@@ -129,9 +190,9 @@ class Usage:
         if kind == FIRM:
             self._allocate_firmly(path, share)
         elif kind == FIRM_CORE:
-            self.moved_cores.add(pod_group)
+            self.changed_cores.add(pod_group)
 
-    def _charge(self, charges: Iterable[Charge]) -> None:
+    def _charge(self, charges: Iterable[UsageDelta]) -> None:
         for queue, gpu_milli, firm in charges:
             allocate = self._allocate_firmly if firm else self._allocate
             allocate(self._queues[queue].path, (0, 0, gpu_milli))
@@ -151,11 +212,11 @@ class Usage:
             self.non_preemptible[queue] = add_shares(self.non_preemptible[queue], share)
 
 
-def _initial(cluster: Cluster, ledger: Ledger, opening: Opening | None) -> InitialUse:
-    if opening is None:
-        return InitialUse.of(cluster, ledger)
-    return opening.get(
+def _initial(cluster: Cluster, ledger: Ledger, warm_start: WarmStartCache | None) -> InitialUsage:
+    if warm_start is None:
+        return InitialUsage.of(cluster, ledger)
+    return warm_start.get(
         "proportion",
-        lambda: InitialUse.of(cluster, ledger),
+        lambda: InitialUsage.of(cluster, ledger),
         lambda left, change: left.follow(cluster, ledger, change),
     )

@@ -1,0 +1,109 @@
+"""The adapter process: a Kubernetes adapter with probes and telemetry, until it is told to stop."""
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from lightkube.core.exceptions import ConfigError
+from rich.console import Console
+from tenure.client.client import Client
+from tenure.kubernetes.adapter import Adapter, write_seconds
+from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.dry_run import decision_rows, dry_run
+from tenure.kubernetes.health import HealthServer
+from tenure.kubernetes.settings import AdapterConfiguration, AdapterSettings
+from tenure.process.configuration import ConfigProblem
+from tenure.process.telemetry import Telemetry
+from tenure.render import print_report
+from tenure.server.settings import ConfigurationError, TelemetrySection
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+def run_adapter(configuration: AdapterConfiguration, reread: Callable[[], None]) -> None:
+    """Run an adapter until SIGTERM or SIGINT. `reread` is called whenever SIGHUP comes.
+
+    Raises ConfigurationError, BadCredentials, TelemetryError and LedgerUnreadable.
+    """
+    settings = configuration.adapter
+    signal.signal(signal.SIGHUP, lambda *_: reread())
+    writing_seconds = write_seconds(settings.lease_duration)
+    with (
+        _telemetry(configuration.telemetry),
+        _transport(settings) as reading,
+        _transport(settings, writing_seconds) as writing,
+        _client(settings) as client,
+    ):
+        adapter = Adapter(settings, reading, writing, client)
+        for number in _SIGNALS:
+            signal.signal(number, lambda *_: adapter.stop())
+        with _probes(settings, adapter):
+            print(f"tenure: adapter of cluster {settings.cluster_id}, asks {settings.server}", flush=True)
+            adapter.run()
+
+
+def print_dry_run(settings: AdapterSettings, *, as_json: bool) -> None:
+    """Print what would be done now. Raises as `adapt` does, and ApiFailure and TenureError."""
+    with _transport(settings) as transport, _client(settings) as client:
+        run = dry_run(settings, transport, client)
+    for warned in run.warnings:
+        print(f"{warned.subject}: {warned.text}", file=sys.stderr)
+    if as_json:
+        for step in decision_rows(run):
+            print(json.dumps(step))
+    else:
+        print_report(Console(), run.snapshot, run.response)
+
+
+@contextmanager
+def _telemetry(section: TelemetrySection) -> Iterator[None]:
+    telemetry = Telemetry(section, "tenure-adapter")
+    telemetry.start()
+    try:
+        yield
+    finally:
+        telemetry.end()
+
+
+@contextmanager
+def _transport(settings: AdapterSettings, timeout: float | None = None) -> Iterator[Transport]:
+    try:
+        seconds = {} if timeout is None else {"timeout": timeout}
+        transport = Transport(settings.kubeconfig, settings.context, **seconds)
+    except (ConfigError, OSError) as error:
+        where = str(settings.kubeconfig or "kubeconfig")
+        raise ConfigurationError(where, [ConfigProblem("", str(error) or type(error).__name__)]) from None
+    try:
+        yield transport
+    finally:
+        transport.close()
+
+
+def _client(settings: AdapterSettings) -> Client:
+    return Client(
+        settings.server,
+        tls_ca=settings.tls_ca,
+        tls_cert=settings.tls_cert,
+        tls_key=settings.tls_key,
+        token_file=settings.token_file,
+        allow_plaintext=settings.allow_plaintext,
+    )
+
+
+@contextmanager
+def _probes(settings: AdapterSettings, adapter: Adapter) -> Iterator[None]:
+    if settings.health_listen is None:
+        yield
+        return
+    try:
+        probes = HealthServer(settings.health_listen, adapter.health)
+    except OSError as error:
+        told = f"cannot be listened on: {error.strerror}"
+        raise ConfigurationError("adapter", [ConfigProblem("adapter.healthListen", told)]) from None
+    try:
+        yield
+    finally:
+        probes.close()

@@ -1,0 +1,1 @@
+"""Access to a Kubernetes API server: transport, errors, discovery, reflectors and object caches."""

@@ -1,0 +1,124 @@
+"""The collections that are observed, and who follows them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from tenure.kubernetes.api.api_errors import NotFound
+from tenure.kubernetes.api.object_cache import ObjectCache
+from tenure.kubernetes.api.reflector import Reflector
+from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.objects import kai, volcano
+from tenure.kubernetes.objects.node import Node, PriorityClass
+from tenure.kubernetes.objects.pod import Pod
+
+
+class Collection(NamedTuple):
+    """One kind of objects of an API server."""
+
+    name: str
+    """Of the mirror that holds them."""
+    version: str
+    """Path of the API group and version."""
+    resource: str
+    kind: type[Any]
+
+    @property
+    def path(self) -> str:
+        """Where all objects are."""
+        return f"{self.version}/{self.resource}"
+
+
+COLLECTIONS: Final = (
+    Collection("nodes", "/api/v1", "nodes", Node),
+    Collection("pods", "/api/v1", "pods", Pod),
+    Collection("priority_classes", "/apis/scheduling.k8s.io/v1", "priorityclasses", PriorityClass),
+    Collection("kai_queues", "/apis/scheduling.run.ai/v2", "queues", kai.Queue),
+    Collection("kai_pod_groups", "/apis/scheduling.run.ai/v2alpha2", "podgroups", kai.PodGroup),
+    Collection("topologies", "/apis/kai.scheduler/v1alpha1", "topologies", kai.Topology),
+    Collection("volcano_queues", "/apis/scheduling.volcano.sh/v1beta1", "queues", volcano.Queue),
+    Collection("volcano_pod_groups", "/apis/scheduling.volcano.sh/v1beta1", "podgroups", volcano.PodGroup),
+)
+"""All that are followed, where they are served."""
+WORKLOAD_APIS: Final = {
+    "kai": frozenset(("kai_queues", "kai_pod_groups", "topologies")),
+    "volcano": frozenset(("volcano_queues", "volcano_pod_groups")),
+}
+"""Collections that belong to one workload API."""
+
+
+class _Served(msgspec.Struct):
+    name: str = ""
+
+
+class _Resources(msgspec.Struct):
+    resources: list[_Served] = []
+
+
+_RESOURCES: Final = msgspec.json.Decoder(_Resources)
+
+
+@dataclass(slots=True)
+class ObjectCaches:
+    """A mirror for each collection. Those that are not followed are empty, and nothing is wrong with them."""
+
+    nodes: ObjectCache[Node]
+    pods: ObjectCache[Pod]
+    priority_classes: ObjectCache[PriorityClass]
+    kai_queues: ObjectCache[kai.Queue]
+    kai_pod_groups: ObjectCache[kai.PodGroup]
+    topologies: ObjectCache[kai.Topology]
+    volcano_queues: ObjectCache[volcano.Queue]
+    volcano_pod_groups: ObjectCache[volcano.PodGroup]
+    followed_collections: set[str] = field(default_factory=set)
+    """Names of the collections whose problems matter."""
+
+    @classmethod
+    def create(cls, wake: Callable[[], None]) -> "ObjectCaches":
+        """Empty mirrors that call `wake` whenever something changed; it must return at once."""
+        return cls(
+            nodes=ObjectCache(wake),
+            pods=ObjectCache(wake),
+            priority_classes=ObjectCache(wake),
+            kai_queues=ObjectCache(wake),
+            kai_pod_groups=ObjectCache(wake),
+            topologies=ObjectCache(wake),
+            volcano_queues=ObjectCache(wake),
+            volcano_pod_groups=ObjectCache(wake),
+        )
+
+    @property
+    def problem(self) -> str:
+        """Why what is here may be out of date; empty when it is not."""
+        for collection in COLLECTIONS:
+            mirror: ObjectCache[Any] = getattr(self, collection.name)
+            if collection.name in self.followed_collections and mirror.problem:
+                return f"{collection.resource}: {mirror.problem}"
+        return ""
+
+    def follow(self, transport: Transport, excluded: frozenset[str] = frozenset()) -> list[Reflector[Any]]:
+        """A reflector for each collection that the API server serves, but those that are to be left out.
+
+        Each is to be run in a thread of its own. Raises ApiFailure.
+        """
+        reflectors: list[Reflector[Any]] = []
+        for collection in list_served(transport, excluded):
+            self.followed_collections.add(collection.name)
+            mirror: ObjectCache[Any] = getattr(self, collection.name)
+            reflectors.append(Reflector(transport, collection.path, collection.kind, mirror))
+        return reflectors
+
+
+def list_served(transport: Transport, excluded: frozenset[str]) -> list[Collection]:
+    """The collections that an API server serves, but those of these names. Raises ApiFailure."""
+    wanted = (collection for collection in COLLECTIONS if collection.name not in excluded)
+    return [collection for collection in wanted if _is_served(transport, collection)]
+
+
+def _is_served(transport: Transport, collection: Collection) -> bool:
+    try:
+        known = _RESOURCES.decode(transport.get(collection.version)).resources
+    except NotFound:
+        return False
+    return any(one.name == collection.resource for one in known)

@@ -1,0 +1,240 @@
+"""HTTP to a Kubernetes API server: bytes out, bytes in, failures typed.
+
+Configuration, certificates and tokens are lightkube's, in-cluster or from a kubeconfig. Its typed clients are
+not used: they raise after a binding that succeeded, and decode more than is looked at.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import msgspec
+from lightkube.config.client_adapter import Client, ConnectionParams
+from lightkube.config.kubeconfig import KubeConfig
+from lightkube.core.exceptions import ConfigError
+from tenure.kubernetes.api.api_errors import (
+    ApiError,
+    ApiServerError,
+    Conflict,
+    Expired,
+    LeaseLost,
+    NotFound,
+    RequestRejected,
+    TooManyRequests,
+    Unreachable,
+)
+from tenure.kubernetes.api.api_paths import LineStream, resource_of
+from tenure.kubernetes.clock import ApiClock
+from tenure.kubernetes.telemetry import CALLS, RESULT, call_span
+
+JSON: Final = "application/json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+"""Media types of bodies; JSON is YAML, so server-side apply takes it as well."""
+
+_CONNECT_SECONDS: Final = 5.0
+_CALL_SECONDS: Final = 30.0
+_LONGEST_MESSAGE: Final = 300
+_OTHER_UID: Final = "metadata.uid: Invalid value"
+"""What a patch is answered with when the name is that of another object by now: with 422, not 409."""
+
+_ERRORS: Final = (httpx2.HTTPError, ConfigError, OSError, ValueError, LookupError, TypeError)
+"""What sending a call ends with: of the connection, or of the helper or file that a token comes from."""
+_FIRST_BYTE: Final = "send_request_headers.started"
+_MAY_SEND: Final = ContextVar[Callable[[], bool] | None]("may_send", default=None)
+
+Query = Mapping[str, str]
+
+
+class _Cause(msgspec.Struct):
+    message: str = ""
+
+
+class _Details(msgspec.Struct):
+    causes: list[_Cause] = []
+
+
+class _Status(msgspec.Struct):
+    """What the API server says when it does not do what was asked."""
+
+    message: str = ""
+    details: _Details | None = None
+
+
+class Transport:
+    """One API server, for many threads. Close it in the end.
+
+    `timeout` is in seconds, for every call but watches. Raises lightkube's ConfigError when there is no
+    usable configuration: `kubeconfig` None looks where kubectl does, then for a service account.
+    """
+
+    def __init__(
+        self, kubeconfig: Path | None = None, context: str | None = None, timeout: float = _CALL_SECONDS
+    ) -> None:
+        known = KubeConfig.from_file(kubeconfig) if kubeconfig else _found()
+        config = known.get(context)
+        if config is None:
+            raise ConfigError("the kubeconfig names no current context: choose one")
+        self._timeout = httpx2.Timeout(timeout, connect=_CONNECT_SECONDS)
+        parameters = ConnectionParams(timeout=self._timeout, trust_env=False)
+        self._http = Client(config, parameters)
+        self.clock = ApiClock()
+        """What time it is, by the answers of the API server."""
+
+    def close(self) -> None:
+        """Close all connections; open watches end with Unreachable."""
+        self._http.close()
+
+    def get(self, path: str, query: Query | None = None) -> bytes:
+        """An object or a list of them. Raises ApiFailure."""
+        return self._call("GET", path, query)
+
+    def post(self, path: str, body: Any, query: Query | None = None) -> bytes:
+        """Create something. Raises ApiFailure."""
+        return self._call("POST", path, query, body, JSON)
+
+    def put(self, path: str, body: Any) -> bytes:
+        """Replace an object. Raises ApiFailure."""
+        return self._call("PUT", path, None, body, JSON)
+
+    def patch(self, path: str, body: Any, media_type: str, query: Query | None = None) -> bytes:
+        """Change an object. Raises ApiFailure."""
+        return self._call("PATCH", path, query, body, media_type)
+
+    def delete(self, path: str, body: Any = None) -> bytes:
+        """Delete an object; `body` are DeleteOptions. Raises ApiFailure."""
+        return self._call("DELETE", path, None, body, JSON)
+
+    @contextmanager
+    def lines(self, path: str, query: Query, idle_seconds: float) -> Iterator[LineStream]:
+        """The lines of an answer as they come, for watches. Raises ApiFailure, also between lines.
+
+        When nothing comes for `idle_seconds`, the connection counts as broken.
+        """
+        timeout = httpx2.Timeout(idle_seconds, connect=_CONNECT_SECONDS)
+        with ExitStack() as ends:
+            try:
+                asked = self._http.stream("GET", path, params=query, timeout=timeout)
+                response = ends.enter_context(asked)
+                if response.is_error:
+                    response.read()
+            except _ERRORS as error:
+                raise _unreachable("GET", path, error) from None
+            if response.is_error:
+                raise _failure("GET", path, response)
+            try:
+                yield LineStream(response)
+            except httpx2.HTTPError as error:
+                raise _unreachable("GET", path, error) from None
+
+    def _call(
+        self, method: str, path: str, query: Query | None, body: Any = None, media_type: str = ""
+    ) -> bytes:
+        begin, resource, result = time.perf_counter(), resource_of(path), "ok"
+        with call_span(method, resource) as current:
+            try:
+                return self._send(method, path, query, body, media_type)
+            except (ApiError, LeaseLost) as failure:
+                result = failure.metric_label
+                raise
+            finally:
+                about = {"method": method, "resource": resource, "result": result}
+                CALLS.record(time.perf_counter() - begin, about)
+                current.set_attribute(RESULT, result)
+
+    def _send(self, method: str, path: str, query: Query | None, body: Any, media_type: str) -> bytes:
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {"Content-Type": media_type} if content is not None else {}
+        asked = time.monotonic_ns()
+        fence = {"trace": _on_trace} if _MAY_SEND.get() else None
+        try:
+            response = self._http.request(
+                method, path, params=query, content=content, headers=headers, extensions=fence
+            )
+        except _ERRORS as error:
+            raise _unreachable(method, path, error) from None
+        self.clock.observe(response.headers.get("Date", ""), asked)
+        if response.is_error:
+            raise _failure(method, path, response)
+        if not response.content.startswith(b"{"):
+            raise ApiServerError(
+                f"{method} {path}: {response.status_code}, but no object: something else answered"
+            )
+        return response.content
+
+
+@contextmanager
+def require_leadership(may_act: Callable[[], bool]) -> Iterator[None]:
+    """Calls in the block are sent only while this holds, asked right before the first byte goes out.
+
+    A process may stand still at any moment, also while a connection is made, for as long as another adapter
+    needs to take over. Raises LeaseLost: nothing was sent.
+    """
+    if not may_act():
+        raise LeaseLost
+    token = _MAY_SEND.set(may_act)
+    try:
+        yield
+    finally:
+        _MAY_SEND.reset(token)
+
+
+def _on_trace(event: str, info: Mapping[str, Any]) -> None:
+    """The last look: called at every step of a call."""
+    may_act = _MAY_SEND.get()
+    if event.endswith(_FIRST_BYTE) and may_act is not None and not may_act():
+        raise LeaseLost
+
+
+def _found() -> KubeConfig:
+    """What is found without being named. Raises ConfigError."""
+    try:
+        return KubeConfig.from_env()
+    except RuntimeError:  # a user without a home, where a kubeconfig could be
+        raise ConfigError("there is no service account, and this user has no home: name a file") from None
+
+
+def _unreachable(method: str, path: str, error: Exception) -> Unreachable:
+    return Unreachable(f"{method} {path}: {error or type(error).__name__}")
+
+
+def _failure(method: str, path: str, response: httpx2.Response) -> ApiError:
+    said = f"{method} {path}: {response.status_code} {_message(response.content)}"
+    match response.status_code:
+        case HTTPStatus.NOT_FOUND:
+            return NotFound(said)
+        case HTTPStatus.CONFLICT:
+            return Conflict(said)
+        case HTTPStatus.UNPROCESSABLE_ENTITY if _OTHER_UID in said:
+            return Conflict(said)
+        case HTTPStatus.GONE:
+            return Expired(said)
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            return TooManyRequests(said, _retry_after(response))
+        case status if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return ApiServerError(said)
+        case status:
+            return RequestRejected(said, status)
+
+
+def _message(content: bytes) -> str:
+    """What the API server says, with causes that it names apart, as the disruption budget in the way."""
+    try:
+        status = msgspec.json.decode(content, type=_Status)
+    except msgspec.DecodeError:
+        return content.decode(errors="replace")[:_LONGEST_MESSAGE]
+    text = status.message
+    for cause in status.details.causes if status.details else []:
+        if cause.message not in text:
+            text = f"{text} {cause.message}"
+    return text[:_LONGEST_MESSAGE]
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isdecimal() else None

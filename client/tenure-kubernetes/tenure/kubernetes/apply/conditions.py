@@ -1,0 +1,125 @@
+"""Verdicts on pod groups that wait, as conditions of their pods and of themselves.
+
+`Unschedulable` is what others act upon, autoscalers for one: it is said only of what cannot run on the
+cluster as it is, and of whose queue is beyond its fair share: free room is given away whatever the shares
+are, so there is none, and a node more would help. Whoever waits for quota, victims or time has a reason of
+its own, and a search that was cut short is no verdict at all.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from tenure.kubernetes.objects.pod import Pod
+from tenure.v1 import decision_pb2 as pb
+
+UNSCHEDULABLE: Final = "Unschedulable"
+NOT_READY: Final = "NotReady"
+"""Code of pod groups with fewer pods than their minimum."""
+_REASONS: Final = {
+    pb.OUTCOME_KIND_WAITING_FOR_RELEASE: "WaitingForRelease",
+    pb.OUTCOME_KIND_WAITING_FOR_VICTIMS: "WaitingForVictims",
+    pb.OUTCOME_KIND_WAITING_FOR_QUOTA: "WaitingForQuota",
+    pb.OUTCOME_KIND_DELAYED: "Delayed",
+    pb.OUTCOME_KIND_INFEASIBLE: UNSCHEDULABLE,
+    pb.OUTCOME_KIND_BUDGET_EXHAUSTED: "SearchIncomplete",
+    pb.OUTCOME_KIND_INVALID_POD_GROUP: "InvalidPodGroup",
+}
+"""Reason of the pod condition by kind of outcome; no others are told."""
+_STANDING_CODES: Final = (UNSCHEDULABLE, "WaitingForQuota", "InvalidPodGroup")
+"""Verdicts that hold until somebody changes something."""
+_KAI_TYPE: Final = "UnschedulableOnNodePool"
+_DEFAULT_POOL: Final = "default"
+_MAX_LENGTH: Final = 1024
+
+
+class SchedulingCondition(NamedTuple):
+    """What is told about a pod group that waits, or that got what it waited for."""
+
+    reason: str
+    """Of pod conditions; empty: it is bound."""
+    code: str
+    """The reason code in camel case, like NonPreemptibleOverQuota."""
+    message: str
+
+
+def build_condition(outcome: pb.PodGroupOutcome) -> SchedulingCondition | None:
+    """What is to be told; None: nothing."""
+    code = camel(pb.ReasonCode.Name(outcome.reason.code).removeprefix("REASON_CODE_"))
+    if outcome.kind == pb.OUTCOME_KIND_BOUND:
+        return SchedulingCondition("", code, outcome.reason.message[:_MAX_LENGTH])
+    is_over_share = outcome.reason.code == pb.REASON_CODE_OVER_FAIR_SHARE
+    reason = UNSCHEDULABLE if is_over_share else _REASONS.get(outcome.kind)
+    return None if reason is None else SchedulingCondition(reason, code, outcome.reason.message[:_MAX_LENGTH])
+
+
+def camel(name: str) -> str:
+    """INSUFFICIENT_RESOURCES as InsufficientResources."""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def pod_condition(condition: SchedulingCondition) -> dict[str, Any]:
+    """That a pod is not scheduled, and why."""
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": _now(),
+    }
+
+
+def kai_condition(
+    condition: SchedulingCondition, node_pool: str, before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The scheduling condition of a pod group of KAI's."""
+    return {
+        "type": _KAI_TYPE,
+        "nodePool": node_pool or _DEFAULT_POOL,
+        "status": "True" if condition.reason in _STANDING_CODES else "False",
+        "reason": condition.reason or "Scheduled",
+        "message": condition.message,
+        "reasons": [{"reason": condition.code, "message": condition.message}],
+        "transitionID": _next_transition(before),
+        "lastTransitionTime": _now(),
+    }
+
+
+def volcano_condition(condition: SchedulingCondition, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The condition of a pod group of Volcano's."""
+    return {
+        "type": UNSCHEDULABLE if condition.reason == UNSCHEDULABLE else "Scheduled",
+        "status": "False" if condition.reason and condition.reason != UNSCHEDULABLE else "True",
+        "reason": condition.code,
+        "message": condition.message,
+        "transitionID": _next_transition(before),
+        "lastTransitionTime": _now(),
+    }
+
+
+def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two conditions say the same, but for when and in which words."""
+    return all(one.get(key) == other.get(key) for key in ("type", "status", "reason", "nodePool")) and [
+        said.get("reason") for said in one.get("reasons", [])
+    ] == [said.get("reason") for said in other.get("reasons", [])]
+
+
+def has_condition(pod: Pod, condition: SchedulingCondition) -> bool:
+    """Whether a pod has the condition already."""
+    return any(
+        (one.type, one.status, one.reason, one.message)
+        == ("PodScheduled", "False", condition.reason, condition.message)
+        for one in pod.status.conditions
+    )
+
+
+def _next_transition(before: Mapping[str, Any]) -> str:
+    text = str(before.get("transitionID", ""))
+    return str(int(text) + 1) if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS else "1"
+
+
+_MOST_DIGITS: Final = 18
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,226 @@
+"""One binding or eviction: sent once, and what came of it found out.
+
+    answer                          bind                                evict
+    2xx                             applied                             applied
+    404                             rejected: the pod is gone           applied: it is gone
+    409                             look: ours is applied, else rejected    look: of another pod, rejected
+    429                             later                               later: a disruption budget
+    500, several budgets                                                failed for good
+    other 5xx, no answer            look: if not done, later            look: if not done, later
+    other 4xx                       failed for good                     failed for good
+
+To look is to read the pod and compare its uid. Nothing is sent without the lease.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+from tenure.kubernetes.api.api_errors import (
+    ApiError,
+    ApiServerError,
+    Conflict,
+    NotFound,
+    RequestRejected,
+    TooManyRequests,
+    Unreachable,
+)
+from tenure.kubernetes.api.transport import MERGE_PATCH, Transport, require_leadership
+from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.gpus import to_label
+from tenure.kubernetes.settings import EvictionMode
+from tenure.v1 import report_pb2 as pb
+
+MANAGER: Final = "tenure"
+"""Field manager of everything that is written but conditions."""
+_PODS: Final = msgspec.json.Decoder(Pod)
+_METRIC_LABELS: Final[Mapping[pb.ApplyStatus, str]] = {
+    pb.APPLY_STATUS_APPLIED: "applied",
+    pb.APPLY_STATUS_PRECONDITION_FAILED: "precondition_failed",
+    pb.APPLY_STATUS_FAILED: "failed",
+}
+_SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
+_CONFLICT_SECONDS: Final = 1.0
+"""After which an eviction is sent again that was in conflict with some other write."""
+
+
+class PodName(NamedTuple):
+    """Which pod is meant: the name says where to ask, the uid who must answer."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def path(self) -> str:
+        """Where the API server has it."""
+        return f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods/{quote(self.name, safe='')}"
+
+
+class WriteResult(NamedTuple):
+    """What came of a step."""
+
+    status: pb.ApplyStatus
+    detail: str = ""
+    is_retryable: bool = False
+    retry_after: float | None = None
+    """Seconds the API server asks to wait; None: it does not say."""
+
+    @property
+    def metric_label(self) -> str:
+        """What came of it in a word, for those who count."""
+        return "retry" if self.is_retryable else _METRIC_LABELS[self.status]
+
+
+APPLIED: Final = WriteResult(pb.APPLY_STATUS_APPLIED)
+
+
+def precondition_failed(why: str) -> WriteResult:
+    """A precondition does not hold."""
+    return WriteResult(pb.APPLY_STATUS_PRECONDITION_FAILED, why)
+
+
+def retry(why: str, after: float | None = None) -> WriteResult:
+    """Not done; it may be tried again."""
+    return WriteResult(pb.APPLY_STATUS_FAILED, why, is_retryable=True, retry_after=after)
+
+
+class PodWriter:
+    """Writes about pods, for many threads. `may_act` is asked before each."""
+
+    def __init__(self, transport: Transport, may_act: Callable[[], bool], mode: EvictionMode) -> None:
+        self._transport = transport
+        self._is_leader = may_act
+        self._mode = mode
+
+    def bind(self, pod: PodName, node: str, labels: Mapping[str, str | None]) -> WriteResult:
+        """Bind a pod; `labels` are set before, None takes one away. Raises LeaseLost."""
+        try:
+            if labels:
+                self._send(lambda: self._label(pod, labels))
+            self._send(lambda: self._post_binding(pod, node))
+        except NotFound as failure:
+            return precondition_failed(str(failure))
+        except (Conflict, ApiServerError, Unreachable) as failure:
+            return self.check_binding(pod, node, failure)
+        except ApiError as failure:
+            return _to_result(failure)
+        return APPLIED
+
+    def evict(self, pod: PodName) -> WriteResult:
+        """Have a pod end within its grace period. Raises LeaseLost."""
+        try:
+            self._send(lambda: self._post_eviction(pod))
+        except NotFound:
+            return APPLIED
+        except Conflict as failure:
+            return self._check_conflict(pod, failure)
+        except (ApiServerError, Unreachable) as failure:
+            if _SEVERAL_BUDGETS in str(failure):
+                return WriteResult(pb.APPLY_STATUS_FAILED, str(failure))
+            return self.check_eviction(pod, failure)
+        except ApiError as failure:
+            return _to_result(failure)
+        return APPLIED
+
+    def _check_conflict(self, pod: PodName, failure: ApiError) -> WriteResult:
+        """Of an eviction: the uid is the only thing that it says must hold."""
+        try:
+            there = self._read(pod)
+        except ApiError as unknown:
+            return retry(str(unknown))
+        if there is None:
+            return precondition_failed(str(failure))
+        is_ending = there.metadata.deletion_timestamp is not None
+        return APPLIED if is_ending else retry(str(failure), _CONFLICT_SECONDS)
+
+    def check_binding(self, pod: PodName, node: str, warning: ApiError | None) -> WriteResult:
+        """Whether a pod is bound as wanted. With a doubt, a pod that is not: rejected after a conflict."""
+        try:
+            there = self._read(pod)
+        except ApiError as failure:
+            return retry(str(failure))
+        if there is None:
+            return precondition_failed("the pod is gone")
+        if there.spec.node_name == node:
+            return APPLIED
+        if there.spec.node_name:
+            return precondition_failed(f"the pod is on node {there.spec.node_name}")
+        said = str(warning or "the pod is not bound yet")
+        return precondition_failed(said) if isinstance(warning, Conflict) else retry(said)
+
+    def check_eviction(self, pod: PodName, warning: ApiError | None) -> WriteResult:
+        """Whether a pod terminates or is gone."""
+        try:
+            there = self._read(pod)
+        except ApiError as failure:
+            return retry(str(failure))
+        if there is None or there.metadata.deletion_timestamp is not None:
+            return APPLIED
+        return retry(str(warning or "the pod is not evicted yet"))
+
+    def _send(self, call: Callable[[], bytes]) -> None:
+        with require_leadership(self._is_leader):
+            call()
+
+    def _read(self, pod: PodName) -> Pod | None:
+        """The pod as it is; None: it is gone, or its name is another's by now."""
+        try:
+            there = _PODS.decode(self._transport.get(pod.path))
+        except NotFound:
+            return None
+        return there if there.metadata.uid == pod.uid else None
+
+    def _label(self, pod: PodName, labels: Mapping[str, str | None]) -> bytes:
+        body = {"metadata": {"uid": pod.uid, "labels": labels}}
+        return self._transport.patch(pod.path, body, MERGE_PATCH, {"fieldManager": MANAGER})
+
+    def _post_binding(self, pod: PodName, node: str) -> bytes:
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        return self._transport.post(f"{pod.path}/binding", body, {"fieldManager": MANAGER})
+
+    def _post_eviction(self, pod: PodName) -> bytes:
+        options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
+        if self._mode is EvictionMode.DELETE:
+            return self._transport.delete(pod.path, {"apiVersion": "v1", "kind": "DeleteOptions", **options})
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod.name, "namespace": pod.namespace},
+            "deleteOptions": options,
+        }
+        return self._transport.post(f"{pod.path}/eviction", body)
+
+
+def gpu_labels(devices: Iterable[str], node: str, has: Mapping[str, str]) -> dict[str, str | None]:
+    """The labels that tell which devices a pod shares, in place of those that it has."""
+    groups = [to_label(device, node) for device in devices]
+    if len(groups) == 1:
+        wanted = {names.GPU_GROUP: groups[0]}
+    else:
+        wanted = {f"{names.GPU_GROUP}/{group}": group for group in groups}
+    if not wanted:
+        return {}
+    prefix = f"{names.GPU_GROUP}/"
+    old = {key: None for key in has if key == names.GPU_GROUP or key.startswith(prefix)}
+    return {**old, **wanted}
+
+
+def _to_result(failure: ApiError) -> WriteResult:
+    """Of 429 and what is wrong with the call itself."""
+    if isinstance(failure, TooManyRequests):
+        return retry(str(failure), failure.retry_after)
+    said = str(failure)
+    if isinstance(failure, RequestRejected) and failure.status == _FORBIDDEN:
+        said = f"the adapter is not allowed to: {said}"
+    return WriteResult(pb.APPLY_STATUS_FAILED, said)
+
+
+_FORBIDDEN: Final = 403

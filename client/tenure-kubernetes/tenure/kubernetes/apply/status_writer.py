@@ -1,0 +1,260 @@
+"""Tells people and controllers why pods wait: conditions and events, written by one thread, in no hurry.
+
+Only what changed is written, and of one pod group not more often than every `QUIET_SECONDS`: the verdict that
+holds then. A search that was cut short says nothing new about a pod group of which something was said. A
+verdict that cannot be written now is tried again later, unless there is another one by then; an event is
+forgotten. No decision waits for any of it.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from tenure.kubernetes.api.api_errors import ApiError, LeaseLost, NotFound, RequestRejected
+from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.api.transport import APPLY_PATCH, Transport
+from tenure.kubernetes.apply.annotations import path
+from tenure.kubernetes.apply.conditions import (
+    NOT_READY,
+    UNSCHEDULABLE,
+    SchedulingCondition,
+    build_condition,
+    has_condition,
+    is_same,
+    kai_condition,
+    pod_condition,
+    volcano_condition,
+)
+from tenure.kubernetes.apply.decision_events import DecisionEvents, PendingEvent
+from tenure.kubernetes.apply.events import EventRecorder, ObjectReference
+from tenure.kubernetes.apply.pod_writes import PodName
+from tenure.kubernetes.apply.preconditions import LeaderTransport
+from tenure.kubernetes.journal_entry import JournalEntry
+from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.observe.pod_group_table import TargetObject
+from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED
+
+QUIET_SECONDS: Final = 5.0
+"""How long the verdict on a pod group stands before another is told."""
+MANAGER: Final = "tenure-status"
+"""Field manager of conditions: some objects have theirs beside their annotations, under another manager."""
+_LOOK_SECONDS: Final = 0.2
+_MOST_EVENTS: Final = 10_000
+"""Events that wait to be told; the oldest go first when there are more."""
+_LOG: Final = logging.getLogger(__name__)
+
+
+class _PendingStatus(NamedTuple):
+    """What is to be told of one pod group."""
+
+    condition: SchedulingCondition
+    subject: TargetObject | None
+    pods: list[str]
+    not_before: float
+    """By the monotonic clock."""
+
+
+class _Object(msgspec.Struct):
+    metadata: dict[str, Any] = {}
+    status: dict[str, Any] = {}
+
+
+class StatusWriter:
+    """`tell` from the rounds, `run` in a thread of its own. `may_act` is asked before each write."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        caches: ObjectCaches,
+        may_act: Callable[[], bool],
+        node_pool: str,
+        instance: str,
+    ) -> None:
+        self._transport, self._caches = LeaderTransport(transport, may_act), caches
+        self._node_pool = node_pool
+        self._events = EventRecorder(self._transport, instance)
+        self._pending: dict[str, _PendingStatus] = {}
+        self._written: dict[str, tuple[SchedulingCondition, float]] = {}
+        """The last verdict on each pod group, and when it was told by the monotonic clock."""
+        self._retry_at: dict[str, float] = {}
+        """When a verdict that could not be told is tried again."""
+        self._decision_events = DecisionEvents(caches)
+        self._pending_events: deque[PendingEvent] = deque(maxlen=_MOST_EVENTS)
+        self._changing = threading.Lock()
+        self._stopped = threading.Event()
+
+    def update(
+        self, response: DecideResponse, entries: Iterable[JournalEntry], builder: SnapshotBuilder
+    ) -> None:
+        """What was decided, and what came of the groups that are under way. Returns at once."""
+        wanted: dict[str, _PendingStatus] = {}
+        for outcome in response.outcomes:
+            uid, verdict = outcome.pod_group, build_condition(outcome)
+            is_new = uid not in self._written and uid not in self._pending
+            if verdict and (outcome.kind != OUTCOME_KIND_BUDGET_EXHAUSTED or is_new):
+                begin = self._not_before(uid, verdict)
+                wanted[uid] = _PendingStatus(verdict, builder.subject(uid), builder.pods_of(uid), begin)
+        news = self._decision_events.pending_events(entries, builder)
+        with self._changing:
+            self._pending = {**self._pending, **wanted}
+            self._pending_events.extend(news)
+        for uid in [uid for uid in list(self._written) if builder.pod_group(uid) is None]:
+            self._written.pop(uid, None)
+            self._retry_at.pop(uid, None)
+
+    def _not_before(self, uid: str, condition: SchedulingCondition) -> float:
+        """From when on to tell a verdict: the pods of a new pod group come one by one."""
+        if condition.code != NOT_READY or uid in self._written:
+            return 0.0
+        before = self._pending.get(uid)
+        if before is not None and before.condition.code == NOT_READY:
+            return before.not_before
+        return time.monotonic() + QUIET_SECONDS
+
+    def run(self) -> None:
+        """Write what is to be told until stopped."""
+        while not self._stopped.wait(_LOOK_SECONDS):
+            self._write_due()
+
+    def stop(self) -> None:
+        """Let `run` return after the write that is under way."""
+        self._stopped.set()
+
+    def _write_due(self) -> None:
+        with self._changing:
+            news, due = (
+                list(self._pending_events),
+                {u: w for u, w in self._pending.items() if self._is_due(u, w)},
+            )
+            self._pending_events.clear()
+            for uid in due:
+                del self._pending[uid]
+        for one in news:
+            self._try(lambda one=one: self._record_event(one))  # type: ignore[misc]
+        for uid, wanted in due.items():
+            if self._stopped.is_set():
+                return
+            before = self._written.get(uid)
+            if before is None or before[0][:2] != wanted.condition[:2]:
+                self._write_status(uid, wanted)
+
+    def _is_due(self, uid: str, status: _PendingStatus) -> bool:
+        before, now = self._written.get(uid), time.monotonic()
+        if now < max(status.not_before, self._retry_at.get(uid, now)):
+            return False
+        return before is None or not status.condition.reason or now >= before[1] + QUIET_SECONDS
+
+    def _write_status(self, uid: str, status: _PendingStatus) -> None:
+        self._retry_at.pop(uid, None)
+        before = self._written.get(uid)
+        self._written[uid] = (status.condition, time.monotonic())
+        subject = status.subject
+        is_told = self._write_pods(status) if status.condition.reason else True
+        if subject is not None:
+            is_told &= self._try(lambda: self._put_subject(subject, status.condition))
+        if not is_told:
+            self._postpone(uid, status, before)
+
+    def _write_pods(self, status: _PendingStatus) -> bool:
+        """Whether all pods that wait say so by now, but for those that never will."""
+        pods = filter(None, map(self._caches.pods.find, status.pods))
+        silent = [pod for pod in pods if _waits(pod) and not has_condition(pod, status.condition)]
+        told = [self._try(lambda pod=pod: self._put_pod(pod, status.condition)) for pod in silent]  # type: ignore[misc]
+        return all(told)
+
+    def _postpone(
+        self, uid: str, status: _PendingStatus, before: tuple[SchedulingCondition, float] | None
+    ) -> None:
+        """Tell a verdict later, as if it had not been tried."""
+        if before is None:
+            self._written.pop(uid, None)
+        else:
+            self._written[uid] = before
+        with self._changing:
+            self._pending.setdefault(uid, status)
+            self._retry_at[uid] = time.monotonic() + QUIET_SECONDS
+
+    def _put_pod(self, pod: Pod, condition: SchedulingCondition) -> None:
+        meta = pod.metadata
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
+            "status": {"conditions": [pod_condition(condition)]},
+        }
+        where = f"{PodName(meta.namespace, meta.name, meta.uid).path}/status"
+        self._transport.patch(where, body, APPLY_PATCH, {"fieldManager": MANAGER, "force": "true"})
+
+    def _put_subject(self, subject: TargetObject, condition: SchedulingCondition) -> None:
+        """Replace our condition among those of a pod group, which are one list to server-side apply."""
+        is_kai = subject.api_version.startswith("scheduling.run.ai/")
+        there = msgspec.json.decode(self._transport.get(path(subject)), type=_Object)
+        field = "schedulingConditions" if is_kai else "conditions"
+        conditions = there.status.get(field) or []
+        ours: dict[str, Any] = next((one for one in conditions if self._is_ours(one, is_kai)), {})
+        fresh = (
+            kai_condition(condition, self._node_pool, ours) if is_kai else volcano_condition(condition, ours)
+        )
+        if there.metadata.get("uid") != subject.uid or is_same(ours, fresh) or not (ours or condition.reason):
+            return
+        others = [one for one in conditions if not self._is_ours(one, is_kai)]
+        self._put_conditions(subject, field, [*others, fresh], there.metadata.get("resourceVersion", ""))
+        if condition.reason:
+            self._record_pending(subject, condition)
+
+    def _put_conditions(self, subject: TargetObject, field: str, conditions: list[Any], version: str) -> None:
+        body = {
+            "apiVersion": subject.api_version,
+            "kind": subject.kind,
+            "metadata": {
+                "name": subject.name,
+                "namespace": subject.namespace,
+                "uid": subject.uid,
+                "resourceVersion": version,
+            },
+            "status": {field: conditions},
+        }
+        where = f"{path(subject)}/status" if field == "schedulingConditions" else path(subject)
+        self._transport.patch(where, body, APPLY_PATCH, {"fieldManager": MANAGER, "force": "true"})
+
+    def _record_pending(self, subject: TargetObject, condition: SchedulingCondition) -> None:
+        is_warning = condition.reason in (UNSCHEDULABLE, "InvalidPodGroup")
+        about, code = ObjectReference(*subject), condition.code
+        self._events.record(about, code, code, condition.message, "Scheduling", is_warning)
+
+    def _record_event(self, events: PendingEvent) -> None:
+        about, key, reason, note, action, is_counted = events
+        if is_counted:
+            self._events.record(about, key, reason, note, action, is_warning=True)
+        else:
+            self._events.record_once(about, key, reason, note, action)
+
+    def _is_ours(self, condition: dict[str, Any], is_kai: bool) -> bool:
+        if is_kai:
+            return bool(condition.get("nodePool") == (self._node_pool or "default"))
+        return condition.get("type") in (UNSCHEDULABLE, "Scheduled")
+
+    def _try(self, write: Callable[[], None]) -> bool:
+        """Whether it was written, or never will be."""
+        try:
+            write()
+        except LeaseLost:
+            return False
+        except ApiError as failure:
+            _LOG.info("Not told: %s", failure)
+            return isinstance(failure, NotFound | RequestRejected)
+        except Exception as odd:  # an object that others filled oddly must not keep the rest from being told
+            _LOG.warning("Not told: %r", odd)
+        return True
+
+
+def _waits(pod: Pod) -> bool:
+    return (
+        not pod.spec.node_name and pod.metadata.deletion_timestamp is None and not pod.spec.scheduling_gates
+    )

@@ -1,0 +1,128 @@
+"""`tenure capture`: a snapshot of a live cluster.
+
+What commands that look at Kubernetes objects have in common.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from tenure.kubernetes.observe.row_table import ObjectWarning
+
+_SHOWN: Final = 20
+"""Doubts that are told one by one; of the rest, only the number."""
+
+
+@contextmanager
+def require_kubernetes_extra() -> Iterator[None]:
+    """Tell what to install when an import in the block fails."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in ("lightkube", "httpx2", "msgspec"):
+            raise
+        said = "looking at Kubernetes objects needs more packages: pip install 'tenure[kubernetes]'"
+        raise typer.BadParameter(said) from None
+
+
+def print_warnings(warnings: "Sequence[ObjectWarning]", unreadable: int) -> None:
+    """Say on standard error what could not be taken over as it was."""
+    for warned in warnings[:_SHOWN]:
+        typer.echo(f"{warned.subject}: {warned.text}", err=True)
+    if len(warnings) > _SHOWN:
+        typer.echo(f"and {len(warnings) - _SHOWN:,} more like these", err=True)
+    if unreadable:
+        typer.echo(f"{unreadable:,} objects cannot be read: they are left out", err=True)
+
+
+if TYPE_CHECKING:
+    from tenure.kubernetes.api.object_caches import ObjectCaches
+    from tenure.kubernetes.api.transport import Transport
+
+
+class WorkloadApi(StrEnum):
+    """Whose queues and pod groups are read."""
+
+    AUTO = "auto"
+    KAI = "kai"
+    VOLCANO = "volcano"
+
+
+def capture(
+    output: Annotated[
+        str, typer.Argument(metavar="FILE", help="Where it goes; .json, .yaml, .txtpb or .binpb.")
+    ],
+    kubeconfig: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Kubeconfig; else the one that kubectl would use.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig.")] = None,
+    cluster_id: Annotated[str, typer.Option(metavar="NAME", help="What to call the cluster.")] = "captured",
+    scheduler_name: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose pods are scheduled; others only take room.")
+    ] = "kai-scheduler",
+    node_pool: Annotated[
+        str, typer.Option(metavar="NAME", help="Value of the label of the node pool; empty: without it.")
+    ] = "",
+    node_pool_label: Annotated[
+        str, typer.Option(metavar="LABEL", help="Label of node pools; empty: the whole cluster.")
+    ] = "kai.scheduler/node-pool",
+    workload_api: Annotated[
+        WorkloadApi, typer.Option(help="Whose queues and pod groups are read; auto: all that are served.")
+    ] = WorkloadApi.AUTO,
+) -> None:
+    """A snapshot of a live cluster, as the adapter would push it. Only reads.
+
+    tenure capture cluster.binpb && tenure decide cluster.binpb shows what Tenure would do.
+    """
+    with require_kubernetes_extra():
+        from google.protobuf.timestamp_pb2 import Timestamp
+        from lightkube.core.exceptions import ConfigError
+        from tenure.kubernetes.api.api_errors import ApiError
+        from tenure.kubernetes.api.object_caches import ObjectCaches
+        from tenure.kubernetes.api.transport import Transport
+        from tenure.kubernetes.observe.owners import ApiOwnerLookup
+        from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+        from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
+    from tenure.client.snapshot_file import format_of, write_snapshot
+
+    form = format_of(output)
+    config = SnapshotScope(cluster_id, scheduler_name, node_pool, node_pool_label)
+    mirrors = ObjectCaches.create(lambda: None)
+    try:
+        transport = Transport(kubeconfig, context)
+    except (ConfigError, OSError) as error:
+        raise typer.BadParameter(str(error), param_hint="--kubeconfig") from None
+    try:
+        unreadable = _read(mirrors, transport, workload_api)
+        now = Timestamp()
+        now.GetCurrentTime()
+        picture = SnapshotBuilder(mirrors, config, ApiOwnerLookup(transport, patience=0))
+        snapshot = picture.snapshot(now)
+    except ApiError as failure:
+        typer.echo(f"tenure: the API server does not tell: {failure}", err=True)
+        raise typer.Exit(3) from None
+    finally:
+        transport.close()
+    write_snapshot(snapshot, output, form)
+    print_warnings(picture.warnings.take_new(), unreadable)
+    typer.echo(f"{output}: {len(snapshot.nodes):,} nodes, {len(snapshot.queues):,} queues,")
+    typer.echo(f"  {len(snapshot.pod_groups):,} pod groups, {len(snapshot.pods):,} pods")
+
+
+def _read(caches: "ObjectCaches", transport: "Transport", api: WorkloadApi) -> int:
+    """List every collection once; how many objects cannot be read. Raises ApiFailure."""
+    from tenure.kubernetes.api.object_caches import COLLECTIONS, WORKLOAD_APIS
+
+    without = frozenset[str]()
+    if api is not WorkloadApi.AUTO:
+        without = frozenset[str]().union(*(names for name, names in WORKLOAD_APIS.items() if name != api))
+    reflectors = caches.follow(transport, without)
+    with typer.progressbar(reflectors, label="Listing", file=typer.get_text_stream("stderr")) as progress:
+        for reflector in progress:
+            reflector.list_once()
+    return sum(getattr(caches, collection.name).unreadable_count for collection in COLLECTIONS)

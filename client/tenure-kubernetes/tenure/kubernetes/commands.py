@@ -1,0 +1,155 @@
+"""`tenure adapter`: a Kubernetes cluster, scheduled by what a server decides."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from tenure.cli.decide import Output
+from tenure.cli.options import AllowPlaintext, TlsCa, TlsCert, TlsKey, TokenFile
+from tenure.cli.serve import LogLevel
+from tenure.kubernetes.capture import require_kubernetes_extra
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="YAML with a section `adapter`, before which goes what is said here, and perhaps `telemetry`.",
+    ),
+]
+Server = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Server that decides (127.0.0.1:50051).")
+]
+ClusterId = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What to call the cluster. Required, here or in --config.")
+]
+NodePool = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Value of the label kai.scheduler/node-pool; without it, those without."
+    ),
+]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Else the service account of the pod, or where kubectl looks."),
+]
+Context = Annotated[str | None, typer.Option(metavar="NAME", help="Of the kubeconfig; else its current one.")]
+SchedulerName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Whose pods are bound (kai-scheduler, so that workloads need no change)."
+    ),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Of the lease and the ledger (tenure-system); it must exist."),
+]
+LeaseName = Annotated[str | None, typer.Option(metavar="NAME", help="Else tenure, or tenure-NODEPOOL.")]
+LeaseDuration = Annotated[
+    str | None, typer.Option(metavar="DURATION", help="How long others wait for a silent leader (15s).")
+]
+HealthListen = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="Where /healthz and /readyz are answered; else nowhere."),
+]
+LogLevelOption = Annotated[
+    LogLevel | None,
+    typer.Option(
+        "--log-level",
+        help="Lines on standard error; else telemetry.logs.level of --config, which SIGHUP lets it read "
+        "again; info when nobody says.",
+    ),
+]
+
+
+class EvictionMode(StrEnum):
+    """How pods are made to end."""
+
+    EVICTION = "eviction"
+    DELETE = "delete"
+
+
+class WorkloadApi(StrEnum):
+    """Whose queues and pod groups are followed."""
+
+    AUTO = "auto"
+    KAI = "kai"
+    VOLCANO = "volcano"
+
+
+def adapter(
+    config: Config = None,
+    server: Server = None,
+    cluster_id: ClusterId = None,
+    node_pool: NodePool = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    scheduler_name: SchedulerName = None,
+    workload_api: Annotated[
+        WorkloadApi | None, typer.Option(help="Whose queues and pod groups are followed (auto: all served).")
+    ] = None,
+    eviction_mode: Annotated[
+        EvictionMode | None, typer.Option(help="eviction respects disruption budgets, delete does not.")
+    ] = None,
+    namespace: Namespace = None,
+    lease_name: LeaseName = None,
+    lease_duration: LeaseDuration = None,
+    health_listen: HealthListen = None,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    token_file: TokenFile = None,
+    allow_plaintext: AllowPlaintext = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be done now, do nothing, and end.")
+    ] = False,
+    output: Annotated[
+        Output, typer.Option(help="Of --dry-run: a table for people, a JSON object a step for programs.")
+    ] = Output.TABLE,
+    log_level: LogLevelOption = None,
+) -> None:
+    """Schedule a Kubernetes cluster: observe it, ask a server, bind and evict as it decides.
+
+    Runs until SIGTERM or Ctrl-C; then it finishes the calls under way, gives its lease back and exits with 0.
+    Of several adapters of one node pool one acts and the others wait for its lease. Nothing is lost when it
+    is killed: what is under way is in a ConfigMap.
+
+    For example: tenure adapter --cluster-id prod --dry-run
+
+    Exit codes: 0 it was told to stop; 2 the command line, the configuration or the kubeconfig must be mended;
+    3 the server or the API server failed. Once it runs, failures of either are waited out.
+    """
+    with require_kubernetes_extra():
+        from tenure.kubernetes.adapter_process import print_dry_run, run_adapter
+    from tenure.kubernetes.settings import load_adapter_settings
+    from tenure.process.log_format import LogLevelControl
+
+    said = {
+        "server": server,
+        "cluster_id": cluster_id,
+        "node_pool": node_pool,
+        "kubeconfig": kubeconfig,
+        "context": context,
+        "scheduler_name": scheduler_name,
+        "workload_api": workload_api and workload_api.value,
+        "eviction_mode": eviction_mode and eviction_mode.value,
+        "namespace": namespace,
+        "lease_name": lease_name,
+        "lease_duration": lease_duration,
+        "health_listen": health_listen,
+        "tls_ca": tls_ca,
+        "tls_cert": tls_cert,
+        "tls_key": tls_key,
+        "token_file": token_file,
+        "allow_plaintext": allow_plaintext or None,
+    }
+    configuration = load_adapter_settings(config, said)
+    levels = LogLevelControl(
+        lambda: load_adapter_settings(config, said).telemetry.logs,
+        None if log_level is None else log_level.value,
+    )
+    levels.begin(configuration.telemetry.logs)
+    if dry_run:
+        print_dry_run(configuration.adapter, as_json=output is Output.JSON)
+    else:
+        run_adapter(configuration, levels.reload)

@@ -1,0 +1,79 @@
+"""What an adapter would do now: one round without a write, not even of the lease."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.client.client import Client
+from tenure.kubernetes.api.object_caches import WORKLOAD_APIS, ObjectCaches
+from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.journal_rows import JournalRows
+from tenure.kubernetes.journal_store import JournalStore
+from tenure.kubernetes.observe.owners import ApiOwnerLookup
+from tenure.kubernetes.observe.row_table import ObjectWarning
+from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.settings import AdapterSettings, WorkloadApi
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.decision_pb2 import Decision
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+
+class DryRun(NamedTuple):
+    """What was observed, and what would be done."""
+
+    snapshot: ClusterSnapshot
+    response: DecideResponse
+    warnings: list[ObjectWarning]
+
+
+def dry_run(settings: AdapterSettings, transport: Transport, client: Client) -> DryRun:
+    """Observe and ask. Raises ApiFailure, LedgerUnreadable and TenureError."""
+    mirrors = ObjectCaches.create(lambda: None)
+    for reflector in mirrors.follow(transport, unfollowed_collections(settings.workload_api)):
+        reflector.list_once()
+    now = Timestamp()
+    now.GetCurrentTime()
+    picture = SnapshotBuilder(mirrors, settings.snapshot_scope(), ApiOwnerLookup(transport, patience=0))
+    snapshot = picture.snapshot(now)
+    store = JournalStore(transport, settings.namespace, settings.lease, lambda: False)
+    JournalRows(store.load(), picture).complete(snapshot)
+    return DryRun(snapshot, client.decide(snapshot), picture.warnings.take_new())
+
+
+def decision_rows(run: DryRun) -> Iterator[dict[str, str]]:
+    """Each step, with names in place of uids where they are known."""
+    groups = {row.uid: f"{row.namespace}/{row.name}" for row in run.snapshot.pod_groups}
+    pods = {row.uid: (row.name, groups.get(row.pod_group, row.pod_group)) for row in run.snapshot.pods}
+    for group in run.response.groups:
+        for decision in group.decisions:
+            kind = decision.WhichOneof("kind") or "unknown"
+            name, owner = pods.get(_pod(decision), ("", ""))
+            yield {
+                "group": group.id,
+                "action": group.action,
+                "beneficiary": groups.get(group.beneficiary, group.beneficiary),
+                "kind": kind,
+                "pod": name,
+                "pod_group": owner or groups.get(_pod_group(decision), _pod_group(decision)),
+                "node": _node(decision),
+                "reason": decision.reason.message,
+            }
+
+
+def unfollowed_collections(api: WorkloadApi) -> frozenset[str]:
+    """Collections that are not followed."""
+    if api is WorkloadApi.AUTO:
+        return frozenset()
+    return frozenset[str]().union(*(names for name, names in WORKLOAD_APIS.items() if name != api.value))
+
+
+def _pod(decision: Decision) -> str:
+    return decision.bind.pod or decision.evict.pod or decision.reserve.pod
+
+
+def _node(decision: Decision) -> str:
+    return decision.bind.node or decision.evict.node or decision.reserve.node
+
+
+def _pod_group(decision: Decision) -> str:
+    return decision.patch.pod_group or decision.requeue.pod_group

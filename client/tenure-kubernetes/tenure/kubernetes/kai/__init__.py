@@ -1,0 +1,1 @@
+"""Snapshots of KAI-Scheduler: its archives and the objects in them."""

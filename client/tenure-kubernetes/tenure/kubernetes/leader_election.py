@@ -1,0 +1,182 @@
+"""Who of several adapters may act: the holder of a lease.
+
+A lease is taken when it is free, given back, or was not renewed for its duration as measured by the own clock
+from when its last change was seen: clocks of other machines are of no account. Every write of the lease
+carries its resource version, so of two that try at once one gets a conflict.
+
+Whoever leads may act until a third of the duration before the lease would run out, counted from before the
+renewal was sent. Nobody else takes it before it has run out, so two never act at the same time, even if
+one of them is stopped for a while and goes on: it asks `may_act` before each write. A lease is given back
+only when no write is under way any more.
+"""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+import msgspec
+from tenure.kubernetes.api.api_errors import ApiError, Conflict, NotFound
+from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.objects.meta import Lease, LeaseSpec, ObjectMeta
+from tenure.kubernetes.telemetry import IS_LEADER
+
+DURATION_SECONDS: Final = 15.0
+SAFETY_PART: Final = 1 / 3
+"""Part of the duration before whose end the holder stops to act: longer than a write may take to arrive."""
+_RENEW: Final = 1 / 7
+"""Part of the duration after which the lease is renewed, or looked at."""
+
+_LOG: Final = logging.getLogger(__name__)
+_LEASES: Final = msgspec.json.Decoder(Lease)
+
+
+class _Seen(NamedTuple):
+    """The last form of the lease, and when it was first seen, by the own clock."""
+
+    spec: LeaseSpec
+    at: float
+
+
+class LeaderElector:
+    """Tries to hold one lease. `run` in a thread of its own; others ask `may_act` and `transitions`."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        namespace: str,
+        name: str,
+        identity: str,
+        duration: float = DURATION_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+        on_lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._transport = transport
+        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._namespace, self._name, self._identity = namespace, name, identity
+        self._about = {"lease": f"{namespace}/{name}"}
+        self._duration = duration
+        self._clock = clock
+        self._on_lost = on_lost
+        """Called, from the thread that renews, whenever the lease is seen with somebody else."""
+        self._has_other_leader = False
+        self._problem = ""
+        self._seen: _Seen | None = None
+        self._leader_until = float("-inf")
+        self._transitions = 0
+        self._stopped = threading.Event()
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether the lease is ours for long enough to send one more write. Ask before each."""
+        return not self._stopped.is_set() and self._clock() < self._leader_until
+
+    @property
+    def transitions(self) -> int:
+        """How often the lease changed hands until we got it: grows with every holder."""
+        return self._transitions
+
+    @property
+    def has_other_leader(self) -> bool:
+        """Whether somebody else had the lease when it was seen last."""
+        return self._has_other_leader
+
+    @property
+    def problem(self) -> str:
+        """Why it is not known who leads; empty: it is."""
+        return self._problem
+
+    @property
+    def holder(self) -> str:
+        """Who holds the lease, as far as is known; empty: nobody."""
+        return self._seen.spec.holder_identity if self._seen else ""
+
+    def run(self) -> None:
+        """Take the lease when it may be taken, renew it, until stopped; then give it back."""
+        while not self._stopped.is_set():
+            self.try_once()
+            IS_LEADER.set(int(self.is_leader), self._about)
+            self._stopped.wait(self._duration * _RENEW)
+        IS_LEADER.set(0, self._about)
+        self._release()
+
+    def stop(self) -> None:
+        """Act no more, give the lease back, and let `run` return. To be called when all writes have ended."""
+        self._stopped.set()
+
+    def try_once(self) -> None:
+        """Renew the lease or take it, if it is to be had. Failures leave everything as it was."""
+        asked = self._clock()
+        try:
+            lease = self._read()
+            if lease is None:
+                self._extend(self._create(), asked)
+            elif self._is_ours(lease) or self._is_expired(lease, asked):
+                self._extend(self._write(lease, self._acquire(lease)), asked)
+            else:
+                self._leader_until = float("-inf")
+                self._has_other_leader = True
+                self._on_lost()
+            self._problem = ""
+        except Conflict:
+            self._leader_until = float("-inf")
+        except Exception as failure:  # whatever it is: without this thread nobody would lead any more
+            if not self._problem:
+                _LOG.warning("The lease cannot be read or written: %s", failure)
+            self._problem = str(failure) or repr(failure)
+
+    def _is_ours(self, lease: Lease) -> bool:
+        return lease.spec.holder_identity == self._identity
+
+    def _is_expired(self, lease: Lease, now: float) -> bool:
+        """Whether nobody holds it, or its holder has not renewed it for its duration."""
+        if not lease.spec.holder_identity:
+            return True
+        if self._seen is None or self._seen.spec != lease.spec:
+            self._seen = _Seen(lease.spec, now)
+        return now >= self._seen.at + (lease.spec.lease_duration_seconds or self._duration)
+
+    def _acquire(self, lease: Lease | None) -> LeaseSpec:
+        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        before = lease.spec if lease else LeaseSpec()
+        is_ours = before.holder_identity == self._identity
+        return LeaseSpec(
+            holder_identity=self._identity,
+            lease_duration_seconds=math.ceil(self._duration),
+            acquire_time=before.acquire_time if is_ours else now,
+            renew_time=now,
+            lease_transitions=before.lease_transitions + (lease is not None and not is_ours),
+        )
+
+    def _extend(self, lease: Lease, requested_at: float) -> None:
+        self._seen = _Seen(lease.spec, requested_at)
+        self._transitions = lease.spec.lease_transitions
+        self._has_other_leader = False
+        self._leader_until = requested_at + self._duration * (1 - SAFETY_PART)
+
+    def _read(self) -> Lease | None:
+        try:
+            return _LEASES.decode(self._transport.get(f"{self._collection}/{self._name}"))
+        except NotFound:
+            return None
+
+    def _create(self) -> Lease:
+        meta = ObjectMeta(name=self._name, namespace=self._namespace)
+        return _LEASES.decode(self._transport.post(self._collection, Lease(meta, self._acquire(None))))
+
+    def _write(self, lease: Lease, spec: LeaseSpec) -> Lease:
+        """Replace the lease, unless somebody changed it since it was read."""
+        changed = msgspec.structs.replace(lease, spec=spec)
+        return _LEASES.decode(self._transport.put(f"{self._collection}/{self._name}", changed))
+
+    def _release(self) -> None:
+        """Let the next one have it at once."""
+        try:
+            lease = self._read()
+            if lease is not None and self._is_ours(lease):
+                self._write(lease, LeaseSpec(lease_transitions=lease.spec.lease_transitions))
+        except (ApiError, msgspec.DecodeError):
+            return

@@ -1,0 +1,91 @@
+"""Owners of pods: whatever made them, as far as it tells how many pods belong together."""
+
+import msgspec
+from tenure.kubernetes.objects.meta import ObjectMeta
+
+
+class Replicas(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Pods of one role."""
+
+    replicas: int = 1
+
+
+class _JobSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    parallelism: int = 1
+
+
+class _JobTemplate(msgspec.Struct, rename="camel", omit_defaults=True):
+    spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
+
+
+class ReplicatedJob(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Jobs of a job set that are alike."""
+
+    replicas: int = 1
+    template: _JobTemplate = msgspec.field(default_factory=_JobTemplate)
+
+
+class SchedulingPolicy(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What a training job asks of whoever schedules it."""
+
+    min_available: int | None = None
+
+
+class RunPolicy(msgspec.Struct, rename="camel", omit_defaults=True):
+    """How a training job runs."""
+
+    scheduling_policy: SchedulingPolicy | None = None
+
+
+class WorkerGroup(msgspec.Struct, rename="camel", omit_defaults=True):
+    """Workers of a Ray cluster that are alike."""
+
+    replicas: int = 0
+    min_replicas: int | None = None
+    num_of_hosts: int = 1
+
+
+class OwnerSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    """The fields of all kinds of owners that tell how many pods must run together."""
+
+    replicated_jobs: list[ReplicatedJob] = []
+    run_policy: RunPolicy = msgspec.field(default_factory=RunPolicy)
+    pytorch_replica_specs: dict[str, Replicas] = {}
+    tf_replica_specs: dict[str, Replicas] = {}
+    mpi_replica_specs: dict[str, Replicas] = {}
+    xgb_replica_specs: dict[str, Replicas] = {}
+    jax_replica_specs: dict[str, Replicas] = {}
+    paddle_replica_specs: dict[str, Replicas] = {}
+    worker_group_specs: list[WorkerGroup] | None = None
+
+
+class OwnerObject(msgspec.Struct, rename="camel", omit_defaults=True):
+    """An object that owns pods, or owns one that does."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: OwnerSpec = msgspec.field(default_factory=OwnerSpec)
+
+    def gang(self) -> int:
+        """How many pods must run together by what it says; 0: it does not say."""
+        spec = self.spec
+        policy = spec.run_policy.scheduling_policy
+        if policy is not None and policy.min_available is not None:
+            return max(policy.min_available, 0)
+        if spec.replicated_jobs:
+            return sum(job.replicas * job.template.spec.parallelism for job in spec.replicated_jobs)
+        if spec.worker_group_specs is not None:
+            return 1 + sum(map(_workers, spec.worker_group_specs))
+        roles = (
+            *spec.pytorch_replica_specs.values(),
+            *spec.tf_replica_specs.values(),
+            *spec.mpi_replica_specs.values(),
+            *spec.xgb_replica_specs.values(),
+            *spec.jax_replica_specs.values(),
+            *spec.paddle_replica_specs.values(),
+        )
+        return sum(role.replicas for role in roles)
+
+
+def _workers(group: WorkerGroup) -> int:
+    replicas = group.replicas if group.min_replicas is None else group.min_replicas
+    return replicas * group.num_of_hosts

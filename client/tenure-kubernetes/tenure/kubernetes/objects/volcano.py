@@ -1,0 +1,48 @@
+"""Objects of Volcano: queues and pod groups (`scheduling.volcano.sh/v1beta1`)."""
+
+import msgspec
+from tenure.kubernetes.objects.meta import ObjectMeta
+
+Quantities = dict[str, str | int | float]
+"""Amounts by resource, as text or as bare numbers: a definition may allow both."""
+
+
+class Guarantee(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What is kept for a queue, as quantities."""
+
+    resource: Quantities = {}
+
+
+class QueueSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What a queue may use, as quantities."""
+
+    parent: str = ""
+    priority: int | None = None
+    weight: int = 1
+    capability: Quantities = {}
+    deserved: Quantities = {}
+    guarantee: Guarantee = msgspec.field(default_factory=Guarantee)
+    reclaimable: bool = True
+
+
+class Queue(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A queue, for the whole cluster."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: QueueSpec = msgspec.field(default_factory=QueueSpec)
+
+
+class PodGroupSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    """How pods are scheduled together."""
+
+    queue: str = "default"
+    priority_class_name: str = ""
+    min_member: int | None = None
+    min_task_member: dict[str, int] = {}
+
+
+class PodGroup(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A workload."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)

@@ -1,0 +1,101 @@
+"""Where a pod may be: selectors, affinities and tolerations of the object, as far as the contract has them.
+
+What the contract cannot say is a reason not to place the pod, rather than to place it where it must not be.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from tenure.kubernetes.objects.pod import (
+    LabelSelector,
+    PodAffinityTerm,
+    PodSpec,
+    SelectorRequirement,
+    Toleration,
+)
+from tenure.kubernetes.observe.nodes import EFFECTS
+from tenure.v1 import snapshot_pb2 as pb
+
+_OPERATORS: Final = {
+    "In": pb.SELECTOR_OPERATOR_IN,
+    "NotIn": pb.SELECTOR_OPERATOR_NOT_IN,
+    "Exists": pb.SELECTOR_OPERATOR_EXISTS,
+    "DoesNotExist": pb.SELECTOR_OPERATOR_DOES_NOT_EXIST,
+    "Gt": pb.SELECTOR_OPERATOR_GREATER_THAN,
+    "Lt": pb.SELECTOR_OPERATOR_LESS_THAN,
+}
+_NEED_VALUES: Final = ("In", "NotIn")
+_NEED_INTEGER: Final = ("Gt", "Lt")
+
+
+class Unrepresentable(Exception):
+    """The contract has no way to say this; the message tells what."""
+
+
+def node_affinity(spec: PodSpec) -> list[pb.NodeSelectorTerm]:
+    """Terms of which one must hold. Raises CannotSay."""
+    required = spec.affinity.node_affinity.required
+    terms = required.node_selector_terms if required else []
+    return [
+        pb.NodeSelectorTerm(
+            requirements=[_requirement(one) for one in (*term.match_expressions, *term.match_fields)]
+        )
+        for term in terms
+    ]
+
+
+def pod_terms(terms: Iterable[PodAffinityTerm], namespace: str) -> list[pb.PodAffinityTerm]:
+    """Terms that must all hold, of a pod in this namespace. Raises CannotSay."""
+    return [_pod_term(term, namespace) for term in terms]
+
+
+def tolerations(rows: Sequence[Toleration]) -> Iterator[pb.Toleration]:
+    """Taints that do not matter; what cannot be read tolerates nothing."""
+    for row in rows:
+        exists = row.operator == "Exists"
+        known = row.operator in ("", "Equal", "Exists") and row.effect in EFFECTS
+        if known and (row.key or exists):
+            yield pb.Toleration(
+                key=row.key, exists=exists, value="" if exists else row.value, effect=EFFECTS[row.effect]
+            )
+
+
+def _requirement(one: SelectorRequirement) -> pb.NodeSelectorRequirement:
+    operator = _OPERATORS.get(one.operator)
+    if operator is None or not one.key or not _fits(one):
+        raise Unrepresentable(f"its node affinity asks for {one.key!r} {one.operator!r} {one.values}")
+    return pb.NodeSelectorRequirement(key=one.key, operator=operator, values=one.values)
+
+
+def _fits(one: SelectorRequirement) -> bool:
+    """Whether the values are of the kind and number that the operator takes."""
+    if one.operator in _NEED_VALUES:
+        return bool(one.values)
+    if one.operator in _NEED_INTEGER:
+        digits = one.values[0].removeprefix("-") if len(one.values) == 1 else ""
+        return digits.isascii() and digits.isdecimal()
+    return not one.values
+
+
+def _pod_term(term: PodAffinityTerm, namespace: str) -> pb.PodAffinityTerm:
+    if term.namespace_selector is not None or set(term.namespaces) - {namespace}:
+        raise Unrepresentable("its pod affinity looks at other namespaces")
+    if not term.topology_key:
+        raise Unrepresentable("its pod affinity names no topology key")
+    return pb.PodAffinityTerm(match_labels=_labels(term.label_selector), topology_key=term.topology_key)
+
+
+def _labels(selector: LabelSelector) -> dict[str, str]:
+    """The selector as labels with one value each. Raises CannotSay."""
+    labels = dict(selector.match_labels)
+    for one in selector.match_expressions:
+        if (
+            one.operator != "In"
+            or len(one.values) != 1
+            or labels.get(one.key, one.values[0]) != one.values[0]
+        ):
+            raise Unrepresentable("its pod affinity selects by more than labels with one value each")
+        labels[one.key] = one.values[0]
+    if not labels:
+        raise Unrepresentable("its pod affinity selects all pods")
+    return labels

@@ -1,0 +1,131 @@
+"""Pods and the pod groups they belong to, kept up pod by pod."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.derived_pod_groups import Origin, origin_of
+from tenure.kubernetes.observe.owners import OwnerLookup
+from tenure.kubernetes.observe.pod_group_rows import task_of
+from tenure.kubernetes.observe.pod_group_table import VOLCANO, PodGroupTable, Reference, reference_of
+from tenure.kubernetes.observe.shapes import InternedShape, ShapeInterner
+from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
+
+_Key = TypeVar("_Key")
+
+
+class Member(NamedTuple):
+    """One pod."""
+
+    pod: Pod
+    pod_group: str
+    """Uid; empty: none, or it is not known which."""
+    origin: Origin | None
+    """Of a derived pod group."""
+    sub_group: str
+    reference: Reference | None
+    """The pod group that it names."""
+    shape_key: bytes
+    interned_shape: InternedShape
+    problem: str
+    """Why it has no pod group, though it is ours; empty: it has one, or is of no account to us."""
+
+
+class Members:
+    """All pods of the cluster, by uid, by pod group, and by the pod group they name."""
+
+    def __init__(self, groups: PodGroupTable, config: SnapshotScope, owners: OwnerLookup) -> None:
+        self._groups, self._config, self._owners = groups, config, owners
+        self._shapes = ShapeInterner()
+        self.by_uid: dict[str, Member] = {}
+        self._of_group: defaultdict[str, set[str]] = defaultdict(set)
+        self._naming: defaultdict[Reference, set[str]] = defaultdict(set)
+        self.pending: set[str] = set()
+        """Pods whose owners could not be looked up yet."""
+        self.undetermined: set[str] = set()
+        """Pods of whose owners not all is known."""
+
+    def put(self, uid: str, pod: Pod | None) -> set[str]:
+        """The pod is like this now, None: it is gone; uids of the pod groups that are concerned."""
+        before = self.by_uid.pop(uid, None)
+        concerned = self._remove(uid, before) if before else set()
+        self.pending.discard(uid)
+        self.undetermined.discard(uid)
+        if pod is not None:
+            member = self._member(pod)
+            self.by_uid[uid] = member
+            if member.reference is not None:
+                self._naming[member.reference].add(uid)
+            if member.pod_group:
+                self._of_group[member.pod_group].add(uid)
+                concerned.add(member.pod_group)
+        return concerned
+
+    def naming(self, references: Iterable[Reference]) -> set[str]:
+        """Uids of the pods that name one of these pod groups."""
+        return {uid for reference in references for uid in self._naming.get(reference, ())}
+
+    def of_group(self, pod_group: str) -> list[str]:
+        """Uids of the pods of a pod group, in order."""
+        return sorted(self._of_group.get(pod_group, ()))
+
+    def with_extended_requests(self) -> set[str]:
+        """Uids of the pods that ask for more than the resources that every node has."""
+        return {uid for uid, member in self.by_uid.items() if member.interned_shape.row.requests.extended}
+
+    def pod_groups(self) -> list[str]:
+        """Uids of the pod groups that have pods."""
+        return list(self._of_group)
+
+    def _remove(self, uid: str, member: Member) -> set[str]:
+        self._shapes.release(member.shape_key)
+        if member.reference is not None:
+            _drop(self._naming, member.reference, uid)
+        if not member.pod_group:
+            return set()
+        _drop(self._of_group, member.pod_group, uid)
+        return {member.pod_group}
+
+    def _member(self, pod: Pod) -> Member:
+        key, shaped = self._shapes.acquire(pod)
+        reference = reference_of(pod)
+        pod_group, origin, problem = "", None, ""
+        if pod.spec.scheduler_name == self._config.scheduler_name:
+            pod_group, origin, problem = self._group_of(pod, reference)
+        sub_group = pod.metadata.labels.get(names.SUB_GROUP, "")
+        if reference is not None and reference.api == VOLCANO:
+            sub_group = ""
+        return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem)
+
+    def _group_of(self, pod: Pod, reference: Reference | None) -> tuple[str, Origin | None, str]:
+        """Uid of the pod group of one of our pods, where it is derived from, and what is the matter."""
+        if reference is not None:
+            uid = self._groups.uid_of(reference)
+            missing = f"it names the pod group {reference.name!r}, which does not exist"
+            return (uid, None, "") if uid else ("", None, missing)
+        if not self._config.derive:
+            return "", None, "it names no pod group"
+        if not self._config.has(pod.metadata.labels):
+            return "", None, ""
+        origin = origin_of(pod, self._owners)
+        if origin is None:
+            self.pending.add(pod.metadata.uid)
+            return "", None, "its owner cannot be looked up"
+        if origin.warning:
+            self.undetermined.add(pod.metadata.uid)
+        return origin.uid, origin, ""
+
+
+def sub_group_of(member: Member, has_sub_groups: bool) -> str:
+    """The part of its pod group that a pod belongs to; in Volcano, tasks are parts where they have minima."""
+    if member.reference is not None and member.reference.api == VOLCANO:
+        return task_of(member.pod).lower() if has_sub_groups else ""
+    return member.sub_group
+
+
+def _drop(index: defaultdict[_Key, set[str]], key: _Key, uid: str) -> None:
+    index[key].discard(uid)
+    if not index[key]:
+        del index[key]

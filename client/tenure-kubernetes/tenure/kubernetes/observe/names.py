@@ -1,0 +1,54 @@
+"""Names of annotations and labels: what is read of objects, and what is written to pod groups."""
+
+from typing import Final
+
+PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
+EXPECTED_RUNTIME: Final = "kai.scheduler/expected-runtime"
+REQUEUE_DELAY: Final = "kai.scheduler/requeue-delay"
+REQUEUE_NOT_BEFORE: Final = "kai.scheduler/requeue-not-before"
+READ_BY_SERVER: Final = (PREEMPTIBILITY, EXPECTED_RUNTIME, REQUEUE_DELAY, REQUEUE_NOT_BEFORE)
+"""Annotations of pod groups that are passed on as they are: the server reads them, and warns."""
+
+LAST_START: Final = "kai.scheduler/last-start-timestamp"
+LAST_EVICTION: Final = "kai.scheduler/last-eviction-timestamp"
+STALE_SINCE: Final = "kai.scheduler/stale-podgroup-timestamp"
+EVICTION_COUNT: Final = "tenure.scheduler/eviction-count"
+TOTAL_EVICTION_WAIT: Final = "tenure.scheduler/total-eviction-wait"
+"""Annotations of pod groups that keep what the server says to keep."""
+
+PREEMPTION_DELAY: Final = "kai.scheduler/preemption-delay"
+"""Annotation of owners and pods without a pod group object."""
+
+KAI_POD_GROUP: Final = "pod-group-name"
+VOLCANO_POD_GROUPS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+"""Annotations of pods: the name of their pod group."""
+SUB_GROUP: Final = "kai.scheduler/subgroup-name"
+VOLCANO_TASK: Final = "volcano.sh/task-spec"
+"""Part of the pod group a pod belongs to: a label of KAI's, an annotation of Volcano's."""
+VOLCANO_PREEMPTABLE: Final = "volcano.sh/preemptable"
+VOLCANO_QUEUE: Final = "scheduling.volcano.sh/queue-name"
+
+QUEUE: Final = "kai.scheduler/queue"
+PRIORITY_CLASS: Final = "priorityClassName"
+TASK_PRIORITY: Final = "kai.scheduler/task-priority"
+LEADER_LABELS: Final = {
+    "training.kubeflow.org/job-role": frozenset(("master", "launcher")),
+    "training.kubeflow.org/replica-type": frozenset(("master", "launcher")),
+    "ray.io/node-type": frozenset(("head",)),
+}
+"""Labels of pods whose role goes first, with the values that say so."""
+
+GPU_FRACTION: Final = "gpu-fraction"
+GPU_MEMORY: Final = "gpu-memory"
+GPU_DEVICES: Final = "gpu-fraction-num-devices"
+"""Annotations of pods that want a share of one or more GPUs."""
+GPU_GROUP: Final = "runai-gpu-group"
+"""Label of a pod on a shared GPU; with "/" and the device at its end when it uses several."""
+RESERVATION_NAMESPACE: Final = "kai-resource-reservation"
+"""Where the pods are that hold whole GPUs for those that share them: the sharers are what counts."""
+
+GPU_MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
+MIG_STRATEGY_LABEL: Final = "nvidia.com/mig.strategy"
+MIG_PREFIX: Final = "nvidia.com/mig-"
+NODE_NAME_FIELD: Final = "metadata.name"
+"""The field that node affinities may ask for; each node row has it as a label."""

@@ -1,0 +1,224 @@
+"""Top owners of pods: who made them, as far up as it goes. Looked up when first needed, and kept.
+
+Kinds are not known in advance and are not watched: the first owner of a kind lists all of that kind, later
+ones are read one by one. What an owner says is read once. One that may not be read, or makes no sense, is
+asked for again: often for a minute, as permissions may come late, then seldom, and it is known by its name.
+"""
+
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+from tenure.kubernetes.api.api_errors import ApiError, NotFound, RequestRejected
+from tenure.kubernetes.api.reflector import PAGE
+from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.objects.meta import ObjectMeta, OwnerReference
+from tenure.kubernetes.objects.owner import OwnerObject
+
+_MAX_CACHED: Final = 50_000
+_MAX_LEVELS: Final = 8
+_PATIENCE: Final = 60.0
+_SOON: Final = 5.0
+_SELDOM: Final = 180.0
+"""Seconds until an owner that was refused is asked for again: while there is patience, and later."""
+_IN_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/v[a-z0-9]+)?")
+"""A name, or a group with its version. Whoever makes a pod writes these, and they become part of a path."""
+_STOPS: Final = frozenset(("CronJob",))
+"""Kinds that make unrelated workloads, one after the other: they own none of them in our sense."""
+
+
+class Owner(NamedTuple):
+    """The top owner of a pod."""
+
+    metadata: ObjectMeta
+    gang: int
+    """How many pods must run together by what it or one of the owners below it says; 0: nobody says."""
+    warning: str = ""
+    """Why there may be more to know, which is to be asked for again; empty: this is all."""
+
+
+class _InvalidOwner(ApiError):
+    """An owner cannot be decoded."""
+
+
+class OwnerLookup(Protocol):
+    """Whoever knows who owns whom."""
+
+    def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
+        """The top owner, from the owner of a pod upwards; None: not to be had just now, ask again."""
+
+
+class NoOwnerLookup:
+    """Knows only what pods say themselves: for objects without an API server behind them."""
+
+    def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
+        """See Owners."""
+        return Owner(_only_named(namespace, reference), 0)
+
+
+class _Resource(msgspec.Struct):
+    name: str = ""
+    kind: str = ""
+    namespaced: bool = True
+
+
+class _Resources(msgspec.Struct):
+    resources: list[_Resource] = []
+
+
+class _ListMeta(msgspec.Struct):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[msgspec.Raw] = []
+
+
+_RESOURCES: Final = msgspec.json.Decoder(_Resources)
+_PAGES: Final = msgspec.json.Decoder(_Page)
+_OWNERS: Final = msgspec.json.Decoder(OwnerObject)
+
+
+class _Refusal(NamedTuple):
+    """An answer that is no owner. Times are those of a stopwatch, in seconds."""
+
+    failure: ApiError
+    since: float
+    retry_at: float
+    """When to ask again."""
+
+
+class ApiOwnerLookup:
+    """Asks an API server. For one thread.
+
+    An owner that may not be read, or makes no sense, counts as not to be had just now for `patience` seconds.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        patience: float = _PATIENCE,
+        stopwatch: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._transport, self._patience, self._stopwatch = transport, patience, stopwatch
+        self._refusals: OrderedDict[tuple[str, ...], _Refusal] = OrderedDict()
+        """By kind where none of it may be read, else by uid."""
+        self._known: OrderedDict[str, OwnerObject | None] = OrderedDict()
+        """By uid; None: gone."""
+        self._kinds: dict[str, dict[str, _Resource]] = {}
+        self._listed: set[tuple[str, str]] = set()
+
+    def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
+        """See Owners. An owner that is gone is known by its name alone.
+
+        So is one of another namespace: nobody there meant this pod.
+        """
+        found, gang = _only_named(namespace, reference), 0
+        try:
+            for _ in range(_MAX_LEVELS):
+                above = self._find(namespace, reference)
+                if above is None:
+                    break
+                found, gang = above.metadata, max(gang, above.gang())
+                parent = above.metadata.owner()
+                if parent is None or parent.kind in _STOPS:
+                    break
+                reference = parent
+        except (RequestRejected, _InvalidOwner) as failure:
+            refusal = self._refusal(reference)
+            is_new = refusal is None or self._stopwatch() - refusal.since < self._patience
+            doubt = f"its owner {reference.kind} {reference.name} is known by its name alone: {failure}"
+            return None if is_new else Owner(found, gang, doubt)
+        except ApiError:
+            return None
+        return Owner(found, gang)
+
+    def _find(self, namespace: str, reference: OwnerReference) -> OwnerObject | None:
+        if reference.uid not in self._known:
+            self._request(namespace, reference)
+        self._known.move_to_end(reference.uid)
+        found = self._known[reference.uid]
+        return found if found and found.metadata.namespace in ("", namespace) else None
+
+    def _request(self, namespace: str, reference: OwnerReference) -> None:
+        """Look the owner up, unless it was refused a short time ago. Raises ApiFailure."""
+        refusal, now = self._refusal(reference), self._stopwatch()
+        if refusal is not None and now < refusal.retry_at:
+            raise refusal.failure
+        try:
+            self._look_up(namespace, reference)
+        except NotFound:
+            self._cache(reference.uid, None)
+        except (RequestRejected, _InvalidOwner) as failure:
+            since = refusal.since if refusal else now
+            again = now + (_SOON if now - since < self._patience else _SELDOM)
+            key = _kind(reference) if isinstance(failure, RequestRejected) else (reference.uid,)
+            self._refusals[key] = _Refusal(failure, since, again)
+            if len(self._refusals) > _MAX_CACHED:
+                self._refusals.popitem(last=False)
+            raise
+        for key in (_kind(reference), (reference.uid,)):
+            self._refusals.pop(key, None)
+
+    def _refusal(self, reference: OwnerReference) -> _Refusal | None:
+        return self._refusals.get(_kind(reference)) or self._refusals.get((reference.uid,))
+
+    def _look_up(self, namespace: str, reference: OwnerReference) -> None:
+        version = reference.api_version
+        if not all(map(_IN_PATH.fullmatch, (version, reference.name))):
+            raise NotFound("neither such versions nor such names are served")
+        base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        resource = self._resources(base).get(reference.kind)
+        if resource is None:
+            raise NotFound(f"{version} has no {reference.kind}")
+        if (base, resource.name) not in self._listed:
+            for found in self._list(f"{base}/{resource.name}"):
+                self._cache(found.metadata.uid, found)
+            self._listed.add((base, resource.name))
+        if reference.uid not in self._known:
+            within = f"/namespaces/{namespace}" if resource.namespaced else ""
+            item = _read(self._transport.get(f"{base}{within}/{resource.name}/{reference.name}"))
+            if item is None:
+                raise _InvalidOwner("what it says is not what an owner says")
+            self._cache(reference.uid, item if item.metadata.uid == reference.uid else None)
+
+    def _resources(self, base: str) -> dict[str, _Resource]:
+        if base not in self._kinds:
+            found = _RESOURCES.decode(self._transport.get(base)).resources
+            self._kinds[base] = {one.kind: one for one in found if "/" not in one.name}
+        return self._kinds[base]
+
+    def _list(self, path: str) -> Iterator[OwnerObject]:
+        query = {"limit": str(PAGE)}
+        while True:
+            page = _PAGES.decode(self._transport.get(path, query))
+            yield from filter(None, map(_read, page.items))
+            if not page.metadata.continue_:
+                return
+            query["continue"] = page.metadata.continue_
+
+    def _cache(self, uid: str, item: OwnerObject | None) -> None:
+        self._known[uid] = item
+        self._known.move_to_end(uid)
+        while len(self._known) > _MAX_CACHED:
+            self._known.popitem(last=False)
+
+
+def _read(content: bytes | msgspec.Raw) -> OwnerObject | None:
+    """An owner; None when it is not what its kind should be."""
+    try:
+        return _OWNERS.decode(content)
+    except msgspec.ValidationError:
+        return None
+
+
+def _kind(reference: OwnerReference) -> tuple[str, ...]:
+    return reference.api_version, reference.kind
+
+
+def _only_named(namespace: str, reference: OwnerReference) -> ObjectMeta:
+    return ObjectMeta(name=reference.name, namespace=namespace, uid=reference.uid)

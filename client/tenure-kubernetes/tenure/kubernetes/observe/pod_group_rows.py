@@ -1,0 +1,183 @@
+"""Pod groups that are objects: of KAI and of Volcano (semantics R1.50 to R1.60, R8.1, R9.1, R9.5).
+
+A pod group that the contract would refuse has no row: its pods wait, and those that run keep their room.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from google.protobuf.duration_pb2 import Duration
+from tenure.kubernetes.objects import kai, volcano
+from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.pod_group_annotations import read_annotations
+from tenure.kubernetes.observe.snapshot_scope import Priorities
+from tenure.kubernetes.observe.times import read_duration, timestamp
+from tenure.v1 import snapshot_pb2 as pb
+
+Levels = Mapping[str, Sequence[str]]
+"""Levels of each topology by its name."""
+_MODES: Final = {
+    "preemptible": pb.PREEMPTIBILITY_PREEMPTIBLE,
+    "non-preemptible": pb.PREEMPTIBILITY_NON_PREEMPTIBLE,
+    "semi-preemptible": pb.PREEMPTIBILITY_SEMI_PREEMPTIBLE,
+}
+_TRUE: Final = frozenset(("1", "t", "true"))
+_FALSE: Final = frozenset(("0", "f", "false"))
+_MAX_DEPTH: Final = 32
+_MOST_MEMBERS: Final = 2**31 - 1
+
+
+class UnusablePodGroup(Exception):
+    """The contract has no row for this pod group; the message says why."""
+
+
+def kai_pod_group_row(
+    group: kai.PodGroup, priorities: Priorities, levels: Levels, warnings: list[str]
+) -> pb.PodGroup:
+    """The row of a pod group of KAI. Raises Unusable."""
+    meta, spec = group.metadata, group.spec
+    row = pb.PodGroup(
+        uid=meta.uid,
+        name=meta.name,
+        namespace=meta.namespace,
+        queue=spec.queue,
+        priority=priorities.of_class(spec.priority_class_name, warnings),
+        preemptibility=_mode(spec.preemptibility, warnings),
+        creation_time=timestamp(meta.creation_timestamp),
+        staleness_grace_period=_span("stalenessGracePeriod", spec.staleness_grace_period, warnings),
+        preemption_delay=not_negative(_span("preemptionDelay", spec.preemption_delay, warnings)),
+        sub_groups=_sub_groups(spec.sub_groups, levels),
+        topology_constraint=_constraint(spec.topology_constraint, levels),
+    )
+    if spec.min_sub_group and row.sub_groups:
+        row.min_sub_group = count(spec.min_sub_group)
+    elif not row.sub_groups:
+        row.min_member = count(1 if spec.min_member is None else spec.min_member)
+    read_annotations(row, meta.annotations, warnings)
+    if names.PREEMPTIBILITY in meta.labels:
+        row.annotations.setdefault(names.PREEMPTIBILITY, meta.labels[names.PREEMPTIBILITY])
+    return row
+
+
+def volcano_pod_group_row(
+    group: volcano.PodGroup, pods: Iterable[Pod], priorities: Priorities, warnings: list[str]
+) -> pb.PodGroup:
+    """The row of a pod group of Volcano: with minima of tasks, each task is a sub group."""
+    meta, spec = group.metadata, group.spec
+    row = pb.PodGroup(
+        uid=meta.uid,
+        name=meta.name,
+        namespace=meta.namespace,
+        queue=spec.queue,
+        priority=priorities.of_class(spec.priority_class_name, warnings),
+        preemptibility=_preemptable({**meta.labels, **meta.annotations}, warnings),
+        creation_time=timestamp(meta.creation_timestamp),
+    )
+    if spec.min_task_member:
+        tasks = dict.fromkeys(map(task_of, pods), 0) | spec.min_task_member
+        lowered = {name.lower(): minimum for name, minimum in tasks.items() if name}
+        row.sub_groups.extend(
+            pb.SubGroup(name=name, min_member=count(minimum)) for name, minimum in sorted(lowered.items())
+        )
+    else:
+        row.min_member = count(1 if spec.min_member is None else spec.min_member)
+    read_annotations(row, meta.annotations, warnings)
+    return row
+
+
+def task_of(pod: Pod) -> str:
+    """The task of a pod of Volcano; empty: none."""
+    return pod.metadata.annotations.get(names.VOLCANO_TASK, "")
+
+
+def count(number: int) -> int:
+    """A number of members that the contract can say."""
+    return min(max(number, 0), _MOST_MEMBERS)
+
+
+def not_negative(span: Duration | None) -> Duration | None:
+    """Less than no time is no time (R9.1)."""
+    return None if span is None or span.ToNanoseconds() <= 0 else span
+
+
+def _mode(text: str, warnings: list[str]) -> pb.Preemptibility:
+    """An unknown mode protects, and is a doubt."""
+    if not text:
+        return pb.PREEMPTIBILITY_UNSPECIFIED
+    mode = _MODES.get(text.lower())
+    if mode is None:
+        warnings.append(f"preemptibility {text!r} is unknown: it is not interrupted")
+    return mode or pb.PREEMPTIBILITY_NON_PREEMPTIBLE
+
+
+def _preemptable(said: Mapping[str, str], warnings: list[str]) -> pb.Preemptibility:
+    """Volcano's own word for it; the annotation of KAI, which the server reads, goes before."""
+    text = said.get(names.VOLCANO_PREEMPTABLE, "").lower()
+    if not text or names.PREEMPTIBILITY in said:
+        return pb.PREEMPTIBILITY_UNSPECIFIED
+    if text in _TRUE:
+        return pb.PREEMPTIBILITY_PREEMPTIBLE
+    if text not in _FALSE:
+        warnings.append(f"{names.VOLCANO_PREEMPTABLE}: {text!r} is neither true nor false: it is protected")
+    return pb.PREEMPTIBILITY_NON_PREEMPTIBLE
+
+
+def _span(field: str, text: str | None, warnings: list[str]) -> Duration | None:
+    if text is None:
+        return None
+    span = read_duration(text)
+    if span is None:
+        warnings.append(f"{field}: {text[:64]!r} is not a duration")
+    return span
+
+
+def _constraint(constraint: kai.TopologyConstraint | None, levels: Levels) -> pb.TopologyConstraint | None:
+    """A constraint that nothing can meet makes the pod group unusable (semantics R9.21)."""
+    if constraint is None or constraint == kai.TopologyConstraint():
+        return None
+    name = constraint.topology
+    if name not in levels:
+        raise UnusablePodGroup(f"there is no topology {name!r}")
+    wanted = [constraint.required_topology_level, constraint.preferred_topology_level]
+    if not any(wanted):
+        raise UnusablePodGroup(f"its constraint by topology {name!r} names no level")
+    for level in filter(None, wanted):
+        if level not in levels[name]:
+            raise UnusablePodGroup(f"topology {name!r} has no level {level!r}")
+    return pb.TopologyConstraint(topology=name, required_level=wanted[0], preferred_level=wanted[1])
+
+
+def _sub_groups(groups: Sequence[kai.SubGroup], levels: Levels) -> list[pb.SubGroup]:
+    """The parts of a pod group, whose names are compared in lower case (R1.52). Raises Unusable."""
+    parents = {group.name.lower(): (group.parent or "").lower() for group in groups}
+    if "" in parents or len(parents) != len(groups):
+        raise UnusablePodGroup("names of its sub groups are empty, or used twice")
+    for name in parents:
+        _check_ancestors(name, parents)
+    return [_sub_group(group, group.name.lower() in parents.values(), levels) for group in groups]
+
+
+def _check_ancestors(name: str, parents: Mapping[str, str]) -> None:
+    above = name
+    for _ in range(_MAX_DEPTH):
+        above = parents[above]
+        if not above:
+            return
+        if above not in parents:
+            raise UnusablePodGroup(f"sub group {name!r} is in {above!r}, which does not exist")
+    raise UnusablePodGroup(f"sub group {name!r} is in itself, or more than {_MAX_DEPTH} levels deep")
+
+
+def _sub_group(group: kai.SubGroup, is_inner: bool, levels: Levels) -> pb.SubGroup:
+    """A leaf has a minimum of pods, others one of sub groups; 0 and unset is all of them (R1.51)."""
+    row = pb.SubGroup(
+        name=group.name,
+        parent=group.parent or "",
+        topology_constraint=_constraint(group.topology_constraint, levels),
+    )
+    if is_inner and group.min_sub_group:
+        row.min_sub_group = count(group.min_sub_group)
+    elif not is_inner and group.min_member is not None:
+        row.min_member = count(group.min_member)
+    return row

@@ -1,0 +1,143 @@
+"""All pod groups, whatever they are made from: which there are, and the row of each."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
+from tenure.kubernetes.observe.pod_group_annotations import infer_start_time
+from tenure.kubernetes.observe.pod_group_rows import (
+    Levels,
+    UnusablePodGroup,
+    kai_pod_group_row,
+    volcano_pod_group_row,
+)
+from tenure.kubernetes.observe.pods import ENDED
+from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
+from tenure.v1 import snapshot_pb2 as pb
+
+KAI: Final = "kai"
+VOLCANO: Final = "volcano"
+_VERSIONS: Final = {KAI: "scheduling.run.ai/v2alpha2", VOLCANO: "scheduling.volcano.sh/v1beta1"}
+
+
+class Reference(NamedTuple):
+    """How a pod refers to its pod group."""
+
+    api: str
+    namespace: str
+    name: str
+
+
+class TargetObject(NamedTuple):
+    """The object that carries the annotations and conditions of a pod group."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+
+class RowContext(NamedTuple):
+    """What the rows of all pod groups depend on."""
+
+    priorities: Priorities
+    levels: Levels
+
+
+def reference_of(pod: Pod) -> Reference | None:
+    """The pod group that a pod names; None: none."""
+    meta = pod.metadata
+    if name := meta.annotations.get(names.KAI_POD_GROUP):
+        return Reference(KAI, meta.namespace, name)
+    for key in names.VOLCANO_POD_GROUPS:
+        if name := meta.annotations.get(key):
+            return Reference(VOLCANO, meta.namespace, name)
+    return None
+
+
+class PodGroupTable:
+    """Pod groups by uid. Those that are objects are read from the mirrors, the others from their pods."""
+
+    def __init__(self, caches: ObjectCaches, config: SnapshotScope) -> None:
+        self._caches, self._config = caches, config
+        self._references: dict[str, Reference] = {}
+        """Of pod groups that are objects, by uid."""
+        self._uids: dict[Reference, str] = {}
+
+    def take_changes(self) -> tuple[set[str], set[Reference]]:
+        """Uids of objects that are new, changed or gone, and names that mean others than before."""
+        uids: set[str] = set()
+        moved: set[Reference] = set()
+        for api, mirror in ((KAI, self._caches.kai_pod_groups), (VOLCANO, self._caches.volcano_pod_groups)):
+            changed = mirror.take_changes()
+            for uid in sorted(changed, key=lambda uid: mirror.find(uid) is not None):
+                item = mirror.find(uid)
+                meta = item.metadata if item else None
+                moved |= self._name(uid, Reference(api, meta.namespace, meta.name) if meta else None)
+            uids |= changed
+        return uids, moved
+
+    def uid_of(self, reference: Reference) -> str | None:
+        """Which pod group is meant; None: there is none of this name."""
+        return self._uids.get(reference)
+
+    def subject(self, uid: str) -> TargetObject | None:
+        """The object behind a pod group; None: it is derived."""
+        reference = self._references.get(uid)
+        if reference is None:
+            return None
+        return TargetObject(_VERSIONS[reference.api], "PodGroup", reference.namespace, reference.name, uid)
+
+    def objects(self) -> list[str]:
+        """Uids of all pod groups that are objects."""
+        return list(self._references)
+
+    def row(
+        self, uid: str, origin: Origin | None, pods: Sequence[Pod], around: RowContext, warnings: list[str]
+    ) -> pb.PodGroup | None:
+        """The row of a pod group with these pods, by uid; None: it has none, and `doubts` may say why."""
+        try:
+            row = self._row(uid, origin, pods, around, warnings)
+        except UnusablePodGroup as problem:
+            warnings.append(f"{problem}: its pods are left out")
+            return None
+        if row is not None:
+            infer_start_time(row, pods)
+        return row
+
+    def _row(
+        self, uid: str, origin: Origin | None, pods: Sequence[Pod], around: RowContext, warnings: list[str]
+    ) -> pb.PodGroup | None:
+        kai_group = self._caches.kai_pod_groups.find(uid)
+        if kai_group is not None:
+            if not self._config.has(kai_group.metadata.labels):
+                return None
+            return kai_pod_group_row(kai_group, around.priorities, around.levels, warnings)
+        volcano_group = self._caches.volcano_pod_groups.find(uid)
+        if volcano_group is not None:
+            if not self._config.has(volcano_group.metadata.labels):
+                return None
+            return volcano_pod_group_row(volcano_group, pods, around.priorities, warnings)
+        if origin is None or not pods or have_all_ended(pods, ENDED):
+            return None
+        return derived_row(origin, pods, around.priorities, self._config, warnings)
+
+    def _name(self, uid: str, now: Reference | None) -> set[Reference]:
+        """Note what an object is called, None: it is gone; which names mean others than before."""
+        before = self._references.get(uid)
+        if before == now:
+            return set()
+        moved = set()
+        if before is not None:
+            del self._references[uid]
+            if self._uids.get(before) == uid:
+                del self._uids[before]
+                moved.add(before)
+        if now is not None:
+            self._references[uid], self._uids[now] = now, uid
+            moved.add(now)
+        return moved

@@ -1,0 +1,83 @@
+"""Rows of pods and of their shapes."""
+
+from collections import Counter
+
+from tenure.kubernetes.observe.members import Member, sub_group_of
+from tenure.kubernetes.observe.nodes import OfferedResources
+from tenure.kubernetes.observe.pods import ENDED, pod_row, pod_status
+from tenure.kubernetes.observe.row_table import RowTable
+from tenure.kubernetes.observe.shapes import drop_unoffered_resources
+from tenure.v1 import snapshot_pb2 as pb
+
+
+class PodRows:
+    """The rows of pods by uid, and of the shapes that these have."""
+
+    def __init__(self, offered: OfferedResources) -> None:
+        self._offered = offered
+        self.pods: RowTable[pb.Pod] = RowTable()
+        self.shapes: RowTable[pb.PodShape] = RowTable()
+        self._shape_uses: Counter[str] = Counter()
+        self._keys: frozenset[str] = frozenset()
+        """Labels that pod affinities refer to; others are left out of rows."""
+
+    def put(
+        self, member: Member, group: pb.PodGroup | None, now_seconds: float, warnings: list[str]
+    ) -> pb.Pod | None:
+        """The row of a pod from now on; None: it has none, as it or its pod group is of no account."""
+        pod = member.pod
+        is_leaving = pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED
+        if member.problem and not is_leaving:  # a pod group may go before its last pod
+            warnings.append(f"{member.problem}: it is left out")
+        status = pod_status(pod, now_seconds)
+        if group is None or status is None:
+            self.remove(pod.metadata.uid)
+            return None
+        shaped = drop_unoffered_resources(member.interned_shape, self._offered.names)
+        warnings.extend(shaped.warnings)
+        sub_group = sub_group_of(member, bool(group.sub_groups))
+        row = pod_row(pod, member.pod_group, sub_group, status, shaped, warnings)
+        self._label(row, member)
+        self._set(pod.metadata.uid, row, shaped.row)
+        return row
+
+    def remove(self, uid: str) -> None:
+        """The pod has no row."""
+        self._set(uid, None, None)
+
+    def relabel(self, members: dict[str, Member]) -> None:
+        """Show the labels that affinities of the pods that there are now refer to, and no others."""
+        rows = self.shapes.rows.values()
+        keys = frozenset(
+            key
+            for row in rows
+            for term in (*row.pod_affinity, *row.pod_anti_affinity)
+            for key in term.match_labels
+        )
+        changed, self._keys = keys ^ self._keys, keys
+        if not changed:
+            return
+        for uid, row in list(self.pods.rows.items()):
+            if not changed.isdisjoint(members[uid].pod.metadata.labels):
+                fresh = pb.Pod()
+                fresh.CopyFrom(row)
+                self._label(fresh, members[uid])
+                self.pods.put(uid, fresh)
+
+    def _label(self, row: pb.Pod, member: Member) -> None:
+        row.ClearField("labels")
+        labels = member.pod.metadata.labels
+        row.labels.update({key: labels[key] for key in self._keys if key in labels})
+
+    def _set(self, uid: str, row: pb.Pod | None, shape: pb.PodShape | None) -> None:
+        before = self.pods.rows.get(uid)
+        self.pods.put(uid, row)
+        if shape is not None:
+            self._shape_uses[shape.id] += 1
+            if self._shape_uses[shape.id] == 1:
+                self.shapes.put(shape.id, shape)
+        if before is not None:
+            self._shape_uses[before.shape] -= 1
+            if not self._shape_uses[before.shape]:
+                del self._shape_uses[before.shape]
+                self.shapes.put(before.shape, None)

@@ -1,0 +1,96 @@
+"""Pods: what they are doing (semantics R1.41), and their rows."""
+
+from typing import Final
+
+from google.protobuf.duration_pb2 import Duration
+from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.gpus import from_label, gpu_groups
+from tenure.kubernetes.observe.shapes import InternedShape
+from tenure.kubernetes.observe.times import timestamp
+from tenure.v1 import snapshot_pb2 as pb
+
+STUCK_AFTER: Final = Duration(seconds=120)
+"""How long after the end of its grace period the room of a deleted pod is no longer counted on (R1.41)."""
+ENDED: Final = ("Succeeded", "Failed")
+"""Phases of pods that run no more, whatever else is true of them."""
+ON_NODE: Final = frozenset(
+    (
+        pb.POD_STATUS_BOUND,
+        pb.POD_STATUS_RUNNING,
+        pb.POD_STATUS_RELEASING,
+        pb.POD_STATUS_STUCK_IN_RELEASING,
+    )
+)
+"""Statuses of pods that take room on their node."""
+_LONGEST_PRIORITY: Final = 12
+
+
+def uses_resources(pod: Pod) -> bool:
+    """Whether the pod is on a node and has not ended: the node keeps room for it, whoever placed it."""
+    return bool(pod.spec.node_name) and pod.status.phase not in ENDED
+
+
+def pod_status(pod: Pod, now_seconds: float) -> pb.PodStatus | None:
+    """The status; None of a pod that waited and is deleted: nothing is to be done with it."""
+    phase, bound = pod.status.phase, bool(pod.spec.node_name)
+    if phase in ENDED:
+        return pb.POD_STATUS_SUCCEEDED if phase == "Succeeded" else pb.POD_STATUS_FAILED
+    if pod.metadata.deletion_timestamp is not None:
+        if not bound:
+            return None
+        return pb.POD_STATUS_STUCK_IN_RELEASING if now_seconds >= stuck_at(pod) else pb.POD_STATUS_RELEASING
+    if phase == "Running":
+        return pb.POD_STATUS_RUNNING if bound else pb.POD_STATUS_UNKNOWN
+    if phase == "Unknown":
+        return pb.POD_STATUS_UNKNOWN
+    if bound:
+        return pb.POD_STATUS_BOUND
+    return pb.POD_STATUS_GATED if pod.spec.scheduling_gates else pb.POD_STATUS_PENDING
+
+
+def stuck_at(pod: Pod) -> float:
+    """When a deleted pod counts as stuck, in seconds since 1970. Its deletion time includes its grace."""
+    deleted = pod.metadata.deletion_timestamp
+    return deleted.timestamp() + STUCK_AFTER.seconds if deleted else float("inf")
+
+
+def pod_row(
+    pod: Pod, pod_group: str, sub_group: str, status: pb.PodStatus, shaped: InternedShape, warnings: list[str]
+) -> pb.Pod:
+    """The row of a pod without its labels, which depend on whom others want to be near to."""
+    meta, spec = pod.metadata, pod.spec
+    on_node = status in ON_NODE
+    row = pb.Pod(
+        uid=meta.uid,
+        name=meta.name,
+        pod_group=pod_group,
+        sub_group=sub_group,
+        shape=shaped.row.id,
+        status=status,
+        node=spec.node_name if on_node else "",
+        creation_time=timestamp(meta.creation_timestamp),
+        leader=any(meta.labels.get(key, "").lower() in roles for key, roles in names.LEADER_LABELS.items()),
+        nominated_node=pod.status.nominated_node_name,
+        blocked_reason="" if on_node else _blocked_reason(pod, shaped),
+    )
+    if (priority := _task_priority(meta.labels.get(names.TASK_PRIORITY, ""))) is not None:
+        row.task_priority = priority
+    if on_node and shaped.shared_devices:
+        groups = gpu_groups(meta.labels, meta.uid, shaped.shared_devices, warnings)
+        row.gpu_groups.extend(from_label(group, spec.node_name) for group in groups)
+    return row
+
+
+def _blocked_reason(pod: Pod, shaped: InternedShape) -> str:
+    """Why the pod cannot be placed; empty when it can."""
+    if pod.spec.resource_claims:
+        return "it needs device claims, which are not observed"
+    return shaped.blocked_reason
+
+
+def _task_priority(text: str) -> int | None:
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_PRIORITY:
+        return int(text)
+    return None

@@ -1,0 +1,155 @@
+"""Queues: of KAI in its own units (semantics R1.11, R1.12, R1.70 to R1.74), and of Volcano.
+
+The queues of a node pool as one tree, whatever they are made from.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from google.protobuf.duration_pb2 import Duration
+from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.objects import kai, volcano
+from tenure.kubernetes.objects.meta import ObjectMeta
+from tenure.kubernetes.observe.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
+from tenure.kubernetes.observe.row_table import WarningCollector
+from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
+from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp
+from tenure.v1 import snapshot_pb2 as pb
+
+
+def build_queue_rows(
+    caches: ObjectCaches, config: SnapshotScope, warnings: WarningCollector
+) -> dict[str, pb.Queue]:
+    """All queues by name. Of two with one name that of KAI counts; one that has no way up is left out."""
+    rows: dict[str, pb.Queue] = {}
+    seen: list[tuple[ObjectMeta, list[str]]] = []
+    for queue in caches.kai_queues.all():
+        if config.has(queue.metadata.labels):
+            doubts: list[str] = []
+            rows[queue.metadata.name] = kai_queue_row(queue, doubts)
+            seen.append((queue.metadata, doubts))
+    of_volcano = caches.volcano_queues.all()
+    has_root = any(one.metadata.name == ROOT for one in of_volcano)
+    of_kai = frozenset(rows)
+    for volcano_queue in of_volcano:
+        doubts = []
+        seen.append((volcano_queue.metadata, doubts))
+        if volcano_queue.metadata.name in of_kai:
+            doubts.append("there is a queue of KAI-Scheduler with the same name, which counts")
+        else:
+            rows[volcano_queue.metadata.name] = volcano_queue_row(volcano_queue, has_root, doubts)
+    known = drop_orphans(list(rows.values()))
+    for meta, doubts in seen:
+        if meta.name not in known:
+            doubts.append("its parent does not exist, or never leads to the top: it is left out")
+        warnings.replace(meta.uid, f"Queue {meta.name}", doubts)
+    return known
+
+
+UNLIMITED: Final = -1
+MAX_DEPTH: Final = 32
+"""Most levels of a queue tree of the contract."""
+ROOT: Final = "root"
+"""The queue above all others of Volcano, where there is one."""
+_MOST: Final = 2**62
+_MOST_WEIGHT: Final = 1e9
+_CPU_UNIT: Final = 1
+_MEMORY_UNIT: Final = 1_000_000
+_GPU_UNIT: Final = 1000
+_PRIORITIES: Final = range(-(2**31), 2**31)
+
+
+def kai_queue_row(queue: kai.Queue, warnings: list[str]) -> pb.Queue:
+    """The row of a queue of KAI."""
+    spec = queue.spec
+    row = pb.Queue(
+        name=queue.metadata.name,
+        parent=spec.parent_queue,
+        creation_time=timestamp(queue.metadata.creation_timestamp),
+        cpu_milli=_share(spec.resources.cpu, _CPU_UNIT),
+        memory_bytes=_share(spec.resources.memory, _MEMORY_UNIT),
+        gpu_milli=_share(spec.resources.gpu, _GPU_UNIT),
+        preempt_min_runtime=_min_runtime("preemptMinRuntime", spec.preempt_min_runtime, warnings),
+        reclaim_min_runtime=_min_runtime("reclaimMinRuntime", spec.reclaim_min_runtime, warnings),
+    )
+    if spec.priority is not None and spec.priority in _PRIORITIES:
+        row.priority = spec.priority
+    return row
+
+
+def volcano_queue_row(queue: volcano.Queue, has_root: bool, warnings: list[str]) -> pb.Queue:
+    """The row of a queue of Volcano: deserved or guaranteed is its quota, capability its limit.
+
+    `has_root` says whether there is a queue called root, below which all are that name no parent. A queue
+    that is not reclaimable is protected for as long as the contract can say.
+    """
+    spec = queue.spec
+    top = queue.metadata.name == ROOT or not has_root
+    row = pb.Queue(
+        name=queue.metadata.name,
+        parent=spec.parent or ("" if top else ROOT),
+        creation_time=timestamp(queue.metadata.creation_timestamp),
+        reclaim_min_runtime=None if spec.reclaimable else FOREVER,
+    )
+    if row.name == ROOT and has_root:
+        row.parent = ""
+        return row
+    deserved, guaranteed = (
+        read_amounts(spec.deserved, warnings),
+        read_amounts(spec.guarantee.resource, warnings),
+    )
+    capability = read_amounts(spec.capability, warnings)
+    for name, field in ((CPU, row.cpu_milli), (MEMORY, row.memory_bytes), (GPU, row.gpu_milli)):
+        _fill(field, max(deserved.get(name, 0), guaranteed.get(name, 0)), _limit(capability, spec, name))
+        field.over_quota_weight = min(max(float(spec.weight), 0.0), _MOST_WEIGHT)
+    if spec.priority is not None and spec.priority in _PRIORITIES:
+        row.priority = spec.priority
+    return row
+
+
+def drop_orphans(rows: Sequence[pb.Queue]) -> dict[str, pb.Queue]:
+    """The queues whose ancestors all exist, by name (R1.74); those in a cycle have no top, and go as well."""
+    known: dict[str, pb.Queue] = {}
+    level = {""}
+    for _ in range(MAX_DEPTH):
+        found = [row for row in rows if row.parent in level and row.name not in known]
+        known.update((row.name, row) for row in found)
+        level = {row.name for row in found}
+    return known
+
+
+def _share(resource: kai.QueueResource, unit: int) -> pb.QueueResource:
+    return pb.QueueResource(
+        quota=_amount(resource.quota, unit),
+        limit=_amount(resource.limit, unit),
+        over_quota_weight=min(max(resource.over_quota_weight, 0.0), _MOST_WEIGHT),
+    )
+
+
+def _amount(value: float, unit: int) -> int:
+    """An amount in units of the contract; what is below nothing is unlimited."""
+    return UNLIMITED if value < 0 else round(min(value * unit, float(_MOST)))
+
+
+def _fill(field: pb.QueueResource, quota: int, limit: int) -> None:
+    field.quota, field.limit = quota, limit
+
+
+def _limit(capability: Amounts, spec: volcano.QueueSpec, name: str) -> int:
+    """Unlimited unless the queue names the resource, even as nothing."""
+    return capability.get(name, 0) if _names(spec.capability, name) else UNLIMITED
+
+
+def _names(quantities: Mapping[str, object], name: str) -> bool:
+    return any(key == name or (name == GPU and key.endswith(GPU)) for key in quantities)
+
+
+def _min_runtime(field: str, text: str | None, warnings: list[str]) -> Duration | None:
+    """None inherits. What cannot be read protects for as long as the contract can say; so does too long."""
+    if text is None:
+        return None
+    span = read_duration(text)
+    if span is None:
+        warnings.append(f"{field}: {text!r} is not a duration: its pod groups are protected")
+        return FOREVER
+    return span if span.ToNanoseconds() > 0 else Duration()

@@ -1,0 +1,183 @@
+"""Task shapes: what a pod asks for, interned. Pods that ask for the same have the same shape.
+
+What a pod asks for as a whole: Kubernetes' rule over its containers.
+
+    max( sum of containers and sidecars,
+         each init container with the sidecars that start before it )  + overhead
+
+A sidecar is an init container that is restarted always. What the pod as a whole asks for, where it says so,
+replaces the sum.
+"""
+
+from collections import Counter
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+from tenure.kubernetes.objects.pod import Container, Pod, PodSpec
+from tenure.kubernetes.observe.affinity import Unrepresentable, node_affinity, pod_terms, tolerations
+from tenure.kubernetes.observe.gpus import ANNOTATIONS, gpu_request, shared_devices
+from tenure.kubernetes.observe.resource_amounts import (
+    GPU,
+    MAX_REQUEST,
+    MILLI,
+    PODS,
+    Amounts,
+    add,
+    clamp,
+    maximum,
+    read_amounts,
+    to_resources,
+)
+from tenure.v1 import snapshot_pb2 as pb
+
+_ALWAYS: Final = "Always"
+_GUARANTEED: Final = frozenset(("cpu", "memory"))
+
+
+def pod_requests(spec: PodSpec, warnings: list[str]) -> Amounts:
+    """Amounts without the pod slot, which every pod takes."""
+    running: Amounts = {}
+    beside: Amounts = {}
+    starting: Amounts = {}
+    for container in spec.init_containers:
+        amounts = read_amounts(container.resources.requests, warnings)
+        if container.restart_policy == _ALWAYS:
+            add(beside, amounts)
+        else:
+            add(amounts, beside)
+            starting = maximum(starting, amounts)
+    for container in spec.containers:
+        add(running, read_amounts(container.resources.requests, warnings))
+    add(running, beside)
+    total = maximum(running, starting)
+    total.update(read_amounts(spec.resources.requests, warnings))
+    add(total, read_amounts(spec.overhead, warnings))
+    total.pop(PODS, None)
+    return total
+
+
+def is_guaranteed(spec: PodSpec) -> bool:
+    """Whether the pod is of the QoS class Guaranteed: every container's requests are its limits."""
+    return all(map(_is_bounded, (*spec.containers, *spec.init_containers)))
+
+
+def _is_bounded(container: Container) -> bool:
+    requests, limits = container.resources.requests, container.resources.limits
+    return all(limits.get(name) and requests.get(name, limits[name]) == limits[name] for name in _GUARANTEED)
+
+
+ID_LENGTH: Final = 16
+"""Hex digits of an id: 64 bits, so that a million shapes collide with a chance of 3 in 10^8."""
+_ENCODE: Final = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+class InternedShape(NamedTuple):
+    """What there is to know about the request of a pod."""
+
+    row: pb.PodShape
+    usage: Amounts
+    """What the pod takes of a node, its slot included."""
+    shared_devices: int
+    """GPUs it shares; 0: none."""
+    blocked_reason: str
+    """Why no pod of the shape can be placed; empty when it can."""
+    warnings: tuple[str, ...]
+
+
+def shape_of(pod: Pod) -> InternedShape:
+    """The shape of a pod. Its id depends on what it says alone, so it is the same everywhere and always."""
+    doubts: list[str] = []
+    spec, namespace = pod.spec, pod.metadata.namespace
+    requests = pod_requests(spec, doubts)
+    blocked_reason = f"its requests cannot be read: {doubts[0]}" if doubts else _too_much(requests)
+    requests = clamp(requests, MAX_REQUEST)
+    gpu = gpu_request(requests, pod.metadata.annotations, doubts)
+    row = pb.PodShape(
+        requests=to_resources({name: n for name, n in requests.items() if name != GPU}, with_pods=False),
+        gpu=gpu,
+        node_selector=spec.node_selector,
+        tolerations=tolerations(spec.tolerations),
+        guaranteed=is_guaranteed(spec),
+    )
+    try:
+        row.node_affinity.extend(node_affinity(spec))
+        row.pod_affinity.extend(pod_terms(spec.affinity.pod_affinity.required, namespace))
+        row.pod_anti_affinity.extend(pod_terms(spec.affinity.pod_anti_affinity.required, namespace))
+    except Unrepresentable as problem:
+        blocked_reason = str(problem)
+    row.id = _id(row)
+    room = dict(requests) | {PODS: 1}
+    if sharing := shared_devices(gpu):
+        room[GPU] = sharing * MILLI
+    elif gpu is not None:
+        room[GPU] = gpu.devices * MILLI
+    return InternedShape(row, room, sharing, blocked_reason, tuple(doubts))
+
+
+def drop_unoffered_resources(shaped: InternedShape, offered: frozenset[str]) -> InternedShape:
+    """The shape without the resources that no node offers; no pod that asks for one can be placed."""
+    missing = sorted(name for name in shaped.row.requests.extended if name not in offered)
+    if not missing:
+        return shaped
+    row = pb.PodShape()
+    row.CopyFrom(shaped.row)
+    row.ClearField("id")
+    for name in missing:
+        del row.requests.extended[name]
+    row.id = _id(row)
+    more = ", ..." if len(missing) > 1 else ""
+    return shaped._replace(
+        row=row, blocked_reason=shaped.blocked_reason or f"no node offers {missing[0]}{more}"
+    )
+
+
+class ShapeInterner:
+    """The shapes of pods, worked out once for each distinct request."""
+
+    def __init__(self) -> None:
+        self._by_request: dict[bytes, InternedShape] = {}
+        self._uses: Counter[bytes] = Counter()
+
+    def acquire(self, pod: Pod) -> tuple[bytes, InternedShape]:
+        """The shape of a pod, and a key to give back when the pod has it no more."""
+        key = _request_key(pod)
+        shaped = self._by_request.get(key)
+        if shaped is None:
+            shaped = self._by_request[key] = shape_of(pod)
+        self._uses[key] += 1
+        return key, shaped
+
+    def release(self, key: bytes) -> None:
+        """One pod less has the shape."""
+        self._uses[key] -= 1
+        if not self._uses[key]:
+            del self._uses[key], self._by_request[key]
+
+
+def _id(row: pb.PodShape) -> str:
+    return sha256(row.SerializeToString(deterministic=True)).hexdigest()[:ID_LENGTH]
+
+
+def _too_much(requests: Amounts) -> str:
+    """Why nothing of this size can be placed; empty when it may be."""
+    names = sorted(name for name, amount in requests.items() if amount >= MAX_REQUEST)
+    return f"it asks for more {names[0]} than any node has" if names else ""
+
+
+def _request_key(pod: Pod) -> bytes:
+    """All of a pod that its shape depends on."""
+    spec, annotations = pod.spec, pod.metadata.annotations
+    return _ENCODE(
+        (
+            [(one.resources, one.restart_policy) for one in spec.init_containers],
+            [one.resources for one in spec.containers],
+            (spec.resources, spec.overhead, spec.node_selector, spec.tolerations, spec.affinity),
+            [annotations.get(name) for name in ANNOTATIONS],
+            pod.metadata.namespace if _has_pod_terms(spec) else "",
+        )
+    )
+
+
+def _has_pod_terms(spec: PodSpec) -> bool:
+    return bool(spec.affinity.pod_affinity.required or spec.affinity.pod_anti_affinity.required)

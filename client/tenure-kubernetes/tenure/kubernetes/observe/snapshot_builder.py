@@ -1,0 +1,234 @@
+"""The picture of a cluster: rows of a snapshot, kept up with what was observed.
+
+    mirrors ──changes──► members ──► pod groups ──► pods, shapes ──► nodes (less what is taken there)
+
+What a row says depends on the objects alone, never on the order in which they came: a picture that was kept
+up equals one that is made afresh.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.objects.node import Node
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.members import Members
+from tenure.kubernetes.observe.nodes import ForeignUsage, OfferedResources, node_row
+from tenure.kubernetes.observe.owners import NoOwnerLookup, OwnerLookup
+from tenure.kubernetes.observe.pod_group_table import PodGroupTable, RowContext, TargetObject
+from tenure.kubernetes.observe.pod_rows import PodRows
+from tenure.kubernetes.observe.pods import ON_NODE, stuck_at, uses_resources
+from tenure.kubernetes.observe.queues import build_queue_rows
+from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
+from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope, topology_row
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.state_pb2 import StateDelta
+
+_SECOND = 10**9
+_SOON = 10.0
+_SELDOM = 200.0
+"""Seconds until owners are asked for again: those that pods wait for, and those known by name alone."""
+
+
+class SnapshotBuilder:
+    """Rows of one node pool of a cluster. For one thread; the mirrors may change meanwhile.
+
+    `snapshot` gives all rows, `delta` those that changed since either was called last. Versions count up
+    with each call. `warnings` are about objects that could not be taken as they are.
+    """
+
+    def __init__(
+        self, caches: ObjectCaches, config: SnapshotScope, owners: OwnerLookup | None = None
+    ) -> None:
+        self._caches, self._config = caches, config
+        self._groups = PodGroupTable(caches, config)
+        self._members = Members(self._groups, config, owners or NoOwnerLookup())
+        self._context = RowContext(Priorities(), {})
+        self._nodes: RowTable[pb.Node] = RowTable()
+        self._queues: RowTable[pb.Queue] = RowTable()
+        self._topologies: RowTable[pb.Topology] = RowTable()
+        self._pod_groups: RowTable[pb.PodGroup] = RowTable()
+        self._offered = OfferedResources()
+        self._pods = PodRows(self._offered)
+        self._foreign_usage = ForeignUsage()
+        self._names: dict[str, str] = {}
+        """Of nodes, by uid."""
+        self._uids: dict[str, str] = {}
+        """Of nodes, by name."""
+        self._stuck_at: dict[str, float] = {}
+        """When deleted pods count as stuck, in seconds since 1970, until they do."""
+        self._version = 0
+        self.recheck_seconds: float | None = None
+        """When to look owners up again though nothing changes, in seconds since 1970; None: never."""
+        self.warnings = WarningCollector()
+
+    def snapshot(self, now: Timestamp) -> pb.ClusterSnapshot:
+        """Everything as it is now."""
+        self._catch_up(now)
+        self._version += 1
+        snapshot = pb.ClusterSnapshot(
+            cluster_id=self._config.cluster_id,
+            node_pool=self._config.node_pool,
+            version=self._version,
+            now=now,
+        )
+        for name, table in self._tables():
+            getattr(snapshot, name).extend(table.all())
+        return snapshot
+
+    def delta(self, now: Timestamp) -> StateDelta:
+        """What changed since the last snapshot or delta. The epoch of its base is left to the caller."""
+        self._catch_up(now)
+        delta = StateDelta(version=self._version + 1, now=now)
+        delta.base.cluster_id, delta.base.node_pool = self._config.cluster_id, self._config.node_pool
+        delta.base.version = self._version
+        self._version += 1
+        for name, table in self._tables():
+            upserts, removes = table.take_changes()
+            getattr(delta.upserts, name).extend(upserts)
+            getattr(delta.removals, name).extend(removes)
+        return delta
+
+    def subject(self, pod_group: str) -> TargetObject | None:
+        """The object that carries annotations and conditions of a pod group; None: it is derived."""
+        return self._groups.subject(pod_group)
+
+    def pod_group(self, uid: str) -> pb.PodGroup | None:
+        """The row of a pod group; not to be changed."""
+        return self._pod_groups.rows.get(uid)
+
+    def pods_of(self, pod_group: str) -> list[str]:
+        """Uids of the pods of a pod group, in order."""
+        return self._members.of_group(pod_group)
+
+    def _tables(self) -> Iterable[tuple[str, RowTable[Any]]]:
+        return (
+            ("nodes", self._nodes),
+            ("queues", self._queues),
+            ("pod_groups", self._pod_groups),
+            ("pods", self._pods.pods),
+            ("shapes", self._pods.shapes),
+            ("topologies", self._topologies),
+        )
+
+    def _catch_up(self, now: Timestamp) -> None:
+        """Bring all rows up to date with the mirrors, and with time."""
+        seconds = now.ToNanoseconds() / _SECOND
+        groups, moved = self._groups.take_changes()
+        pods = self._caches.pods.take_changes() | self._members.naming(moved) | self._members.pending
+        if self.recheck_seconds is not None and seconds >= self.recheck_seconds:
+            pods |= self._members.undetermined
+            self.recheck_seconds = None
+        for uid in pods:
+            groups |= self._members.put(uid, self._caches.pods.find(uid))
+        self._plan_recheck(seconds)
+        nodes = self._read_nodes()
+        if self._offered.update():
+            nodes.update(self._uids)
+            pods |= self._members.with_extended_requests()
+        if self._read_context():
+            groups |= {*self._groups.objects(), *self._members.pod_groups()}
+        pods |= {uid for uid, stuck in self._stuck_at.items() if seconds >= stuck}
+        for uid in groups:
+            if self._read_group(uid):
+                pods.update(self._members.of_group(uid))
+        for uid in pods:
+            self._read_pod(uid, seconds)
+        self._pods.relabel(self._members.by_uid)
+        self._read_queues()
+        for name in nodes | self._foreign_usage.take_changes():
+            self._read_node(name)
+
+    def _plan_recheck(self, seconds: float) -> None:
+        """When to ask for owners again: soon while pods wait for them, else seldom."""
+        if self._members.pending:
+            self.recheck_seconds = seconds + _SOON
+        elif not self._members.undetermined:
+            self.recheck_seconds = None
+        elif self.recheck_seconds is None:
+            self.recheck_seconds = seconds + _SELDOM
+
+    def _read_context(self) -> bool:
+        """Priority classes and topologies; whether any changed."""
+        classes, topologies = self._caches.priority_classes, self._caches.topologies
+        changed = {*classes.take_changes(), *topologies.take_changes()}
+        if changed:
+            rows = {row.name: row for row in map(topology_row, topologies.all()) if row}
+            self._topologies.replace(rows)
+            levels = {name: tuple(row.levels) for name, row in rows.items()}
+            self._context = RowContext(Priorities.of(classes.all()), levels)
+        return bool(changed)
+
+    def _read_queues(self) -> None:
+        changed = self._caches.kai_queues.take_changes() | self._caches.volcano_queues.take_changes()
+        if changed:
+            self._queues.replace(build_queue_rows(self._caches, self._config, self.warnings))
+        for uid in changed:
+            if self._caches.kai_queues.find(uid) is None and self._caches.volcano_queues.find(uid) is None:
+                self.warnings.replace(uid, "", [])
+
+    def _read_group(self, uid: str) -> bool:
+        """The row of a pod group; whether its pods are to be looked at again."""
+        members = [self._members.by_uid[one] for one in self._members.of_group(uid)]
+        origin = next((member.origin for member in members if member.origin), None)
+        doubts: list[str] = []
+        row = self._groups.row(uid, origin, [member.pod for member in members], self._context, doubts)
+        subject = self._groups.subject(uid)
+        said = f"PodGroup {subject.namespace}/{subject.name}" if subject else f"derived pod group {uid}"
+        self.warnings.replace(uid, said, doubts)
+        before = self._pod_groups.rows.get(uid)
+        self._pod_groups.put(uid, row)
+        return _kind(before) != _kind(row)
+
+    def _read_pod(self, uid: str, now_seconds: float) -> None:
+        """The row of a pod, or the room it takes without one."""
+        self._stuck_at.pop(uid, None)
+        member = self._members.by_uid.get(uid)
+        if member is None:
+            self._pods.remove(uid)
+            self._foreign_usage.put(uid, "", None)
+            self.warnings.replace(uid, "", [])
+            return
+        pod, doubts = member.pod, list[str]()
+        row = self._pods.put(member, self._pod_groups.rows.get(member.pod_group), now_seconds, doubts)
+        status = row.status if row else pb.POD_STATUS_UNSPECIFIED
+        if status == pb.POD_STATUS_RELEASING:
+            self._stuck_at[uid] = stuck_at(pod)
+        is_other = uses_resources(pod) and pod.metadata.namespace != names.RESERVATION_NAMESPACE
+        taken = member.interned_shape.usage if is_other and status not in ON_NODE else None
+        self._foreign_usage.put(uid, pod.spec.node_name, taken)
+        self.warnings.replace(uid, f"Pod {pod.metadata.namespace}/{pod.metadata.name}", doubts)
+
+    def _read_nodes(self) -> set[str]:
+        """Which nodes there are and what they offer; names of those that changed."""
+        nodes, concerned = self._caches.nodes, set[str]()
+        changed = nodes.take_changes()
+        for uid in sorted(changed, key=lambda uid: nodes.find(uid) is not None):
+            node = nodes.find(uid)
+            name = node.metadata.name if node else self._names.get(uid, "")
+            concerned.add(name)
+            if node is not None:
+                self._names[uid], self._uids[name] = name, uid
+            elif self._names.pop(uid, None) is not None and self._uids.get(name) == uid:
+                del self._uids[name]
+        for name in concerned:
+            node = self._is_managed_node(name)
+            self._offered.put(name, node.status.allocatable if node else ())
+        return concerned
+
+    def _is_managed_node(self, name: str) -> Node | None:
+        """The node of our node pool with this name."""
+        node = self._caches.nodes.find(self._uids.get(name, ""))
+        return node if node is not None and self._config.has(node.metadata.labels) else None
+
+    def _read_node(self, name: str) -> None:
+        node, doubts = self._is_managed_node(name), list[str]()
+        row = node_row(node, self._foreign_usage.on(name), self._offered, doubts) if node else None
+        self._nodes.put(name, row)
+        self.warnings.replace(f"node {name}", f"Node {name}", doubts)
+
+
+def _kind(row: pb.PodGroup | None) -> tuple[bool, bool]:
+    """What rows of pods depend on: whether there is a pod group, and whether it has parts."""
+    return row is not None, row is not None and bool(row.sub_groups)

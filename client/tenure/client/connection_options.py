@@ -1,0 +1,153 @@
+"""How a server is reached: in clear text or over TLS, as whom, and with which token.
+
+What calls of all kinds carry beside their message.
+
+The token that every call carries.
+"""
+
+import ssl
+from collections.abc import Sequence
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import grpc
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from tenure.client.errors import InvalidCredentials
+
+Entries = tuple[tuple[str, str], ...]
+_PROPAGATOR = TraceContextTextMapPropagator()
+
+
+def trace_context() -> Entries:
+    """The trace that the caller is in, if any (W3C `traceparent`): the server joins it."""
+    carrier: dict[str, str] = {}
+    _PROPAGATOR.inject(carrier)
+    return tuple(carrier.items())
+
+
+class Token(NamedTuple):
+    """A token by itself, or the file that holds it, which is read for every call: it may change."""
+
+    text: str | None
+    file: Path | None
+
+    def entries(self) -> Entries:
+        """The metadata that shows it. Raises BadCredentials."""
+        return (("authorization", f"Bearer {self.read()}"),)
+
+    def read(self) -> str:
+        """The token. Raises BadCredentials, which never shows it."""
+        if self.file is None:
+            return _checked(self.text or "", "the token")
+        try:
+            return _checked(self.file.read_text("ascii").strip(), f"{self.file}: the token")
+        except OSError as error:
+            raise InvalidCredentials(f"{self.file}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise InvalidCredentials(f"{self.file}: the token must be ASCII") from None
+
+
+def _checked(token: str, what: str) -> str:
+    if not token:
+        raise InvalidCredentials(f"{what} is empty")
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise InvalidCredentials(f"{what} must be one word of printable ASCII characters")
+    return token
+
+
+File = str | Path
+Options = Sequence[tuple[str, str | int]]
+
+_PLAINTEXT: Final = (
+    "a token must not travel in clear text to another machine: give the CA of the server's certificate "
+    "(tls_ca), or permit it on a network you trust (allow_plaintext)"
+)
+
+
+class ConnectionOptions(NamedTuple):
+    """What a caller knows about a server and shows to it; the arguments of Client."""
+
+    tls_ca: File | None = None
+    tls_cert: File | None = None
+    tls_key: File | None = None
+    token: str | None = None
+    token_file: File | None = None
+    allow_plaintext: bool = False
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether calls are encrypted."""
+        return self.tls_ca is not None or self.tls_cert is not None
+
+    def channel(self, address: str, options: Options) -> grpc.Channel:
+        """A channel to the server at an address. Raises BadCredentials."""
+        if token := self._token():
+            if not (self.has_tls or self.allow_plaintext or _is_loopback(address)):
+                raise InvalidCredentials(_PLAINTEXT)
+            token.read()
+        if self.has_tls:
+            return grpc.secure_channel(address, self._credentials(), options)
+        return grpc.insecure_channel(address, options)
+
+    def metadata(self) -> Entries:
+        """What a call that is made now shows to the server beside its message. Raises BadCredentials."""
+        token = self._token()
+        return (*trace_context(), *token.entries()) if token else trace_context()
+
+    def _token(self) -> Token | None:
+        if self.token is not None and self.token_file is not None:
+            raise InvalidCredentials("token and token_file are both given: one is enough")
+        if self.token is None and self.token_file is None:
+            return None
+        return Token(self.token, None if self.token_file is None else Path(self.token_file))
+
+    def _credentials(self) -> grpc.ChannelCredentials:
+        """Raises BadCredentials for files that gRPC would stumble over later, and say less about."""
+        if (self.tls_cert is None) != (self.tls_key is None):
+            missing = "tls_key" if self.tls_key is None else "tls_cert"
+            raise InvalidCredentials(f"a client certificate goes with its key: give {missing} as well")
+        key = chain = None
+        if self.tls_cert is not None and self.tls_key is not None:
+            key, chain = _content(self.tls_key), _content(self.tls_cert)
+            _check_pair(self.tls_cert, self.tls_key)
+        authority = None
+        if self.tls_ca is not None:
+            authority = _content(self.tls_ca)
+            _check_authority(self.tls_ca)
+        return grpc.ssl_channel_credentials(authority, key, chain)
+
+
+def _is_loopback(address: str) -> bool:
+    if address.startswith("unix:"):
+        return True
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _content(file: File) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise InvalidCredentials(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _check_pair(certificate: File, key: File) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certificate, key, password="")
+    except (ssl.SSLError, OSError, ValueError) as error:
+        if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
+            raise InvalidCredentials(f"{key}: is not the private key of {certificate}") from None
+        raise InvalidCredentials(
+            f"{certificate} and {key}: are not a certificate and its private key in PEM without a passphrase"
+        ) from None
+
+
+def _check_authority(file: File) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+    except (ssl.SSLError, OSError, ValueError):
+        raise InvalidCredentials(f"{file}: holds no certificate in PEM") from None

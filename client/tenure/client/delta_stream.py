@@ -1,0 +1,118 @@
+"""Deltas on a stream: each is sent, and its answer waited for."""
+
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from time import monotonic
+from typing import Any, NamedTuple
+
+import grpc
+from tenure.client.errors import (
+    DeadlineExceeded,
+    FieldViolation,
+    InvalidSnapshot,
+    MessageTooLarge,
+    StateMismatch,
+    TenureError,
+    Unavailable,
+    error_of,
+)
+from tenure.v1 import state_pb2 as pb
+
+
+class _Call(NamedTuple):
+    """A call of SyncState, what it sends, and who waits for its answers."""
+
+    requests: "SimpleQueue[pb.SyncStateRequest | None]"
+    responses: Iterator[pb.SyncStateResponse]
+    cancel: Callable[[], object]
+    reader: ThreadPoolExecutor
+
+    def end(self) -> None:
+        self.requests.put(None)
+        self.cancel()
+        self.reader.shutdown(wait=False)
+
+
+class DeltaStream:
+    """Sends deltas on a call of SyncState, and begins another call when one has ended.
+
+    For one thread at a time. Holds one of the server's streams from the first delta until `close`.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[Iterator[pb.SyncStateRequest]], Any],
+        reach: Callable[[float], None],
+        address: str,
+    ) -> None:
+        """`begin` begins a call of SyncState, `reach` waits for the server until a deadline."""
+        self._begin = begin
+        self._wait_until_ready = reach
+        self._address = address
+        self._call: _Call | None = None
+        self._sent = 0
+
+    def send(self, delta: pb.StateDelta, timeout: float) -> pb.StateReference:
+        """The state after a delta. `timeout` is in seconds, waiting for the server included.
+
+        Raises an error of `tenure.client.errors`. After InvalidSnapshot, StateMismatch and MessageTooLarge,
+        the server has the state from before. After other errors its state is unknown: send the delta again.
+        """
+        deadline = monotonic() + timeout
+        self._sent += 1
+        call = self._call or self._open(deadline)
+        call.requests.put(pb.SyncStateRequest(nonce=str(self._sent), delta=delta))
+        answer = self._receive(call, deadline - monotonic())
+        if answer.HasField("error"):
+            if answer.error.resync_required:
+                self.close()
+            raise _error(answer.error)
+        return answer.state
+
+    def close(self) -> None:
+        """End the call, if there is one. Another delta begins another."""
+        if self._call is not None:
+            self._call.end()
+            self._call = None
+
+    def _open(self, deadline: float) -> _Call:
+        self._wait_until_ready(deadline)
+        requests: SimpleQueue[pb.SyncStateRequest | None] = SimpleQueue()
+        answers = self._begin(iter(requests.get, None))
+        self._call = _Call(requests, answers, answers.cancel, ThreadPoolExecutor(1, "deltas"))
+        weakref.finalize(self, self._call.end)
+        return self._call
+
+    def _receive(self, call: _Call, seconds: float) -> pb.SyncStateResponse:
+        """What the server says to the delta that was sent last; the call is over when it says nothing."""
+        answer: pb.SyncStateResponse | None = None
+        try:
+            answer = call.reader.submit(next, call.responses, None).result(max(seconds, 0.001))
+        except TimeoutError:
+            raise DeadlineExceeded(f"the server at {self._address} did not answer in time") from None
+        except grpc.RpcError as failure:
+            raise self._error_of(failure) from None
+        finally:
+            if answer is None:
+                self.close()
+        if answer is not None:
+            return answer
+        raise Unavailable(f"the server at {self._address} ended the stream of deltas")
+
+    def _error_of(self, failure: grpc.RpcError) -> TenureError:
+        """The call has no deadline, so one that was exceeded is the server's for idle streams."""
+        error = error_of(failure, self._address)
+        return Unavailable(str(error)) if isinstance(error, DeadlineExceeded) else error
+
+
+def _error(error: pb.StateError) -> InvalidSnapshot | StateMismatch | MessageTooLarge:
+    """What a fault means to the caller."""
+    match error.code:
+        case pb.STATE_ERROR_CODE_INVALID:
+            violations = (FieldViolation(field.field, field.description) for field in error.violations)
+            return InvalidSnapshot(error.message, violations)
+        case pb.STATE_ERROR_CODE_TOO_LARGE:
+            return MessageTooLarge(error.message)
+    return StateMismatch(pb.StateErrorCode.Name(error.code).removeprefix("STATE_ERROR_CODE_"), error.message)

@@ -1,0 +1,53 @@
+"""Reaching a server: telling one that is not there, or not to be trusted, from one that is slow."""
+
+import time
+from typing import Final
+
+import grpc
+from grpc_health.v1.health_pb2 import HealthCheckRequest
+from grpc_health.v1.health_pb2_grpc import HealthStub
+from tenure.client.connection_options import Entries
+from tenure.client.errors import TlsHandshakeFailed, Unavailable
+
+_LAST_TRY_SECONDS: Final = 1.0
+_TLS_FAILURE_MARKERS: Final = ("handshake failed", "verification", "security handshaker")
+"""What gRPC says, in one spelling or another, when a certificate is no good: trying again does not help."""
+
+
+def wait_until_ready(
+    health: HealthStub, address: str, has_tls: bool, deadline: float, metadata: Entries
+) -> None:
+    """Ask for the server's health until it answers; `deadline` is on the monotonic clock.
+
+    Raises Untrusted as soon as the certificates turn out not to fit, Unavailable at the deadline.
+    """
+
+    def check(seconds: float, *, wait: bool) -> str | None:
+        """Whether the server was reached: None, or else what gRPC says. Any answer will do."""
+        request, timeout = HealthCheckRequest(), max(seconds, 0.001)
+        try:
+            health.Check(request, timeout=timeout, metadata=metadata, wait_for_ready=wait)
+        except grpc.RpcError as failure:
+            if failure.code() in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE):
+                return failure.details() or ""
+        return None
+
+    if has_tls and (said := check(deadline - time.monotonic(), wait=False)):
+        _raise_if_untrusted(address, said)
+    if check(deadline - time.monotonic(), wait=True) is None:
+        return
+    said = check(_LAST_TRY_SECONDS, wait=False)
+    if said is not None:
+        _raise_if_untrusted(address, said)
+        hint = "is the address right, and does `tenure serve` run there?"
+        if "Socket closed" in said:
+            hint = "somebody hangs up there: does the server ask for TLS, or for a certificate of the client?"
+        raise Unavailable(f"no server answers at {address}: {hint}") from None
+
+
+def _raise_if_untrusted(address: str, message: str) -> None:
+    if any(sign in message.lower() for sign in _TLS_FAILURE_MARKERS):
+        raise TlsHandshakeFailed(
+            f"the server at {address} cannot be trusted: does it speak TLS, did the given CA sign its "
+            f"certificate, and is that made out to this address? ({message})"
+        )

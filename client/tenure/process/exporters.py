@@ -1,0 +1,104 @@
+"""The page `/metrics` for Prometheus, on a port of its own.
+
+Packages that only those need who want telemetry to leave the process: the extra `telemetry`.
+
+Lines sent to a collector over OTLP, beside those on standard error.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from opentelemetry._logs import Logger, LoggerProvider, SeverityNumber
+from opentelemetry.context import get_current
+from opentelemetry.sdk.metrics.export import MetricReader
+
+
+class TelemetryError(ValueError):
+    """Telemetry cannot be had as it is asked for. Says what to do instead."""
+
+
+class Exporters(NamedTuple):
+    """Classes that send to a collector."""
+
+    spans: Any
+    metrics: Any
+    logs: Any
+
+
+def load_exporters() -> Exporters:
+    """Those for OTLP over gRPC. Raises TelemetryError when they are not installed."""
+    try:
+        from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter
+        from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+    except ImportError:
+        raise missing_extra_message("sending telemetry to a collector") from None
+    return Exporters(OTLPSpanExporter, OTLPMetricExporter, OTLPLogExporter)
+
+
+def missing_extra_message(what: str) -> TelemetryError:
+    """The extra is not installed."""
+    return TelemetryError(f"{what} needs more packages: pip install 'tenure[telemetry]'")
+
+
+_SEVERITY: Final = {
+    logging.DEBUG: SeverityNumber.DEBUG,
+    logging.INFO: SeverityNumber.INFO,
+    logging.WARNING: SeverityNumber.WARN,
+    logging.ERROR: SeverityNumber.ERROR,
+    logging.CRITICAL: SeverityNumber.FATAL,
+}
+
+
+class LogExporter(logging.Handler):
+    """Gives Tenure's own lines to the SDK, which sends them when it can and never waits."""
+
+    def __init__(self, provider: LoggerProvider) -> None:
+        super().__init__()
+        self._loggers: dict[str, Logger] = {}
+        self._provider = provider
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See logging.Handler."""
+        attributes = {}
+        if record.exc_info:
+            attributes["exception.stacktrace"] = logging.Formatter().formatException(record.exc_info)
+        self._logger(record.name).emit(
+            timestamp=int(record.created * 1e9),
+            observed_timestamp=time.time_ns(),
+            context=get_current(),
+            severity_number=_SEVERITY.get(record.levelno, SeverityNumber.UNSPECIFIED),
+            severity_text=record.levelname,
+            body=record.getMessage(),
+            attributes=attributes,
+        )
+
+    def _logger(self, name: str) -> Logger:
+        if name not in self._loggers:
+            self._loggers[name] = self._provider.get_logger(name)
+        return self._loggers[name]
+
+
+def serve(address: str) -> tuple[MetricReader, Callable[[], object]]:
+    """Serve the page at HOST:PORT; what reads the metrics for it, and what ends it.
+
+    Raises TelemetryError when the address cannot be had or the packages are not installed.
+    """
+    try:
+        from opentelemetry.exporter.prometheus import PrometheusMetricReader
+        from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+    except ImportError:
+        raise missing_extra_message("a page for Prometheus") from None
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    reader = PrometheusMetricReader(disable_target_info=True, scope_info_enabled=False, registry=registry)
+    host, _, port = address.rpartition(":")
+    try:
+        page, _ = start_http_server(int(port), host.strip("[]"), registry)
+    except OSError as error:
+        raise TelemetryError(
+            f"cannot serve metrics on {address}: {error.strerror}; choose another telemetry.metricsListen"
+        ) from None
+    return reader, page.shutdown

@@ -1,0 +1,41 @@
+"""A decision as text for people: one sentence, then who starts, waits, yields, is late and is protected."""
+
+from rich.console import Console
+from rich.text import Text
+from tenure.render.overdue import render_overdue
+from tenure.render.protected import render_protected
+from tenure.render.queues import render_queues
+from tenure.render.response_view import ResponseView
+from tenure.render.sections import (
+    print_wake,
+    render_evicted,
+    render_headline,
+    render_in_flight,
+    render_pending,
+    render_scheduled,
+    render_waiting_for_capacity,
+    render_warnings,
+)
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+__all__ = ["print_report"]
+
+
+def print_report(console: Console, snapshot: ClusterSnapshot, response: DecideResponse) -> None:
+    """Prints an answer next to the snapshot it is about. Same input and width, same text."""
+    view = ResponseView(snapshot, response)
+    console.print(Text(render_headline(view), style="bold"), "\n", sep="")
+    for section in (
+        render_scheduled,
+        render_waiting_for_capacity,
+        render_pending,
+        render_evicted,
+        render_in_flight,
+        render_overdue,
+        render_protected,
+        render_queues,
+        render_warnings,
+    ):
+        section(view).print(console)
+    print_wake(console, view)

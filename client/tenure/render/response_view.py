@@ -1,0 +1,97 @@
+"""The snapshot and the answer side by side, looked up by uid."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from tenure.solver.model.facts import PodGroupSpec
+from tenure.solver.resolution.persistent_map import PersistentMap
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.decision_pb2 import Decision, DecisionGroup, Nomination, Reserve
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue
+from tenure.wire.columns import from_columns
+
+
+class DecisionRef(NamedTuple):
+    """One step and the group it belongs to."""
+
+    group: DecisionGroup
+    decision: Decision
+
+
+@dataclass(frozen=True)
+class ResponseView:
+    """What reports and logs read. Uids that the snapshot does not know are shown as they are."""
+
+    snapshot: ClusterSnapshot
+    response: DecideResponse
+    pod_group_rows: PersistentMap[PodGroupSpec] | None = None
+    """Pod groups by uid, where the snapshot is without its rows."""
+
+    @property
+    def now(self) -> int:
+        """The time of the snapshot in nanoseconds since the epoch."""
+        return self.snapshot.now.ToNanoseconds()
+
+    def decisions(self, kind: str) -> Iterator[DecisionRef]:
+        """All steps of one kind ("bind", "evict", "reserve", "requeue"), in order of decision."""
+        for group in self.response.groups:
+            for decision in group.decisions:
+                if decision.WhichOneof("kind") == kind:
+                    yield DecisionRef(group, decision)
+
+    @property
+    def reservations(self) -> Iterator[Reserve]:
+        """Promises of groups in flight that are kept."""
+        return (hold for status in self.response.in_flight_group_statuses for hold in status.reservations)
+
+    @property
+    def pending_evictions(self) -> Iterator[tuple[str, str]]:
+        """Whom groups in flight that are kept are for, and pods that have not left yet for them."""
+        kept = {status.id for status in self.response.in_flight_group_statuses if status.reservations}
+        for group in self.snapshot.in_flight_groups:
+            for step in group.evictions if group.id in kept else ():
+                if step.pod in self.pods and self.pods[step.pod].node == step.node:
+                    yield group.beneficiary, step.pod
+
+    def name(self, pod_group: str) -> str:
+        """Name of a pod group for people."""
+        found = self.pod_groups.get(pod_group)
+        return (found.name if found else "") or pod_group
+
+    def queue(self, pod_group: str) -> str:
+        """Queue of a pod group."""
+        found = self.pod_groups.get(pod_group)
+        return found.queue if found else ""
+
+    def short_message(self, pod_group: str, message: str) -> str:
+        """A sentence without the name and queue of its pod group, which are shown elsewhere."""
+        return message.removeprefix(f"Pod group {self.name(pod_group)} (queue {self.queue(pod_group)}) ")
+
+    def detail(self, nomination: Nomination) -> str:
+        """Why a pod group was not nominated or not requeued, without the rest of the sentence."""
+        _, _, detail = self.short_message(nomination.pod_group, nomination.reason.message).partition(": ")
+        return detail.removesuffix(".")
+
+    def owner(self, pod: str) -> str:
+        """Uid of the pod group of a pod."""
+        found = self.pods.get(pod)
+        return found.pod_group if found else pod
+
+    @cached_property
+    def pod_groups(self) -> Mapping[str, PodGroup] | PersistentMap[PodGroupSpec]:
+        """Pod groups by uid."""
+        if self.pod_group_rows is not None:
+            return self.pod_group_rows
+        return {group.uid: group for group in self.snapshot.pod_groups}
+
+    @cached_property
+    def pods(self) -> dict[str, Pod]:
+        """Pods by uid."""
+        return {pod.uid: pod for pod in (*self.snapshot.pods, *from_columns(self.snapshot.pod_columns))}
+
+    @cached_property
+    def queues(self) -> dict[str, Queue]:
+        """Queues by name."""
+        return {queue.name: queue for queue in self.snapshot.queues}

@@ -1,0 +1,1 @@
+"""Terms that all packages share: durations and number formatting."""

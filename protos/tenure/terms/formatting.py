@@ -1,0 +1,52 @@
+"""Times and amounts the way people say them."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from tenure.terms.durations import SECOND, format_duration
+
+MINUTE: Final = 60 * SECOND
+HOUR: Final = 60 * MINUTE
+DAY: Final = 24 * HOUR
+
+
+def format_clock(nanoseconds: int, now: int) -> str:
+    """A time of day, with the date when it is not today: `10:42 UTC`, `3 Jan 10:42 UTC`."""
+    moment, today = _calendar(nanoseconds), _calendar(now)
+    day = "" if moment.date() == today.date() else f"{moment.day} {moment:%b} "
+    year = "" if moment.year == today.year else f"{moment.year} "
+    return f"{day}{year}{moment:%H:%M} UTC"
+
+
+def format_remaining(until: int, now: int) -> str:
+    """How long something lasts from now on: `for another 7m, until 10:42 UTC`."""
+    return f"for another {format_rough(until - now)}, until {format_clock(until, now)}"
+
+
+def format_rough(nanoseconds: int) -> str:
+    """A duration without the small change: seconds below ten minutes, minutes below two days, then hours."""
+    unit = SECOND if nanoseconds < 10 * MINUTE else MINUTE if nanoseconds < 2 * DAY else HOUR
+    return format_duration(-(-nanoseconds // unit) * unit)
+
+
+def format_gpus(milli: int) -> str:
+    """An amount of GPUs: `3`, `0.5`, `1,204`; from a hundred on in whole GPUs; negative is unlimited."""
+    if milli < 0:
+        return "no limit"
+    if milli >= 100_000:
+        return f"{milli / 1000:,.0f}"
+    return f"{milli / 1000:,.2f}".rstrip("0").rstrip(".")
+
+
+def format_count(number: int, noun: str) -> str:
+    """A number with its noun: `1 pod`, `3 pods`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def join_words(parts: list[str]) -> str:
+    """The parts as one phrase: `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def _calendar(nanoseconds: int) -> datetime:
+    return datetime.fromtimestamp(nanoseconds // SECOND, UTC)

@@ -1,0 +1,141 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from tenure.v1 import decision_pb2 as _decision_pb2
+from tenure.v1 import snapshot_pb2 as _snapshot_pb2
+from tenure.v1 import state_pb2 as _state_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    WARNING_CODE_UNSPECIFIED: _ClassVar[WarningCode]
+    WARNING_CODE_UNKNOWN_SUB_GROUP: _ClassVar[WarningCode]
+    WARNING_CODE_LEGACY_PREEMPTIBILITY: _ClassVar[WarningCode]
+    WARNING_CODE_UNKNOWN_PREEMPTIBILITY: _ClassVar[WarningCode]
+    WARNING_CODE_INVALID_EXPECTED_RUNTIME: _ClassVar[WarningCode]
+    WARNING_CODE_INVALID_REQUEUE_DELAY: _ClassVar[WarningCode]
+    WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE: _ClassVar[WarningCode]
+    WARNING_CODE_MISSING_START_TIME: _ClassVar[WarningCode]
+    WARNING_CODE_CLOCK_SKEW: _ClassVar[WarningCode]
+    WARNING_CODE_UNKNOWN_NODE: _ClassVar[WarningCode]
+WARNING_CODE_UNSPECIFIED: WarningCode
+WARNING_CODE_UNKNOWN_SUB_GROUP: WarningCode
+WARNING_CODE_LEGACY_PREEMPTIBILITY: WarningCode
+WARNING_CODE_UNKNOWN_PREEMPTIBILITY: WarningCode
+WARNING_CODE_INVALID_EXPECTED_RUNTIME: WarningCode
+WARNING_CODE_INVALID_REQUEUE_DELAY: WarningCode
+WARNING_CODE_INVALID_REQUEUE_NOT_BEFORE: WarningCode
+WARNING_CODE_MISSING_START_TIME: WarningCode
+WARNING_CODE_CLOCK_SKEW: WarningCode
+WARNING_CODE_UNKNOWN_NODE: WarningCode
+
+class DecideRequest(_message.Message):
+    __slots__ = ("snapshot", "actions", "state", "now", "delta")
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    NOW_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    snapshot: _snapshot_pb2.ClusterSnapshot
+    actions: _containers.RepeatedScalarFieldContainer[str]
+    state: _state_pb2.StateReference
+    now: _timestamp_pb2.Timestamp
+    delta: _state_pb2.StateDelta
+    def __init__(self, snapshot: _Optional[_Union[_snapshot_pb2.ClusterSnapshot, _Mapping]] = ..., actions: _Optional[_Iterable[str]] = ..., state: _Optional[_Union[_state_pb2.StateReference, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delta: _Optional[_Union[_state_pb2.StateDelta, _Mapping]] = ...) -> None: ...
+
+class DecideResponse(_message.Message):
+    __slots__ = ("header", "groups", "outcomes", "protections", "next_wake_time", "queues", "warnings", "counters", "nominations", "stopped_early", "in_flight_group_statuses")
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
+    PROTECTIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_WAKE_TIME_FIELD_NUMBER: _ClassVar[int]
+    QUEUES_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    COUNTERS_FIELD_NUMBER: _ClassVar[int]
+    NOMINATIONS_FIELD_NUMBER: _ClassVar[int]
+    STOPPED_EARLY_FIELD_NUMBER: _ClassVar[int]
+    IN_FLIGHT_GROUP_STATUSES_FIELD_NUMBER: _ClassVar[int]
+    header: ResponseHeader
+    groups: _containers.RepeatedCompositeFieldContainer[_decision_pb2.DecisionGroup]
+    outcomes: _containers.RepeatedCompositeFieldContainer[_decision_pb2.PodGroupOutcome]
+    protections: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Protection]
+    next_wake_time: _timestamp_pb2.Timestamp
+    queues: _containers.RepeatedCompositeFieldContainer[QueueStatus]
+    warnings: _containers.RepeatedCompositeFieldContainer[SnapshotWarning]
+    counters: SearchCounters
+    nominations: _containers.RepeatedCompositeFieldContainer[_decision_pb2.Nomination]
+    stopped_early: bool
+    in_flight_group_statuses: _containers.RepeatedCompositeFieldContainer[_decision_pb2.InFlightGroupStatus]
+    def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ...) -> None: ...
+
+class SnapshotWarning(_message.Message):
+    __slots__ = ("code", "message", "pod_groups", "count")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    code: WarningCode
+    message: str
+    pod_groups: _containers.RepeatedScalarFieldContainer[str]
+    count: int
+    def __init__(self, code: _Optional[_Union[WarningCode, str]] = ..., message: _Optional[str] = ..., pod_groups: _Optional[_Iterable[str]] = ..., count: _Optional[int] = ...) -> None: ...
+
+class ResponseHeader(_message.Message):
+    __slots__ = ("cluster_id", "node_pool", "version", "now", "profile_digest")
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    NODE_POOL_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    NOW_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    cluster_id: str
+    node_pool: str
+    version: int
+    now: _timestamp_pb2.Timestamp
+    profile_digest: str
+    def __init__(self, cluster_id: _Optional[str] = ..., node_pool: _Optional[str] = ..., version: _Optional[int] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., profile_digest: _Optional[str] = ...) -> None: ...
+
+class QueueStatus(_message.Message):
+    __slots__ = ("name", "fair_share", "allocated_before", "allocated_after")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FAIR_SHARE_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATED_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATED_AFTER_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    fair_share: ResourceShare
+    allocated_before: ResourceShare
+    allocated_after: ResourceShare
+    def __init__(self, name: _Optional[str] = ..., fair_share: _Optional[_Union[ResourceShare, _Mapping]] = ..., allocated_before: _Optional[_Union[ResourceShare, _Mapping]] = ..., allocated_after: _Optional[_Union[ResourceShare, _Mapping]] = ...) -> None: ...
+
+class ResourceShare(_message.Message):
+    __slots__ = ("cpu_milli", "memory_bytes", "gpu_milli")
+    CPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    GPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    cpu_milli: int
+    memory_bytes: int
+    gpu_milli: int
+    def __init__(self, cpu_milli: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., gpu_milli: _Optional[int] = ...) -> None: ...
+
+class SearchCounters(_message.Message):
+    __slots__ = ("generated", "simulated", "duplicate", "pruned", "victims_considered", "placement_attempts")
+    GENERATED_FIELD_NUMBER: _ClassVar[int]
+    SIMULATED_FIELD_NUMBER: _ClassVar[int]
+    DUPLICATE_FIELD_NUMBER: _ClassVar[int]
+    PRUNED_FIELD_NUMBER: _ClassVar[int]
+    VICTIMS_CONSIDERED_FIELD_NUMBER: _ClassVar[int]
+    PLACEMENT_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    generated: int
+    simulated: int
+    duplicate: int
+    pruned: int
+    victims_considered: int
+    placement_attempts: int
+    def __init__(self, generated: _Optional[int] = ..., simulated: _Optional[int] = ..., duplicate: _Optional[int] = ..., pruned: _Optional[int] = ..., victims_considered: _Optional[int] = ..., placement_attempts: _Optional[int] = ...) -> None: ...

@@ -1,0 +1,100 @@
+"""Tags, with which fields begin: the number of the field, and how what it holds is written.
+
+The wire format of protobuf, as far as it is needed to go from field to field.
+"""
+
+from typing import Final, cast
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+
+VARINT: Final = 0
+FIXED64: Final = 1
+BYTES: Final = 2
+FIXED32: Final = 5
+"""Wire types: the last three bits of a tag. Groups (3 and 4) are no part of proto3."""
+
+_LONGEST_VARINT: Final = 10
+_PIECE: Final = 2**16
+_CONTINUED: Final = bytes(range(0x80, 0x100))
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that begins at a position, and the position after it."""
+    value = 0
+    for shift in range(0, 7 * _LONGEST_VARINT, 7):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise malformed()
+
+
+def skip(data: bytes, at: int, wire_type: int) -> int:
+    """The position after a value that is no text, message or packed list."""
+    match wire_type:
+        case 0:
+            while data[at] >= 0x80:
+                at += 1
+            return at + 1
+        case 1:
+            return at + 8
+        case 5:
+            return at + 4
+    raise malformed()
+
+
+def text_of(data: bytes, number: int) -> str:
+    """The last text with a number among the fields of a message, as far as they can be gone through."""
+    text, at = b"", 0
+    try:
+        while at < len(data):
+            tag, at = varint(data, at)
+            if tag & 7 != BYTES:
+                at = skip(data, at, tag & 7)
+                continue
+            length, at = varint(data, at)
+            at += length
+            if tag >> 3 == number:
+                text = data[at - length : at]
+    except (IndexError, DecodeError):
+        pass
+    return text.decode("utf-8", "replace")
+
+
+def packed_length(data: bytes, start: int, stop: int) -> int:
+    """How many numbers a packed list of varints holds: each ends with the only byte below 128 it has."""
+    return count_others(data, start, stop, _CONTINUED)
+
+
+def count_others(data: bytes, start: int, stop: int, values: bytes) -> int:
+    """How many bytes between two positions have none of these values."""
+    return sum(
+        [len(data[at : min(at + _PIECE, stop)].translate(None, values)) for at in range(start, stop, _PIECE)]
+    )
+
+
+def malformed() -> DecodeError:
+    """The error of the parser, for what it would not accept either."""
+    return DecodeError("the bytes are no message")
+
+
+"""A number, a bool or an enum: seven bits in each byte, the last byte without the eighth bit."""
+SIZED: Final = 2
+"""A text or a message: its length in bytes goes before it."""
+GROUP: Final = 3
+GROUP_END: Final = 4
+"""Fields between two tags: no field of the contract, but an unknown one may be such."""
+
+
+def tag_of(kind: type[Message], field: str) -> int:
+    """The tag of a field that is a text, a message, a varint, or a list of texts or messages."""
+    found = cast(Descriptor, kind.DESCRIPTOR).fields_by_name[field]
+    is_sized = found.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE)
+    return found.number << 3 | (SIZED if is_sized else VARINT)
+
+
+def wire_type(tag: int) -> int:
+    """How what a field holds is written."""
+    return tag & 0x7

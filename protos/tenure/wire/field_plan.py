@@ -1,0 +1,128 @@
+"""What to do with every field of a message: made once from the contract's descriptors."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from typing import Final
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
+from tenure.v1.state_pb2 import StateDelta
+from tenure.wire.encoding import BYTES, FIXED32, FIXED64, VARINT
+
+ELEMENTS: Final = "elements"
+"""The limit of all that has no limit of its own."""
+
+_SNAPSHOT: Final = ClusterSnapshot.DESCRIPTOR.full_name
+_DELTA: Final = StateDelta.DESCRIPTOR.full_name
+_COLUMNS: Final = PodColumns.DESCRIPTOR.full_name
+_FREE_TEXTS: Final = frozenset(
+    (
+        *("key", "value", "values", "levels", "required_level", "preferred_level", "topology_key"),
+        *("unready_conditions", "gpu_groups", "blocked_reason", "message", "description", "detail"),
+    )
+)
+"""Fields that are no names: keys of labels may be longer than those, other texts are for people."""
+
+_UPSERTS: Final = "upserts"
+"""A snapshot within a delta or a simulation, whose paths begin before it."""
+_ANNOTATIONS: Final = "annotations"
+"""Not measured here: most are of no account, and what their owner writes must not refuse a whole cluster."""
+
+_WIDTHS: Final = {
+    FieldDescriptor.TYPE_DOUBLE: 8,
+    FieldDescriptor.TYPE_FIXED64: 8,
+    FieldDescriptor.TYPE_SFIXED64: 8,
+    FieldDescriptor.TYPE_FLOAT: 4,
+    FieldDescriptor.TYPE_FIXED32: 4,
+    FieldDescriptor.TYPE_SFIXED32: 4,
+}
+"""Bytes of numbers that are not varints."""
+
+
+class FieldKind(Enum):
+    """What a field holds."""
+
+    MESSAGE = auto()
+    NAME = auto()
+    TEXT = auto()
+    NUMBERS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """How one field is counted and measured."""
+
+    name: str
+    kind: FieldKind
+    counter: str
+    """Under which its occurrences are added up; empty when they cost nothing."""
+    limit: str
+    """The limit they count against."""
+    is_list: bool
+    """Whether paths name a position in it: of maps they do not."""
+    leads_on: bool
+    """Whether it is no row, and rows may be below it: then its size says nothing."""
+    starts_paths: bool
+    """Whether paths of violations begin below it."""
+    inner: Descriptor | None
+    width: int
+    """Bytes of each number of a packed list; 0: they are varints."""
+
+
+@cache
+def plan_of(message: Descriptor) -> Mapping[int, Field]:
+    """The fields of a message that matter, by tag."""
+    plan = {}
+    for field in message.fields:
+        entry = _field(message, field)
+        if entry is None:
+            continue
+        if entry.kind is FieldKind.NUMBERS:
+            wire_type = {0: VARINT, 8: FIXED64, 4: FIXED32}[entry.width]
+            plan[field.number << 3 | wire_type] = entry
+        plan[field.number << 3 | BYTES] = entry
+    return plan
+
+
+def _field(message: Descriptor, field: FieldDescriptor) -> Field | None:
+    inner, is_list = field.message_type, field.is_repeated
+    kind = _kind(message, field)
+    if kind is None or (kind is FieldKind.NUMBERS and not is_list):
+        return None
+    in_snapshot, in_columns = message.full_name == _SNAPSHOT, message.full_name == _COLUMNS
+    counter, limit = ELEMENTS, ELEMENTS
+    if in_snapshot and is_list:
+        counter = limit = field.name
+    elif in_columns:
+        counter, limit = f"pod_columns.{field.name}", "pods"
+    elif not is_list and inner is None:
+        counter = ""
+    return Field(
+        name=field.name,
+        kind=kind,
+        counter=counter,
+        limit=limit,
+        is_list=is_list and not (inner is not None and inner.GetOptions().map_entry),
+        leads_on=inner is not None and not is_list,
+        starts_paths=inner is not None and inner.full_name in (_SNAPSHOT, _DELTA) and field.name != _UPSERTS,
+        inner=inner,
+        width=_WIDTHS.get(field.type, 0),
+    )
+
+
+def _kind(message: Descriptor, field: FieldDescriptor) -> FieldKind | None:
+    """None for what is neither counted nor measured."""
+    if field.message_type is not None:
+        own = field.message_type.file.package == message.file.package
+        return FieldKind.MESSAGE if own else None
+    if field.type not in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
+        return FieldKind.NUMBERS
+    is_free = field.name in _FREE_TEXTS or message.GetOptions().map_entry
+    return FieldKind.TEXT if is_free else FieldKind.NAME
+
+
+def is_unmeasured(message: Descriptor) -> bool:
+    """Whether texts of a message may have any length: entries of the annotations."""
+    return message.GetOptions().map_entry and message.name == f"{_ANNOTATIONS.capitalize()}Entry"

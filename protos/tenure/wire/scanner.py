@@ -1,0 +1,177 @@
+"""Goes through the bytes of a request: counts rows and entries, and measures texts.
+
+A message of 16 MB may be eight million empty rows, and parsed be fifty times as large. So it is gone through
+field by field first, by the plan of its message, which builds nothing and ends at the first limit exceeded.
+
+Honest rows are many and small. Inside a row no larger than the longest name no text can be too long, and
+entries are counted only when there may be too many of them altogether.
+
+Rows of a snapshot that was put together from several messages, each within the limits by itself.
+"""
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import Message
+from tenure.server.settings import ServerLimits
+from tenure.server.settings.server import MaxRows
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.encoding import BYTES, count_others, malformed, packed_length, skip, varint
+from tenure.wire.field_plan import ELEMENTS, Field, FieldKind, is_unmeasured, plan_of
+from tenure.wire.limits import LimitExceeded
+from tenure.wire.violations import FieldViolation, SnapshotValidationError
+
+
+def check_rows(snapshot: ClusterSnapshot, most: MaxRows) -> None:
+    """Raises LimitExceeded for the first list with too many rows."""
+    for field in ClusterSnapshot.DESCRIPTOR.fields:
+        if not field.is_repeated:
+            continue
+        limit: int = getattr(most, field.name)
+        if len(getattr(snapshot, field.name)) > limit:
+            raise LimitExceeded(field.name, field.name, limit)
+    if len(snapshot.pod_columns.uid) > most.pods:
+        raise LimitExceeded("pod_columns.uid", "pods", most.pods)
+
+
+_NUMBERS: Final = FieldKind.NUMBERS
+_UNLIMITED: Final = 1 << 60
+"""More than any request has."""
+_SHORT: Final = 8
+_SHORT_LENGTHS: Final = bytes(range(_SHORT))
+
+
+def check_request(request: bytes, kind: type[Message], limits: ServerLimits) -> None:
+    """Look through the bytes of a message of the contract.
+
+    Raises LimitExceeded for too many rows, InvalidSnapshot for every text that is too long (paths are those
+    within the snapshot, if it is part of one), and DecodeError for what the parser would not accept either.
+    """
+    scan = _Scan(request, limits)
+    try:
+        scan.message(0, len(request), cast(Descriptor, kind.DESCRIPTOR), "")
+    except IndexError:
+        raise malformed() from None
+    if scan.violations:
+        raise SnapshotValidationError(scan.violations)
+
+
+class _Scan:
+    def __init__(self, data: bytes, limits: ServerLimits) -> None:
+        self.violations: list[FieldViolation] = []
+        self._data = data
+        self._most: Mapping[str, int] = limits.max_rows.model_dump()
+        self._allowances: dict[str, _Allowance] = {}
+        self._unknown = _FieldCount(None, self._allowance(""))
+        self._longest = {FieldKind.NAME: limits.max_name_length, FieldKind.TEXT: limits.max_text_length}
+        self._small = -1 if self._may_have_too_many_elements() else min(self._longest.values())
+
+    def _may_have_too_many_elements(self) -> bool:
+        """Whether more entries fit in than are accepted.
+
+        Every entry has its length before it: there are no more short ones than bytes of such a value, and
+        each longer one takes that many bytes and its tag and length.
+        """
+        size = len(self._data)
+        short = size - count_others(self._data, 0, size, _SHORT_LENGTHS)
+        return short + size // (_SHORT + 2) > self._most[ELEMENTS]
+
+    def message(self, at: int, end: int, message: Descriptor, path: str) -> None:
+        """The fields from one position to another. Millions of them: what is often done is done in place."""
+        data, plan, small = self._data, plan_of(message), self._small
+        seen: dict[int, _FieldCount] = {}
+        run, run_tag = self._unknown, 0  # rows of a list follow each other
+        while at < end:
+            tag = data[at]
+            at += 1
+            if tag >= 0x80:
+                tag, at = varint(data, at - 1)
+            if tag & 7 != BYTES:
+                at = skip(data, at, tag & 7)
+                if tag in plan:
+                    self._take(plan[tag], 1)
+                continue
+            length = data[at]
+            at += 1
+            if length >= 0x80:
+                length, at = varint(data, at - 1)
+            start, at = at, at + length
+            if at > end:
+                raise malformed()
+            if tag != run_tag:
+                run, run_tag = self._met(seen, tag, plan.get(tag)), tag
+            field = run.field
+            if field is None:
+                continue
+            if field.kind is _NUMBERS:
+                self._take(field, self._numbers(field, start, at))
+                continue
+            run.times += 1
+            run.allowance.remaining -= 1
+            if run.allowance.remaining < 0:
+                self._take(field, 0)
+            if length > small or field.leads_on:
+                where = f"{path}{field.name}[{run.times - 1}]" if field.is_list else f"{path}{field.name}"
+                self._scan_nested(field, start, at, message, where)
+
+    def _met(self, seen: "dict[int, _FieldCount]", tag: int, field: Field | None) -> "_FieldCount":
+        """The fields of a message with this tag that were met. There may be millions of unknown tags."""
+        if field is None:
+            return self._unknown
+        found = seen.get(tag)
+        if found is None:
+            found = seen[tag] = _FieldCount(field, self._allowance(field.counter))
+        return found
+
+    def _allowance(self, counter: str) -> "_Allowance":
+        """How many more of what has this counter are accepted; what costs nothing has none."""
+        allowance = self._allowances.get(counter)
+        if allowance is None:
+            most = self._most.get(counter, self._most["pods"]) if counter else _UNLIMITED
+            allowance = self._allowances[counter] = _Allowance(most)
+        return allowance
+
+    def _take(self, field: Field, count: int) -> None:
+        allowance = self._allowance(field.counter)
+        allowance.remaining -= count
+        if allowance.remaining < 0:
+            where = field.counter if field.limit != ELEMENTS else f"the request with {field.name}"
+            raise LimitExceeded(where, field.limit, self._most[field.limit])
+
+    def _numbers(self, field: Field, start: int, stop: int) -> int:
+        return (stop - start) // field.width if field.width else packed_length(self._data, start, stop)
+
+    def _scan_nested(self, field: Field, start: int, stop: int, message: Descriptor, where: str) -> None:
+        if field.inner is not None:
+            self.message(start, stop, field.inner, "" if field.starts_paths else f"{where}.")
+        elif stop - start > self._longest[field.kind] and not is_unmeasured(message):
+            self._measure(field.kind, start, stop, where)
+
+    def _measure(self, kind: FieldKind, start: int, stop: int, where: str) -> None:
+        """Lengths are in characters, of which there are no more than bytes."""
+        length, most = len(self._data[start:stop].decode("utf-8", "replace")), self._longest[kind]
+        if length > most:
+            limit = "max_name_length" if kind is FieldKind.NAME else "max_text_length"
+            problem = f"has {length} characters, more than {most}, the limit {limit}"
+            self.violations.append(FieldViolation(where, problem))
+
+
+class _Allowance:
+    """How many more of something are accepted."""
+
+    __slots__ = ("remaining",)
+
+    def __init__(self, remaining: int) -> None:
+        self.remaining = remaining
+
+
+class _FieldCount:
+    """The fields of one message with the same tag, as far as they were met."""
+
+    __slots__ = ("allowance", "field", "times")
+
+    def __init__(self, field: Field | None, allowance: _Allowance) -> None:
+        self.field = field
+        self.allowance = allowance
+        self.times = 0

@@ -1,0 +1,1 @@
+"""The command line `tenure`. Other distributions add commands by the entry-point group `tenure.commands`."""

@@ -1,0 +1,114 @@
+"""`tenure decide`: one decision on a snapshot in a file."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from tenure.cli.options import AllowPlaintext, Connection, TlsCa, TlsCert, TlsKey, TokenFile, refuse_config
+
+if TYPE_CHECKING:
+    from tenure.v1.decide_pb2 import DecideResponse
+    from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+
+class Output(StrEnum):
+    """How the answer is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+class SnapshotFormat(StrEnum):
+    """How the snapshot is written down; the values of `tenure.client.snapshot_file.Format`."""
+
+    JSON = "json"
+    YAML = "yaml"
+    TEXT = "text"
+    BINARY = "binary"
+
+
+SnapshotFile = Annotated[
+    str, typer.Argument(metavar="SNAPSHOT", help="File with the snapshot; - reads standard input.")
+]
+Server = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="Ask this server instead of deciding in this process."),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Scheduler configuration. Not with --server, which has its own."),
+]
+Actions = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Run only this action; repeat it for several, in order."),
+]
+Form = Annotated[
+    SnapshotFormat | None,
+    typer.Option("--format", help="Format of SNAPSHOT, when its name does not tell."),
+]
+Timeout = Annotated[str, typer.Option(metavar="DURATION", help="How long to wait for --server.")]
+
+
+def decide(
+    snapshot: SnapshotFile,
+    server: Server = None,
+    config: Config = None,
+    action: Actions = None,
+    output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
+    form: Form = None,
+    timeout: Timeout = "60s",
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    token_file: TokenFile = None,
+    allow_plaintext: AllowPlaintext = False,
+) -> None:
+    """Decide once on a snapshot: who runs, who waits, who yields, and who is protected until when.
+
+    SNAPSHOT is JSON, YAML, text or binary protobuf of tenure.v1.ClusterSnapshot, by the ending of its name.
+
+    Exit codes: 0 decided; 2 the command line, a file or the snapshot must be mended; 3 the server failed.
+    """
+    connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, allow_plaintext)
+    _print(*read_and_decide(snapshot, form, connection, config, action or []), output)
+
+
+def read_and_decide(
+    file: str,
+    form: SnapshotFormat | None,
+    connection: Connection,
+    config: Path | None,
+    actions: list[str],
+) -> "tuple[ClusterSnapshot, DecideResponse]":
+    """The snapshot of a file and the decision on it, by a server or in this process."""
+    from tenure.client.snapshot_file import Format, read_snapshot
+
+    if connection.server:
+        refuse_config(config)
+    snapshot = read_snapshot(file, Format(form) if form else None)
+    if connection.server:
+        with connection.client(connection.server) as client:
+            return snapshot, client.decide(snapshot, actions)
+    return snapshot, _decide_here(snapshot, actions, config)
+
+
+def _decide_here(snapshot: "ClusterSnapshot", actions: list[str], config: Path | None) -> "DecideResponse":
+    from tenure.codec.engine import Engine
+    from tenure.server.settings import load_settings
+    from tenure.v1.decide_pb2 import DecideRequest
+
+    engine = Engine(load_settings(config).profile)
+    return engine.decide(DecideRequest(snapshot=snapshot, actions=actions))
+
+
+def _print(snapshot: "ClusterSnapshot", response: "DecideResponse", output: Output) -> None:
+    if output is Output.JSON:
+        from google.protobuf.json_format import MessageToJson
+
+        typer.echo(MessageToJson(response, preserving_proto_field_name=True))
+        return
+    from rich.console import Console
+    from tenure.render import print_report
+
+    print_report(Console(), snapshot, response)

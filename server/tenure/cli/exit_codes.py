@@ -1,0 +1,68 @@
+"""What the command line says and returns when something is wrong. No traceback reaches a user."""
+
+import errno
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from traceback import extract_tb
+from typing import Final, NoReturn
+
+INVALID_INPUT: Final = 2
+"""Exit code: the command line, a file or the snapshot must be mended."""
+SERVER_FAILURE: Final = 3
+"""Exit code: the server or Tenure itself failed; the same command may work later."""
+
+
+@contextmanager
+def report_errors() -> Iterator[None]:
+    """End the process with a message and an exit code when the block raises."""
+    try:
+        yield
+    except Exception as error:
+        _report(error)
+
+
+def _report(error: Exception) -> NoReturn:
+    # Imported only here: the client alone takes longer to import than `tenure --help` to run.
+    from tenure.client.errors import InvalidCredentials, TenureError, TlsHandshakeFailed, Unauthenticated
+    from tenure.client.errors import InvalidSnapshot as RefusedSnapshot
+    from tenure.client.snapshot_file import SnapshotFileError
+    from tenure.kubernetes.api.api_errors import ApiError, JournalUnreadable
+    from tenure.process.exporters import TelemetryError
+    from tenure.server.listen_address import ListenError
+    from tenure.server.records import RecordsError
+    from tenure.server.settings import ConfigurationError
+    from tenure.wire.violations import SnapshotValidationError
+
+    match error:
+        case SnapshotValidationError():
+            _end(f"the snapshot is refused:\n{error}", INVALID_INPUT)
+        case InvalidCredentials() | Unauthenticated() | TlsHandshakeFailed():
+            _end(str(error), INVALID_INPUT)
+        case SnapshotFileError() | ConfigurationError() | ListenError() | RefusedSnapshot():
+            _end(str(error), INVALID_INPUT)
+        case RecordsError():
+            _end(str(error), INVALID_INPUT)
+        case TelemetryError():
+            _end(str(error), INVALID_INPUT)
+        case JournalUnreadable():
+            _end(str(error), INVALID_INPUT)
+        case ApiError():
+            _end(f"the API server does not do it: {error}", SERVER_FAILURE)
+        case TenureError():
+            _end(str(error), SERVER_FAILURE)
+        case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            _end(f"what is printed cannot be written: {error.strerror}", SERVER_FAILURE)
+    _end(f"a defect in Tenure, please report it: {_place(error)}", SERVER_FAILURE)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    print(f"tenure: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _place(error: Exception) -> str:
+    """Kind, text and innermost place of an exception, on one line."""
+    frame = extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"

@@ -1,0 +1,105 @@
+"""`tenure explain`: one question about one pod group."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from tenure.cli.decide import Config, Form, Output, Server, SnapshotFile, Timeout
+from tenure.cli.options import AllowPlaintext, Connection, TlsCa, TlsCert, TlsKey, TokenFile
+
+if TYPE_CHECKING:
+    from tenure.v1.explain_pb2 import ExplainRequest
+    from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+
+class ExplainTopic(StrEnum):
+    """What is asked."""
+
+    WHY_PENDING = "why-pending"
+    WHY_VICTIM = "why-victim"
+    WHY_NOT_VICTIM = "why-not-victim"
+    PROTECTED_UNTIL = "protected-until"
+
+
+class Audience(StrEnum):
+    """Who reads the answer."""
+
+    PUBLIC = "public"
+    TENANT = "tenant"
+    OPERATOR = "operator"
+
+
+def explain(
+    snapshot: SnapshotFile,
+    topic: Annotated[ExplainTopic, typer.Argument(help="What to explain.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Pod group: its name, NAMESPACE/NAME or uid.")],
+    preemptor: Annotated[
+        str | None,
+        typer.Option("--for", metavar="NAME", help="With why-not-victim: the pod group that waits."),
+    ] = None,
+    audience: Annotated[
+        Audience, typer.Option(help="Who reads it: how much of others is told.")
+    ] = Audience.OPERATOR,
+    server: Server = None,
+    config: Config = None,
+    output: Annotated[Output, typer.Option(help="Text for people, JSON for programs.")] = Output.TABLE,
+    form: Form = None,
+    timeout: Timeout = "60s",
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    token_file: TokenFile = None,
+    allow_plaintext: AllowPlaintext = False,
+) -> None:
+    """Explain what is decided about a pod group, and what would change it.
+
+    \b
+      why-pending NAME         why it waits, and what would help; every remedy is tried
+      why-victim NAME          why pods of it are evicted
+      why-not-victim NAME --for NAME  why it is not evicted for the other, which waits
+      protected NAME           who may not evict it, until when, and by whose word
+
+    For example: tenure explain cluster.yaml why-not-victim old-job --for new-job
+
+    SNAPSHOT is a file as for `tenure decide`. Answers depend on it alone; nothing is changed.
+
+    Exit codes: 0 explained; 2 the command line, a file or the snapshot must be mended; 3 the server failed.
+    """
+    from tenure.cli.local_or_remote import read_for_local, request_explanation
+
+    if (topic is ExplainTopic.WHY_NOT_VICTIM) != (preemptor is not None):
+        raise typer.BadParameter("goes with why-not-victim, and why-not-victim needs it", param_hint="--for")
+    request = _request(read_for_local(snapshot, form), topic, name, preemptor)
+    connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, allow_plaintext)
+    answer = request_explanation(request, connection, config)
+    if output is Output.JSON:
+        from google.protobuf.json_format import MessageToJson
+        from tenure.render.simulation import readable_by
+
+        typer.echo(MessageToJson(readable_by(answer, audience), preserving_proto_field_name=True))
+        return
+    from rich.console import Console
+    from tenure.render.simulation import print_explanation
+
+    print_explanation(Console(), answer, audience)
+
+
+def _request(
+    snapshot: "ClusterSnapshot", topic: ExplainTopic, name: str, preemptor: str | None
+) -> "ExplainRequest":
+    from tenure.cli.options import pod_group
+    from tenure.v1 import explain_pb2 as pb
+
+    uid, request = pod_group(snapshot, name, "NAME").uid, pb.ExplainRequest(snapshot=snapshot)
+    match topic:
+        case ExplainTopic.WHY_PENDING:
+            request.why_pending.pod_group = uid
+        case ExplainTopic.WHY_VICTIM:
+            request.why_victim.pod_group = uid
+        case ExplainTopic.PROTECTED_UNTIL:
+            request.protected_until.pod_group = uid
+        case ExplainTopic.WHY_NOT_VICTIM:
+            assert preemptor is not None
+            request.why_not_victim.pod_group = uid
+            request.why_not_victim.preemptor = pod_group(snapshot, preemptor, "--for").uid
+    return request

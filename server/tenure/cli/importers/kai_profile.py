@@ -1,0 +1,88 @@
+"""A configuration file from the configuration and the parameters of KAI-Scheduler."""
+
+from typing import Any, NamedTuple
+
+import yaml
+from tenure.kubernetes.kai.archive import Config, KaiSnapshot, SchedulerParams
+from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
+from tenure.solver.registry import check_profile
+from tenure.terms.durations import format_duration
+
+
+class ImportedProfile(NamedTuple):
+    """The content of a configuration file, and what Tenure knows no equal of."""
+
+    text: str
+    unsupported: list[str]
+
+
+def import_profile(source: KaiSnapshot) -> ImportedProfile:
+    """Actions, plugins and options in the format of `docs/configuration.md`.
+
+    What Tenure would refuse is left out and told: the scheduler ran with it, Tenure decides without.
+    """
+    document: dict[str, Any] = {}
+    left_out: list[str] = []
+    if source.config is not None:
+        document = _known(source.config, left_out)
+    document["options"] = _options(source.scheduler_params)
+    return ImportedProfile(yaml.safe_dump(document, sort_keys=False), left_out)
+
+
+def _known(config: Config, left_out: list[str]) -> dict[str, Any]:
+    """Actions and plugins without those that Tenure refuses."""
+    document: dict[str, Any] = {}
+    actions = []
+    for name in filter(None, map(str.strip, config.actions.split(","))):
+        problems = check_profile(Profile((name,), (), CycleOptions()))
+        left_out.extend(f"action {name}: {text}" for _, text in problems)
+        if not problems:
+            actions.append(name)
+    if actions:
+        document["actions"] = ", ".join(actions)
+    plugins: dict[str, dict[str, Any]] = {}
+    for tier in config.tiers or []:
+        for option in tier.plugins or []:
+            arguments = _known_plugin(option.name, option.arguments or {}, left_out)
+            if arguments is not None and option.name not in plugins:
+                plugins[option.name] = {
+                    "name": option.name,
+                    **({"arguments": arguments} if arguments else {}),
+                }
+    if plugins:
+        document["tiers"] = [{"plugins": list(plugins.values())}]
+    return document
+
+
+def _known_plugin(name: str, arguments: dict[str, str], left_out: list[str]) -> dict[str, str] | None:
+    """The arguments that Tenure takes; None when it has no such plugin."""
+    if problem := _unsupported_reason(name, {}):
+        left_out.append(f"plugin {name}: {problem}")
+        return None
+    known = {}
+    for key, value in arguments.items():
+        if problem := _unsupported_reason(name, {key: value}):
+            left_out.append(f"plugin {name}, argument {key}: {problem}")
+        else:
+            known[key] = value
+    return known
+
+
+def _unsupported_reason(name: str, arguments: dict[str, str]) -> str:
+    """Why Tenure does not take a plugin with these arguments; empty when it does."""
+    problems = check_profile(Profile((), (PluginConfig(name, arguments),), CycleOptions()))
+    return problems[0][1] if problems else ""
+
+
+def _options(params: SchedulerParams) -> dict[str, Any]:
+    """The parameters that are options of a cycle. A number that is not set keeps Tenure's default."""
+    grace = params.global_default_staleness_grace_period
+    options: dict[str, Any] = {
+        "allowConsolidatingReclaim": params.allow_consolidating_reclaim,
+        "skipSimilarPodGroups": params.use_scheduling_signatures,
+    }
+    if params.max_number_consolidation_preemptees:
+        options["maxConsolidationVictims"] = max(params.max_number_consolidation_preemptees, -1)
+    if grace:
+        options["stalenessGracePeriod"] = "never" if grace < 0 else format_duration(grace)
+    return options

@@ -1,0 +1,52 @@
+"""Asking a what-if question: of a server, or in this process."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tenure.cli.decide import SnapshotFormat
+from tenure.cli.options import Connection, refuse_config
+
+if TYPE_CHECKING:
+    from tenure.solver.plugin_api.profile import Profile
+    from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
+    from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
+    from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+
+def read_for_local(file: str, form: SnapshotFormat | None) -> "ClusterSnapshot":
+    """The snapshot of a file."""
+    from tenure.client.snapshot_file import Format, read_snapshot
+
+    return read_snapshot(file, Format(form) if form else None)
+
+
+def request_simulation(
+    request: "SimulateRequest", connection: Connection, config: Path | None
+) -> "SimulateResponse":
+    """The cycles of a simulation."""
+    if connection.server:
+        refuse_config(config)
+        with connection.client(connection.server) as client:
+            return client.simulate(request)
+    from tenure.codec.simulation import SimulationEngine
+
+    return SimulationEngine(_profile(config)).simulate(request)
+
+
+def request_explanation(
+    request: "ExplainRequest", connection: Connection, config: Path | None
+) -> "ExplainResponse":
+    """The answer to a question."""
+    if connection.server:
+        refuse_config(config)
+        with connection.client(connection.server) as client:
+            return client.explain(request)
+    from tenure.server.explain import Explainer
+
+    return Explainer(_profile(config)).explain(request)
+
+
+def _profile(config: Path | None) -> "Profile":
+    from tenure.server.settings import load_settings
+
+    return load_settings(config).profile

@@ -1,0 +1,190 @@
+"""One object: what it says, else what its priority says, written down where the object says such things.
+
+Whatever leaves room for doubt is for somebody to decide: values and classes that nobody knows, pods that
+differ, values in places that do not count.
+
+What the priority class of an object says about its preemptibility (semantics R1.80, R8.3).
+
+What an object says itself about its preemptibility (semantics R8.1, R8.2).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tenure.cli.migration.edits import Edit, Layout, UnsafeEdit, ValueWriter
+from tenure.cli.migration.findings import Finding, NeedsAttention, Status, dotted
+from tenure.cli.migration.priority_classes import PriorityClasses, by_priority
+from tenure.cli.migration.syntax_tree import ScalarNode, lookup, text_at
+from tenure.cli.migration.workload_kinds import (
+    CLASS,
+    EXEMPT,
+    RUNAI_CLASS_LABEL,
+    ManifestObject,
+    WorkloadKind,
+    kind_of,
+    pod_templates,
+)
+from tenure.codec.annotations import PREEMPTIBILITY, preemptibility
+from tenure.solver.model.workload import Preemptibility
+from tenure.wire.violations import quote_name
+
+
+def class_names(manifest: ManifestObject, kind: WorkloadKind) -> tuple[str, ...]:
+    """The priority classes it names, each once: several when its pods differ, none when a default decides.
+
+    Raises Doubt when some of its pods name one and others do not.
+    """
+    root = manifest.root
+    names = [next(filter(None, (text_at(root, *path) for path in kind.classes)), "")]
+    if not kind.has_pods:
+        return tuple(filter(None, names))
+    if not names[0]:
+        names = [pods.label(CLASS) or text_at(pods.spec, CLASS) for pods in pod_templates(root)]
+    if any(names) and not all(names):
+        raise NeedsAttention("only some of its pod templates name a priority class; name it in all of them")
+    names.append(text_at(root, *RUNAI_CLASS_LABEL))
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def implied_value(names: tuple[str, ...], classes: PriorityClasses) -> Preemptibility:
+    """What all these classes mean for the object that names them. Raises Doubt unless they agree."""
+    for name in names:
+        if not classes.values(name):
+            fix = f"give its value: --priority-class {name}=VALUE"
+            raise NeedsAttention(f"its priority class {name} is not defined here; {fix}")
+    modes = {by_priority(value) for name in names for value in classes.values(name)}
+    if len(modes) == 1:
+        return modes.pop()
+    if len(names) == 1:
+        values = " and ".join(map(str, sorted(classes.values(names[0]))))
+        fix = f"say which one counts: --priority-class {names[0]}=VALUE"
+        raise NeedsAttention(f"its priority class {names[0]} is defined as {values}; {fix}")
+    raise NeedsAttention(
+        f"it names several priority classes, which differ in meaning: {', '.join(names)}; name one"
+    )
+
+
+_BY_PRIORITY: Final = (Preemptibility.PREEMPTIBLE, Preemptibility.NON_PREEMPTIBLE)
+"""What a priority can mean; semi-preemptible is only ever said."""
+
+
+def explicit_value(manifest: ManifestObject, kind: WorkloadKind) -> str:
+    """The value it gives; empty when it gives none. Raises Doubt when the value cannot be relied on."""
+    own = lookup(manifest.root, *kind.place)
+    if isinstance(own, ScalarNode) and not own.is_empty:
+        _check(own.text, dotted(kind.place), kind, own.line + 1)
+        return own.text
+    # A label that is there but empty ends the pod grouper's search: then the pods are not asked.
+    value = _explicit_pod_value(manifest, kind) if own is None else ""
+    if not value:
+        _reject_ignored_places(manifest, kind)
+    return value
+
+
+def _explicit_pod_value(manifest: ManifestObject, kind: WorkloadKind) -> str:
+    templates = pod_templates(manifest.root) if kind.has_pods else []
+    values = {template.label(PREEMPTIBILITY): template.spec.line + 1 for template in templates}
+    for value, line in values.items():
+        if value:
+            _check(value, f"the label {PREEMPTIBILITY} of its pods", kind, line)
+    if len(values) > 1:
+        said = ", ".join(quote_name(value) if value else "nothing" for value in values)
+        raise NeedsAttention(
+            f"its pod templates differ in the label {PREEMPTIBILITY}: {said}; {_write(kind)}"
+        )
+    return next(iter(values), "")
+
+
+def _reject_ignored_places(manifest: ManifestObject, kind: WorkloadKind) -> None:
+    """Raises Doubt when a value stands where it does not count: what was meant may differ from what is."""
+    for path in kind.ignored_places:
+        found = lookup(manifest.root, *path)
+        if isinstance(found, ScalarNode) and not found.is_empty:
+            says = f"{dotted(path)} is {quote_name(found.text)}, but that is not where it counts"
+            raise NeedsAttention(f"{says}; {_write(kind)}", found.line + 1)
+
+
+def _check(value: str, field: str, kind: WorkloadKind, line: int) -> None:
+    if value in map(kind.spell, (*_BY_PRIORITY, Preemptibility.SEMI_PREEMPTIBLE)):
+        return
+    mode = preemptibility(value)
+    if mode and kind.any_spelling:
+        return
+    if mode:
+        raise NeedsAttention(
+            f"{field} is {quote_name(value)}, which counts only as {kind.spell(mode)}; write that", line
+        )
+    raise NeedsAttention(
+        f"{field} is {quote_name(value)}, which means nothing; {_write(kind, there=True)}", line
+    )
+
+
+def _write(kind: WorkloadKind, *, there: bool = False) -> str:
+    values = " or ".join(map(kind.spell, _BY_PRIORITY))
+    return f"write {values}" if there else f"write {dotted(kind.place)}: {values}"
+
+
+Assessment = tuple[Finding, Edit | None]
+"""What was found, and the edit if the object changes."""
+
+_NO_CLASS = "it names no priority class, so a default decides"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestAssessor:
+    """Judges the objects of one file."""
+
+    file: str
+    layout: Layout
+    classes: PriorityClasses
+
+    def assess(self, manifest: ManifestObject) -> Assessment | None:
+        """The judgement on an object; None when it runs no pods."""
+        if reason := EXEMPT.get((manifest.group, manifest.kind)):
+            return self._found(manifest, Status.UNCHANGED, message=reason), None
+        kind = kind_of(manifest)
+        if kind is None:
+            return None
+        field = dotted(kind.place)
+        try:
+            if value := explicit_value(manifest, kind):
+                return self._found(manifest, Status.EXPLICIT, field, value), None
+            return self._by_priority(manifest, kind)
+        except NeedsAttention as doubt:
+            found = self._found(manifest, Status.ATTENTION, field, line=doubt.line, message=str(doubt))
+            return found, None
+
+    def _by_priority(self, manifest: ManifestObject, kind: WorkloadKind) -> Assessment:
+        """Raises Doubt."""
+        field, names = dotted(kind.place), class_names(manifest, kind)
+        if not names:
+            return self._found(manifest, Status.UNCHANGED, field, message=_NO_CLASS), None
+        value = kind.spell(implied_value(names, self.classes))
+        try:
+            edit = ValueWriter(self.layout, manifest.root, value, neighbor=CLASS).put(kind.place)
+        except UnsafeEdit as unsafe:
+            raise NeedsAttention(f"{unsafe}; write {field}: {value}") from None
+        return self._found(manifest, Status.CHANGED, field, value, names), edit
+
+    def _found(
+        self,
+        manifest: ManifestObject,
+        status: Status,
+        field: str = "",
+        value: str = "",
+        priority_classes: tuple[str, ...] = (),
+        line: int | None = None,
+        message: str = "",
+    ) -> Finding:
+        return Finding(
+            status=status,
+            file=self.file,
+            document=manifest.document,
+            line=line or manifest.line,
+            kind=manifest.kind,
+            name=manifest.name,
+            field=field,
+            value=value,
+            priority_classes=priority_classes,
+            message=message,
+        )

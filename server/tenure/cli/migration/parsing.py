@@ -1,0 +1,143 @@
+"""Texts to trees: the documents of a YAML stream, the one document of a JSON file.
+
+JSON is read by the YAML parser as well, which knows positions, after the JSON parser has accepted it. For
+what JSON allows and YAML does not, something of the same length stands in meanwhile.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import yaml
+from tenure.cli.migration.syntax_tree import MappingNode, Node, ScalarNode, SequenceNode
+
+_MAX_DEPTH: Final = 200
+"""Deepest nesting that is read; Kubernetes' own objects need about thirty."""
+_Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_UNPRINTABLE: Final = yaml.reader.Reader.NON_PRINTABLE
+_ODD_LINE_END: Final = re.compile(r"[\x85\u2028\u2029]")
+_ESCAPE: Final = re.compile(r"\\(?:(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
+
+
+class ManifestSyntaxError(ValueError):
+    """A text that cannot be read. Names line and column, counted from one."""
+
+    def __init__(self, line: int, column: int, problem: str) -> None:
+        super().__init__(f"{line}:{column}: {problem}")
+        self.line = line
+
+
+def parse_yaml(text: str) -> list[Node]:
+    """The documents of a stream, empty ones included. Raises SyntaxFault."""
+    if found := _UNPRINTABLE.search(text):
+        raise _error_at(text, found.start(), f"the character {found[0]!a} must be escaped")
+    try:
+        return _documents(yaml.parse(text, Loader=_Loader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line, column = (mark.line, mark.column) if mark else (0, 0)
+        raise ManifestSyntaxError(line + 1, column + 1, error.problem or "is not YAML") from None
+
+
+def parse_json(text: str) -> list[Node]:
+    """The document of a JSON text. Raises SyntaxFault."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ManifestSyntaxError(error.lineno, error.colno, error.msg) from None
+    except RecursionError:
+        raise ManifestSyntaxError(1, 1, "nested too deeply") from None
+    return parse_yaml(_as_yaml(text))
+
+
+def _as_yaml(text: str) -> str:
+    """The same structure, position by position, without halves of UTF-16 pairs, odd line ends and tabs."""
+    escaped = _ESCAPE.sub(lambda escape: r"\u003f" if escape[1] else escape[0], text)
+    return _UNPRINTABLE.sub("?", _ODD_LINE_END.sub("?", escaped).replace("\t", " "))
+
+
+def _error_at(text: str, position: int, problem: str) -> ManifestSyntaxError:
+    before = text[:position]
+    return ManifestSyntaxError(before.count("\n") + 1, position - before.rfind("\n"), problem)
+
+
+def _documents(events: "Iterator[yaml.Event]") -> list[Node]:
+    return [_Builder(events).build() for event in events if isinstance(event, yaml.DocumentStartEvent)]
+
+
+class _Builder:
+    """Makes the tree of one document from the events of the parser.
+
+    With a stack of its own instead of recursion: what is nested too deeply is refused and ends nothing.
+    """
+
+    def __init__(self, events: "Iterator[yaml.Event]") -> None:
+        self._events = events
+        self._anchors: dict[str, Node] = {}
+        self._open: list[tuple[MappingNode | SequenceNode, list[Node]]] = []
+
+    def build(self) -> Node:
+        """The root. Raises SyntaxFault, or an error of the parser."""
+        for event in self._events:
+            if isinstance(event, yaml.CollectionStartEvent):
+                self._enter(event)
+                continue
+            node = self._finished(event)
+            if not self._open:
+                return node
+            self._open[-1][1].append(node)
+        raise AssertionError("a document ends with its root")
+
+    def _enter(self, event: "yaml.CollectionStartEvent") -> None:
+        start, line, column = _place(event)
+        if len(self._open) == _MAX_DEPTH:
+            raise ManifestSyntaxError(line + 1, column + 1, "nested too deeply")
+        node: MappingNode | SequenceNode = SequenceNode(start, line, column)
+        if isinstance(event, yaml.MappingStartEvent):
+            node = MappingNode(bool(event.flow_style), start, line, column)
+        self._name(event, node)
+        self._open.append((node, []))
+
+    def _finished(self, event: "yaml.Event") -> Node:
+        match event:
+            case yaml.ScalarEvent():
+                start, line, column = _place(event)
+                scalar = ScalarNode(event.value, event.style or "", start, _end(event), line, column)
+                self._name(event, scalar)
+                return scalar
+            case yaml.AliasEvent():
+                return self._aliased(event)
+        node, children = self._open.pop()
+        node.end = _end(event)
+        if isinstance(node, MappingNode):
+            node.pairs = list(zip(children[::2], children[1::2], strict=True))
+        else:
+            node.items = children
+        return node
+
+    def _name(self, event: "yaml.NodeEvent", node: Node) -> None:
+        if event.anchor:
+            self._anchors[event.anchor] = node
+
+    def _aliased(self, event: "yaml.AliasEvent") -> Node:
+        node = self._anchors.get(event.anchor or "")
+        if node is None:
+            _, line, column = _place(event)
+            raise ManifestSyntaxError(
+                line + 1, column + 1, f"no anchor &{event.anchor} stands before this alias"
+            )
+        node.shared = True
+        return node
+
+
+def _place(event: "yaml.Event") -> tuple[int, int, int]:
+    mark = event.start_mark
+    assert mark is not None
+    return mark.index, mark.line, mark.column
+
+
+def _end(event: "yaml.Event") -> int:
+    mark = event.end_mark
+    assert mark is not None
+    return mark.index

@@ -1,0 +1,115 @@
+"""YAML and JSON as trees that know where each node stands in its text.
+
+A manifest is edited in its text, so that everything else stays byte for byte what it was: comments, quotes,
+indentation, line ends. That asks for positions rather than values, and for what an anchor shares.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+MERGE: Final = "<<"
+"""The key whose value lends its own keys to a mapping."""
+
+_NULLS: Final = ("", "~", "null", "Null", "NULL")
+
+
+@dataclass(slots=True, eq=False)
+class ScalarNode:
+    """One value. `start` and `end` are positions in the text; `line` and `column` count from zero."""
+
+    text: str
+    style: str
+    """How it is written: `"`, `'`, `|`, `>`, or nothing for a plain one."""
+    start: int
+    end: int
+    line: int
+    column: int
+    shared: bool = False
+    """Whether an alias stands for it somewhere: then a change of it would show in several places."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing: null, or an empty text."""
+        return not self.text or (not self.style and self.text in _NULLS)
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it is written as lines below its key."""
+        return self.style in ("|", ">")
+
+
+@dataclass(slots=True, eq=False)
+class MappingNode:
+    """Keys and values in the order of the text; `flow`: in braces, otherwise as a block."""
+
+    flow: bool
+    start: int
+    line: int
+    column: int
+    end: int = 0
+    pairs: "list[tuple[Node, Node]]" = field(default_factory=list)
+    shared: bool = False
+
+    def own(self, key: str) -> "tuple[ScalarNode, Node] | None":
+        """The key and the value written in it; of a key that occurs twice the last one counts."""
+        for name, value in reversed(self.pairs):
+            if isinstance(name, ScalarNode) and name.text == key:
+                return name, value
+        return None
+
+
+@dataclass(slots=True, eq=False)
+class SequenceNode:
+    """Items in the order of the text."""
+
+    start: int
+    line: int
+    column: int
+    end: int = 0
+    items: "list[Node]" = field(default_factory=list)
+    shared: bool = False
+
+
+Node: TypeAlias = ScalarNode | MappingNode | SequenceNode
+
+
+def lookup(node: Node | None, *path: str) -> Node | None:
+    """What stands at a path of keys, with merge keys followed; None when nothing does."""
+    for key in path:
+        node = _member(node, key, frozenset())
+    return node
+
+
+def text_at(node: Node | None, *path: str) -> str:
+    """The text at a path of keys; empty when there is none, or no scalar."""
+    found = lookup(node, *path)
+    return found.text if isinstance(found, ScalarNode) and not found.is_empty else ""
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """The node and all below it in the order of the text, each once even if it contains itself."""
+    stack, seen = [root], set[int]()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        match node:
+            case MappingNode():
+                stack.extend(value for _, value in reversed(node.pairs))
+            case SequenceNode():
+                stack.extend(reversed(node.items))
+
+
+def _member(node: Node | None, key: str, seen: frozenset[int]) -> Node | None:
+    if not isinstance(node, MappingNode) or id(node) in seen:
+        return None
+    if found := node.own(key):
+        return found[1]
+    if (merged := node.own(MERGE)) is None:
+        return None
+    sources = merged[1].items if isinstance(merged[1], SequenceNode) else [merged[1]]
+    members = (_member(source, key, seen | {id(node)}) for source in sources)
+    return next((member for member in members if member), None)

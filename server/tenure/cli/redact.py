@@ -1,0 +1,90 @@
+"""`tenure redact`: a snapshot without names, to show to others."""
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from tenure.cli.decide import Form, SnapshotFile, SnapshotFormat
+
+if TYPE_CHECKING:
+    from tenure.client.snapshot_file import Format
+
+
+def redact(
+    snapshot: SnapshotFile,
+    output: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="Where the redacted snapshot goes; - is standard output."),
+    ],
+    name_map: Annotated[
+        Path | None,
+        typer.Option(
+            "--name-map",
+            metavar="FILE",
+            help="Write new and old names there as JSON, readable by you alone. Keep it to yourself.",
+        ),
+    ] = None,
+    form: Form = None,
+) -> None:
+    """Take all names out of a snapshot, so that it can be shown to others.
+
+    Nodes, queues, pod groups, pods, namespaces, labels, taints and the rest get new names in the order of the
+    old ones: decisions on the result are those on SNAPSHOT under other names. Amounts, times and priorities
+    stay, and so does what Tenure or Kubernetes itself named.
+
+    SNAPSHOT and --output are JSON, YAML, text or binary protobuf, by the ending of their names; standard
+    output has the format of SNAPSHOT.
+
+    For example: tenure redact cluster.yaml --output redacted.yaml --name-map names.json
+
+    Exit codes: 0 written; 2 the command line, a file or the snapshot must be mended; 3 a defect.
+    """
+    from tenure.cli.redaction import redact as redacted
+    from tenure.client.snapshot_file import STANDARD_STREAM, Format, read_snapshot, write_snapshot
+
+    given = Format(form) if form else None
+    written = _format(output, snapshot, form)
+    _check_apart(snapshot, output, name_map)
+    result = redacted(read_snapshot(snapshot, given))
+    if name_map:
+        _write_names(name_map, result.names)
+    write_snapshot(result.snapshot, output, written)
+    count = sum(map(len, result.names.values()))
+    typer.echo(f"{output}: {count:,} names replaced", err=output == STANDARD_STREAM)
+
+
+def _format(output: str, snapshot: str, form: SnapshotFormat | None) -> "Format":
+    """That of the output's name; of standard output that of the snapshot."""
+    from tenure.client.snapshot_file import STANDARD_STREAM, Format, format_of
+
+    if output != STANDARD_STREAM:
+        return format_of(output)
+    return Format(form) if form else format_of(snapshot)
+
+
+def _check_apart(snapshot: str, output: str, names: Path | None) -> None:
+    """Nothing is written over what is read, and the names not over the snapshot."""
+    read, written = Path(snapshot).resolve(), Path(output).resolve()
+    if written == read and snapshot != "-":
+        raise typer.BadParameter("would overwrite SNAPSHOT", param_hint="--output")
+    if names and names.resolve() in (read, written):
+        raise typer.BadParameter("must be a file of its own", param_hint="--name-map")
+
+
+def _write_names(file: Path, names: Mapping[str, Mapping[str, str]]) -> None:
+    """For the owner alone, whatever the file's mode was before."""
+    import json
+
+    from tenure.client.snapshot_file import SnapshotFileError
+
+    own = stat.S_IRUSR | stat.S_IWUSR
+    try:
+        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, own), "w", encoding="utf-8") as stream:
+            os.fchmod(stream.fileno(), own)
+            json.dump(names, stream, indent=2, ensure_ascii=False)
+            stream.write("\n")
+    except OSError as error:
+        raise SnapshotFileError(str(file), [f"cannot be written: {error.strerror}"]) from None

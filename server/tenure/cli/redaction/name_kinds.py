@@ -1,0 +1,120 @@
+"""Kinds of names: what new ones look like, and which texts are no names.
+
+A text stays when a decision reads it (a MIG profile) or when everybody has it (a condition of Kubernetes).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tenure.codec.nodes import BOOLEANS, MIG_ENABLED
+from tenure.solver.in_flight_session import NAME as REDEEM
+from tenure.solver.model.facts import DEFAULT_SUB_GROUP
+from tenure.solver.model.resources import MIG_PREFIX, device_slot, is_gpu_class
+from tenure.solver.registry import ACTIONS
+
+
+def _any_of(*texts: str) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, texts)))
+
+
+_NOTHING: Final = re.compile(r"(?!)")
+_MIG: Final = re.escape(MIG_PREFIX)
+_PRESSURES: Final = ("disk", "memory", "pid")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NameKind:
+    """One kind of name. Names of different kinds have nothing to do with each other."""
+
+    word: str
+    """New names are made of it: node-07."""
+    unchanged: re.Pattern[str] = _NOTHING
+    """Texts that are no names."""
+    stem: re.Pattern[str] = _NOTHING
+    """How a name begins that says more than the name: the new one begins likewise."""
+    tail: Callable[[str], str] = lambda text: ""
+    """What the new name for a text ends in."""
+    landmarks: tuple[str, ...] = ()
+    """Texts of other origin that names are sorted together with."""
+    any_case: bool = False
+    """Whether names are the same that differ in case alone."""
+
+    def same(self, text: str) -> str:
+        """What all spellings of a name have in common."""
+        return text.lower() if self.any_case else text
+
+    def stem_of(self, text: str) -> str:
+        """The part of a name that its new one begins with."""
+        found = self.stem.match(text)
+        return found[0] if found else ""
+
+
+CLUSTER: Final = NameKind("cluster")
+POOL: Final = NameKind("pool")
+NODE: Final = NameKind("node")
+QUEUE: Final = NameKind("queue")
+NAMESPACE: Final = NameKind("namespace")
+POD_GROUP: Final = NameKind("pod-group")
+POD_GROUP_NAME: Final = NameKind("workload")
+SUB_GROUP: Final = NameKind("part", unchanged=_any_of(DEFAULT_SUB_GROUP), any_case=True)
+POD: Final = NameKind("pod")
+POD_NAME: Final = NameKind("pod-name")
+SHAPE: Final = NameKind("shape")
+TOPOLOGY: Final = NameKind("topology")
+CLAIM: Final = NameKind("claim")
+ZONE: Final = NameKind("zone")
+DEVICE: Final = NameKind("device")
+"""Devices in shared use. A device that a decision opened is named after its node, and stays so."""
+DEVICE_CLASS: Final = NameKind("device-class", tail=lambda text: "-gpu" if is_gpu_class(text) else "")
+RESOURCE: Final = NameKind(
+    "resource",
+    unchanged=re.compile(
+        rf"ephemeral-storage|hugepages-\d+[KMGT]i|{_MIG}\d+(g(\.\d+gb(\.(me|gfx|all))*)?)?", re.ASCII
+    ),
+    stem=re.compile(rf"{_MIG}(\d+g\.)?|hugepages-", re.ASCII),
+    landmarks=(device_slot(""),),
+)
+LABEL: Final = NameKind(
+    "label",
+    unchanged=_any_of(
+        *(f"kubernetes.io/{name}" for name in ("arch", "hostname", "os")),
+        *(f"topology.kubernetes.io/{name}" for name in ("region", "zone")),
+        "node.kubernetes.io/instance-type",
+        MIG_ENABLED,
+    ),
+)
+VALUE: Final = NameKind("value")
+"""Of labels: each key has its own."""
+TAINT: Final = NameKind(
+    "taint",
+    unchanged=_any_of(
+        *(f"node.kubernetes.io/{name}-pressure" for name in _PRESSURES),
+        *(f"node.kubernetes.io/{name}" for name in ("network-unavailable", "not-ready", "out-of-service")),
+        *(f"node.kubernetes.io/{name}" for name in ("unreachable", "unschedulable")),
+        "node-role.kubernetes.io/control-plane",
+        "nvidia.com/gpu",
+    ),
+)
+TAINT_VALUE: Final = NameKind("taint-value")
+"""Each key of a taint has its own."""
+CONDITION: Final = NameKind(
+    "condition",
+    unchanged=_any_of(
+        "NotReady", "Ready", "DiskPressure", "MemoryPressure", "PIDPressure", "NetworkUnavailable"
+    ),
+)
+ANNOTATION: Final = NameKind("annotation")
+"""Values that cannot be read; their new names cannot be read either."""
+BLOCKER: Final = NameKind("blocker")
+GROUP: Final = NameKind("group")
+"""Ids of decision groups: digests of names, which a guess at the names would confirm."""
+ACTION: Final = NameKind("action", unchanged=_any_of(*ACTIONS, REDEEM))
+
+STANDARD_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
+    "kubernetes.io/arch": _any_of("amd64", "arm64", "ppc64le", "s390x"),
+    "kubernetes.io/os": _any_of("linux", "windows"),
+    MIG_ENABLED: _any_of(*BOOLEANS),
+}
+"""Values that stay, by the key of the label."""

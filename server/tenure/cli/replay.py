@@ -1,0 +1,104 @@
+"""`tenure replay`: decide again on what was recorded, and compare."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from tenure.cli.decide import Output
+from tenure.cli.records import MAX_LISTED, RecordsPath, each, open_records, raise_unreadable
+
+if TYPE_CHECKING:
+    from tenure.server.records import RecordsFile
+    from tenure.server.records.replay import ReplayResult
+    from tenure.solver.plugin_api.profile import Profile
+
+DIFFERENT: Final = 1
+"""Exit code: a record is decided differently now."""
+
+
+def replay(
+    file: RecordsPath = None,
+    record: Annotated[
+        list[int] | None, typer.Option(metavar="ID", help="Only this record; repeat it for several.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Decide by this scheduler configuration, not by the recorded one."),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=MAX_LISTED, help="Only so many of the newest records."),
+    ] = None,
+    output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
+) -> None:
+    """Decide again on what a server recorded, and show every decision that is not the same.
+
+    \b
+      tenure replay                         does this version decide as the one that served?
+      tenure replay --config new.yaml      what would another configuration have decided?
+      tenure replay records.sqlite --record 17
+
+    By the recorded configuration an answer is to be the same, byte for byte. With --config decisions and
+    outcomes are compared. A record that was stopped early, because the caller's time was up, is compared as
+    far as it came: its evictions, holds and bindings are to be among those of the whole cycle.
+
+    JSON: replayed, same, different, stopped_early, and records, a list of objects with id, cluster_id,
+    node_pool, version, now, stopped_early, engine_version, result (same, different) and differences: a list
+    of kind (added, missing, other node, other reason, other content), step, subject, before and after.
+
+    Exit codes: 0 all are the same; 1 some are not; 2 the command line or a file must be mended: records that
+    cannot be read are named, and the others replayed.
+    """
+    from tenure.server.records.replay import replay as replayed
+
+    other = _profile(config)
+    with open_records(file) as kept:
+        chosen = _select_records(kept, record, limit)
+        results, unread = each(kept, _with_progress(chosen), lambda found: replayed(kept, found, other))
+    _print(results, output, has_other=other is not None)
+    raise_unreadable(unread)
+    if any(result.differences for result in results):
+        raise typer.Exit(DIFFERENT)
+
+
+def _profile(file: Path | None) -> "Profile | None":
+    if file is None:
+        return None
+    from tenure.server.settings import load_settings
+
+    return load_settings(file).profile
+
+
+def _select_records(kept: "RecordsFile", named: list[int] | None, limit: int | None) -> list[int]:
+    """Ids of records, the oldest first."""
+    numbers = kept.ids(limit)
+    if not named:
+        return numbers
+    if unknown := sorted(set(named) - set(numbers)):
+        there = f"there are {numbers[0]} to {numbers[-1]}" if numbers else "there are none"
+        raise typer.BadParameter(f"no record {unknown[0]}; {there}", param_hint="--record")
+    return sorted(set(named))
+
+
+def _with_progress(numbers: list[int]) -> Iterator[int]:
+    """One after the other, with a bar on standard error while somebody watches it."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    yield from track(
+        numbers, "Deciding again", console=console, transient=True, disable=not console.is_terminal
+    )
+
+
+def _print(results: "list[ReplayResult]", output: Output, *, has_other: bool) -> None:
+    if output is Output.JSON:
+        from tenure.cli.replay_table import replay_json
+
+        typer.echo(replay_json(results))
+        return
+    from rich.console import Console
+    from tenure.cli.replay_table import print_replay
+
+    print_replay(Console(), results, has_other=has_other)

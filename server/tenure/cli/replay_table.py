@@ -1,0 +1,82 @@
+"""What replaying records found, as tables for people and as JSON for programs."""
+
+import json
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+from tenure.cli.record_table import time_text
+from tenure.render.table_section import TableColumn, TableRow, TableSection
+from tenure.server.capabilities import server_version
+from tenure.server.records.replay import Difference, ReplayResult
+from tenure.terms.formatting import format_count
+
+_COLUMNS = (
+    TableColumn("Record", right=True),
+    TableColumn("What", bold=True),
+    TableColumn("Step"),
+    TableColumn("Of", wraps=True),
+    TableColumn("Recorded", wraps=True),
+    TableColumn("Now", wraps=True),
+)
+
+
+def print_replay(console: Console, results: Sequence[ReplayResult], *, has_other: bool) -> None:
+    """Prints how many records are decided as before, and every decision that is not the same."""
+    console.print(Text(_headline(results, has_other=has_other), style="bold"))
+    for note in _notes(results):
+        console.print(Text(note, style="dim"))
+    lines = [_line(result, each) for result in results for each in result.differences]
+    TableSection("\nDifferences", _COLUMNS, ("What", "Step"), lines).print(console)
+
+
+def replay_json(results: Sequence[ReplayResult]) -> str:
+    """Totals and one object for each record; `tenure replay --help` lists the keys."""
+    different = sum(bool(result.differences) for result in results)
+    document = {
+        "replayed": len(results),
+        "same": len(results) - different,
+        "different": different,
+        "stopped_early": sum(result.stopped_early for result in results),
+        "records": [_facts(result) for result in results],
+    }
+    return json.dumps(document, indent=2)
+
+
+def _headline(results: Sequence[ReplayResult], *, has_other: bool) -> str:
+    different = sum(bool(result.differences) for result in results)
+    by = "by the other configuration" if has_other else "again"
+    if not different:
+        return f"{format_count(len(results), 'record')} decided {by}: all the same."
+    return f"{format_count(len(results), 'record')} decided {by}: {different:,} not the same."
+
+
+def _notes(results: Sequence[ReplayResult]) -> list[str]:
+    """What limits the comparison."""
+    stopped = sum(result.stopped_early for result in results)
+    engines = {result.engine_version for result in results} - {server_version()}
+    notes = []
+    if stopped:
+        notes.append(f"{format_count(stopped, 'record')} stopped early: compared as far as the cycle came.")
+    if engines:
+        notes.append(f"Recorded by version {', '.join(sorted(engines))}; this is {server_version()}.")
+    return notes
+
+
+def _line(result: ReplayResult, difference: Difference) -> TableRow:
+    kind, step, subject, before, after = difference
+    return TableRow((str(result.id), kind, step, subject, before, after), (kind, step))
+
+
+def _facts(result: ReplayResult) -> dict[str, object]:
+    return {
+        "id": result.id,
+        "cluster_id": result.cluster_id,
+        "node_pool": result.node_pool,
+        "version": result.version,
+        "now": time_text(result.now),
+        "stopped_early": result.stopped_early,
+        "engine_version": result.engine_version,
+        "result": "different" if result.differences else "same",
+        "differences": [each._asdict() for each in result.differences],
+    }

@@ -1,0 +1,150 @@
+"""Pod groups one by one, as the cluster, its snapshot and the answer tell about them."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Final
+
+from tenure.render.protected import soonest_end_first
+from tenure.render.response_view import ResponseView
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.inherited_settings import expected_runtime
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.requeue import ParsedValue
+from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet
+from tenure.solver.model.workload import Preemptibility as Mode
+from tenure.v1 import decision_pb2 as pb
+from tenure.wire.enum_labels import PREEMPTIBILITY
+
+EXPLICIT: Final = "explicit"
+ANNOTATION: Final = "annotation"
+LEGACY: Final = "legacy"
+
+_WAITING: Final = (TaskStatus.PENDING, TaskStatus.GATED)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is known about one pod group. Times and durations are nanoseconds."""
+
+    group: PodGroup
+    preemptibility_source: str
+    """Who says how preemptible it is: `explicit` (a field), `annotation` or `legacy` (its priority)."""
+    running: int
+    """Pods on nodes that are not leaving: binding, bound and running."""
+    pending: int
+    """Pods that wait, gated ones included."""
+    minimum: int
+    """Pods that must run together."""
+    runs_for: int | None
+    """Since its last start; None: it does not run, or nobody says since when. Negative: clock skew."""
+    protections: tuple[pb.Protection, ...]
+    """What protects it from anybody, without what something else covers; the soonest to end comes first."""
+    expected: ParsedValue
+    expected_source: str
+    nomination: pb.Nomination | None
+
+    @property
+    def preemptibility(self) -> str:
+        """How preemptible it is, as the annotation spells it."""
+        if self.group.preemptibility:
+            return PREEMPTIBILITY[self.group.preemptibility]
+        return PREEMPTIBILITY[Mode.PREEMPTIBLE if self.group.is_preemptible else Mode.NON_PREEMPTIBLE]
+
+
+def workloads(cluster: Cluster, view: ResponseView, queue: str | None = None) -> list[Workload]:
+    """All pod groups, or those of a queue and the queues below it, by queue, falling priority and name.
+
+    The cluster is the decoded snapshot of the view.
+    """
+    nominations = {nomination.pod_group: nomination for nomination in view.response.nominations}
+    protections: defaultdict[str, list[pb.Protection]] = defaultdict(list)
+    for protection in view.response.protections:
+        protections[protection.pod_group].append(protection)
+    found = [
+        _workload(cluster, view, group, protections[group.uid], nominations.get(group.uid))
+        for group in cluster.pod_groups
+        if queue is None or queue in queues_of(cluster, group)
+    ]
+    return sorted(found, key=_by_queue)
+
+
+def queues_of(cluster: Cluster, group: PodGroup) -> tuple[str, ...]:
+    """The queue it is submitted to and those above it."""
+    above = () if group.queue is None else cluster.queues[group.queue].path
+    return (group.queue_name, *(cluster.queues[index].name for index in above))
+
+
+def _workload(
+    cluster: Cluster,
+    view: ResponseView,
+    group: PodGroup,
+    protections: list[pb.Protection],
+    nomination: pb.Nomination | None,
+) -> Workload:
+    statuses = Counter(cluster.tasks[task].placement.status for task in group.tasks)
+    running = sum(number for status, number in statuses.items() if status.is_allocated)
+    expected, source = expected_runtime(group, cluster.queues)
+    return Workload(
+        group=group,
+        preemptibility_source=_source(view, group),
+        running=running,
+        pending=sum(statuses[status] for status in _WAITING),
+        minimum=_minimum(group.root),
+        runs_for=cluster.now - group.last_start if running and group.last_start else None,
+        protections=tuple(_relevant(protections)) if running else (),
+        expected=expected,
+        expected_source=source,
+        nomination=nomination,
+    )
+
+
+def _source(view: ResponseView, group: PodGroup) -> str:
+    if not group.preemptibility:
+        return LEGACY
+    return EXPLICIT if view.pod_groups[group.uid].preemptibility else ANNOTATION
+
+
+def _minimum(part: SubGroupSet | PodSet) -> int:
+    """The fewest pods with which it is complete (semantics R1.55)."""
+    if isinstance(part, PodSet):
+        return part.min_available
+    return sum(sorted(map(_minimum, part.members))[: part.required])
+
+
+def _relevant(protections: list[pb.Protection]) -> list[pb.Protection]:
+    """Those that protect anything and that no other one covers, the soonest to end first."""
+    found: list[pb.Protection] = []
+    for each in sorted(protections, key=_extent, reverse=True):
+        if each.scope and not any(_covers(other, each) for other in found):
+            found.append(each)
+    return sorted(found, key=soonest_end_first)
+
+
+def _covers(wide: pb.Protection, narrow: pb.Protection) -> bool:
+    """Whether one protects as much and more, for longer.
+
+    Of one guard the narrower protection counts, however short: it is not covered.
+    """
+    if wide.guard == narrow.guard and _against(wide) != _against(narrow):
+        return False
+    return (
+        _against(wide) in (("", ""), _against(narrow))
+        and set(wide.actions) >= set(narrow.actions)
+        and wide.scope >= narrow.scope
+        and soonest_end_first(wide) >= soonest_end_first(narrow)
+    )
+
+
+def _against(protection: pb.Protection) -> tuple[str, str]:
+    return protection.against, protection.against_pod_group
+
+
+def _extent(protection: pb.Protection) -> tuple[tuple[bool, int], int, int, bool]:
+    """Never less for what covers than for what is covered."""
+    end = soonest_end_first(protection)
+    return end, protection.scope, len(protection.actions), not any(_against(protection))
+
+
+def _by_queue(workload: Workload) -> tuple[str, int, str, str]:
+    group = workload.group
+    return group.queue_name, -group.priority, group.name, group.uid

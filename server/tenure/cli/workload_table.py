@@ -1,0 +1,222 @@
+"""Pod groups as a table for people.
+
+Pod groups as JSON for programs. Keys are only ever added; `tenure workloads --help` lists them.
+"""
+
+import json
+from collections.abc import Sequence
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from rich.console import Console
+from rich.text import Text
+from tenure.cli.workload_rows import LEGACY, Workload
+from tenure.render.overdue import is_overdue, lateness, result_name
+from tenure.render.protected import preemptor_text
+from tenure.render.response_view import ResponseView
+from tenure.render.sections import print_wake
+from tenure.render.table_section import TableColumn, TableRow, TableSection
+from tenure.terms.durations import SECOND
+from tenure.terms.formatting import format_clock, format_count, format_rough
+from tenure.v1 import decision_pb2 as pb
+from tenure.wire.enum_labels import enum_label
+
+Facts = dict[str, object]
+
+
+def workloads_json(view: ResponseView, workloads: Sequence[Workload]) -> str:
+    """The time of the snapshot, when time may change the answer, and one object for each pod group."""
+    response = view.response
+    document = {
+        "now": _time(view.snapshot.now),
+        "next_wake_time": _time(response.next_wake_time) if response.HasField("next_wake_time") else None,
+        "workloads": [_facts(workload) for workload in workloads],
+    }
+    return json.dumps(document, indent=2)
+
+
+def _facts(workload: Workload) -> Facts:
+    group, expected = workload.group, workload.expected
+    return {
+        "uid": group.uid,
+        "name": group.name,
+        "namespace": group.namespace,
+        "queue": group.queue_name,
+        "priority": group.priority,
+        "preemptibility": workload.preemptibility,
+        "preemptibility_source": workload.preemptibility_source,
+        "preemptibility_problem": group.unknown_preemptibility,
+        "pods_running": workload.running,
+        "pods_pending": workload.pending,
+        "pods_minimum": workload.minimum,
+        "runs_for_seconds": _seconds(workload.runs_for),
+        "is_protected": bool(workload.protections),
+        "protections": [_protection_fields(protection) for protection in workload.protections],
+        "expected_runtime_seconds": _seconds(expected.value),
+        "expected_runtime_source": workload.expected_source,
+        "requeue": None if workload.nomination is None else _requeue(workload.nomination),
+    }
+
+
+def _protection_fields(protection: pb.Protection) -> Facts:
+    return {
+        "guard": protection.guard,
+        "actions": list(protection.actions),
+        "against": protection.against,
+        "against_pod_group": protection.against_pod_group,
+        "scope": enum_label(pb.ProtectionScope, protection.scope),
+        "until": _time(protection.until) if protection.HasField("until") else None,
+        "source": protection.source,
+    }
+
+
+def _requeue(nomination: pb.Nomination) -> Facts:
+    reason = nomination.skip_reason
+    until = nomination.reason.until if nomination.reason.HasField("until") else None
+    return {
+        "result": enum_label(pb.NominationResult, nomination.result),
+        "skip_reason": enum_label(pb.NominationSkipReason, reason) if reason else None,
+        "detail": nomination.reason.message,
+        "nominated_by": list(nomination.nominated_by),
+        "overrun_seconds": _seconds(nomination.overrun.ToNanoseconds()),
+        "until": None if until is None else _time(until),
+        "contender": nomination.contender or None,
+        "not_before": _time(nomination.not_before) if nomination.HasField("not_before") else None,
+    }
+
+
+def _seconds(nanoseconds: int | None) -> int | None:
+    """Whole seconds, rounded down."""
+    return None if nanoseconds is None else nanoseconds // SECOND
+
+
+def _time(moment: Timestamp) -> str:
+    """RFC 3339."""
+    return moment.ToJsonString()
+
+
+NOTE = "Pods: running/waiting/minimum. ! legacy: nothing says how preemptible it is, so its priority decides."
+
+
+def print_workloads(console: Console, view: ResponseView, workloads: Sequence[Workload]) -> None:
+    """Prints how many there are, one line for each, and when time may change any of it."""
+    console.print(Text(_headline(view, workloads), style="bold"), "\n", sep="")
+    _section(view, workloads).print(console)
+    print_wake(console, view)
+
+
+def _headline(view: ResponseView, workloads: Sequence[Workload]) -> str:
+    running = sum(1 for workload in workloads if workload.running)
+    legacy = sum(workload.preemptibility_source == LEGACY for workload in workloads)
+    told = f"{format_count(len(workloads), 'pod group')}, {running:,} of them running"
+    by_rule = f"; for {legacy:,} the legacy rule decides whether they are preemptible" if legacy else ""
+    return f"At {format_clock(view.now, view.now)}: {told}{by_rule}."
+
+
+def _section(view: ResponseView, workloads: Sequence[Workload]) -> TableSection:
+    lines = [TableRow(_cells(view, workload), _kind(workload)) for workload in workloads]
+    columns = (
+        TableColumn("Pod group, queue", wraps=True),
+        TableColumn("Priority", right=True),
+        TableColumn("Preemptibility", bold=True),
+        TableColumn("Pods", right=True),
+        TableColumn("Protected", wraps=True),
+        TableColumn("Runs for", wraps=True),
+    )
+    return TableSection("Workloads", columns, ("Queue", "Preemptibility", "Said by"), lines, NOTE)
+
+
+def _kind(workload: Workload) -> tuple[str, str, str]:
+    return workload.group.queue_name, workload.preemptibility, workload.preemptibility_source
+
+
+def _cells(view: ResponseView, workload: Workload) -> tuple[str, ...]:
+    return (
+        _name_text(workload),
+        str(workload.group.priority),
+        f"{workload.preemptibility}\n{_source_text(workload)}",
+        f"{workload.running}/{workload.pending}/{workload.minimum}",
+        _protected(view, workload),
+        _runtime(view, workload),
+    )
+
+
+def _name_text(workload: Workload) -> str:
+    group = workload.group
+    name = f"{group.namespace}/{group.name}" if group.namespace else group.name
+    return f"{name}\n{group.queue_name}"
+
+
+def _source_text(workload: Workload) -> str:
+    if workload.group.unknown_preemptibility:
+        return "! unknown value"
+    source = workload.preemptibility_source
+    return f"! {source}" if source == LEGACY else source
+
+
+def _protected(view: ResponseView, workload: Workload) -> str:
+    """The protection that ends first, and how many others there are."""
+    if not workload.running:
+        return ""
+    if not workload.protections:
+        return "not protected"
+    first, *others = workload.protections
+    more = f"; and {len(others)} more" if others else ""
+    return f"{_protection(view, first)}{more}"
+
+
+def _protection(view: ResponseView, protection: pb.Protection) -> str:
+    part = "its minimum only, " if protection.scope == pb.PROTECTION_SCOPE_CORE else ""
+    how_long, whom = _until_text(view, protection), preemptor_text(view, protection)
+    if whom == "everyone" and protection.guard == "preemptibility":
+        return f"{part}{how_long}"  # Who says so stands in the column before.
+    against = "" if whom == "everyone" else f", from {whom}"
+    return f"{part}{how_long}{against} ({protection.source or protection.guard})"
+
+
+def _until_text(view: ResponseView, protection: pb.Protection) -> str:
+    if not protection.HasField("until"):
+        return "as long as it runs"
+    return f"until {format_clock(protection.until.ToNanoseconds(), view.now)}"
+
+
+def _runtime(view: ResponseView, workload: Workload) -> str:
+    """How long it runs, of how long it is expected to, and what became of that."""
+    told, expected = _age(workload), workload.expected.value
+    if expected is not None:
+        told += (
+            f" of {format_rough(expected)}" if _has_age(workload) else f", expected {format_rough(expected)}"
+        )
+    becomes = _result_text(view, workload.nomination)
+    return f"{told}; {becomes}" if becomes else told
+
+
+def _age(workload: Workload) -> str:
+    if not workload.running:
+        return "waits" if workload.pending else "-"
+    if workload.runs_for is None:
+        return "start unknown"
+    return format_rough(workload.runs_for) if _has_age(workload) else "starts later"
+
+
+def _has_age(workload: Workload) -> bool:
+    return workload.runs_for is not None and workload.runs_for >= 0
+
+
+def _result_text(view: ResponseView, nomination: pb.Nomination | None) -> str:
+    if nomination is None or nomination.skip_reason == pb.NOMINATION_SKIP_REASON_NOT_RUNNING:
+        return ""
+    if nomination.result == pb.NOMINATION_RESULT_NOT_DUE:
+        end = nomination.reason.until.ToNanoseconds()
+        return f"due in {format_rough(end - view.now)}, at {format_clock(end, view.now)}"
+    late = f"overdue by {lateness(nomination)}" if is_overdue(nomination) else "not requeued"
+    return f"{late}: {_result(view, nomination)}"
+
+
+def _result(view: ResponseView, nomination: pb.Nomination) -> str:
+    """Shortly; the report of a decision has it in full."""
+    if nomination.result == pb.NOMINATION_RESULT_REQUEUED:
+        return f"requeued for {view.name(nomination.contender)}"
+    if nomination.reason.HasField("until"):
+        until = nomination.reason.until.ToNanoseconds()
+        return f"{result_name(nomination)} until {format_clock(until, view.now)}"
+    return result_name(nomination)

@@ -1,0 +1,120 @@
+"""`tenure workloads`: all pod groups of a cluster, how preemptible and how protected they are."""
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from tenure.cli.decide import Config, Form, Output, Server, Timeout, read_and_decide
+from tenure.cli.options import (
+    AllowPlaintext,
+    Connection,
+    NodePool,
+    TlsCa,
+    TlsCert,
+    TlsKey,
+    TokenFile,
+    check_source,
+    read_state_and_decide,
+    refuse_config,
+)
+from tenure.cli.options import Cluster as ClusterId
+
+if TYPE_CHECKING:
+    from tenure.solver.model.cluster import Cluster
+
+QueueName = Annotated[
+    str | None,
+    typer.Option("--queue", metavar="NAME", help="Only pod groups of this queue and those below it."),
+]
+_KNOWN_QUEUES: Final = 10
+"""Queues that a message names at most."""
+
+
+SnapshotFile = Annotated[
+    str | None, typer.Argument(metavar="SNAPSHOT", help="File with the snapshot; - reads standard input.")
+]
+
+
+def workloads(
+    snapshot: SnapshotFile = None,
+    server: Server = None,
+    cluster_id: ClusterId = None,
+    node_pool: NodePool = None,
+    config: Config = None,
+    queue: QueueName = None,
+    output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
+    form: Form = None,
+    timeout: Timeout = "60s",
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    token_file: TokenFile = None,
+    allow_plaintext: AllowPlaintext = False,
+) -> None:
+    """List all pod groups: may they be preempted, who may not touch them until when, when they should end.
+
+    It decides once to find out; deciding changes nothing. SNAPSHOT is a file as for `tenure decide`. With
+    --cluster-id it is the newest state that a scheduler has pushed to --server.
+
+    For example: tenure workloads --server 127.0.0.1:50051 --cluster-id prod --node-pool gpu
+
+    PREEMPTIBILITY comes from the pod group's field (explicit), else from its annotation, else from its
+    priority: such pod groups are marked "! legacy", and are non-preemptible from priority 100 on.
+
+    PROTECTED names the protection that ends first and who says so. "its minimum only": pods beyond it may
+    be evicted. "not protected": it may be evicted at once, if the rules of queues and priorities say so.
+
+    JSON: now, next_wake_time and workloads, a list of objects with these keys; times are RFC 3339.
+
+    \b
+      uid, name, namespace, queue, priority
+      preemptibility            Preemptible, Non-Preemptible, Semi-Preemptible
+      preemptibility_source     explicit, annotation, legacy
+      preemptibility_problem    why the annotation cannot be read; empty: it can
+      pods_running, pods_pending, pods_minimum
+      runs_for_seconds          null: it does not run, or nobody says since when
+      is_protected              whether anything of it is protected from anybody
+      protections               list of guard, actions, against,
+                                against_pod_group, scope (all, core),
+                                until, source; the soonest to end comes first
+      expected_runtime_seconds  null: nobody says how long, or it cannot be read
+      expected_runtime_source   who says so
+      requeue                   null, or what becomes of it once that is over: result,
+                                skip_reason, detail, nominated_by, overrun_seconds,
+                                until, contender, not_before
+
+    Exit codes: 0 listed; 2 the command line, a file or the snapshot must be mended; 3 the server failed.
+    """
+    from tenure.cli.workload_rows import workloads as rows_of
+    from tenure.codec.decode import decode_snapshot
+    from tenure.render.response_view import ResponseView
+
+    check_source(snapshot, server, cluster_id, node_pool)
+    connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, allow_plaintext)
+    if cluster_id is not None:
+        refuse_config(config)
+        message, response = read_state_and_decide(connection, cluster_id, node_pool or "")
+    else:
+        assert snapshot is not None
+        message, response = read_and_decide(snapshot, form, connection, config, [])
+    decoded, view = decode_snapshot(message), ResponseView(message, response)
+    if queue is not None:
+        _check_queue(decoded, queue)
+    rows = rows_of(decoded, view, queue)
+    if output is Output.JSON:
+        from tenure.cli.workload_table import workloads_json
+
+        typer.echo(workloads_json(view, rows))
+        return
+    from rich.console import Console
+    from tenure.cli.workload_table import print_workloads
+
+    print_workloads(Console(), view, rows)
+
+
+def _check_queue(cluster: "Cluster", name: str) -> None:
+    """Refuse a queue that neither exists nor is named by any pod group."""
+    known = {queue.name for queue in cluster.queues} | {group.queue_name for group in cluster.pod_groups}
+    if name not in known:
+        some = ", ".join(sorted(known)[:_KNOWN_QUEUES])
+        more = ", ..." if len(known) > _KNOWN_QUEUES else ""
+        raise typer.BadParameter(f"no queue {name!r}; known: {some}{more}", param_hint="--queue")

@@ -1,0 +1,124 @@
+"""What annotations say where a field is unset, and values that cannot be read (semantics R12.1, R8.20).
+
+A bad value of one workload does not refuse the snapshot of the whole cluster: it becomes a problem of the
+setting, which the solver reads so that nothing becomes easier to evict.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.codec.checks import duration, time
+from tenure.solver.model.requeue import NO_TERMS, ParsedValue, RequeueSettings
+from tenure.solver.model.workload import Preemptibility
+from tenure.terms.durations import SECOND, parse_duration
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_ANNOTATION, MAX_DURATION_SECONDS
+from tenure.wire.violations import ViolationCollector, quote_name
+
+PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
+EXPECTED_RUNTIME: Final = "kai.scheduler/expected-runtime"
+REQUEUE_DELAY: Final = "kai.scheduler/requeue-delay"
+REQUEUE_NOT_BEFORE: Final = "kai.scheduler/requeue-not-before"
+KEYS: Final = (PREEMPTIBILITY, EXPECTED_RUNTIME, REQUEUE_DELAY, REQUEUE_NOT_BEFORE)
+"""The annotations that are read."""
+
+_MODES: Final = {
+    "": Preemptibility.UNSPECIFIED,
+    "preemptible": Preemptibility.PREEMPTIBLE,
+    "non-preemptible": Preemptibility.NON_PREEMPTIBLE,
+    "nonpreemptible": Preemptibility.NON_PREEMPTIBLE,
+    "semi-preemptible": Preemptibility.SEMI_PREEMPTIBLE,
+    "semipreemptible": Preemptibility.SEMI_PREEMPTIBLE,
+}
+"""Every spelling there is: what is close to one of them ("-preemptible") is still unknown, and protects."""
+
+
+def preemptibility(text: str) -> Preemptibility | None:
+    """The mode that a text names, in any case and with or without the hyphen; None: no known one."""
+    return _MODES.get(text.strip().lower())
+
+
+def is_readable(key: str, text: str) -> bool:
+    """Whether the value of an annotation is a mode, a duration or a time, as its key wants."""
+    if key == PREEMPTIBILITY:
+        return preemptibility(text) is not None
+    if key == REQUEUE_NOT_BEFORE:
+        return not _moment(text.strip()).problem
+    try:
+        parse_duration(_short(text.strip()))
+    except ValueError:
+        return False
+    return True
+
+
+def requeue_terms(i: int, message: pb.PodGroup, findings: ViolationCollector) -> RequeueSettings:
+    """What it says about expected runtime and requeue: each the field, else the annotation."""
+    notes = message.annotations
+    if not (notes or _has_terms(message)):
+        return NO_TERMS
+    expected, delay = ParsedValue(), ParsedValue()
+    if message.HasField("expected_runtime"):
+        expected = _typed(i, message.expected_runtime, findings, "expected_runtime")
+    elif EXPECTED_RUNTIME in notes:
+        expected = _text(notes, EXPECTED_RUNTIME)
+    if expected.value is not None and expected.value <= 0:
+        expected = ParsedValue(problem="its expected runtime is not above zero")
+    if message.HasField("requeue_delay"):
+        delay = _typed(i, message.requeue_delay, findings, "requeue_delay")
+    elif REQUEUE_DELAY in notes:
+        delay = _text(notes, REQUEUE_DELAY)
+    if delay.value is not None and delay.value < 0:
+        delay = ParsedValue(problem="its requeue delay is negative")
+    return RequeueSettings(expected, delay, _not_before(i, message, findings))
+
+
+def _has_terms(message: pb.PodGroup) -> bool:
+    is_set = message.HasField
+    return is_set("expected_runtime") or is_set("requeue_delay") or is_set("requeue_not_before")
+
+
+def _typed(i: int, span: Duration, findings: ViolationCollector, field: str) -> ParsedValue:
+    return ParsedValue(duration(span, findings, i, field, negative=True))
+
+
+def _text(notes: Mapping[str, str], key: str) -> ParsedValue:
+    text = notes[key].strip()
+    try:
+        value = parse_duration(_short(text))
+    except ValueError:
+        problem = f"{quote_name(text)} is not a duration: write it like 30s, 1h30m or 2d"
+        return ParsedValue(problem=f"annotation {key}: {problem}")
+    if value > MAX_DURATION_SECONDS * SECOND:
+        return ParsedValue(problem=f"annotation {key}: is longer than a hundred years")
+    return ParsedValue(value)
+
+
+def _not_before(i: int, message: pb.PodGroup, findings: ViolationCollector) -> ParsedValue:
+    if message.HasField("requeue_not_before"):
+        return ParsedValue(time(message.requeue_not_before, findings, i, "requeue_not_before"))
+    text = message.annotations.get(REQUEUE_NOT_BEFORE)
+    return ParsedValue() if text is None else _moment(text.strip())
+
+
+def _moment(text: str) -> ParsedValue:
+    """An RFC 3339 time."""
+    moment = Timestamp()
+    try:
+        if "T" not in _short(text).upper():
+            raise ValueError(text)
+        moment.FromJsonString(text)
+        datetime.fromisoformat(text)
+    except ValueError:
+        problem = f"{quote_name(text)} is not a time: write it like 2025-01-15T10:30:00Z"
+        return ParsedValue(problem=f"annotation {REQUEUE_NOT_BEFORE}: {problem}")
+    return ParsedValue(moment.ToNanoseconds())
+
+
+def _short(text: str) -> str:
+    """A value as it is, unless nobody would write one of that length: then ValueError."""
+    if len(text) > MAX_ANNOTATION:
+        raise ValueError(text)
+    return text

@@ -1,0 +1,132 @@
+"""Groups in flight: from messages to the model, and what became of them back to messages.
+
+What does not go with the rest of the snapshot is no violation: clusters race with their callers. It is told
+apart here (index NOWHERE, zones left out), and the cycle decides what becomes of the group.
+
+What is remembered of evictions: from messages to the model.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tenure.codec.checks import MISSING, amount, time
+from tenure.codec.nodes import decode_placement
+from tenure.solver.model.caller_state import EvictionRecord, InFlightDecision, InFlightGroup
+from tenure.solver.model.node import Node, Zones
+from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.workload import PodGroup, Task
+from tenure.v1 import snapshot_pb2
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_COUNT
+from tenure.wire.violations import ViolationCollector, quote_name
+
+
+def decode_eviction_history(
+    messages: Sequence[pb.EvictionRecord], pod_groups: Mapping[str, int], findings: ViolationCollector
+) -> tuple[EvictionRecord, ...]:
+    """By victim and preemptor; `pod_groups` gives indices by uid. Unknown pod groups are of no account."""
+    memories: dict[tuple[int, int], EvictionRecord] = {}
+    first: dict[tuple[str, str], int] = {}
+    for i, message in enumerate(messages):
+        earlier = first.setdefault((message.victim, message.preemptor), i)
+        if earlier != i:
+            pair = f"{quote_name(message.victim)} and {quote_name(message.preemptor)}"
+            findings.add(i, "victim", f"the pair {pair} is already used by element {earlier}")
+        memory = _decode(i, message, pod_groups, findings)
+        if memory is not None:
+            memories[memory.victim, memory.preemptor] = memory
+    return tuple(memories[pair] for pair in sorted(memories))
+
+
+def _decode(
+    i: int, message: pb.EvictionRecord, pod_groups: Mapping[str, int], findings: ViolationCollector
+) -> EvictionRecord | None:
+    for field in ("victim", "preemptor"):
+        if not getattr(message, field):
+            findings.add(i, field, MISSING)
+    if not message.HasField("last_eviction_time"):
+        findings.add(i, "last_eviction_time", MISSING)
+    last_eviction = time(message.last_eviction_time, findings, i, "last_eviction_time")
+    failures = amount(message.consecutive_failures, findings, i, "consecutive_failures", MAX_COUNT)
+    last_failure = None
+    if message.HasField("last_failure_time"):
+        last_failure = time(message.last_failure_time, findings, i, "last_failure_time")
+    victim, preemptor = pod_groups.get(message.victim), pod_groups.get(message.preemptor)
+    if victim is None or preemptor is None:
+        return None
+    return EvictionRecord(victim, preemptor, last_eviction, failures, last_failure, message.result_pending)
+
+
+def check_in_flight(messages: Sequence[snapshot_pb2.InFlightGroup], findings: ViolationCollector) -> None:
+    """Note what is wrong with the times; ids are checked with those of the other lists."""
+    for i, message in enumerate(messages):
+        if message.HasField("expire_time"):
+            time(message.expire_time, findings, i, "expire_time")
+        else:
+            findings.add(i, "expire_time", MISSING)
+
+
+@dataclass(frozen=True, slots=True)
+class InFlightRows:
+    """What steps may refer to."""
+
+    task: Callable[[str], Task | None]
+    """Finds a pod by its uid."""
+    pod_group: Callable[[str], PodGroup | None]
+    """Finds a pod group likewise."""
+    nodes: Sequence[Node]
+    node_ranks: Mapping[str, int]
+    slots: Mapping[str, int]
+    """Position of each resource name."""
+
+
+def decode_in_flight(
+    messages: Sequence[snapshot_pb2.InFlightGroup],
+    rows: InFlightRows,
+) -> tuple[InFlightGroup, ...]:
+    """The groups by id; messages were checked."""
+    return tuple(_group(message, rows) for message in sorted(messages, key=lambda message: message.id))
+
+
+def _group(message: snapshot_pb2.InFlightGroup, known: InFlightRows) -> InFlightGroup:
+    return InFlightGroup(
+        id=message.id,
+        action=message.action,
+        beneficiary=_index(known.pod_group(message.beneficiary)),
+        expire_time=message.expire_time.ToNanoseconds(),
+        evictions=_decisions(message.evictions, known),
+        reservations=_decisions(message.reservations, known),
+        bindings=_decisions(message.bindings, known),
+    )
+
+
+def _decisions(
+    messages: Iterable[snapshot_pb2.InFlightDecision], known: InFlightRows
+) -> tuple[InFlightDecision, ...]:
+    return tuple(sorted(_decision(message, known) for message in messages))
+
+
+def _decision(message: snapshot_pb2.InFlightDecision, known: InFlightRows) -> InFlightDecision:
+    node, task = known.node_ranks.get(message.node, NOWHERE), known.task(message.pod)
+    return InFlightDecision(
+        pod=message.pod,
+        task=NOWHERE if task is None else task.index,
+        node=node,
+        pod_group=_index(known.pod_group(message.pod_group)) if task is None else task.pod_group,
+        gpu_groups=tuple(message.gpu_groups),
+        zones=() if node == NOWHERE else _zones(message, known.nodes[node], known.slots),
+    )
+
+
+def _index(group: PodGroup | None) -> int:
+    return NOWHERE if group is None else group.index
+
+
+def _zones(message: snapshot_pb2.InFlightDecision, node: Node, slots: Mapping[str, int]) -> Zones:
+    """What it takes in the zones of the node; nothing when that cannot be read."""
+    amounts = (placement.amounts.extended for placement in message.numa_placement)
+    if any(name not in slots for extended in amounts for name in extended):
+        return ()
+    findings = ViolationCollector("in_flight_groups")
+    zones = decode_placement(0, message.numa_placement, node.numa_zones, slots, findings)
+    return () if findings.violations() else zones

@@ -1,0 +1,112 @@
+"""Checks of single values. Each notes what is wrong and returns a value to go on with."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.solver.model.resources import UNLIMITED
+from tenure.terms.durations import SECOND
+from tenure.wire.limits import MAX_AMOUNT, MAX_DURATION_SECONDS, MAX_TIME_SECONDS, MAX_TOTAL, MAX_WEIGHT
+from tenure.wire.timestamps import nanoseconds
+from tenure.wire.violations import ViolationCollector, quote_name
+
+MISSING: Final = "is required"
+
+
+def index_names(names: list[str], findings: ViolationCollector, field: str = "name") -> dict[str, int]:
+    """The position of each name; notes empty and repeated ones."""
+    positions = {name: i for i, name in enumerate(names)}
+    if len(positions) == len(names) and "" not in positions:
+        return positions
+    positions = {}
+    for i, name in enumerate(names):
+        if not name:
+            findings.add(i, field, MISSING)
+        elif positions.setdefault(name, i) != i:
+            findings.add(i, field, f"{quote_name(name)} is already used by element {positions[name]}")
+    return positions
+
+
+def name_ranks(positions: Mapping[str, int]) -> dict[str, int]:
+    """The rank of each name in sorted order, which is its index in the model."""
+    return {name: rank for rank, name in enumerate(sorted(positions))}
+
+
+def amount(
+    value: int, findings: ViolationCollector, index: int, field: str, largest: int = MAX_AMOUNT
+) -> int:
+    """An amount that is neither negative nor beyond the largest."""
+    if value < 0:
+        findings.add(index, field, f"{value} is negative")
+    elif value > largest:
+        findings.add(index, field, f"{value} is more than the largest amount, {largest}")
+    return value
+
+
+def quota(value: int, findings: ViolationCollector, index: int, field: str) -> int:
+    """An amount up to what all nodes may have together, or -1 for unlimited."""
+    if value < UNLIMITED:
+        findings.add(index, field, f"{value} is negative; -1 is unlimited")
+        return value
+    return value if value == UNLIMITED else amount(value, findings, index, field, MAX_TOTAL)
+
+
+def weight(value: float, findings: ViolationCollector, index: int, field: str) -> float:
+    """A non-negative finite number, or -1, which the reference gives its default departments (R4.19)."""
+    if math.isnan(value):
+        findings.add(index, field, "is not a number")
+    elif value != -1.0 and not 0.0 <= value <= MAX_WEIGHT:
+        findings.add(index, field, f"{value:g} is not between 0 and {MAX_WEIGHT:g}")
+    return value
+
+
+def check_enum(
+    value: int, known: frozenset[int], findings: ViolationCollector, index: int, field: str
+) -> bool:
+    """Whether an enum value is one of the contract's."""
+    if value in known:
+        return True
+    problem = "is required" if value == 0 else f"{value} is not a value of this version of the contract"
+    findings.add(index, field, problem)
+    return False
+
+
+def time(moment: Timestamp, findings: ViolationCollector, index: int, field: str) -> int:
+    """Nanoseconds since the epoch."""
+    return check_wire_time(moment.seconds, moment.nanos, findings, index, field)
+
+
+def check_wire_time(seconds: int, nanos: int, findings: ViolationCollector, index: int, field: str) -> int:
+    """The same for a timestamp whose fields were read."""
+    if problem := _time_problem(seconds, nanos):
+        findings.add(index, field, problem)
+    return nanoseconds(seconds) + nanos
+
+
+def time_problem(moment: Timestamp) -> str:
+    """What is wrong with a timestamp; empty when nothing is."""
+    return _time_problem(moment.seconds, moment.nanos)
+
+
+def _time_problem(seconds: int, nanos: int) -> str:
+    if not 0 <= nanos < SECOND:
+        return f"{nanos} nanoseconds are not a part of a second"
+    if not -MAX_TIME_SECONDS <= seconds <= MAX_TIME_SECONDS:
+        return "is not between the years 1677 and 2262"
+    return ""
+
+
+def duration(
+    span: Duration, findings: ViolationCollector, index: int, field: str, *, negative: bool = False
+) -> int:
+    """Nanoseconds; `negative` says whether less than zero has a meaning."""
+    value = span.seconds * SECOND + span.nanos
+    if abs(span.nanos) >= SECOND or span.seconds * span.nanos < 0:
+        findings.add(index, field, "seconds and nanos do not belong together")
+    elif value < 0 and not negative:
+        findings.add(index, field, "is negative")
+    elif abs(span.seconds) > MAX_DURATION_SECONDS:
+        findings.add(index, field, "is longer than a hundred years")
+    return value

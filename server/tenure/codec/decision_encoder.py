@@ -1,0 +1,249 @@
+"""The steps of a decision group: from the solver's objects to messages. There may be tens of thousands.
+
+Where pods are to be: bindings, and room that is held for them.
+"""
+
+from typing import Final
+
+from tenure.codec.encoding_cache import NO_SUBJECT, EncodingCache, Identifiers, compute_id_seed, quoted
+from tenure.codec.messages import ReasonMessages, encode_guard_verdict, encode_reason
+from tenure.codec.nodes import encode_placement
+from tenure.codec.patches import encode_patch
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Patch, PatchKind, Requeue, Reserve
+from tenure.solver.model.reason import ReasonCode
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decide_pb2 import ResponseHeader
+from tenure.wire.writer import message, number, serialize_message, tag, text
+
+_POD: Final = tag(pb.Reserve, "pod")
+_RESERVED_NODE: Final = tag(pb.Reserve, "node")
+_GPU_GROUPS: Final = tag(pb.Reserve, "gpu_groups")
+_NUMA_PLACEMENT: Final = tag(pb.Reserve, "numa_placement")
+"""Bindings have these fields too, under the same numbers."""
+_POD_GROUP: Final = tag(pb.Reserve, "pod_group")
+
+
+def encode_reserve(cluster: Cluster, cache: EncodingCache, reserve: Reserve) -> bytes:
+    """Room that is kept for a pod."""
+    pod_group = cache.pod_group(cluster.tasks[reserve.task].pod_group)
+    return message([*_placement(cluster, cache, reserve), _POD_GROUP, pod_group.encoded])
+
+
+def encode_bind(cluster: Cluster, cache: EncodingCache, binding: Bind) -> bytes:
+    """Room that a pod is to be bound to."""
+    return message(_placement(cluster, cache, binding))
+
+
+def _placement(cluster: Cluster, cache: EncodingCache, step: Reserve | Bind) -> list[bytes]:
+    fields = [_POD, text(cluster.tasks[step.task].uid), _RESERVED_NODE, cache.node(step.node).encoded]
+    for group in step.gpu_groups:
+        fields += [_GPU_GROUPS, text(group)]
+    if step.zones:
+        for placement in encode_placement(cluster, step.node, step.zones):
+            fields += [_NUMA_PLACEMENT, serialize_message(placement)]
+    return fields
+
+
+_GROUP_ID: Final = tag(pb.DecisionGroup, "id")
+_ACTION: Final = tag(pb.DecisionGroup, "action")
+_BENEFICIARY: Final = tag(pb.DecisionGroup, "beneficiary")
+_DECISIONS: Final = tag(pb.DecisionGroup, "decisions")
+_ATOMICITY: Final = tag(pb.DecisionGroup, "atomicity")
+_EXPIRE_TIME: Final = tag(pb.DecisionGroup, "expire_time")
+_FULFILLS_GROUP_ID: Final = tag(pb.DecisionGroup, "fulfills_group_id")
+
+_ID: Final = tag(pb.Decision, "id")
+_BIND: Final = tag(pb.Decision, "bind")
+_EVICT: Final = tag(pb.Decision, "evict")
+_RESERVE: Final = tag(pb.Decision, "reserve")
+_REQUEUE: Final = tag(pb.Decision, "requeue")
+_PATCH: Final = tag(pb.Decision, "patch")
+_REASON: Final = tag(pb.Decision, "reason")
+_PRECONDITIONS: Final = tag(pb.Decision, "preconditions")
+
+_EVICTED: Final = tag(pb.Evict, "pod")
+_EVICTED_FROM: Final = tag(pb.Evict, "node")
+_EVICT_PREEMPTOR: Final = tag(pb.Evict, "preemptor")
+_RELOCATING: Final = tag(pb.Evict, "relocating")
+_GUARDS: Final = tag(pb.Evict, "guards")
+_EVICTED_OF: Final = tag(pb.Evict, "pod_group")
+
+_REQUEUED: Final = tag(pb.Requeue, "pod_group")
+_NOT_BEFORE: Final = tag(pb.Requeue, "not_before")
+_CONTENDER: Final = tag(pb.Requeue, "contender")
+_NOMINATED_BY: Final = tag(pb.Requeue, "nominated_by")
+
+_POD_UID: Final = tag(pb.Preconditions, "pod_uid")
+_NODE: Final = tag(pb.Preconditions, "node")
+_SNAPSHOT_VERSION: Final = tag(pb.Preconditions, "snapshot_version")
+
+_EVICT_KIND: Final = quoted("evict")
+_REQUEUE_KIND: Final = quoted("requeue")
+_RESERVE_KIND: Final = quoted("reserve")
+_BIND_KIND: Final = quoted("bind")
+_PATCH_KIND: Final = {kind: quoted(kind.name.lower()) for kind in PatchKind}
+"""Kinds of steps in ids."""
+_NOTHING: Final = text("")
+_DELETE_EVICTION_RECORD: Final = PatchKind.DELETE_EVICTION_RECORD
+_ALLOCATED: Final = ReasonCode.ALLOCATED
+_PIPELINED: Final = ReasonCode.PIPELINED
+_VICTIMS_EVICTED: Final = ReasonCode.VICTIMS_EVICTED
+_FIELD_UPDATED: Final = ReasonCode.FIELD_UPDATED
+
+
+class DecisionEncoder:
+    """Encodes the groups of one answer. Each of its methods writes the messages of one kind of step."""
+
+    def __init__(
+        self, cluster: Cluster, header: ResponseHeader, cache: EncodingCache, say: ReasonMessages
+    ) -> None:
+        self._cluster = cluster
+        self._version = number(header.version)
+        self._nothing_required = self._require(_NOTHING, _NOTHING)
+        self._id_seed = compute_id_seed(header)
+        self._recurring = cache
+        self._messages = say
+
+    def group(self, ordinal: int, group: DecisionGroup) -> bytes:
+        """One group: evictions first, then the requeue, holds, bindings, patches."""
+        recurring, ids = self._recurring, Identifiers(self._id_seed, ordinal)
+        beneficiary = recurring.pod_group(group.beneficiary)
+        fields = [
+            _GROUP_ID,
+            ids.group(quoted(group.action), beneficiary.quoted),
+            _ACTION,
+            recurring.encoded_text(group.action),
+            _BENEFICIARY,
+            beneficiary.encoded,
+            _ATOMICITY,
+            number(group.atomicity),
+            _EXPIRE_TIME,
+            recurring.moment(group.expire_time),
+            _FULFILLS_GROUP_ID,
+            text(group.fulfills_group),
+        ]
+        for eviction in group.evictions:
+            fields += [_DECISIONS, self._evict(ids, group, eviction)]
+        if group.requeue is not None:
+            fields += [_DECISIONS, self._requeue(ids, group, group.requeue)]
+        for hold in group.reservations:
+            fields += [_DECISIONS, self._reserve(ids, group, hold)]
+        for binding in group.bindings:
+            fields += [_DECISIONS, self._bind(ids, group, binding)]
+        for patch in group.patches:
+            fields += [_DECISIONS, self._patch(ids, group, patch)]
+        return message(fields)
+
+    def _evict(self, ids: Identifiers, group: DecisionGroup, step: Evict) -> bytes:
+        recurring, task = self._recurring, self._cluster.tasks[step.task]
+        pod, node = text(task.uid), recurring.node(step.node)
+        fields = [
+            _EVICTED,
+            pod,
+            _EVICTED_FROM,
+            node.encoded,
+            _EVICT_PREEMPTOR,
+            recurring.pod_group(group.beneficiary).encoded,
+            _RELOCATING,
+            number(step.relocating),
+            _EVICTED_OF,
+            recurring.pod_group(task.pod_group).encoded,
+        ]
+        for verdict in step.guards:
+            fields += [_GUARDS, encode_guard_verdict(recurring, verdict)]
+        said = self._messages.eviction(group.reason, step.task, group.beneficiary, step.relocating)
+        return message(
+            [
+                _ID,
+                ids.decision(_EVICT_KIND, quoted(task.uid), node.quoted),
+                _EVICT,
+                message(fields),
+                _REASON,
+                encode_reason(recurring, group.reason, said, group.action),
+                _PRECONDITIONS,
+                self._require(pod, node.encoded),
+            ]
+        )
+
+    def _requeue(self, ids: Identifiers, group: DecisionGroup, step: Requeue) -> bytes:
+        recurring = self._recurring
+        pod_group = recurring.pod_group(step.pod_group)
+        fields = [_REQUEUED, pod_group.encoded, _NOT_BEFORE, recurring.moment(step.not_before)]
+        fields += [_CONTENDER, recurring.pod_group(step.contender).encoded]
+        for nominator in step.nominated_by:
+            fields += [_NOMINATED_BY, recurring.encoded_text(nominator)]
+        return message(
+            [
+                _ID,
+                ids.decision(_REQUEUE_KIND, pod_group.quoted),
+                _REQUEUE,
+                message(fields),
+                _REASON,
+                encode_reason(recurring, group.reason, self._messages.requeue(step), group.action),
+                _PRECONDITIONS,
+                self._nothing_required,
+            ]
+        )
+
+    def _reserve(self, ids: Identifiers, group: DecisionGroup, step: Reserve) -> bytes:
+        pod = self._cluster.tasks[step.task].uid
+        code = _VICTIMS_EVICTED if group.evictions else _PIPELINED
+        said = self._messages.reserve(step.task, step.node, bool(group.evictions))
+        return message(
+            [
+                _ID,
+                ids.decision(_RESERVE_KIND, quoted(pod), self._recurring.node(step.node).quoted),
+                _RESERVE,
+                encode_reserve(self._cluster, self._recurring, step),
+                _REASON,
+                encode_reason(self._recurring, code, said, group.action),
+                _PRECONDITIONS,
+                self._require(text(pod), _NOTHING),
+            ]
+        )
+
+    def _bind(self, ids: Identifiers, group: DecisionGroup, step: Bind) -> bytes:
+        pod = self._cluster.tasks[step.task].uid
+        said = self._messages.bind(step.task, step.node)
+        return message(
+            [
+                _ID,
+                ids.decision(_BIND_KIND, quoted(pod), self._recurring.node(step.node).quoted),
+                _BIND,
+                encode_bind(self._cluster, self._recurring, step),
+                _REASON,
+                encode_reason(self._recurring, _ALLOCATED, said, group.action),
+                _PRECONDITIONS,
+                self._require(text(pod), _NOTHING),
+            ]
+        )
+
+    def _patch(self, ids: Identifiers, group: DecisionGroup, step: Patch) -> bytes:
+        pod_group = self._recurring.pod_group(step.pod_group).quoted
+        return message(
+            [
+                _ID,
+                ids.decision(_PATCH_KIND[step.kind], pod_group, self._preemptor(step)),
+                _PATCH,
+                encode_patch(self._recurring, step),
+                _REASON,
+                encode_reason(self._recurring, _FIELD_UPDATED, self._messages.patch(step), group.action),
+                _PRECONDITIONS,
+                self._nothing_required,
+            ]
+        )
+
+    def _preemptor(self, patch: Patch) -> str:
+        """Whose evictions a patch is about: part of its id, for there may be several in a group."""
+        if patch.record is not None:
+            return self._recurring.pod_group(patch.record.preemptor).quoted
+        return (
+            self._recurring.pod_group(patch.value).quoted
+            if patch.kind is _DELETE_EVICTION_RECORD
+            else NO_SUBJECT
+        )
+
+    def _require(self, pod: bytes, node: bytes) -> bytes:
+        """What must still hold: no node means that the pod is still unbound, no pod that nothing must."""
+        return message([_POD_UID, pod, _NODE, node, _SNAPSHOT_VERSION, self._version])

@@ -1,0 +1,204 @@
+"""A snapshot message to a frozen cluster, or a list of everything that is wrong with it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from tenure.codec.carried_state import (
+    InFlightRows,
+    check_in_flight,
+    decode_eviction_history,
+    decode_in_flight,
+)
+from tenure.codec.checks import MISSING, index_names, name_ranks, time_problem
+from tenure.codec.claims import check_templates, decode_claims
+from tenure.codec.decode_base import DecodeBase
+from tenure.codec.missing_nodes import collect_missing_node_warnings, drop_claims_on_missing_nodes
+from tenure.codec.nodes import decode_nodes
+from tenure.codec.pod_columns import check_uids, decode_columns
+from tenure.codec.pod_groups import decode_pod_groups
+from tenure.codec.pods import PodReferences, decode_pods
+from tenure.codec.queues import Levels, decode_queues, decode_topologies
+from tenure.codec.shapes import decode_shapes, resource_names
+from tenure.solver.model.caller_state import EvictionRecord
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.facts import PodGroupSpec, TaskSpec
+from tenure.solver.model.node import Node
+from tenure.solver.model.resources import Vector
+from tenure.solver.model.workload import TaskShape
+from tenure.solver.resolution.claim_resolution import resolve_claims
+from tenure.solver.resolution.persistent_map import PersistentMap
+from tenure.solver.resolution.reference_resolution import ResolvedWorkloads, resolve_queues, resolve_workloads
+from tenure.solver.resolution.slot_map import SlotChange
+from tenure.terms.durations import SECOND
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.limits import MAX_RESOURCE_NAMES, MAX_TOTAL
+from tenure.wire.rows import read_rows
+from tenure.wire.violations import FieldViolation, SnapshotValidationError, ViolationCollector
+
+_LISTS: Final = (
+    "nodes",
+    "queues",
+    "pod_groups",
+    "pods",
+    "shapes",
+    "topologies",
+    "resource_claims",
+    "eviction_history",
+    "pod_columns",
+    "in_flight_groups",
+)
+"""The lists of a snapshot in the order of the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedSnapshot:
+    """The cluster that a snapshot describes, and what of it a change of its workloads starts from."""
+
+    cluster: Cluster
+    pod_groups: PersistentMap[PodGroupSpec]
+    """Pod groups before they were linked, by uid."""
+    tasks: PersistentMap[TaskSpec]
+    """Pods likewise, by uid."""
+    references: PodReferences
+    """What pods may refer to."""
+    topology_levels: Levels
+    """What topology constraints may refer to."""
+    base: DecodeBase | None = field(default=None, compare=False, repr=False)
+    """What the next change of its workloads starts from, if this came about by one."""
+    change: SlotChange | None = field(default=None, compare=False, repr=False)
+    """Where its workloads differ from those that it came about from; None: anywhere."""
+
+
+class _Parts(NamedTuple):
+    """A cluster, and what it was put together from."""
+
+    cluster: Cluster
+    pod_groups: list[PodGroupSpec]
+    tasks: list[TaskSpec]
+    references: PodReferences
+    levels: Levels
+
+
+def decode_snapshot(message: ClusterSnapshot) -> Cluster:
+    """The cluster that the snapshot describes, whatever the order of its lists; see `decode`."""
+    return _decode(message).cluster
+
+
+def decode(message: ClusterSnapshot) -> DecodedSnapshot:
+    """What the snapshot describes.
+
+    Raises InvalidSnapshot with every violating field. Three things are no violation: a pod group whose queue
+    is missing or has children (it gets no queue), a pod of an unknown sub group, and a pod or device claim on
+    a node that is not in the snapshot (both are warned about).
+    """
+    cluster, pod_groups, tasks, known, levels = _decode(message)
+    by_uid = PersistentMap({group.uid: group for group in pod_groups})
+    return DecodedSnapshot(cluster, by_uid, PersistentMap({task.uid: task for task in tasks}), known, levels)
+
+
+def _decode(message: ClusterSnapshot) -> _Parts:
+    found = {name: ViolationCollector(name) for name in _LISTS}
+    nodes_sent = list(message.nodes)  # a list of a message makes its rows anew each time it is gone through
+    pods_sent, groups_sent = read_rows(message)
+    names = resource_names(message)
+    _refuse(_excessive_names(names))
+    slots = {name: slot for slot, name in enumerate(names)}
+    node_ranks = name_ranks(index_names([node.name for node in nodes_sent], found["nodes"]))
+    nodes = decode_nodes(nodes_sent, node_ranks, slots, found["nodes"])
+    index_names([queue.name for queue in message.queues], found["queues"])
+    queues = decode_queues(message.queues, found["queues"])
+    index_names([topology.name for topology in message.topologies], found["topologies"])
+    topologies = decode_topologies(message.topologies, found["topologies"])
+    levels = {topology.name: topology.levels for topology in topologies}
+    uids = index_names([group.uid for group in groups_sent], found["pod_groups"], "uid")
+    pod_groups = decode_pod_groups(groups_sent, levels, found["pod_groups"])
+    shape_ranks = name_ranks(index_names([shape.id for shape in message.shapes], found["shapes"], "id"))
+    shapes = decode_shapes(message.shapes, shape_ranks, slots, found["shapes"])
+    pod_uids = index_names([pod.uid for pod in pods_sent], found["pods"], "uid")
+    check_uids(message.pod_columns, pod_uids, found["pod_columns"])
+    claim_ranks = name_ranks(
+        index_names([claim.id for claim in message.resource_claims], found["resource_claims"], "id")
+    )
+    claims = decode_claims(message.resource_claims, claim_ranks, node_ranks, slots, found["resource_claims"])
+    known = PodReferences.of(node_ranks, nodes, shapes, uids, claim_ranks, slots)
+    sent = decode_pods(pods_sent, known, found["pods"])
+    sent += decode_columns(message.pod_columns, known, found["pod_columns"])
+    check_templates(message.resource_claims, sent, claim_ranks, found["resource_claims"])
+    sent = drop_claims_on_missing_nodes(sent, message.resource_claims, claim_ranks, node_ranks)
+    memory: tuple[EvictionRecord, ...] = ()
+    if remembered := message.eviction_history:
+        memory = decode_eviction_history(remembered, name_ranks(uids), found["eviction_history"])
+    in_flight = message.in_flight_groups
+    index_names([group.id for group in in_flight], found["in_flight_groups"], "id")
+    check_in_flight(in_flight, found["in_flight_groups"])
+    _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].violations())])
+    sent.sort(key=attrgetter("uid"))  # for link_claims numbers shapes as it meets them
+    tasks, shapes = resolve_claims(sent, shapes, claims)
+    pods = Counter([task.shape.index for task in tasks])
+    _refuse(excessive_totals(names, "nodes", [(1, node.allocatable) for node in nodes]))
+    _refuse(excessive_totals(names, "pods", total_requests(shapes, pods)))
+    linked_queues = resolve_queues(queues)
+    workloads = resolve_workloads(pod_groups, tasks, linked_queues)
+    cluster = Cluster(
+        now=message.now.seconds * SECOND + message.now.nanos,
+        nodes=nodes,
+        queues=linked_queues,
+        pod_groups=workloads.pod_groups,
+        tasks=workloads.tasks,
+        shapes=shapes,
+        topologies=topologies,
+        claims=claims,
+        resource_names=names,
+        eviction_history=memory,
+        in_flight=decode_in_flight(in_flight, _in_flight_rows(workloads, nodes, slots)) if in_flight else (),
+        warnings=(*workloads.warnings, *collect_missing_node_warnings(sent, workloads.pod_groups)),
+    )
+    return _Parts(cluster, pod_groups, sent, known, levels)
+
+
+def _in_flight_rows(
+    workloads: ResolvedWorkloads, nodes: Sequence[Node], slots: Mapping[str, int]
+) -> InFlightRows:
+    tasks = {task.uid: task for task in workloads.tasks}
+    pod_groups = {group.uid: group for group in workloads.pod_groups}
+    ranks = {node.name: node.index for node in nodes}
+    return InFlightRows(tasks.get, pod_groups.get, nodes, ranks, slots)
+
+
+def _refuse(violations: Iterable[FieldViolation]) -> None:
+    all_violations = list(violations)
+    if all_violations:
+        raise SnapshotValidationError(all_violations)
+
+
+def _header_violations(message: ClusterSnapshot) -> Iterator[FieldViolation]:
+    if not message.cluster_id:
+        yield FieldViolation("cluster_id", MISSING)
+    if not message.HasField("now"):
+        yield FieldViolation("now", MISSING)
+    elif problem := time_problem(message.now):
+        yield FieldViolation("now", problem)
+
+
+def _excessive_names(names: tuple[str, ...]) -> Iterator[FieldViolation]:
+    """Checked before anything else: every node and every shape has an amount of each."""
+    if len(names) > MAX_RESOURCE_NAMES:
+        told = f"with shapes and claims name {len(names)} kinds of resources"
+        yield FieldViolation("nodes", f"{told}, more than {MAX_RESOURCE_NAMES}")
+
+
+def total_requests(shapes: Iterable[TaskShape], pods: Mapping[int, int]) -> list[tuple[int, Vector]]:
+    """Requests, and how many pods have them; `pods` counts them by shape."""
+    return [(pods[shape.index], shape.request) for shape in shapes if shape.index in pods]
+
+
+def excessive_totals(
+    names: tuple[str, ...], field: str, amounts: Sequence[tuple[int, Vector]]
+) -> Iterator[FieldViolation]:
+    """Resources whose sum does not fit the answer's 64 bits, though each amount is within its limit."""
+    for slot, name in enumerate(names):
+        if sum([n * vector[slot] for n, vector in amounts]) > MAX_TOTAL:
+            yield FieldViolation(field, f"amounts of {name} add up to more than {MAX_TOTAL}")

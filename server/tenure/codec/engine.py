@@ -1,0 +1,242 @@
+"""The engine: a question to an answer, as messages. Pure: no clock, no transport, no state.
+
+The digest of a profile, by which an answer says what it was decided with, and what it is made of.
+
+What every answer rests on: a snapshot by its header, and a profile by its digest.
+
+The state that a simulation or an explanation starts from: a snapshot and the cluster it describes.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from hashlib import sha256
+from typing import NamedTuple
+
+from tenure.codec.checks import MISSING
+from tenure.codec.decode import DecodedSnapshot, decode, decode_snapshot
+from tenure.codec.encode import encode_response
+from tenure.server.garbage_collection import pause_gc
+from tenure.server.telemetry.timeline import Timeline
+from tenure.solver.cycle import decide
+from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Phase
+from tenure.solver.framework.stop_signal import never
+from tenure.solver.framework.warm_start import WarmStartCache
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
+from tenure.solver.registry import ACTION_NAMES, with_required_plugins
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse, ResponseHeader
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.violations import FieldViolation, SnapshotValidationError, quote_name
+
+
+def profile_digest(profile: Profile) -> str:
+    """The first 16 hex digits of the SHA-256 over actions, plugins with arguments, and options.
+
+    The order of actions and plugins counts, since it changes decisions; that of arguments does not.
+    """
+    return sha256(profile_text(profile).encode()).hexdigest()[:16]
+
+
+def profile_text(profile: Profile) -> str:
+    """All of a profile as JSON; equal profiles give equal texts."""
+    content = {
+        "actions": profile.actions,
+        "plugins": [[plugin.name, sorted(plugin.arguments.items())] for plugin in profile.plugins],
+        "options": asdict(profile.options),
+    }
+    return json.dumps(content, sort_keys=True)
+
+
+def profile_of(text: str) -> Profile:
+    """The profile of such a text. Raises ValueError when it is none, or has options nobody knows here.
+
+    Whether actions and plugins are known is for `check_profile` to say.
+    """
+    try:
+        content = json.loads(text)
+        plugins = tuple(PluginConfig(name, dict(arguments)) for name, arguments in content["plugins"])
+        return Profile(tuple(content["actions"]), plugins, CycleOptions(**content["options"]))
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"is not a profile of this version: {error}") from None
+
+
+def check_actions(actions: Sequence[str]) -> list[FieldViolation]:
+    """One violation for every action that nobody knows; paths are `actions[i]`."""
+    return [
+        FieldViolation(
+            f"actions[{i}]", f"unknown action {quote_name(name)}; known: {', '.join(ACTION_NAMES)}"
+        )
+        for i, name in enumerate(actions)
+        if name not in ACTION_NAMES
+    ]
+
+
+def build_header(snapshot: ClusterSnapshot, digest: str) -> ResponseHeader:
+    """What ids are made from and answers echo: the header of the snapshot, and the digest of the profile."""
+    return ResponseHeader(
+        cluster_id=snapshot.cluster_id,
+        node_pool=snapshot.node_pool,
+        version=snapshot.version,
+        now=snapshot.now,
+        profile_digest=digest,
+    )
+
+
+class BaseState(NamedTuple):
+    """A valid snapshot, decoded. Read only: it may be a state that others read as well."""
+
+    header: ClusterSnapshot
+    """The snapshot; its lists of nodes, queues, workloads and what they refer to are of no account."""
+    decoded: DecodedSnapshot
+    read: Callable[[], ClusterSnapshot]
+    """Gives the snapshot as a whole."""
+    warm_start: WarmStartCache | None = None
+    """What was found out about the state, if it is kept."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """What the snapshot describes."""
+        return self.decoded.cluster
+
+
+def decode_source(snapshot: ClusterSnapshot | None) -> BaseState:
+    """The snapshot of a request. Raises InvalidSnapshot, with paths that begin with `snapshot`."""
+    if snapshot is None:
+        raise SnapshotValidationError([FieldViolation("snapshot", f"{MISSING}, or a state to refer to")])
+    try:
+        return BaseState(snapshot, decode(snapshot), lambda: snapshot)
+    except SnapshotValidationError as invalid:
+        violations = (FieldViolation(f"snapshot.{path}", problem) for path, problem in invalid.violations)
+        raise SnapshotValidationError(violations) from None
+
+
+class _PreparedProfile(NamedTuple):
+    """What a question is decided by."""
+
+    profile: Profile
+    session_profile: Profile
+    """As sessions open it."""
+    digest: str
+
+
+class Engine:
+    """Decides with one profile. May be used by several threads at a time."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._latest = _prepare_profile(profile)
+
+    def watch(self, notify: Callable[[bool], None]) -> None:
+        """Call this with False when no question can be answered for a while, and with True when it can again.
+
+        In the threads that ask, that never happens.
+        """
+
+    def close(self) -> None:
+        """No more questions come. Cycles run in the threads that ask, so there is nothing to end."""
+
+    @property
+    def profile(self) -> Profile:
+        """The profile it decides by."""
+        return self._profile
+
+    def decide(
+        self,
+        request: DecideRequest,
+        stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
+    ) -> DecideResponse:
+        """The answer to a request; equal requests give equal bytes, unless `stop` ends the search.
+
+        What happens is written into the timeline, if there is one; the answer is the same. Raises
+        InvalidSnapshot with every violating field: paths are those within the snapshot, but for "snapshot"
+        itself and "actions[i]".
+        """
+        with pause_gc():
+            return self._decide(request, stop, timeline)
+
+    def decide_state(
+        self,
+        cluster: Cluster,
+        header: ClusterSnapshot,
+        request: DecideRequest,
+        stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
+        warm_start: WarmStartCache | None = None,
+        read: Callable[[], ClusterSnapshot] | None = None,
+    ) -> DecideResponse:
+        """The answer to a request that refers to a state: the same as if its rows and header came with it.
+
+        `cluster` is the state decoded, and `header` a snapshot whose lists are of no account; both are of the
+        time to decide at. `opening` is what is known about the state from earlier answers, if it is kept;
+        `read` gives the state as a message, for those that decide elsewhere. Raises InvalidSnapshot when
+        `actions[i]` are unknown.
+        """
+        if violations := check_actions(request.actions):
+            raise SnapshotValidationError(violations)
+        with pause_gc():
+            return self._respond(cluster, header, request, stop, timeline, warm_start)
+
+    def warm_up(self, cluster: Cluster, warm_start: WarmStartCache) -> None:
+        """Find out what every question about a state begins with, so that the first one need not."""
+        decide(cluster, replace(self._latest.session_profile, actions=()), warm_start=warm_start)
+
+    def _decide(
+        self, request: DecideRequest, stop: Callable[[], bool], timeline: Timeline | None
+    ) -> DecideResponse:
+        """What is decoded goes when this is over: before the collector comes back and looks at it."""
+        with ObservedPhase(timeline or NULL_OBSERVER, Phase.DECODE):
+            cluster = _checked_cluster(request)
+        return self._respond(cluster, request.snapshot, request, stop, timeline)
+
+    def profile_for(self, actions: tuple[str, ...]) -> Profile:
+        """What a question with these actions is decided by; without any, the profile itself."""
+        return self._profile_for(actions).profile
+
+    def _profile_for(self, actions: tuple[str, ...]) -> _PreparedProfile:
+        """The profile with these actions: as a rule those of the question before."""
+        asked, actions = self._latest, actions or self._profile.actions
+        if asked.profile.actions != actions:
+            profile = replace(self._profile, actions=actions)
+            asked = self._latest = _prepare_profile(profile)
+        return asked
+
+    def _respond(
+        self,
+        cluster: Cluster,
+        header: ClusterSnapshot,
+        request: DecideRequest,
+        stop: Callable[[], bool],
+        timeline: Timeline | None,
+        warm_start: WarmStartCache | None = None,
+    ) -> DecideResponse:
+        _, profile, digest = self._profile_for(tuple(request.actions))
+        decision = decide(cluster, profile, stop, timeline or NULL_OBSERVER, warm_start)
+        with ObservedPhase(timeline or NULL_OBSERVER, Phase.ENCODE):
+            answer = encode_response(cluster, decision, build_header(header, digest))
+        if timeline is not None and timeline.is_detailed:
+            for ours, theirs in zip(decision.groups, answer.groups, strict=True):
+                timeline.group_ids[ours.action, ours.beneficiary] = theirs.id
+        return answer
+
+
+def _prepare_profile(profile: Profile) -> _PreparedProfile:
+    return _PreparedProfile(profile, with_required_plugins(profile), profile_digest(profile))
+
+
+def _checked_cluster(request: DecideRequest) -> Cluster:
+    violations = list(check_actions(request.actions))
+    if request.HasField("now"):
+        violations.insert(
+            0, FieldViolation("now", "goes with a reference to a state; set snapshot.now instead")
+        )
+    if not request.HasField("snapshot"):
+        raise SnapshotValidationError([FieldViolation("snapshot", "is required"), *violations])
+    try:
+        cluster = decode_snapshot(request.snapshot)
+    except SnapshotValidationError as invalid:
+        raise SnapshotValidationError([*invalid.violations, *violations]) from None
+    if violations:
+        raise SnapshotValidationError(violations)
+    return cluster

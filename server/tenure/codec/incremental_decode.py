@@ -1,0 +1,172 @@
+"""A change of pods, pod groups and groups in flight, decoded without reading again the rows that stay.
+
+What a pod or pod group means depends on few other rows, which such a change leaves alone: nodes, shapes,
+topologies. Rows that stay keep their places (`model.slots`). Whatever else changes, or is wrong, takes the
+long way: everything is decoded anew, which also finds the words for what is wrong.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from tenure.codec.carried_state import (
+    InFlightRows,
+    check_in_flight,
+    decode_eviction_history,
+    decode_in_flight,
+)
+from tenure.codec.decode import DecodedSnapshot, excessive_totals, total_requests
+from tenure.codec.decode_base import DecodeBase
+from tenure.codec.missing_nodes import collect_missing_node_warnings
+from tenure.codec.pod_columns import decode_columns
+from tenure.codec.pod_groups import decode_pod_groups
+from tenure.codec.pods import PodReferences, decode_pods
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.facts import PodGroupSpec, TaskSpec
+from tenure.solver.resolution.persistent_map import PersistentMap
+from tenure.solver.resolution.reference_resolution import leaves_by_name
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRecord, InFlightGroup
+from tenure.v1.state_pb2 import StateKeys
+from tenure.wire.rows import read_rows
+from tenure.wire.violations import ViolationCollector
+
+_WORKLOADS: Final = frozenset(("pod_groups", "pods", "pod_columns", "in_flight_groups"))
+
+
+class _Rows(NamedTuple):
+    pod_groups: PersistentMap[PodGroupSpec]
+    tasks: PersistentMap[TaskSpec]
+    references: PodReferences
+    """What pods may refer to from now on."""
+    changed_uids: tuple[list[str], list[str]]
+    """Uids of pod groups and of pods that are other ones now, or gone; those that are gone first."""
+
+
+def decode_change(
+    before: DecodedSnapshot, state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys, now: int
+) -> DecodedSnapshot | None:
+    """What `decode` would make of a sound state with sound upserts laid over it, at a time in nanoseconds.
+
+    `state` is what `before` was decoded from. None when everything has to be decoded anew.
+    """
+    if not _concerns_workloads_alone(before, upserts, removes):
+        return None
+    before = with_base(before, state)
+    footing = before.base
+    assert footing is not None
+    rows = _changed(before, footing, upserts, removes)
+    if rows is None:
+        return None
+    cluster = before.cluster
+    footing, change = footing.next_version(
+        rows.changed_uids, before.tasks, rows.pod_groups, rows.tasks, leaves_by_name(cluster.queues)
+    )
+    if any(excessive_totals(cluster.resource_names, "pods", total_requests(cluster.shapes, footing.pods))):
+        return None
+    in_flight = _in_flight(state, upserts, removes)
+    if in_flight is None:
+        return None
+    return replace(
+        before,
+        cluster=_cluster(before, footing, state.eviction_history, in_flight, now),
+        pod_groups=rows.pod_groups,
+        tasks=rows.tasks,
+        references=rows.references,
+        base=footing,
+        change=change,
+    )
+
+
+def with_base(decoded: DecodedSnapshot, state: ClusterSnapshot) -> DecodedSnapshot:
+    """The same with what its next change starts from, for states that are going to change.
+
+    `state` has the memory and the groups in flight that it was decoded from. Indices are others then.
+    """
+    if decoded.base is not None or decoded.cluster.claims or decoded.references.zones:
+        return decoded
+    cluster = decoded.cluster
+    footing = DecodeBase.of(
+        decoded.pod_groups.to_dict(), decoded.tasks.to_dict(), leaves_by_name(cluster.queues)
+    )
+    standing = _cluster(decoded, footing, state.eviction_history, state.in_flight_groups, cluster.now)
+    return replace(decoded, cluster=standing, base=footing)
+
+
+def _cluster(
+    decoded: DecodedSnapshot,
+    decode_base: DecodeBase,
+    eviction_history: Sequence[EvictionRecord],
+    in_flight: Sequence[InFlightGroup],
+    now: int,
+) -> Cluster:
+    """The cluster of a decoded snapshot with the workloads of a footing; memory and groups are sound."""
+    cluster, slots, known = decoded.cluster, decode_base.slots, decoded.references
+    ranks = {group.uid: group.index for group in slots.pod_groups if group.uid} if eviction_history else {}
+    referred = InFlightRows(slots.task, slots.group, cluster.nodes, known.nodes, known.slots)
+    return replace(
+        cluster,
+        now=now,
+        pod_groups=slots.pod_groups,
+        tasks=slots.tasks,
+        eviction_history=decode_eviction_history(
+            eviction_history, ranks, ViolationCollector("eviction_history")
+        ),
+        warnings=(
+            *slots.warnings(),
+            *collect_missing_node_warnings(decode_base.left_out_pods.values(), slots.pod_groups),
+        ),
+        in_flight=decode_in_flight(in_flight, referred) if in_flight else (),
+    )
+
+
+def _in_flight(
+    state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys
+) -> list[InFlightGroup] | None:
+    """The groups in flight after the change; None when something is wrong with them."""
+    found = ViolationCollector("upserts")
+    check_in_flight(upserts.in_flight_groups, found)
+    groups = {group.id: group for group in state.in_flight_groups}
+    for removed in removes.in_flight_groups:
+        groups.pop(removed, None)
+    groups.update((group.id, group) for group in upserts.in_flight_groups)
+    return None if found or "" in groups else list(groups.values())
+
+
+def _concerns_workloads_alone(before: DecodedSnapshot, upserts: ClusterSnapshot, removes: StateKeys) -> bool:
+    """Claims tie pods to each other, and pods on nodes with zones may bring new resources."""
+    if before.cluster.claims or before.references.zones:
+        return False
+    return all(field.name in _WORKLOADS for rows in (upserts, removes) for field, _ in rows.ListFields())
+
+
+def _changed(
+    before: DecodedSnapshot, decode_base: DecodeBase, upserts: ClusterSnapshot, removes: StateKeys
+) -> _Rows | None:
+    """The rows after the change; None when something is wrong with it."""
+    found = ViolationCollector("upserts")
+    new_groups: dict[str, PodGroupSpec | None] = dict.fromkeys(removes.pod_groups)
+    sent = read_rows(upserts)
+    groups = decode_pod_groups(sent.pod_groups, before.topology_levels, found)
+    new_groups.update({group.uid: group for group in groups})
+    pod_groups = before.pod_groups.with_changes(new_groups)
+    known = replace(before.references, pod_groups=pod_groups)
+    fresh = decode_pods(sent.pods, known, found)
+    if upserts.pod_columns.uid:
+        fresh += decode_columns(upserts.pod_columns, known, found)
+    new_tasks: dict[str, TaskSpec | None] = dict.fromkeys(removes.pods)
+    new_tasks.update({task.uid: task for task in fresh})
+    tasks = before.tasks.with_changes(new_tasks)
+    gone = [uid for uid in removes.pod_groups if uid not in pod_groups]
+    if found or "" in pod_groups or "" in tasks or (gone and _has_orphans(decode_base, tasks, gone)):
+        return None
+    uids = dict.fromkeys([uid for uid in removes.pods if uid not in tasks])
+    uids.update(dict.fromkeys([task.uid for task in fresh]))
+    changed = [*dict.fromkeys(gone), *dict.fromkeys([group.uid for group in groups])]
+    return _Rows(pod_groups, tasks, known, (changed, list(uids)))
+
+
+def _has_orphans(decode_base: DecodeBase, tasks: PersistentMap[TaskSpec], gone: Iterable[str]) -> bool:
+    """Whether a pod group is gone and any of its pods stays with it."""
+    members = decode_base.slots.members
+    pods = ((tasks.get(uid), group) for group in gone for uid in members.get(group) or ())
+    return any(task is not None and task.pod_group == group for task, group in pods)

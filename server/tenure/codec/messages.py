@@ -1,0 +1,166 @@
+"""What guards say: from the model to messages.
+
+Reasons for people: one sentence each, naming the pod groups and queues concerned, and printable.
+
+Reasons: a code for programs, a sentence for people, and who says so.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tenure.codec.encoding_cache import EncodingCache
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import (
+    InFlightGroupState,
+    InFlightGroupStatus,
+    OutcomeKind,
+    Patch,
+    PatchKind,
+    PodGroupOutcome,
+    Requeue,
+)
+from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.v1 import decision_pb2 as pb
+from tenure.wire.violations import escape_control_characters
+from tenure.wire.writer import message, number, tag, text
+
+_EVICTIONS: Final[Mapping[ReasonCode, str]] = {
+    ReasonCode.RECLAIMED: "yields to {beneficiary}, whose queue is below its fair share",
+    ReasonCode.PREEMPTED: "yields to {beneficiary}, which has a higher priority in the same queue",
+    ReasonCode.CONSOLIDATED: "makes room for {beneficiary}, so that scattered room becomes usable",
+    ReasonCode.REQUEUED: "ran longer than expected and yields to {beneficiary}, which has a higher priority",
+    ReasonCode.STALE_GANG: "is evicted because its gang stayed below the minimum for too long",
+}
+_WHY_EVICTED: Final = {code: why.partition("{beneficiary}") for code, why in _EVICTIONS.items()}
+_OUTCOMES: Final[Mapping[OutcomeKind, str]] = {
+    OutcomeKind.BOUND: "starts",
+    OutcomeKind.WAITING_FOR_RELEASE: "waits for pods that are already terminating",
+    OutcomeKind.WAITING_FOR_VICTIMS: "waits for the pods that are evicted for it",
+    OutcomeKind.WAITING_FOR_QUOTA: "waits for quota",
+    OutcomeKind.DELAYED: "may not start yet",
+    OutcomeKind.INFEASIBLE: "cannot run on the cluster as it is",
+    OutcomeKind.BUDGET_EXHAUSTED: "was not decided on within the search budget",
+    OutcomeKind.INVALID_POD_GROUP: "cannot be scheduled as it is described",
+}
+_PATCHES: Final[Mapping[PatchKind, str]] = {
+    PatchKind.LAST_START_TIME: "starts to run now",
+    PatchKind.LAST_EVICTION_TIME: "has pods evicted now",
+    PatchKind.STALE_SINCE: "runs below its minimum from now on",
+    PatchKind.CLEAR_STALE_SINCE: "is no longer below its minimum",
+    PatchKind.REQUEUE_NOT_BEFORE: "is not to be requeued again for now",
+    PatchKind.EVICTION_COUNT: "is evicted once more",
+    PatchKind.TOTAL_EVICTION_WAIT: "starts again after an eviction",
+    PatchKind.SET_EVICTION_RECORD: "has its evictions for {preemptor} remembered",
+    PatchKind.DELETE_EVICTION_RECORD: "need not remember evictions for {preemptor} any longer",
+}
+_CHANGE_NAMES: Final = {kind: told.partition("{preemptor}") for kind, told in _PATCHES.items()}
+_IN_FLIGHT: Final[Mapping[InFlightGroupState, str]] = {
+    InFlightGroupState.IN_FLIGHT: "is kept",
+    InFlightGroupState.SUPERSEDED: "is redeemed",
+    InFlightGroupState.COMPLETED: "is finished",
+    InFlightGroupState.EXPIRED: "lapses",
+    InFlightGroupState.CANCELLED: "is cancelled",
+}
+
+
+class ReasonMessages:
+    """Writes the sentences of one answer."""
+
+    def __init__(self, cluster: Cluster, cache: EncodingCache) -> None:
+        self._cluster = cluster
+        self._recurring = cache
+
+    def eviction(self, code: ReasonCode, task: int, beneficiary: int, moves: bool) -> str:
+        """Why a pod is evicted; `moves` when it gets room elsewhere."""
+        before, named, after = _WHY_EVICTED[code]
+        whom = self._pod_group(beneficiary) if named else ""
+        return f"{self._pod(task)} {before}{whom}{after}{'; it moves to another node' if moves else ''}."
+
+    def reserve(self, task: int, node: int, after_evictions: bool) -> str:
+        """Why a pod has to wait for the room it got."""
+        leaving = "the evicted pods" if after_evictions else "pods that are already terminating"
+        return f"{self._pod(task)} takes room on node {self._node(node)} when {leaving} are gone."
+
+    def bind(self, task: int, node: int) -> str:
+        """Why a pod can start."""
+        return f"{self._pod(task)} starts on node {self._node(node)}, where there is room."
+
+    def requeue(self, step: Requeue) -> str:
+        """Why a pod group goes back to its queue."""
+        contender = self._pod_group(step.contender)
+        what = "ran longer than expected and goes back to its queue"
+        return f"{self._capitalized(step.pod_group)} {what} for {contender}."
+
+    def patch(self, patch: Patch) -> str:
+        """Why a stored field of a pod group changes."""
+        before, named, after = _CHANGE_NAMES[patch.kind]
+        whom = ""
+        if named:
+            whom = self._pod_group(patch.value if patch.record is None else patch.record.preemptor)
+        return f"{self._capitalized(patch.pod_group)} {before}{whom}{after}."
+
+    def outcome(self, outcome: PodGroupOutcome) -> str:
+        """What happened to a pod group, with the detail of the plugin or action that said so."""
+        said = f"{self._capitalized(outcome.pod_group)} {_OUTCOMES[outcome.kind]}"
+        detail = escape_control_characters(outcome.reason.detail.rstrip("."))
+        return f"{said}: {detail}." if detail else f"{said}."
+
+    def in_flight(self, status: InFlightGroupStatus) -> str:
+        """What became of a group in flight, and why."""
+        index = self._cluster.in_flight[status.group].beneficiary
+        who = f" for {self._pod_group(index)}" if index != NOWHERE else ""
+        why = escape_control_characters(status.reason.detail)
+        return f"The group in flight{who} {_IN_FLIGHT[status.state]}: {why}."
+
+    def _pod_group(self, index: int) -> str:
+        return self._recurring.pod_group(index).display_name
+
+    def _capitalized(self, index: int) -> str:
+        return self._recurring.pod_group(index).capitalized_name
+
+    def _pod(self, index: int) -> str:
+        task = self._cluster.tasks[index]
+        return f"Pod {escape_control_characters(task.name)} of {self._pod_group(task.pod_group)}"
+
+    def _node(self, index: int) -> str:
+        return self._recurring.node(index).display_name
+
+
+CODES: Final = {code: number(getattr(pb, f"REASON_CODE_{code.name}")) for code in ReasonCode}
+"""Codes as the contract numbers them."""
+_CODE: Final = tag(pb.Reason, "code")
+_MESSAGE: Final = tag(pb.Reason, "message")
+_SOURCE: Final = tag(pb.Reason, "source")
+_UNTIL: Final = tag(pb.Reason, "until")
+
+
+def encode_reason(
+    cache: EncodingCache, code: ReasonCode, sentence: str, source: str, until: int | None = None
+) -> bytes:
+    """A reason that holds until then, in nanoseconds; None: until something changes."""
+    fields = [_CODE, CODES[code], _MESSAGE, text(sentence), _SOURCE, cache.encoded_text(source)]
+    if until is not None:
+        fields += [_UNTIL, cache.moment(until)]
+    return message(fields)
+
+
+SCOPES: Final = {
+    scope: number(getattr(pb, f"PROTECTION_SCOPE_{scope.name if scope else 'UNSPECIFIED'}"))
+    for scope in ProtectionScope
+}
+"""What is protected of a pod group, as the contract numbers it."""
+_GUARD: Final = tag(pb.GuardVerdict, "guard")
+_SCOPE: Final = tag(pb.GuardVerdict, "scope")
+_VERDICT_UNTIL: Final = tag(pb.GuardVerdict, "until")
+_VERDICT_SOURCE: Final = tag(pb.GuardVerdict, "source")
+
+
+def encode_guard_verdict(cache: EncodingCache, verdict: GuardVerdict) -> bytes:
+    """What one guard said of a victim."""
+    fields = [_GUARD, cache.encoded_text(verdict.guard), _SCOPE, SCOPES[verdict.scope]]
+    fields += [_VERDICT_SOURCE, cache.encoded_text(verdict.source)]
+    if verdict.until is not None:
+        fields += [_VERDICT_UNTIL, cache.moment(verdict.until)]
+    return message(fields)

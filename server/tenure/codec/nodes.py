@@ -1,0 +1,190 @@
+"""Nodes and their taints: from messages to the model.
+
+NUMA zones of nodes, and what pods take in them: between messages and the model.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from tenure.codec.checks import MISSING, check_enum
+from tenure.codec.claims import decode_devices
+from tenure.codec.shapes import decode_vector
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.constraints import Taint, TaintEffect
+from tenure.solver.model.node import MigStrategy, Node, NumaPlacement, NumaPolicy, NumaZone, Zones
+from tenure.solver.model.resources import (
+    CPU,
+    FIXED_SLOTS,
+    GPU,
+    MEMORY,
+    MIG_PREFIX,
+    WHOLE_GPU,
+    Amounts,
+    Vector,
+)
+from tenure.v1 import resources_pb2
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_GPU_MEMORY_MIB, MAX_ZONES
+from tenure.wire.violations import ViolationCollector, quote_name
+
+
+def decode_zones(
+    i: int, messages: Sequence[pb.NumaZone], slots: Mapping[str, int], findings: ViolationCollector
+) -> tuple[NumaZone, ...]:
+    """The zones of one node, in their order; `slots` gives the position of each resource name."""
+    if len(messages) > MAX_ZONES:
+        findings.add(i, "numa_zones", f"are {len(messages)}, more than {MAX_ZONES}")
+    zones: list[NumaZone] = []
+    for at, message in enumerate(messages):
+        field = f"numa_zones[{at}]"
+        if not message.id:
+            findings.add(i, f"{field}.id", MISSING)
+        elif any(message.id == zone.id for zone in zones):
+            findings.add(i, f"{field}.id", f"{quote_name(message.id)} is already a zone of the node")
+        allocatable = decode_vector(message.allocatable, slots, findings, i, f"{field}.allocatable")
+        available = decode_vector(message.available, slots, findings, i, f"{field}.available")
+        zones.append(NumaZone(message.id, allocatable, available if message.HasField("available") else None))
+    return tuple(zones)
+
+
+def decode_placement(
+    i: int,
+    messages: Sequence[resources_pb2.NumaPlacement],
+    zones: Sequence[NumaZone],
+    slots: Mapping[str, int],
+    findings: ViolationCollector,
+) -> Zones:
+    """What a pod takes in the zones of its node; nothing when it names a zone that the node does not have."""
+    position = {zone.id: at for at, zone in enumerate(zones)}
+    shares = []
+    for at, message in enumerate(messages):
+        amounts = decode_vector(message.amounts, slots, findings, i, f"numa_placement[{at}].amounts")
+        if message.zone in {other.zone for other in messages[:at]}:
+            findings.add(i, f"numa_placement[{at}].zone", f"{quote_name(message.zone)} is named twice")
+        taken = tuple((slot, amount) for slot, amount in enumerate(amounts) if amount)
+        shares.append(NumaPlacement(position.get(message.zone, -1), taken))
+    is_known = all(share.zone >= 0 for share in shares)
+    return tuple(sorted(shares)) if is_known else ()
+
+
+def encode_placement(cluster: Cluster, node: int, zones: Zones) -> Iterable[resources_pb2.NumaPlacement]:
+    """What a pod is expected to take in the zones of the node, the first zone first."""
+    for zone, amounts in zones:
+        yield resources_pb2.NumaPlacement(
+            zone=cluster.nodes[node].numa_zones[zone].id,
+            amounts=_encode_amounts(dict(amounts), cluster.resource_names),
+        )
+
+
+def _encode_amounts(amounts: Mapping[int, int], names: Sequence[str]) -> resources_pb2.Resources:
+    fixed = len(FIXED_SLOTS)
+    return resources_pb2.Resources(
+        cpu_milli=amounts.get(CPU, 0),
+        memory_bytes=amounts.get(MEMORY, 0),
+        gpu_milli=amounts.get(GPU, 0),
+        extended={names[slot]: amount for slot, amount in amounts.items() if slot >= fixed},
+    )
+
+
+_MEMORY_STEP: Final = 100
+"""GPU memory counts in these steps of MiB; one step also stands for an unknown memory (semantics R1.15)."""
+
+_MIG_STRATEGIES: Final = list(MigStrategy)
+_NUMA_POLICIES: Final = list(NumaPolicy)
+"""By their numbers in the contract."""
+_KNOWN_STRATEGIES: Final = frozenset(range(len(MigStrategy)))
+_KNOWN_POLICIES: Final = frozenset(range(len(NumaPolicy)))
+_TAINT_EFFECTS: Final = frozenset(range(1, len(TaintEffect)))
+MIG_ENABLED: Final = "node-role.kubernetes.io/mig-enabled"
+"""The label that tells whether a node has MIG devices."""
+BOOLEANS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "True", "TRUE"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "False", "FALSE"), False),
+}
+"""Values of that label; others say nothing."""
+
+
+def decode_nodes(
+    messages: Sequence[pb.Node],
+    ranks: Mapping[str, int],
+    slots: Mapping[str, int],
+    findings: ViolationCollector,
+) -> tuple[Node, ...]:
+    """The nodes by name; `ranks` gives the index of each name and `slots` that of each resource."""
+    nodes = [
+        _decode_node(i, message, ranks.get(message.name, 0), slots, findings)
+        for i, message in enumerate(messages)
+    ]
+    return tuple(sorted(nodes, key=lambda node: node.index))
+
+
+def _decode_node(
+    i: int, message: pb.Node, index: int, slots: Mapping[str, int], findings: ViolationCollector
+) -> Node:
+    labels, amounts = dict(message.labels) if message.labels else {}, message.allocatable
+    allocatable = decode_vector(amounts, slots, findings, i, "allocatable")
+    devices = decode_devices(i, message, slots, findings)
+    if amounts.gpu_milli % WHOLE_GPU:
+        findings.add(i, "allocatable.gpu_milli", "is not a number of whole devices: a multiple of 1000")
+    memory = _gpu_memory(i, message, findings)
+    taints = [_decode_taint(i, at, taint, findings) for at, taint in enumerate(message.taints)]
+    has_strategy = check_enum(message.mig_strategy, _KNOWN_STRATEGIES, findings, i, "mig_strategy")
+    has_policy = check_enum(message.numa_policy, _KNOWN_POLICIES, findings, i, "numa_policy")
+    zones = message.numa_zones
+    return Node(
+        index,
+        message.name,
+        _with(allocatable, devices) if devices else allocatable,
+        labels,
+        memory or _MEMORY_STEP,
+        memory > 0,
+        tuple(sorted(taints)),
+        _unready(message),
+        _MIG_STRATEGIES[message.mig_strategy] if has_strategy else MigStrategy.NONE,
+        _has_mig(labels, message),
+        dict(devices).get(GPU, 0) if devices else 0,
+        _NUMA_POLICIES[message.numa_policy] if has_policy else NumaPolicy.NONE,
+        decode_zones(i, zones, slots, findings) if zones else (),
+    )
+
+
+def _with(vector: Vector, devices: Amounts) -> Vector:
+    """What the node offers with its devices."""
+    total = list(vector)
+    for slot, amount in devices:
+        total[slot] += amount
+    return tuple(total)
+
+
+def _gpu_memory(i: int, message: pb.Node, findings: ViolationCollector) -> int:
+    """GPU memory in MiB, rounded down to whole steps; 0 when it is not known."""
+    memory = message.gpu_memory_mib
+    if memory < 0 or 0 < memory < _MEMORY_STEP:
+        findings.add(i, "gpu_memory_mib", f"{memory} is neither 0 (unknown) nor at least {_MEMORY_STEP}")
+    elif memory > MAX_GPU_MEMORY_MIB:
+        findings.add(i, "gpu_memory_mib", f"{memory} is a terabyte or more: give MiB, not bytes")
+    return memory // _MEMORY_STEP * _MEMORY_STEP
+
+
+def _decode_taint(i: int, at: int, message: pb.Taint, findings: ViolationCollector) -> Taint:
+    if not message.key:
+        findings.add(i, f"taints[{at}].key", MISSING)
+    if not check_enum(message.effect, _TAINT_EFFECTS, findings, i, f"taints[{at}].effect"):
+        return Taint(message.key, message.value, TaintEffect.ANY)
+    return Taint(message.key, message.value, TaintEffect(message.effect))
+
+
+def _unready(message: pb.Node) -> str:
+    """Why the node takes no pods (semantics R1.32), in one order whatever the order of the message."""
+    conditions = message.unready_conditions
+    if not (conditions or message.unschedulable):
+        return ""
+    return ", ".join([*(["cordoned"] if message.unschedulable else []), *sorted(set(conditions))])
+
+
+def _has_mig(labels: Mapping[str, str], message: pb.Node) -> bool:
+    """Whether it is a MIG node: its label says so, or else it has MIG resources (semantics R1.28)."""
+    said = BOOLEANS.get(labels.get(MIG_ENABLED, ""))
+    if said is not None:
+        return said
+    return any(name.startswith(MIG_PREFIX) for name in message.allocatable.extended)

@@ -1,0 +1,167 @@
+"""Pods as columns: from one message straight to specs, without a message for each pod."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, repeat
+from typing import Final, NamedTuple
+
+from tenure.codec.checks import MISSING, check_enum
+from tenure.codec.missing_nodes import LEFT_OUT
+from tenure.codec.pods import (
+    KNOWN_STATUSES,
+    NO_PLACEMENT,
+    NO_SHAPE,
+    NODE_MISSING,
+    OFF_NODE,
+    STATUSES,
+    PodReferences,
+)
+from tenure.solver.model.facts import DEFAULT_SUB_GROUP, TaskSpec
+from tenure.solver.model.placement import NOWHERE, Placement
+from tenure.solver.model.workload import TaskShape
+from tenure.terms.durations import SECOND
+from tenure.v1.snapshot_pb2 import PodColumns
+from tenure.wire.limits import MAX_TIME_SECONDS
+from tenure.wire.violations import ViolationCollector, quote_name
+
+TEXT_COLUMNS: Final = ("pod_group", "sub_group", "shape", "node", "nominated_node")
+"""Columns of indices into `texts`."""
+COLUMNS: Final = ("name", "status", "creation_time_delta_ns", *TEXT_COLUMNS)
+"""All columns but `uid`: as long as it, or empty."""
+
+_LATEST: Final = MAX_TIME_SECONDS * SECOND
+
+
+class PodTable(NamedTuple):
+    """Columns of one length with their texts; absent ones are filled with the default of the field in Pod."""
+
+    uid: Sequence[str]
+    name: Sequence[str]
+    pod_group: Sequence[str]
+    sub_group: Sequence[str]
+    shape: Sequence[str]
+    status: Sequence[int]
+    node: Sequence[str]
+    creation: Sequence[int]
+    """Nanoseconds since the epoch."""
+    nominated_node: Sequence[str]
+
+
+def check_structure(columns: PodColumns, findings: ViolationCollector) -> bool:
+    """Whether every column is as long as `uid` or empty, and every index has a text; notes what is not."""
+    rows, texts = len(columns.uid), len(columns.string_table)
+    is_sound = True
+    for field in COLUMNS:
+        count = len(getattr(columns, field))
+        if count not in (0, rows):
+            findings.add_to_list(field, f"has {count} values, and uid has {rows}")
+            is_sound = False
+    for field in TEXT_COLUMNS:
+        column = getattr(columns, field)
+        if column and max(column) >= texts:
+            is_sound = False
+            for i, index in enumerate(column):
+                if index >= texts:
+                    findings.add(i, field, f"index {index} is beyond the {texts} texts")
+    return is_sound
+
+
+def check_uids(columns: PodColumns, pods: Mapping[str, int], findings: ViolationCollector) -> None:
+    """Uids are present and unique over the columns and `pods`, given as positions by uid."""
+    first: dict[str, int] = {}
+    for i, uid in enumerate(columns.uid):
+        if not uid:
+            findings.add(i, "uid", MISSING)
+        elif first.setdefault(uid, i) != i:
+            findings.add(i, "uid", f"{quote_name(uid)} is already used by element {first[uid]}")
+        elif uid in pods:
+            findings.add(i, "uid", f"{quote_name(uid)} is already used by pods[{pods[uid]}]")
+
+
+def decode_columns(columns: PodColumns, known: PodReferences, findings: ViolationCollector) -> list[TaskSpec]:
+    """One spec per row, the same as for a pod with these fields (`decode_pods`); none if they are unsound."""
+    if not check_structure(columns, findings):
+        return []
+    table = read_table(columns)
+    shapes = [known.shapes.get(shape, NO_SHAPE) for shape in table.shape]
+    _check_references(table, shapes, known, findings)
+    _check_times(table.creation, findings)
+    specs = map(
+        TaskSpec,
+        table.uid,
+        table.pod_group,
+        shapes,
+        _placements(table, shapes, known, findings),
+        [name or uid for name, uid in zip(table.name, table.uid, strict=True)],
+        [name or DEFAULT_SUB_GROUP for name in table.sub_group],
+        table.creation,
+        repeat(None),
+        repeat(False),
+        [known.nodes.get(node, NOWHERE) for node in table.nominated_node],
+    )
+    return list(specs)
+
+
+def read_table(columns: PodColumns) -> PodTable:
+    """The columns written out. Their structure must be sound."""
+    rows, texts = len(columns.uid), list(columns.string_table)
+    named = {
+        field: [texts[index] for index in column] if (column := getattr(columns, field)) else [""] * rows
+        for field in TEXT_COLUMNS
+    }
+    return PodTable(
+        uid=list(columns.uid),
+        name=list(columns.name) or [""] * rows,
+        status=list(columns.status) or [0] * rows,
+        creation=list(accumulate(columns.creation_time_delta_ns)) or [0] * rows,
+        **named,
+    )
+
+
+def _check_references(
+    table: PodTable, shapes: Sequence[TaskShape], known: PodReferences, findings: ViolationCollector
+) -> None:
+    groups = known.pod_groups
+    for i, group in enumerate(table.pod_group):
+        if group not in groups:
+            unknown = f"there is no pod group with uid {quote_name(group)}"
+            findings.add(i, "pod_group", unknown if group else MISSING)
+    for i, shape in enumerate(shapes):
+        if shape is NO_SHAPE:
+            name = table.shape[i]
+            findings.add(i, "shape", f"there is no shape with id {quote_name(name)}" if name else MISSING)
+
+
+def _check_times(times: Sequence[int], findings: ViolationCollector) -> None:
+    for i, moment in enumerate(times):
+        if not -_LATEST <= moment <= _LATEST:
+            findings.add(i, "creation_time_delta_ns", "leads to a time not between the years 1677 and 2262")
+
+
+def _placements(
+    table: PodTable, shapes: Sequence[TaskShape], known: PodReferences, findings: ViolationCollector
+) -> Iterator[Placement]:
+    """Where each row is. Rows on one node with one status share a placement."""
+    placements: dict[tuple[int, str], Placement] = {}
+    for i, (status, name, shape) in enumerate(zip(table.status, table.node, shapes, strict=True)):
+        placement = OFF_NODE.get(status) or placements.get((status, name))
+        if placement is None:
+            placement = _placement(i, status, name, known, findings)
+            if placement.node != NOWHERE:
+                placements[status, name] = placement
+        if shape.gpu.is_shared and placement.node != NOWHERE:
+            problem = f"must name the {shape.gpu.devices} shared devices that the pod uses: send it in pods"
+            findings.add(i, "gpu_groups", problem)
+        yield placement
+
+
+def _placement(
+    i: int, status: int, name: str, known: PodReferences, findings: ViolationCollector
+) -> Placement:
+    if not check_enum(status, KNOWN_STATUSES, findings, i, "status"):
+        return NO_PLACEMENT
+    node = known.nodes.get(name, NOWHERE)
+    if node == NOWHERE:
+        if not name:
+            findings.add(i, "node", NODE_MISSING)
+        return LEFT_OUT
+    return Placement(STATUSES[status], node)

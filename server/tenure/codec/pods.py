@@ -1,0 +1,197 @@
+"""Pods: from rows to specs that the model links. The hot path of decoding: pods are by far the most."""
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tenure.codec.checks import MISSING, check_enum, check_wire_time
+from tenure.codec.missing_nodes import LEFT_OUT
+from tenure.codec.nodes import decode_placement
+from tenure.solver.model.facts import DEFAULT_SUB_GROUP, TaskSpec
+from tenure.solver.model.node import Node, NumaZone, Zones
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
+from tenure.solver.model.resources import NOTHING
+from tenure.solver.model.workload import TaskShape
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.rows import PodRow
+from tenure.wire.violations import ViolationCollector, quote_name
+
+STATUSES: Final = dict(enumerate(TaskStatus, start=1))
+"""Statuses by their number in the contract."""
+KNOWN_STATUSES: Final = frozenset(STATUSES)
+OFF_NODE: Final = {int(status): Placement(status) for status in TaskStatus if not status.is_active_used}
+"""Placements of pods that occupy no node, by status."""
+NO_SHAPE: Final = TaskShape(0, "", NOTHING)
+"""In place of one that does not exist."""
+NODE_MISSING: Final = "is required for a pod that occupies a node"
+NO_PLACEMENT: Final = Placement(TaskStatus.UNKNOWN)
+"""Of a pod whose status is not known."""
+
+
+def _no_placements() -> dict[int, dict[str, Placement]]:
+    return {number: {} for number in STATUSES}
+
+
+@dataclass(frozen=True, slots=True)
+class PodReferences:
+    """What pods may refer to, and what of them matters."""
+
+    nodes: dict[str, int]
+    """Index of each node by name."""
+    zones: Sequence[Sequence[NumaZone]]
+    """Zones of each node by index; empty when no node has any."""
+    shapes: dict[str, TaskShape]
+    pod_groups: Container[str]
+    claims: Mapping[str, int]
+    """Index of each device claim by id."""
+    slots: Mapping[str, int]
+    has_pod_affinity: bool
+    """Whether any shape has terms, without which nobody looks at labels of pods."""
+    placements: dict[int, dict[str, Placement]] = field(default_factory=_no_placements)
+    """Plain placements that were met, by status and node: of pods that take no part of a device or zone."""
+
+    @classmethod
+    def of(
+        cls,
+        ranks: dict[str, int],
+        nodes: Sequence[Node],
+        shapes: Sequence[TaskShape],
+        pod_groups: Container[str],
+        claims: Mapping[str, int],
+        slots: Mapping[str, int],
+    ) -> "PodReferences":
+        """From what was decoded before the pods; `ranks` gives the index of each node name."""
+        constraints = [shape.constraints for shape in shapes]
+        return cls(
+            nodes=ranks,
+            zones=[node.numa_zones for node in nodes] if any(node.numa_zones for node in nodes) else (),
+            shapes={shape.id: shape for shape in shapes},
+            pod_groups=pod_groups,
+            claims=claims,
+            slots=slots,
+            has_pod_affinity=any(c.pod_affinity or c.pod_anti_affinity for c in constraints),
+        )
+
+
+class _More:
+    """What few pods say. Fields as in TaskSpec."""
+
+    def __init__(self, i: int, message: pb.Pod, known: PodReferences, findings: ViolationCollector) -> None:
+        claims, nominated = message.resource_claims, message.nominated_node
+        self.priority = message.task_priority if message.HasField("task_priority") else None
+        self.leader = message.leader
+        self.nominated_node = known.nodes.get(nominated, NOWHERE) if nominated else NOWHERE
+        self.blocked_reason = message.blocked_reason
+        self.claims = _claims(i, claims, known.claims, findings) if claims else ()
+        self.labels = tuple(sorted(message.labels.items())) if known.has_pod_affinity else ()
+
+
+def decode_pods(rows: Sequence[PodRow], known: PodReferences, findings: ViolationCollector) -> list[TaskSpec]:
+    """One spec per pod.
+
+    The node of a pod whose status occupies none is of no account, nor is a nominated node that is gone.
+    """
+    shapes, pod_groups = known.shapes, known.pod_groups
+    specs = []
+    for i, row in enumerate(rows):
+        shape = shapes.get(row.shape, NO_SHAPE)
+        if shape is NO_SHAPE or row.pod_group not in pod_groups:
+            _check_references(i, row, shape, pod_groups, findings)
+        message = pb.Pod.FromString(row.more) if row.more else None
+        placement = OFF_NODE.get(row.status) or _placement(i, row, message, shape, known, findings)
+        creation = 0
+        if row.has_creation:
+            creation = check_wire_time(row.creation[0], row.creation[1], findings, i, "creation_time")
+        more = _NOTHING_MORE if message is None else _More(i, message, known, findings)
+        spec = TaskSpec(
+            row.uid,
+            row.pod_group,
+            shape,
+            placement,
+            row.name or row.uid,
+            row.sub_group or DEFAULT_SUB_GROUP,
+            creation,
+            more.priority,
+            more.leader,
+            more.nominated_node,
+            more.blocked_reason,
+            more.claims,
+            more.labels,
+        )
+        specs.append(spec)
+    return specs
+
+
+def _check_references(
+    i: int, row: PodRow, shape: TaskShape, pod_groups: Container[str], findings: ViolationCollector
+) -> None:
+    if row.pod_group not in pod_groups:
+        unknown = f"there is no pod group with uid {quote_name(row.pod_group)}"
+        findings.add(i, "pod_group", unknown if row.pod_group else MISSING)
+    if shape is NO_SHAPE:
+        unknown = f"there is no shape with id {quote_name(row.shape)}"
+        findings.add(i, "shape", unknown if row.shape else MISSING)
+
+
+def _claims(
+    i: int, names: Sequence[str], known: Mapping[str, int], findings: ViolationCollector
+) -> tuple[int, ...]:
+    for at, name in enumerate(names):
+        if name not in known:
+            findings.add(i, f"resource_claims[{at}]", f"there is no device claim {quote_name(name)}")
+        elif name in names[:at]:
+            findings.add(i, f"resource_claims[{at}]", f"{quote_name(name)} is named twice")
+    return tuple(sorted(known[name] for name in names if name in known))
+
+
+def _placement(
+    i: int,
+    row: PodRow,
+    message: pb.Pod | None,
+    shape: TaskShape,
+    known: PodReferences,
+    findings: ViolationCollector,
+) -> Placement:
+    """The placement of a pod that occupies a node. Plain ones of one status on one node are one object."""
+    is_plain = not (shape.gpu.is_shared or known.zones)
+    if is_plain:
+        met = known.placements.get(row.status)
+        placement = None if met is None else met.get(row.node)
+        if placement is not None:
+            return placement
+    if not check_enum(row.status, KNOWN_STATUSES, findings, i, "status"):
+        return NO_PLACEMENT
+    node = known.nodes.get(row.node, NOWHERE)
+    if node == NOWHERE:
+        if not row.node:
+            findings.add(i, "node", NODE_MISSING)
+        return LEFT_OUT
+    status = STATUSES[row.status]
+    if is_plain:
+        placement = known.placements[row.status][row.node] = Placement(status, node)
+        return placement
+    groups: tuple[str, ...] = ()
+    if shape.gpu.is_shared:
+        groups = tuple(row.gpu_groups)
+        _check_groups(i, groups, shape.gpu.devices, findings)
+    zones: Zones = ()
+    if known.zones and known.zones[node]:
+        taken = () if message is None else message.numa_placement
+        zones = decode_placement(i, taken, known.zones[node], known.slots, findings)
+    return Placement(status, node, groups, zones=zones)
+
+
+def _check_groups(i: int, groups: Sequence[str], devices: int, findings: ViolationCollector) -> None:
+    if len(groups) != devices:
+        problem = f"must name the {devices} shared devices that the pod uses, not {len(groups)}"
+        findings.add(i, "gpu_groups", problem)
+    for at, group in enumerate(groups):
+        if not group:
+            findings.add(i, f"gpu_groups[{at}]", MISSING)
+        elif group in groups[:at]:
+            findings.add(i, f"gpu_groups[{at}]", f"{quote_name(group)} is named twice")
+
+
+_NOTHING_MORE: Final = _More(
+    0, pb.Pod(), PodReferences.of({}, (), (), (), {}, {}), ViolationCollector("pods")
+)

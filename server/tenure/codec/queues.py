@@ -1,0 +1,164 @@
+"""Queues: from messages to specs that the model links into a tree.
+
+Soundness of trees that are given as flat lists: queues, and the sub groups of a pod group.
+
+Topologies, and the constraints that refer to them: from messages to the model.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from tenure.codec.checks import MISSING, duration, quota, time, weight
+from tenure.solver.model.cluster import Topology
+from tenure.solver.model.facts import QueueSpec
+from tenure.solver.model.resources import UNLIMITED
+from tenure.solver.model.workload import TopologyConstraint
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_DEPTH
+from tenure.wire.violations import ViolationCollector, quote_name
+
+_NAMES_OF_A_CYCLE: Final = 4
+
+
+def tree_problems(entries: Sequence[tuple[str, str]]) -> dict[int, str]:
+    """What is wrong with the parents of (name, parent) pairs, by position; an empty parent is the top.
+
+    Wrong are unknown parents, every entry of a cycle, and what is deeper than MAX_DEPTH. An entry that
+    merely hangs below such a one is not. Takes time in proportion to the entries, however deep the tree.
+    """
+    positions = {name: i for i, (name, _) in reversed(list(enumerate(entries)))}
+    parents = [positions.get(parent) if parent else None for _, parent in entries]
+    problems = {
+        i: f"{quote_name(parent)} does not exist"
+        for i, (_, parent) in enumerate(entries)
+        if parent and parents[i] is None
+    }
+    depths = _depths(parents)
+    problems |= {i: f"is more than {MAX_DEPTH} levels deep" for i, d in enumerate(depths) if d > MAX_DEPTH}
+    above = {i: parent for i, parent in enumerate(parents) if parent is not None and not depths[i]}
+    for cycle in _cycles(above):
+        names = [entries[i][0] for i in cycle]
+        problems |= {i: _cycle_problem(names[at:] + names[:at]) for at, i in enumerate(cycle)}
+    return problems
+
+
+def _depths(parents: Sequence[int | None]) -> list[int]:
+    """Levels from the top, 1 being the top; 0 for what does not reach it."""
+    children: list[list[int]] = [[] for _ in parents]
+    for i, parent in enumerate(parents):
+        if parent is not None:
+            children[parent].append(i)
+    depths = [0] * len(parents)
+    level, depth = [i for i, parent in enumerate(parents) if parent is None], 1
+    while level:
+        for i in level:
+            depths[i] = depth
+        level, depth = [child for i in level for child in children[i]], depth + 1
+    return depths
+
+
+def _cycles(above: Mapping[int, int]) -> Iterator[list[int]]:
+    """The cycles among entries that do not reach the top, each from its first entry upwards."""
+    seen: set[int] = set()
+    for start in above:
+        branch, at = [], start
+        while at not in seen:
+            seen.add(at)
+            branch.append(at)
+            at = above[at]
+        if at in branch:
+            yield branch[branch.index(at) :]
+
+
+def _cycle_problem(names: Sequence[str]) -> str:
+    steps = [quote_name(name) for name in names[:_NAMES_OF_A_CYCLE]]
+    if len(names) > _NAMES_OF_A_CYCLE:
+        steps.append("...")
+    return f"is its own ancestor: {' -> '.join([*steps, steps[0]])}"
+
+
+Levels = Mapping[str, Sequence[str]]
+"""The levels of each topology by its name."""
+
+
+def decode_topologies(messages: Sequence[pb.Topology], findings: ViolationCollector) -> tuple[Topology, ...]:
+    """The topologies by name."""
+    for i, message in enumerate(messages):
+        if not message.levels:
+            findings.add(i, "levels", "must have at least one level")
+        for at, level in enumerate(message.levels):
+            if not level:
+                findings.add(i, f"levels[{at}]", MISSING)
+            elif level in message.levels[:at]:
+                findings.add(i, f"levels[{at}]", f"{quote_name(level)} is already a level")
+    return tuple(sorted((Topology(m.name, tuple(m.levels)) for m in messages), key=lambda found: found.name))
+
+
+def decode_constraint(
+    message: pb.TopologyConstraint, levels: Levels, findings: ViolationCollector, index: int, field: str
+) -> TopologyConstraint:
+    """A constraint of the pod group at `index`, whose topology and levels must exist."""
+    known = levels.get(message.topology)
+    if not message.topology:
+        findings.add(index, f"{field}.topology", MISSING)
+    elif known is None:
+        findings.add(index, f"{field}.topology", f"there is no topology {quote_name(message.topology)}")
+    elif not message.required_level and not message.preferred_level:
+        findings.add(index, f"{field}.required_level", "is required when preferred_level is empty")
+    for name in ("required_level", "preferred_level"):
+        level: str = getattr(message, name)
+        if level and known is not None and level not in known:
+            findings.add(index, f"{field}.{name}", f"{quote_name(level)} is no level of that topology")
+    return TopologyConstraint(message.topology, message.required_level, message.preferred_level)
+
+
+_RESOURCES = ("cpu_milli", "memory_bytes", "gpu_milli")
+
+
+def decode_queues(messages: Sequence[pb.Queue], findings: ViolationCollector) -> list[QueueSpec]:
+    """One spec per queue. A resource that a queue does not mention is not governed by it."""
+    problems = tree_problems([(message.name, message.parent) for message in messages])
+    return [_decode_queue(i, message, problems.get(i, ""), findings) for i, message in enumerate(messages)]
+
+
+def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: ViolationCollector) -> QueueSpec:
+    if parent_problem:
+        findings.add(i, "parent", parent_problem)
+    creation = time(message.creation_time, findings, i, "creation_time")
+    cpu, memory, gpu = (_decode_resource(i, message, name, findings) for name in _RESOURCES)
+    return QueueSpec(
+        name=message.name,
+        parent=message.parent,
+        creation=creation,
+        priority=message.priority if message.HasField("priority") else 100,
+        quota=(cpu[0], memory[0], gpu[0]),
+        limit=(cpu[1], memory[1], gpu[1]),
+        weight=(cpu[2], memory[2], gpu[2]),
+        preempt_min_runtime=_inherited(i, message, "preempt_min_runtime", findings),
+        reclaim_min_runtime=_inherited(i, message, "reclaim_min_runtime", findings),
+        expected_runtime=_inherited(i, message, "expected_runtime", findings),
+        requeue_delay=_inherited(i, message, "requeue_delay", findings),
+    )
+
+
+def _decode_resource(
+    i: int, queue: pb.Queue, name: str, findings: ViolationCollector
+) -> tuple[int, int, float]:
+    """Quota, limit and over-quota weight of one resource."""
+    if not queue.HasField(name):
+        return UNLIMITED, UNLIMITED, 1.0
+    message: pb.QueueResource = getattr(queue, name)
+    return (
+        quota(message.quota, findings, i, f"{name}.quota"),
+        quota(message.limit, findings, i, f"{name}.limit") if message.HasField("limit") else UNLIMITED,
+        weight(message.over_quota_weight, findings, i, f"{name}.over_quota_weight")
+        if message.HasField("over_quota_weight")
+        else 1.0,
+    )
+
+
+def _inherited(i: int, queue: pb.Queue, name: str, findings: ViolationCollector) -> int | None:
+    """Nanoseconds; None when unset, which inherits, unlike an explicit zero."""
+    if not queue.HasField(name):
+        return None
+    return duration(getattr(queue, name), findings, i, name)

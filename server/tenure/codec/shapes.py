@@ -1,0 +1,203 @@
+"""Task shapes: from messages to the model.
+
+Resource amounts: from messages to vectors over one list of names.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tenure.codec.checks import MISSING, amount, check_enum
+from tenure.solver.model.constraints import (
+    Constraints,
+    Operator,
+    PodAffinityTerm,
+    Requirement,
+    TaintEffect,
+    Toleration,
+)
+from tenure.solver.model.resources import (
+    FIXED_SLOTS,
+    GPU,
+    PODS,
+    WHOLE_GPU,
+    GpuRequest,
+    Vector,
+    device_slot,
+    mig_gpu_milli,
+)
+from tenure.solver.model.workload import TaskShape
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.v1.resources_pb2 import GpuRequest as GpuRequestMessage
+from tenure.v1.resources_pb2 import Resources
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.limits import MAX_AMOUNT, MAX_DEVICES, MAX_GPU_MEMORY_MIB
+from tenure.wire.violations import ViolationCollector, quote_name
+
+_OWN_FIELD: Final = dict(zip(FIXED_SLOTS, ("cpu_milli", "memory_bytes", "gpu_milli", "pods"), strict=True))
+
+
+def resource_names(snapshot: ClusterSnapshot) -> tuple[str, ...]:
+    """The slots of every vector: the fixed ones, then all others in the snapshot by name."""
+    extended: set[str] = set()
+    classes: set[str] = set()
+    has_zones = False
+    for node in snapshot.nodes:
+        if more := node.allocatable.extended:
+            extended.update(more)
+        if devices := node.devices:
+            classes.update(devices)
+        for zone in node.numa_zones:
+            has_zones = True
+            extended.update(zone.allocatable.extended, zone.available.extended)
+    for shape in snapshot.shapes:
+        extended.update(shape.requests.extended)
+    if has_zones:
+        for pod in snapshot.pods:
+            for placement in pod.numa_placement:
+                extended.update(placement.amounts.extended)
+    for claim in snapshot.resource_claims:
+        classes.update(request.device_class for request in claim.requests)
+    extended.update(device_slot(name) for name in classes if name)
+    return (*FIXED_SLOTS, *sorted(extended.difference(FIXED_SLOTS)))
+
+
+def decode_vector(
+    message: Resources, slots: Mapping[str, int], findings: ViolationCollector, index: int, field: str
+) -> Vector:
+    """One amount per slot; `slots` gives the position of each resource name."""
+    vector = [message.cpu_milli, message.memory_bytes, message.gpu_milli, message.pods]
+    for slot, value in enumerate(vector):
+        if not 0 <= value <= MAX_AMOUNT:  # rarely so: paths are put together for what is wrong alone
+            amount(value, findings, index, f"{field}.{_OWN_FIELD[FIXED_SLOTS[slot]]}")
+    vector += [0] * (len(slots) - len(vector))
+    for name, value in sorted(message.extended.items()) if message.extended else ():
+        path = f"{field}.extended[{quote_name(name)}]"
+        if not name:
+            findings.add(index, path, f"name {MISSING}")
+        elif name in _OWN_FIELD:
+            findings.add(index, path, f"has a field of its own: use {_OWN_FIELD[name]}")
+        else:
+            vector[slots[name]] = amount(value, findings, index, path)
+    return tuple(vector)
+
+
+_EFFECTS: Final = frozenset(range(len(TaintEffect)))
+_OPERATORS: Final = frozenset(range(1, len(Operator) + 1))
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
+
+
+def decode_shapes(
+    messages: Sequence[pb.PodShape],
+    ranks: Mapping[str, int],
+    slots: Mapping[str, int],
+    findings: ViolationCollector,
+) -> tuple[TaskShape, ...]:
+    """The shapes by id; `ranks` gives the index of each id and `slots` that of each resource."""
+    shapes = [
+        _decode_shape(i, message, ranks.get(message.id, 0), slots, findings)
+        for i, message in enumerate(messages)
+    ]
+    return tuple(sorted(shapes, key=lambda shape: shape.index))
+
+
+def _decode_shape(
+    i: int, message: pb.PodShape, index: int, slots: Mapping[str, int], findings: ViolationCollector
+) -> TaskShape:
+    gpu = _decode_gpu(i, message.gpu, findings)
+    request = list(decode_vector(message.requests, slots, findings, i, "requests"))
+    if request[GPU]:
+        findings.add(i, "requests.gpu_milli", "must stay unset: use gpu")
+    if request[PODS]:
+        findings.add(i, "requests.pods", "must stay unset: every task takes one slot")
+    request[GPU] = 0 if gpu.is_shared else gpu.devices * WHOLE_GPU
+    request[PODS] = 1
+    mig = sum(mig_gpu_milli(name) * request[slot] for name, slot in slots.items())
+    constraints = Constraints(
+        tuple(sorted(message.node_selector.items())),
+        tuple(sorted(_decode_term(i, at, term, findings) for at, term in enumerate(message.node_affinity))),
+        tuple(sorted(_decode_toleration(i, at, t, findings) for at, t in enumerate(message.tolerations))),
+        _decode_pod_affinity_terms(i, "pod_affinity", message.pod_affinity, findings),
+        _decode_pod_affinity_terms(i, "pod_anti_affinity", message.pod_anti_affinity, findings),
+    )
+    return TaskShape(index, message.id, tuple(request), gpu, mig, constraints, message.guaranteed)
+
+
+def _decode_gpu(i: int, message: GpuRequestMessage, findings: ViolationCollector) -> GpuRequest:
+    """The GPU request, whose portion is 0 when it is sized by memory (semantics R1.5)."""
+    share = message.WhichOneof("share")
+    if not 0 <= message.devices <= MAX_DEVICES:
+        findings.add(i, "gpu.devices", f"{message.devices} is not between 0 and {MAX_DEVICES}")
+    elif share and not message.devices:
+        findings.add(i, "gpu.devices", f"must be at least 1 when {share} is set")
+    if share == "memory_mib":
+        if not 1 <= message.memory_mib <= MAX_GPU_MEMORY_MIB:
+            problem = f"{message.memory_mib} is not between 1 and {MAX_GPU_MEMORY_MIB}"
+            findings.add(i, "gpu.memory_mib", problem)
+        return GpuRequest(message.devices, 0, message.memory_mib)
+    if share == "portion_milli":
+        if not 1 <= message.portion_milli <= WHOLE_GPU:
+            findings.add(i, "gpu.portion_milli", f"{message.portion_milli} is not between 1 and {WHOLE_GPU}")
+        return GpuRequest(message.devices, message.portion_milli)
+    return GpuRequest(message.devices)
+
+
+def _decode_term(
+    i: int, at: int, message: pb.NodeSelectorTerm, findings: ViolationCollector
+) -> tuple[Requirement, ...]:
+    return tuple(
+        sorted(
+            _decode_requirement(i, f"node_affinity[{at}].requirements[{n}]", requirement, findings)
+            for n, requirement in enumerate(message.requirements)
+        )
+    )
+
+
+def _decode_pod_affinity_terms(
+    i: int, field: str, messages: Sequence[pb.PodAffinityTerm], findings: ViolationCollector
+) -> tuple[PodAffinityTerm, ...]:
+    for at, message in enumerate(messages):
+        if not message.match_labels:
+            findings.add(i, f"{field}[{at}].match_labels", "must have at least one label")
+        if not message.topology_key:
+            findings.add(i, f"{field}[{at}].topology_key", MISSING)
+    terms = {
+        PodAffinityTerm(tuple(sorted(term.match_labels.items())), term.topology_key) for term in messages
+    }
+    return tuple(sorted(terms))
+
+
+def _decode_requirement(
+    i: int, field: str, message: pb.NodeSelectorRequirement, findings: ViolationCollector
+) -> Requirement:
+    if not message.key:
+        findings.add(i, f"{field}.key", MISSING)
+    values = tuple(sorted(message.values))
+    if not check_enum(message.operator, _OPERATORS, findings, i, f"{field}.operator"):
+        return Requirement(message.key, Operator.EXISTS, values)
+    operator = Operator(message.operator)
+    if problem := _values_problem(operator, values):
+        findings.add(i, f"{field}.values", problem)
+    return Requirement(message.key, operator, values)
+
+
+def _values_problem(operator: Operator, values: Sequence[str]) -> str:
+    """What is wrong with the values of a requirement; empty when nothing is."""
+    match operator:
+        case Operator.IN | Operator.NOT_IN:
+            return "" if values else f"must have at least one value with {operator.name}"
+        case Operator.EXISTS | Operator.DOES_NOT_EXIST:
+            return f"must be empty with {operator.name}" if values else ""
+    if len(values) == 1 and _INTEGER.fullmatch(values[0]):
+        return ""
+    return (
+        f"must be one integer of at most 18 digits with {operator.name}, not {quote_name(', '.join(values))}"
+    )
+
+
+def _decode_toleration(i: int, at: int, message: pb.Toleration, findings: ViolationCollector) -> Toleration:
+    if not message.key and not message.exists:
+        findings.add(i, f"tolerations[{at}].key", "is required unless `exists` is set")
+    known = check_enum(message.effect, _EFFECTS, findings, i, f"tolerations[{at}].effect")
+    effect = TaintEffect(message.effect) if known else TaintEffect.ANY
+    return Toleration(message.key, message.exists, message.value, effect)

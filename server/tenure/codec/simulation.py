@@ -1,0 +1,137 @@
+"""Simulate: what would be decided on a state that is not the real one.
+
+A simulator has a profile and nothing else: no kept states, no memory, no metrics, no records. What it finds
+out leaves it in the answer alone.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from tenure.codec.checks import time_problem
+from tenure.codec.decode import decode_snapshot
+from tenure.codec.encode import encode_response
+from tenure.codec.engine import BaseState, build_header, check_actions, decode_source, profile_digest
+from tenure.codec.incremental_decode import decode_change
+from tenure.server.state.overlay import check_upserts, overlay
+from tenure.solver.cycle import decide
+from tenure.solver.framework.stop_signal import never
+from tenure.solver.framework.warm_start import WarmStartCache
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.plugin_api.profile import Profile
+from tenure.terms.durations import SECOND
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.limits import MAX_DURATION_SECONDS, MAX_TIME_SECONDS
+from tenure.wire.timestamps import timestamp
+from tenure.wire.violations import FieldViolation, SnapshotValidationError
+
+MAX_CYCLES: Final = 100
+DEFAULT_INTERVAL: Final = 60 * SECOND
+"""Nanoseconds from one cycle to the next."""
+
+
+class SimulationEngine:
+    """Plays cycles with one profile. May be used by several threads at a time."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+
+    def simulate(
+        self, request: SimulateRequest, source: BaseState | None = None, stop: Callable[[], bool] = never
+    ) -> SimulateResponse:
+        """One answer per cycle; equal requests give equal bytes, unless `stop` ends a search.
+
+        `source` is the state that the request refers to; None when it brings a snapshot. Raises
+        InvalidSnapshot with every violating field by its path in the request; a row of the state is named by
+        its key.
+        """
+        violations = [*check_actions(request.actions), *_bad_numbers(request)]
+        try:
+            base = source or decode_source(request.snapshot if request.HasField("snapshot") else None)
+            cluster, opening = _changed(base, request)
+        except SnapshotValidationError as invalid:
+            raise SnapshotValidationError([*invalid.violations, *violations]) from None
+        if violations:
+            raise SnapshotValidationError(violations)
+        if request.HasField("now"):
+            cluster = replace(cluster, now=request.now.ToNanoseconds())
+        if cluster.now + request.cycles * _interval(request) > MAX_TIME_SECONDS * SECOND:
+            raise SnapshotValidationError(
+                [FieldViolation("interval", "the last cycle is after the year 2262")]
+            )
+        return SimulateResponse(cycles=self._cycles(request, base.header, cluster, opening, stop))
+
+    def _cycles(
+        self,
+        request: SimulateRequest,
+        snapshot: ClusterSnapshot,
+        cluster: Cluster,
+        warm_start: WarmStartCache | None,
+        stop: Callable[[], bool],
+    ) -> Iterator[DecideResponse]:
+        """Each cycle with the decisions of the one before carried out; one that is stopped is the last."""
+        profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
+        basis = build_header(snapshot, profile_digest(profile))
+        for _ in range(max(request.cycles, 1)):
+            decision = decide(cluster, profile, stop, warm_start=warm_start)
+            warm_start = None  # the next cluster is another one
+            basis.now.CopyFrom(timestamp(cluster.now))
+            answer = encode_response(cluster, decision, basis)
+            yield answer
+            if decision.stopped_early:
+                return
+            cluster = apply_decisions(
+                cluster, decision, _interval(request), [group.id for group in answer.groups]
+            )
+
+
+def _changed(base: BaseState, request: SimulateRequest) -> tuple[Cluster, WarmStartCache | None]:
+    """The cluster of a state with the rows of the request; nothing of the state is changed.
+
+    With it what is known of such a cluster, if the state is kept.
+    """
+    if violations := check_upserts(request.upserts):
+        raise SnapshotValidationError(violations)
+    if not request.upserts.ListFields() and not request.removals.ListFields():
+        return base.cluster, None if base.warm_start is None else base.warm_start.fork()
+    now = base.cluster.now
+    changed = decode_change(base.decoded, base.header, request.upserts, request.removals, now)
+    if changed is not None:
+        if base.warm_start is None or base.warm_start.is_empty or changed.change is None:
+            return changed.cluster, None
+        return changed.cluster, base.warm_start.fork(changed.change)
+    laid = overlay(base.read(), request.upserts, request.removals)
+    try:
+        return decode_snapshot(laid.snapshot), None
+    except SnapshotValidationError as invalid:
+        found = (laid.locate(violation) for violation in invalid.violations)
+        raise SnapshotValidationError(map(_in_request, found)) from None
+
+
+def _in_request(violation: FieldViolation) -> FieldViolation:
+    path = violation.field
+    return violation if path.startswith("upserts.") else violation._replace(field=f"snapshot.{path}")
+
+
+def _interval(request: SimulateRequest) -> int:
+    span = request.interval
+    return span.seconds * SECOND + span.nanos if request.HasField("interval") else DEFAULT_INTERVAL
+
+
+def _bad_numbers(request: SimulateRequest) -> Iterator[FieldViolation]:
+    """What is wrong with the fields that are not rows."""
+    if not 0 <= request.cycles <= MAX_CYCLES:
+        yield FieldViolation("cycles", f"{request.cycles} is not between 0 and {MAX_CYCLES}")
+    span = request.interval
+    if request.HasField("interval"):
+        if abs(span.nanos) >= SECOND or span.seconds * span.nanos < 0:
+            yield FieldViolation("interval", "seconds and nanos do not belong together")
+        elif _interval(request) <= 0:
+            yield FieldViolation("interval", "is not above zero")
+        elif span.seconds > MAX_DURATION_SECONDS:
+            yield FieldViolation("interval", "is longer than a hundred years")
+    if request.HasField("now") and (problem := time_problem(request.now)):
+        yield FieldViolation("now", problem)

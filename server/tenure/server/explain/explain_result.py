@@ -1,0 +1,62 @@
+"""An answer before it is a message."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tenure.codec.encode import encode_protection
+from tenure.codec.encoding_cache import EncodingCache
+from tenure.server.explain.audience_text import AudienceText
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import Protection
+from tenure.solver.model.reason import ReasonCode
+from tenure.v1 import decision_pb2
+from tenure.v1 import explain_pb2 as pb
+from tenure.wire.timestamps import timestamp
+from tenure.wire.writer import tag
+
+_PROTECTIONS: Final = tag(pb.ExplainResponse, "protections")
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainReason:
+    """Something that the answer rests on, for operators."""
+
+    code: ReasonCode
+    message: str
+    source: str
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainResult:
+    """The answer to one question."""
+
+    text: AudienceText
+    reasons: Sequence[ExplainReason] = ()
+    protections: Sequence[Protection] = ()
+    until: int | None = None
+    """When time alone may change the answer, in nanoseconds."""
+    remedies: Sequence[pb.Remedy] = ()
+
+    def message(self, cluster: Cluster) -> pb.ExplainResponse:
+        """As the contract has it."""
+        answer = pb.ExplainResponse(
+            explanation=self.text.message(),
+            reasons=[_reason(fact) for fact in self.reasons],
+            until=None if self.until is None else timestamp(self.until),
+            remedies=self.remedies,
+        )
+        recurring = EncodingCache(cluster)
+        for protection in self.protections:
+            answer.MergeFromString(_PROTECTIONS + encode_protection(recurring, protection))
+        return answer
+
+
+def _reason(fact: ExplainReason) -> decision_pb2.Reason:
+    return decision_pb2.Reason(
+        code=f"REASON_CODE_{fact.code.name}",
+        message=fact.message,
+        source=fact.source,
+        until=None if fact.until is None else timestamp(fact.until),
+    )

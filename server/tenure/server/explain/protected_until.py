@@ -1,0 +1,85 @@
+"""Until when is a pod group protected, by whom, and from whom?
+
+Who is to leave already, because an earlier answer said so and the caller accepted it.
+"""
+
+from collections.abc import Iterator
+
+from tenure.server.explain.audience_text import (
+    AudienceNames,
+    AudienceText,
+    capital,
+    for_all,
+    format_text,
+    join,
+    moment,
+)
+from tenure.server.explain.explain_result import ExplainResult
+from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.model.decision import InFlightGroupState, Protection
+from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.verdict import EVICTING_ACTIONS, ProtectionScope
+from tenure.terms.formatting import join_words
+
+
+def find_pending_evictions(replay: CycleReplay) -> Iterator[tuple[int, int]]:
+    """Beneficiaries of groups in flight that are kept, and tasks that have not left yet for them."""
+    cluster = replay.cluster
+    for status in replay.result.in_flight:
+        group = cluster.in_flight[status.group]
+        if status.state is not InFlightGroupState.IN_FLIGHT or group.beneficiary == NOWHERE:
+            continue
+        for step in group.evictions:
+            if step.task != NOWHERE and cluster.tasks[step.task].placement.node == step.node:
+                yield group.beneficiary, step.task
+
+
+def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
+    """What the guards say of a running pod group; an exception of a guard follows what it is taken from."""
+    cluster, names = replay.cluster, AudienceNames(replay.cluster, pod_group)
+    who = capital(names.pod_group(pod_group))
+    if not any(
+        cluster.tasks[task].placement.status.is_allocated for task in cluster.pod_groups[pod_group].tasks
+    ):
+        return ExplainResult(
+            format_text(
+                "Nothing of {who} runs, so there is nothing to protect.", who=names.pod_group(pod_group)
+            )
+        )
+    found = [each for each in replay.result.protections if each.pod_group == pod_group]
+    if not any(protection.scope for protection in found):
+        told = (
+            "{who} is not protected: it may be evicted at once, if the rules of queues and priorities say so."
+        )
+        return ExplainResult(format_text(told, who=who))
+    ends = [protection.until for protection in found if protection.scope and protection.until is not None]
+    sentences = (_sentence(names, protection) for protection in found)
+    return ExplainResult(
+        join([format_text("{who} is protected.", who=who), *sentences]), (), found, min(ends, default=None)
+    )
+
+
+def _sentence(names: AudienceNames, protection: Protection) -> AudienceText:
+    whom = _preemptors(names, protection)
+    by = format_text("{guard} ({source})", guard=protection.guard, source=names.source(protection.source))
+    if protection.scope is ProtectionScope.NOTHING:
+        return format_text("Not from {whom}, says {by}.", whom=whom, by=by)
+    part = "its minimum" if protection.scope is ProtectionScope.CORE else "all of it"
+    end = "as long as it runs" if protection.until is None else f"until {moment(protection.until)}"
+    told = "From {whom}: {part}, {end}, by {by}."
+    return format_text(told, whom=whom, part=part, end=end, by=by)
+
+
+def _preemptors(names: AudienceNames, protection: Protection) -> AudienceText:
+    is_all = set(protection.actions) >= set(EVICTING_ACTIONS)
+    actions = for_all("" if is_all else f" (by {join_words(list(protection.actions))})")
+    return join([_against(names, protection), actions], "")
+
+
+def _against(names: AudienceNames, protection: Protection) -> AudienceText:
+    """Everybody, a queue with all below it, or one pod group."""
+    if protection.against_pod_group is not None:
+        return names.pod_group(protection.against_pod_group)
+    if not protection.against:
+        return for_all("everybody")
+    return format_text("whoever is in {queue}", queue=names.queue_by_name(protection.against))

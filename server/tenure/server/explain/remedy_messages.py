@@ -1,0 +1,95 @@
+"""Remedies in words: what to change, and what would become of the pod group then."""
+
+from typing import Final
+
+from tenure.server.explain.audience_text import (
+    AudienceNames,
+    AudienceText,
+    for_all,
+    format_text,
+    join,
+    moment,
+)
+from tenure.solver.explain.cluster_changes import single_pod_set
+from tenure.solver.explain.remedies import Remedy, RemedyKind
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import OutcomeKind
+from tenure.solver.model.resources import CPU, GPU, MEMORY
+from tenure.terms.formatting import format_count
+from tenure.v1 import explain_pb2 as pb
+from tenure.wire.timestamps import timestamp
+
+_AMOUNTS: Final = {
+    CPU: ("CPU", 1000, " cores"),
+    MEMORY: ("memory", 2**30, " GiB"),
+    GPU: ("GPU", 1000, " GPUs"),
+}
+"""Name, unit and how amounts are written, by resource."""
+
+
+def remedy_message(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> pb.Remedy:
+    """As the contract has it."""
+    text = format_text("{change}; {effect}.", change=_change(cluster, names, remedy), effect=_effect(remedy))
+    return pb.Remedy(
+        kind=f"REMEDY_KIND_{remedy.kind.name}",
+        explanation=text.message(),
+        outcome=f"OUTCOME_KIND_{remedy.result.kind.name}",
+        evicted_pods=remedy.result.evicted,
+        until=None if remedy.until is None else timestamp(remedy.until),
+    )
+
+
+def _change(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> AudienceText:
+    group, number = cluster.pod_groups[names.own], remedy.number
+    match remedy.kind:
+        case RemedyKind.WAIT:
+            assert remedy.until is not None
+            return for_all(f"wait until {moment(remedy.until)}")
+        case RemedyKind.REDUCE_MINIMUM:
+            part = single_pod_set(group)
+            assert part is not None
+            return for_all(
+                f"ask for {number} instead of {format_count(part.min_available, 'pod')} at once (its minimum)"
+            )
+        case RemedyKind.RAISE_PRIORITY:
+            return for_all(f"raise its priority from {group.priority} to {number}")
+        case RemedyKind.MAKE_PREEMPTIBLE:
+            return for_all("let it be preemptible, without opting out of anything")
+        case RemedyKind.ADD_NODES:
+            like = AudienceText(
+                "of a kind that it fits on",
+                "of a kind that it fits on",
+                f"like {names.node(remedy.node).operator}",
+            )
+            return format_text("add {nodes} {like}", nodes=format_count(number, "node"), like=like)
+    return _larger_bounds(cluster, names, remedy)
+
+
+def _larger_bounds(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> AudienceText:
+    """`raise the GPU quota of queue a from 4 to 6 GPUs`; amounts of queues are for who may know the queue."""
+    name, unit, suffix = _AMOUNTS[remedy.resource]
+    bound = "quota" if remedy.kind is RemedyKind.RAISE_QUOTA else "limit"
+    queues = []
+    for queue in remedy.queues:
+        before = getattr(cluster.queues[queue], bound)[remedy.resource]
+        amounts = f" from {before / unit:g} to {(before + remedy.number) / unit:g}{suffix}"
+        queues.append(
+            format_text(
+                "{queue}{amounts}", queue=names.queue(queue), amounts=AudienceText("", amounts, amounts)
+            )
+        )
+    return format_text(
+        "raise the {name} {bound} of {queues}", name=name, bound=bound, queues=join(queues, " and of ")
+    )
+
+
+def _effect(remedy: Remedy) -> str:
+    evicted = remedy.result.evicted
+    lost = f"{format_count(evicted, 'pod')} of others would be evicted for it" if evicted else ""
+    when = "then it starts"
+    match remedy.result.kind:
+        case OutcomeKind.WAITING_FOR_VICTIMS:
+            when = "then it starts as soon as they have left"
+        case OutcomeKind.WAITING_FOR_RELEASE:
+            when = "then it starts as soon as pods that are terminating by then have left"
+    return f"{lost}, {when}" if lost else when

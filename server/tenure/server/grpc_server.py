@@ -1,0 +1,196 @@
+"""The server process: DecisionService with health and reflection, until it is told to stop."""
+
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from tenure.codec.engine import Engine
+from tenure.process.signals import wait_for_signal
+from tenure.process.telemetry import Telemetry
+from tenure.server.listen_address import MAX_CALLS, HealthPort, ListenError, server_options
+from tenure.server.receive_limits import MAX_RECEIVING, ReceiveLimits
+from tenure.server.records import NO_RECORDS, FileRecorder, Recorder, recorder
+from tenure.server.security.access_control import OPEN, AccessControl
+from tenure.server.service import SERVICE, DecisionService
+from tenure.server.settings import ServerLimits, Settings
+from tenure.server.solver_host import ProcessEngine, SolverPool
+from tenure.server.telemetry import requeue_metrics
+from tenure.server.telemetry.cycle_metrics import Cycles
+from tenure.server.telemetry.gauges import Load, register_gauges
+from tenure.terms.durations import SECOND
+
+_SPARE_THREADS: Final = 8
+"""For health and reflection, so that they answer while calls wait for a cycle."""
+_LAST_BYTES_SECONDS: Final = 2
+"""For answers that are decided to reach their callers and the records; for health watchers to hang up."""
+_LAST_CYCLES_SECONDS: Final = 3
+"""For cycles that are cut short to decode or encode to the end; then the process ends without them."""
+_ABANDONED: Final = 1
+"""Exit code of a server that ended with a call that would not."""
+_SWITCH_SECONDS: Final = 0.0005
+"""How long a thread that computes may keep others waiting: health is answered while cycles run."""
+_LOG: Final = logging.getLogger(__name__)
+
+
+def _threads(limits: ServerLimits) -> int:
+    """One for everybody who may be inside, and some to spare."""
+    inside = limits.max_concurrent_cycles + limits.max_queued_calls + limits.max_streams
+    return inside + MAX_RECEIVING + _SPARE_THREADS
+
+
+class GrpcServer:
+    """A gRPC server in this process. Start it once, drain it once."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        limits: ServerLimits,
+        guard: AccessControl = OPEN,
+        recorder: Recorder = NO_RECORDS,
+        cycles: Cycles | None = None,
+    ) -> None:
+        self._engine = engine
+        self._access_control = guard
+        self._recorder = recorder
+        self._drain_seconds = limits.drain_timeout / SECOND
+        self._service = DecisionService(engine, limits, recorder, cycles or Cycles())
+        self._receive_limits = ReceiveLimits()
+        self._health = health.HealthServicer(
+            experimental_non_blocking=True,
+            experimental_thread_pool=ThreadPoolExecutor(max_workers=_SPARE_THREADS),
+        )
+        self._grpc = grpc.server(
+            ThreadPoolExecutor(max_workers=_threads(limits)),
+            interceptors=[self._receive_limits, *guard.interceptors()],
+            options=server_options(limits),
+            maximum_concurrent_rpcs=MAX_CALLS,
+        )
+        self._grpc.add_generic_rpc_handlers((self._service.handler(),))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
+        names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._grpc)
+        self._health_port: HealthPort | None = None
+
+    def start(self, address: str) -> str:
+        """Listen, answer calls and say that we do; the address with the port that was bound.
+
+        Raises ListenError when the address is taken or does not exist.
+        """
+        try:
+            port = self._access_control.add_port(self._grpc, address)
+        except RuntimeError:
+            raise ListenError(f"cannot listen on {address}: it is taken, or not of this machine") from None
+        self._grpc.start()
+        self._receive_limits.start()
+        self._service.start()
+        self.set_ready(True)
+        self._engine.watch(self.set_ready)
+        return address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
+
+    def add_health_port(self, address: str) -> str:
+        """Answer health, and nothing else, at one more address; that with the port that was bound.
+
+        To be called before `start`. Raises ListenError when the address is taken or does not exist.
+        """
+        self.set_ready(False)
+        self._health_port = HealthPort(self._health, address)
+        return self._health_port.address
+
+    def load(self) -> Load:
+        """How busy the server is now."""
+        return self._service.load()
+
+    def set_ready(self, is_ready: bool) -> None:
+        """Say that calls are answered, or that they are not for now."""
+        status = health_pb2.HealthCheckResponse
+        for name in ("", SERVICE):
+            self._health.set(name, status.SERVING if is_ready else status.NOT_SERVING)
+
+    def drain(self) -> bool:
+        """Become NOT_SERVING, refuse calls, finish those in flight, and stop; whether all calls ended.
+
+        Cycles that take longer than the drain timeout answer with what they have decided by then.
+        """
+        self._health.enter_graceful_shutdown()
+        has_ended = self._service.drain(self._drain_seconds)
+        if not has_ended:
+            _LOG.warning("Calls still in flight after %g seconds are cut short.", self._drain_seconds)
+            self._service.cut_short()
+            has_ended = self._service.drain(_LAST_CYCLES_SECONDS)
+        self._receive_limits.stop()
+        self._engine.close()
+        stopping = self._grpc.stop(_LAST_BYTES_SECONDS)
+        self._recorder.close(_LAST_BYTES_SECONDS)
+        stopping.wait()
+        if self._health_port is not None:
+            self._health_port.stop()
+        return has_ended
+
+
+def _engine(settings: Settings) -> Engine:
+    """Runs cycles where the configuration says."""
+    if settings.limits.solver_host == "thread":
+        return Engine(settings.profile)
+    return ProcessEngine(settings.profile, SolverPool(settings.profile))
+
+
+def _recorder(settings: Settings) -> Recorder:
+    """Keeps records where the configuration says, if it does."""
+    return FileRecorder(settings.records) if settings.records.enabled else NO_RECORDS
+
+
+def _tune_threads() -> None:
+    """Let the threads of one process hold each other up as little as can be.
+
+    What start-up made is there to stay, so the garbage collector, which stops everybody, need not look at it.
+    """
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+
+
+def serve(
+    settings: Settings,
+    address: str,
+    announce: Callable[[str], None],
+    reread: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then drain; a second signal ends the process at once.
+
+    `announce` is called with the bound address when calls are answered, `reread` whenever SIGHUP comes. Must
+    run in the main thread.
+    """
+    guard, telemetry = AccessControl.of(settings.security), Telemetry(settings.telemetry, "tenure")
+    telemetry.start()
+    requeue_metrics.initialize_counters()
+    recorder.initialize_counters()
+    cycles = Cycles(include_workload_names=settings.telemetry.include_workload_names)
+    server = GrpcServer(_engine(settings), settings.limits, guard, _recorder(settings), cycles)
+    register_gauges(server.load)
+    told_to_stop = threading.Event()
+    _tune_threads()
+    signal.signal(signal.SIGHUP, lambda *_: reread())
+    signals = (signal.SIGTERM, signal.SIGINT)
+    for number in signals:
+        signal.signal(number, lambda *_: told_to_stop.set())
+    if settings.security.health_listen is not None:
+        server.add_health_port(settings.security.health_listen)
+    announce(server.start(address))
+    wait_for_signal(told_to_stop)
+    for number in signals:
+        signal.signal(number, signal.SIG_DFL)
+    has_ended = server.drain()
+    if not has_ended:
+        _LOG.error("Calls that do not end are left behind.")
+    telemetry.end()
+    if not has_ended:
+        os._exit(_ABANDONED)

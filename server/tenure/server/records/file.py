@@ -1,0 +1,206 @@
+"""Where records are kept unless somebody says otherwise.
+
+Bytes made smaller, on their own or by what they have in common with other bytes.
+
+The file of records: an SQLite database, its tables, and how it is opened.
+"""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+import zstandard
+from platformdirs import user_state_path
+
+_LEVEL: Final = 3
+_WINDOW_LOG: Final = 27
+MAX_COMMON: Final = 2**_WINDOW_LOG
+"""Bytes and what they are compared with may have so many together; beyond that nothing in common is found."""
+
+
+def compress(content: bytes) -> bytes:
+    """Smaller bytes."""
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(content)
+
+
+def decompress(packed: bytes) -> bytes:
+    """The bytes again. Raises ValueError when they are not what `pack` gave."""
+    return _unpacked(zstandard.ZstdDecompressor(), packed)
+
+
+def compress_patch(content: bytes, before: bytes) -> bytes:
+    """What is different from other bytes: a thousandth of a snapshot of which a few rows have changed."""
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        _LEVEL, source_size=len(content), window_log=_WINDOW_LOG, enable_ldm=True
+    )
+    return zstandard.ZstdCompressor(dict_data=_raw(before), compression_params=parameters).compress(content)
+
+
+def decompress_patch(packed: bytes, before: bytes) -> bytes:
+    """The bytes again, with those they were compared with. Raises ValueError."""
+    reader = zstandard.ZstdDecompressor(dict_data=_raw(before), max_window_size=MAX_COMMON)
+    return _unpacked(reader, packed)
+
+
+def _raw(content: bytes) -> zstandard.ZstdCompressionDict:
+    return zstandard.ZstdCompressionDict(content, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
+
+def _unpacked(reader: zstandard.ZstdDecompressor, packed: bytes) -> bytes:
+    try:
+        return reader.decompress(packed)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"packed bytes are damaged: {error}") from None
+
+
+SCHEMA_VERSION: Final = 1
+"""Of the tables below. A file of another version is left alone."""
+_APPLICATION: Final = 0x54454E55
+"""What tells our files from other databases: TENU."""
+_BUSY_SECONDS: Final = 5.0
+"""How long to wait for another process that writes."""
+_MAX_LOG_BYTES: Final = 16 * 2**20
+"""What the write-ahead log is cut down to when it was larger."""
+
+_TABLES: Final = """
+-- States by the digest of their content. A root stands for itself; the others are made of their parents.
+-- A root and all that is made of it are dropped together.
+CREATE TABLE states (
+    digest BLOB PRIMARY KEY,
+    root   BLOB NOT NULL,
+    parent BLOB REFERENCES states,
+    form   INTEGER NOT NULL,
+    body   BLOB NOT NULL
+);
+CREATE INDEX states_by_root ON states (root);
+CREATE INDEX states_by_parent ON states (parent);
+
+-- Profiles by their digest, as JSON.
+CREATE TABLE profiles (
+    digest  TEXT PRIMARY KEY,
+    content TEXT NOT NULL
+);
+
+-- One row per answer to Decide. Times in nanoseconds since the epoch.
+CREATE TABLE records (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    recorded_at    INTEGER NOT NULL,
+    cluster_id     TEXT NOT NULL,
+    node_pool      TEXT NOT NULL,
+    epoch          TEXT NOT NULL,  -- empty: the snapshot came with the request
+    version        INTEGER NOT NULL,
+    now            INTEGER NOT NULL,
+    actions        TEXT NOT NULL,  -- those the request named, as JSON
+    request_digest BLOB NOT NULL,
+    state          BLOB NOT NULL REFERENCES states,
+    root           BLOB NOT NULL,
+    profile_digest TEXT NOT NULL REFERENCES profiles,
+    engine_version TEXT NOT NULL,
+    trace_id       TEXT NOT NULL,
+    stopped_early  INTEGER NOT NULL,
+    answer         BLOB NOT NULL
+);
+CREATE INDEX records_by_age ON records (recorded_at);
+CREATE INDEX records_by_root ON records (root);
+CREATE INDEX records_by_state ON records (state);
+CREATE INDEX records_by_profile ON records (profile_digest);
+
+-- What callers reported of the steps of decisions; the first final word counts.
+CREATE TABLE outcomes (
+    cluster_id  TEXT NOT NULL,
+    node_pool   TEXT NOT NULL,
+    decision_id TEXT NOT NULL,
+    group_id    TEXT NOT NULL,
+    step        TEXT NOT NULL,
+    result      TEXT NOT NULL,
+    detail      TEXT NOT NULL,
+    reported_at INTEGER NOT NULL,
+    PRIMARY KEY (cluster_id, node_pool, decision_id, result)
+);
+CREATE INDEX outcomes_by_age ON outcomes (reported_at);
+"""
+
+
+class RecordsError(Exception):
+    """A file of records cannot be used. The message names it and says why."""
+
+
+def open_to_write(path: Path) -> sqlite3.Connection:
+    """The database, made when there is none, readable by its owner alone.
+
+    Raises OSError, sqlite3.Error, or RecordsError for a file that is not ours or of another version.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    database = sqlite3.connect(path, _BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(database, path)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """The database of a file, which is not changed. Raises RecordsError."""
+    if not path.is_file():
+        raise RecordsError(f"{path}: there is no such file of records")
+    try:
+        database = sqlite3.connect(f"{path.absolute().as_uri()}{_mode(path)}", _BUSY_SECONDS, uri=True)
+        _check(database, path)
+    except sqlite3.Error as error:
+        raise RecordsError(f"{path}: cannot be read as a file of records: {error}") from None
+    return database
+
+
+def _prepare(database: sqlite3.Connection, path: Path) -> None:
+    if _has_tables(database):
+        _check(database, path)  # before anything is changed: the mode of the journal stays in a file
+    elif database.execute("PRAGMA page_count").fetchone() == (0,):
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    database.execute("PRAGMA foreign_keys = ON")
+    database.execute(f"PRAGMA journal_size_limit = {_MAX_LOG_BYTES}")
+    database.execute("BEGIN IMMEDIATE")
+    if not _has_tables(database):
+        for statement in _TABLES.split(";\n"):
+            database.execute(statement)
+        database.execute(f"PRAGMA application_id = {_APPLICATION}")
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    database.execute("COMMIT")
+    _check(database, path)
+
+
+def _has_tables(database: sqlite3.Connection) -> bool:
+    return bool(database.execute("SELECT count(*) FROM sqlite_schema").fetchone() != (0,))
+
+
+def _check(database: sqlite3.Connection, path: Path) -> None:
+    (application,) = database.execute("PRAGMA application_id").fetchone()
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if application != _APPLICATION:
+        raise RecordsError(f"{path}: is a database, but not one of records")
+    if version != SCHEMA_VERSION:
+        known = f"this version of Tenure knows {SCHEMA_VERSION}"
+        raise RecordsError(f"{path}: has version {version} of the format of records; {known}")
+
+
+def _mode(path: Path) -> str:
+    """A file that nobody has open and that lies where nothing can be written is read as it is."""
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    return "?mode=ro" if has_log or os.access(path.parent, os.W_OK) else "?immutable=1"
+
+
+def default_path() -> Path:
+    """`records.sqlite` where the platform keeps the state of a user's programs.
+
+    On Linux that is `$XDG_STATE_HOME/tenure`, or `~/.local/state/tenure`. Raises RecordsError for a user
+    without a home, as in a container with a user id of its own.
+    """
+    try:
+        return user_state_path("tenure", appauthor=False) / "records.sqlite"
+    except RuntimeError:
+        told = "this user has no home: name a file of records, or set HOME or XDG_STATE_HOME"
+        raise RecordsError(told) from None

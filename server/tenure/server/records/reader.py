@@ -1,0 +1,131 @@
+"""A file of records as it is read: records in order, and the states they are about."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from google.protobuf.message import DecodeError
+from tenure.codec.engine import profile_of
+from tenure.server.records.file import RecordsError, decompress, open_to_read
+from tenure.server.records.states import StateRebuilder
+from tenure.server.shard import Shard
+from tenure.solver.plugin_api.profile import Profile
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+_COLUMNS: Final = (
+    "id, recorded_at, cluster_id, node_pool, epoch, version, now, actions, request_digest, state, "
+    "profile_digest, content, engine_version, trace_id, stopped_early, answer"
+)
+
+
+class Record(NamedTuple):
+    """One answer to Decide. Times in nanoseconds since the epoch."""
+
+    id: int
+    recorded_at: int
+    cluster_id: str
+    node_pool: str
+    epoch: str
+    """Of the state that was referred to; empty: the snapshot came with the request."""
+    version: int
+    now: int
+    actions: tuple[str, ...]
+    """Those that the request named."""
+    request_digest: str
+    state: bytes
+    profile_digest: str
+    profile_text: str
+    engine_version: str
+    trace_id: str
+    stopped_early: bool
+    response: DecideResponse
+
+    @property
+    def profile(self) -> Profile:
+        """What was decided by. Raises ValueError when this version cannot read it."""
+        return profile_of(self.profile_text)
+
+
+_ACTIONS, _REQUEST, _RESPONSE = map(Record._fields.index, ("actions", "request_digest", "response"))
+
+
+class RecordsFile:
+    """A file of records, which may be written at the same time. Use it in a `with` statement."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises RecordsError when it is none, or of another version."""
+        self._path = path
+        self._database = open_to_read(path)
+        self._states = StateRebuilder(self._database)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database.close()
+
+    def ids(self, newest: int | None = None) -> list[int]:
+        """Of all records, or of so many of the newest, the oldest first."""
+        limit = -1 if newest is None else newest
+        rows = self._rows("SELECT id FROM records ORDER BY id DESC LIMIT ?", limit)
+        return [number for (number,) in reversed(rows)]
+
+    def record(self, number: int) -> Record | None:
+        """A record by its id; None when there is none, or none any more. Raises RecordsError."""
+        rows = self._rows(
+            f"SELECT {_COLUMNS} FROM records JOIN profiles ON digest = profile_digest WHERE id = ?",  # noqa: S608
+            number,
+        )
+        try:
+            return _record(rows[0]) if rows else None
+        except (ValueError, DecodeError) as error:
+            raise RecordsError(f"{self._path}: record {number} cannot be read: {error}") from None
+
+    def records(self, newest: int | None = None) -> Iterator[Record]:
+        """All records, or so many of the newest, the oldest first. Raises RecordsError."""
+        for number in self.ids(newest):
+            if (record := self.record(number)) is not None:
+                yield record
+
+    def snapshot(self, record: Record) -> ClusterSnapshot:
+        """What a record was decided on, with the time it was decided at. Raises RecordsError."""
+        snapshot = ClusterSnapshot()
+        try:
+            snapshot.CopyFrom(self._states.snapshot(record.state))
+        except (ValueError, sqlite3.Error) as error:
+            told = f"the state of record {record.id} cannot be read: {error}"
+            raise RecordsError(f"{self._path}: {told}") from None
+        snapshot.now.CopyFrom(record.response.header.now)
+        return snapshot
+
+    def results(self, record: Record) -> dict[str, str]:
+        """What was reported last of the steps of a record: results by decision id. Raises RecordsError."""
+        rows = self._rows(
+            "SELECT decision_id, result FROM outcomes WHERE cluster_id = ? AND node_pool = ? AND "
+            "group_id IN (SELECT value FROM json_each(?)) ORDER BY reported_at",
+            *Shard(record.cluster_id, record.node_pool),
+            json.dumps([group.id for group in record.response.groups]),
+        )
+        return dict(rows)
+
+    def _rows(self, statement: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
+        try:
+            return self._database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise RecordsError(f"{self._path}: cannot be read: {error}") from None
+
+
+def _record(row: tuple) -> Record:  # type: ignore[type-arg]
+    found = Record._make(row)
+    return found._replace(
+        actions=tuple(json.loads(row[_ACTIONS])),
+        request_digest=row[_REQUEST].hex(),
+        stopped_early=bool(found.stopped_early),
+        response=DecideResponse.FromString(decompress(row[_RESPONSE])),
+    )

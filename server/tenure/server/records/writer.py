@@ -1,0 +1,131 @@
+"""Entries as rows, a batch in one transaction.
+
+Which records stay: the young ones, as many as there is room for. A record goes before its state does.
+"""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from tenure.codec.engine import profile_text
+from tenure.server.capabilities import server_version
+from tenure.server.records.entries import CycleEntry, Entry, ResultEntry
+from tenure.server.records.file import compress, open_to_write
+from tenure.server.records.states import MissingBase, StateRowKey, StateRows
+
+_PART: Final = 8
+"""When there is no room, one in so many records goes at a time."""
+
+
+def retain(database: sqlite3.Connection, oldest: int, max_bytes: int) -> int:
+    """Drop records from before `oldest` (nanoseconds), and then the oldest until the file is small enough.
+
+    Returns how many are dropped. The room is given back to the file system.
+    """
+    database.execute("BEGIN IMMEDIATE")
+    dropped = database.execute("DELETE FROM records WHERE recorded_at < ?", [oldest]).rowcount
+    _drop_unused(database, oldest)
+    while used_bytes(database) > max_bytes and (count := _drop_first(database)):
+        dropped += count
+        _drop_unused(database, oldest)
+    database.execute("COMMIT")
+    database.executescript("PRAGMA incremental_vacuum")  # `execute` would free a single page
+    return dropped
+
+
+def used_bytes(database: sqlite3.Connection) -> int:
+    """Bytes of the file that hold something."""
+    (pages,) = database.execute("PRAGMA page_count").fetchone()
+    (free,) = database.execute("PRAGMA freelist_count").fetchone()
+    (size,) = database.execute("PRAGMA page_size").fetchone()
+    return int((pages - free) * size)
+
+
+def _drop_first(database: sqlite3.Connection) -> int:
+    (count,) = database.execute("SELECT count(*) FROM records").fetchone()
+    first = "SELECT id FROM records ORDER BY id LIMIT ?"
+    return database.execute(
+        f"DELETE FROM records WHERE id IN ({first})",  # noqa: S608 (nothing in it is anybody's text)
+        [-(-count // _PART)],
+    ).rowcount
+
+
+def _drop_unused(database: sqlite3.Connection, oldest: int) -> None:
+    """States and profiles of no record, and outcomes that are older than all records."""
+    database.execute("DELETE FROM states WHERE root NOT IN (SELECT root FROM records)")
+    database.execute("DELETE FROM profiles WHERE digest NOT IN (SELECT profile_digest FROM records)")
+    (first,) = database.execute("SELECT min(recorded_at) FROM records").fetchone()
+    database.execute("DELETE FROM outcomes WHERE reported_at < ?", [max(oldest, first or oldest)])
+
+
+class RecordWriter:
+    """A file of records that is being written; for one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.database = open_to_write(path)
+        self._opened = _identity(path)
+        self._states = StateRows(self.database)
+
+    def write(self, batch: Sequence[Entry]) -> list[CycleEntry]:
+        """All of a batch, or nothing of it when something is raised: OSError or sqlite3.Error.
+
+        Returns the cycles that need their snapshots: what their states are made of is not there any more.
+        """
+        missing = []
+        self.database.execute("BEGIN IMMEDIATE")
+        for entry in batch:
+            if isinstance(entry, ResultEntry):
+                self._write_outcome(entry)
+                continue
+            try:
+                self._write_cycle(entry, self._states.save(entry))
+            except MissingBase:
+                missing.append(entry)
+        self.database.execute("COMMIT")
+        return missing
+
+    def is_in_place(self) -> bool:
+        """Whether the file is where it was opened: what is moved or removed can be written, but not found."""
+        return _identity(self._path) == self._opened
+
+    def close(self) -> None:
+        """What was not committed is as if it had never been written."""
+        with suppress(sqlite3.Error):  # SQLite leaves the log of a file that was moved as it is
+            self.database.rollback()
+            self.database.execute("PRAGMA wal_checkpoint")
+        self.database.close()
+
+    def _write_cycle(self, cycle: CycleEntry, state: StateRowKey) -> None:
+        based_on, actions = cycle.response.header, json.dumps(list(cycle.actions))
+        now = based_on.now.ToNanoseconds()
+        question = json.dumps([state.digest.hex(), actions, now]).encode()
+        self.database.execute(
+            "INSERT INTO profiles VALUES (?, ?) ON CONFLICT DO NOTHING",
+            [based_on.profile_digest, profile_text(cycle.profile)],
+        )
+        row = [
+            *(cycle.recorded_at, *cycle.shard, cycle.epoch, based_on.version, now, actions),
+            *(sha256(question).digest(), *state, based_on.profile_digest, server_version(), cycle.trace_id),
+            *(cycle.response.stopped_early, compress(cycle.response.SerializeToString(deterministic=True))),
+        ]
+        self.database.execute(f"INSERT INTO records VALUES (NULL{', ?' * len(row)})", row)  # noqa: S608
+
+    def _write_outcome(self, outcome: ResultEntry) -> None:
+        row = [*outcome.shard, *outcome[1:]]
+        self.database.execute(
+            "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row
+        )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of its name; None when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

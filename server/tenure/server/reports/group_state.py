@@ -1,0 +1,178 @@
+"""What to do with a group of which some steps are done, some are refused, and some are left.
+
+    all steps that count are done                        finished
+    its time is over, or one is refused for good         cancel, unless its steps help without each other
+    one is refused for now                               retry
+    else                                                 in flight
+
+What a group patches is due when what it notes has happened: that somebody was evicted, or was bound. Of a
+group that is cancelled the evictions came to nothing, as far as they were asked of the cluster: that is
+remembered in place of what the group would have had remembered.
+
+Verdicts in words.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.v1 import decision_pb2, snapshot_pb2
+from tenure.v1 import report_pb2 as pb
+from tenure.wire.limits import MAX_COUNT
+from tenure.wire.violations import escape_control_characters
+
+
+def status_message(state: pb.GroupState, is_over: bool, failed: Sequence[pb.DecisionResult]) -> str:
+    """Why, and what to do, in one sentence."""
+    match state:
+        case pb.GROUP_STATE_COMPLETED:
+            return "nothing of it is left to do"
+        case pb.GROUP_STATE_IN_FLIGHT:
+            return "steps of it are left to do"
+        case pb.GROUP_STATE_RETRY:
+            return f"{_failure_message(failed)}; it may be tried again"
+    why = "its time is over" if is_over else _failure_message(failed)
+    return f"{why}: take no further step of it"
+
+
+def _failure_message(failed: Sequence[pb.DecisionResult]) -> str:
+    """The first step that was refused, and how many others were."""
+    first, others = failed[0], len(failed) - 1
+    more = f", as were {others} more" if others else ""
+    is_stale = first.status == pb.APPLY_STATUS_PRECONDITION_FAILED
+    why = "what it relied on has changed" if is_stale else "the cluster refused it"
+    return f"step {escape_control_characters(first.decision_id)} was not taken, for {why}{more}"
+
+
+_COUNTING: Final = ("evict", "reserve", "bind")
+"""Steps that are done in the cluster; the others tell or note something."""
+_STARTS: Final = ("last_start_time", "total_eviction_wait")
+"""Patches that note a start."""
+_Pair = tuple[str, str]
+
+
+def evaluate(report: pb.GroupReport, now: Timestamp) -> pb.GroupStatus:
+    """The verdict on a group by what is known of it; equal reports get equal verdicts."""
+    return _GroupEvaluation(report, now).status()
+
+
+class _GroupEvaluation:
+    """One report, read from several sides."""
+
+    def __init__(self, report: pb.GroupReport, now: Timestamp) -> None:
+        self._group = report.group
+        self._now = now
+        self._steps = {step.decision_id: step for step in report.results}
+        self._counting = [each for each in self._group.decisions if each.WhichOneof("kind") in _COUNTING]
+        self._history: Mapping[_Pair, snapshot_pb2.EvictionRecord] = {
+            (row.victim, row.preemptor): row for row in report.eviction_history
+        }
+
+    def status(self) -> pb.GroupStatus:
+        fate = self._state()
+        return pb.GroupStatus(
+            id=self._group.id,
+            state=fate,
+            message=status_message(fate, self._is_over(), list(self._failed_results())),
+            patches=self._patches(is_cancelled=fate == pb.GROUP_STATE_CANCELLED),
+            retry_time=self._retry_time() if fate == pb.GROUP_STATE_RETRY else None,
+        )
+
+    def _state(self) -> pb.GroupState:
+        needs_all = self._group.atomicity != decision_pb2.ATOMICITY_BEST_EFFORT
+        lost = [step for step in self._failed_results() if not self._may_retry(step)]
+        left = [each for each in self._counting if not self._is_settled(each)]
+        if lost and needs_all:
+            return pb.GROUP_STATE_CANCELLED
+        if not left:
+            return pb.GROUP_STATE_COMPLETED
+        if self._is_over():
+            return pb.GROUP_STATE_CANCELLED
+        if any(self._may_retry(step) for step in self._failed_results()):
+            return pb.GROUP_STATE_RETRY
+        return pb.GROUP_STATE_IN_FLIGHT
+
+    def _failed_results(self) -> Iterator[pb.DecisionResult]:
+        for decision in self._counting:
+            step = self._steps.get(decision.id)
+            if step is not None and step.status != pb.APPLY_STATUS_APPLIED:
+                yield step
+
+    def _is_settled(self, decision: decision_pb2.Decision) -> bool:
+        """Whether it is known for good what became of a step."""
+        step = self._steps.get(decision.id)
+        return step is not None and not self._may_retry(step)
+
+    def _may_retry(self, result: pb.DecisionResult) -> bool:
+        """Whether a step may still succeed within the time of the group."""
+        if result.status != pb.APPLY_STATUS_FAILED or not result.retryable or self._is_over():
+            return False
+        return not result.HasField("retry_time") or not self._is_past(result.retry_time)
+
+    def _is_over(self) -> bool:
+        return self._is_past(self._now)
+
+    def _is_past(self, moment: Timestamp) -> bool:
+        end = self._group.expire_time
+        return self._group.HasField("expire_time") and moment.ToNanoseconds() >= end.ToNanoseconds()
+
+    def _retry_time(self) -> Timestamp | None:
+        """When every step that failed may be tried again."""
+        times = [step.retry_time for step in self._failed_results() if step.HasField("retry_time")]
+        return max(times, key=Timestamp.ToNanoseconds, default=None)
+
+    def _patches(self, *, is_cancelled: bool) -> Iterator[pb.PatchToStore]:
+        for decision in self._group.decisions:
+            if not decision.HasField("patch"):
+                continue
+            if (patch := self._due(decision.patch, is_cancelled)) is not None:
+                yield pb.PatchToStore(decision_id=decision.id, patch=patch)
+
+    def _due(self, patch: decision_pb2.Patch, is_cancelled: bool) -> decision_pb2.Patch | None:
+        """What is to be stored of a patch, or in its place."""
+        if patch.HasField("set_eviction_record") and self._is_ineffective(patch.pod_group, is_cancelled):
+            return self._failure(patch.set_eviction_record)
+        return patch if self._is_due(patch, is_cancelled) else None
+
+    def _is_ineffective(self, victim: str, is_cancelled: bool) -> bool:
+        """Whether evictions of a pod group were asked of the cluster, and were refused or are in vain."""
+        steps = [self._steps.get(each.id) for each in self._evictions(victim)]
+        asked = [step for step in steps if step is not None]
+        if is_cancelled:
+            return bool(asked)
+        is_gone = any(step.status == pb.APPLY_STATUS_APPLIED for step in asked)
+        return bool(asked) and not is_gone and not any(self._may_retry(step) for step in asked)
+
+    def _failure(self, planned: snapshot_pb2.EvictionRecord) -> decision_pb2.Patch | None:
+        """One failure more for a pair; None when what is kept of it is later than this group."""
+        kept = self._history.get((planned.victim, planned.preemptor))
+        if kept is not None:
+            order = kept.last_eviction_time.ToNanoseconds() - planned.last_eviction_time.ToNanoseconds()
+            if order > 0 or (order == 0 and not kept.result_pending):
+                return None
+        row = snapshot_pb2.EvictionRecord(
+            victim=planned.victim,
+            preemptor=planned.preemptor,
+            last_eviction_time=planned.last_eviction_time,
+            consecutive_failures=min(planned.consecutive_failures + 1, MAX_COUNT),
+            last_failure_time=self._now,
+        )
+        return decision_pb2.Patch(pod_group=planned.victim, set_eviction_record=row)
+
+    def _is_due(self, patch: decision_pb2.Patch, is_cancelled: bool) -> bool:
+        """Whether what a patch notes has happened."""
+        evictions = list(self._evictions(patch.pod_group))
+        if patch.WhichOneof("change") in _STARTS or not evictions:
+            causes = [each for each in self._counting if each.HasField("bind")]
+        else:
+            causes = evictions
+        if not causes:
+            return not is_cancelled
+        return any(self._is_applied(each) for each in causes)
+
+    def _evictions(self, victim: str) -> Iterator[decision_pb2.Decision]:
+        return (each for each in self._counting if each.HasField("evict") and each.evict.pod_group == victim)
+
+    def _is_applied(self, decision: decision_pb2.Decision) -> bool:
+        step = self._steps.get(decision.id)
+        return step is not None and step.status == pb.APPLY_STATUS_APPLIED

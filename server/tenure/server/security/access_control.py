@@ -1,0 +1,109 @@
+"""Who may call a server, and over what: what its settings come to.
+
+Lets in calls that show a good token; all others end as UNAUTHENTICATED before their message is read.
+
+Health checks need no token, so that probes keep working; they tell nothing but whether the server serves.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import grpc
+from grpc_health.v1 import health
+from tenure.server.listen_address import ListenError
+from tenure.server.security.certificates import CertificateFiles, Certificates
+from tenure.server.security.tokens import Tokens
+from tenure.server.settings import Security
+
+_OPEN: Final = f"/{health.SERVICE_NAME}/"
+_HEADER: Final = "authorization"
+_SCHEME: Final = "bearer"
+_HOW: Final = "send the metadata `authorization: Bearer TOKEN` with a token of the server's token file"
+_LOG: Final = logging.getLogger(__name__)
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+
+class Authentication(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
+    """Asks every call but health checks for a token."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    def intercept_service(
+        self,
+        continuation: "Callable[[grpc.HandlerCallDetails], Handler | None]",
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> "Handler | None":
+        """The method that was called, or one that refuses."""
+        method = handler_call_details.method
+        if method.startswith(_OPEN):
+            return continuation(handler_call_details)
+        token = _token(handler_call_details)
+        if token is None:
+            return _refusal(f"the call has no token: {_HOW}")
+        name = self._tokens.name_of(token)
+        if name is None:
+            _LOG.warning("A call of %r is refused: its token is unknown", method)
+            return _refusal(f"the token of the call is unknown: {_HOW}")
+        _LOG.debug("A call of %r by %s", method, name or "a token without name")
+        return continuation(handler_call_details)
+
+
+def _token(call: grpc.HandlerCallDetails) -> str | None:
+    for key, value in call.invocation_metadata or ():
+        scheme, _, token = str(value).partition(" ")
+        if key == _HEADER and scheme.lower() == _SCHEME and token.strip():
+            return token.strip()
+    return None
+
+
+def _refusal(message: str) -> Handler:
+    """A handler for calls of any kind that does not wait for their message."""
+
+    def refuse(requests: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
+        context.abort(grpc.StatusCode.UNAUTHENTICATED, message)
+
+    return grpc.stream_unary_rpc_method_handler(refuse)
+
+
+@dataclass(frozen=True)
+class AccessControl:
+    """Certificates and tokens of a server; without them anybody may call in clear text."""
+
+    certificates: Certificates | None = None
+    tokens: Tokens | None = None
+
+    @classmethod
+    def of(cls, security: Security) -> "AccessControl":
+        """Read the files that the settings name. Raises ListenError when they cannot be used."""
+        certificates = _certificates(security)
+        return cls(certificates, None if security.token_file is None else Tokens(security.token_file))
+
+    def interceptors(self) -> list["grpc.ServerInterceptor"]:  # type: ignore[type-arg]
+        """What every call goes through first."""
+        return [] if self.tokens is None else [Authentication(self.tokens)]
+
+    def add_port(self, server: grpc.Server, address: str) -> int:
+        """Let a server listen; the port that was bound. Raises RuntimeError when it cannot be."""
+        if self.certificates is None:
+            return server.add_insecure_port(address)
+        return server.add_secure_port(address, self.certificates.credentials())
+
+
+def _certificates(security: Security) -> Certificates | None:
+    certificate, key = security.tls_cert, security.tls_key
+    if certificate is None and key is None:
+        if security.tls_client_ca is not None:
+            raise ListenError("a CA of clients is of use with TLS only: add --tls-cert and --tls-key")
+        return None
+    if certificate is None or key is None:
+        missing = "--tls-key" if key is None else "--tls-cert"
+        raise ListenError(f"TLS needs a certificate and its key: add {missing}")
+    return Certificates(CertificateFiles(certificate, key, security.tls_client_ca))
+
+
+OPEN: Final = AccessControl()
+"""Nobody is asked who they are, and calls are in clear text."""

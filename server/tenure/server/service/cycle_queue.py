@@ -1,0 +1,100 @@
+"""Turns: who may run a cycle now.
+
+Cycles of one cluster and node pool run one after the other; different ones run at the same time, as many as
+the machine has room for. Those that wait are served in rounds: one cycle of every shard, then the next, so
+that a shard with many calls does not hold up one with few.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tenure.server.service.stream_timeouts import TooManyCalls
+from tenure.server.shard import Deadline, Shard
+
+
+class CycleQueueTimeout(TimeoutError):
+    """Other cycles took all the time that the caller allowed."""
+
+
+class CycleQueue:
+    """Hands out turns: `max_cycles` at a time, while at most `max_waiting` calls wait for one."""
+
+    def __init__(self, max_concurrent: int, max_queued: int) -> None:
+        self._free_slots = max_concurrent
+        self._max_queued = max_queued
+        self._running: set[Shard] = set()
+        self._waiting: dict[Shard, deque[threading.Event]] = {}
+        """Calls that wait, by shard; the shard that is to be served next comes first."""
+        self._changing = threading.Lock()
+        self._is_cut_short = threading.Event()
+
+    @contextmanager
+    def acquire(self, shard: Shard, seconds: float) -> Iterator[Deadline]:
+        """The turn of a shard, waited for at most so long, and what says when the cycle must end.
+
+        Raises NoTurn when the time was not enough, TooManyCalls when as many calls wait already as may.
+        """
+        begin = time.monotonic()
+        self._wait(shard, seconds)
+        try:
+            yield Deadline(seconds - (time.monotonic() - begin), self._is_cut_short)
+        finally:
+            self._release(shard)
+
+    def load(self) -> tuple[int, int]:
+        """Turns that are taken now, and calls that wait for one."""
+        with self._changing:
+            return len(self._running), sum(map(len, self._waiting.values()))
+
+    def cut_short(self) -> None:
+        """Let every cycle, now and later, end as soon as it can, with what it decided until then."""
+        self._is_cut_short.set()
+
+    def _wait(self, shard: Shard, seconds: float) -> None:
+        with self._changing:
+            if self._free_slots and not self._waiting and shard not in self._running:
+                self._run(shard)
+                return
+            turn = threading.Event()
+            self._waiting.setdefault(shard, deque()).append(turn)
+            self._serve()
+            if not turn.is_set() and sum(map(len, self._waiting.values())) > self._max_queued:
+                self._cancel_wait(shard, turn)
+                raise TooManyCalls
+        if turn.wait(min(seconds, threading.TIMEOUT_MAX)):
+            return
+        with self._changing:
+            if turn.is_set():
+                return
+            self._cancel_wait(shard, turn)
+        raise CycleQueueTimeout
+
+    def _release(self, shard: Shard) -> None:
+        with self._changing:
+            self._running.discard(shard)
+            self._free_slots += 1
+            self._serve()
+
+    def _serve(self) -> None:
+        """Give turns while there are any. A shard that was served goes to the end of the round."""
+        while self._free_slots and (shard := self._next()) is not None:
+            waiting = self._waiting.pop(shard)
+            waiting.popleft().set()
+            if waiting:
+                self._waiting[shard] = waiting
+            self._run(shard)
+
+    def _run(self, shard: Shard) -> None:
+        self._running.add(shard)
+        self._free_slots -= 1
+
+    def _next(self) -> Shard | None:
+        return next((shard for shard in self._waiting if shard not in self._running), None)
+
+    def _cancel_wait(self, shard: Shard, turn: threading.Event) -> None:
+        self._waiting[shard].remove(turn)
+        if not self._waiting[shard]:
+            del self._waiting[shard]

@@ -1,0 +1,65 @@
+"""From what a method raises to a gRPC status that says what the caller should do."""
+
+import logging
+from typing import Final
+
+import grpc
+from google.protobuf.message import DecodeError
+from tenure.server import errors
+from tenure.server.service.cycle_queue import CycleQueueTimeout
+from tenure.server.service.stream_timeouts import Draining, StreamIdleTimeout, TooManyCalls, TooManyStreams
+from tenure.server.solver_host import SolverProcessLost, SolverUnavailable
+from tenure.server.state import ChunkTooLarge, StateError, UploadMemoryExhausted
+from tenure.server.telemetry.call_metrics import count_failure
+from tenure.wire.limits import LimitExceeded
+from tenure.wire.violations import SnapshotValidationError
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+def status_of(error: Exception, request_name: str) -> grpc.Status:
+    """The status of a call that ended with an exception; one nobody foresaw is logged as a defect."""
+    status = _foreseen(error, request_name)
+    count_failure(error, is_defect=status is None)
+    if status is not None:
+        return status
+    _LOG.error("A defect: a call ended with an exception. Nothing was decided.", exc_info=error)
+    defect = "a defect in the server: nothing was decided; report it"
+    return errors.plain_status(grpc.StatusCode.INTERNAL, defect)
+
+
+def _foreseen(error: Exception, request_name: str) -> grpc.Status | None:
+    match error:
+        case SnapshotValidationError():
+            return errors.invalid_snapshot(error)
+        case DecodeError():
+            return errors.plain_status(
+                grpc.StatusCode.INVALID_ARGUMENT, f"the message is not a {request_name}"
+            )
+        case StateError():
+            return errors.state_error_status(error)
+        case LimitExceeded():
+            return errors.limit_exceeded(error)
+        case ChunkTooLarge():
+            return errors.plain_status(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+        case TooManyCalls():
+            return errors.resource_exhausted("too many calls are waiting")
+        case TooManyStreams():
+            return errors.resource_exhausted("too many streams are open")
+        case UploadMemoryExhausted():
+            return errors.resource_exhausted("too many snapshots are on their way")
+        case Draining():
+            return errors.plain_status(grpc.StatusCode.UNAVAILABLE, "the server is draining: retry")
+        case StreamIdleTimeout():
+            idle = "nothing came for too long: open another stream"
+            return errors.plain_status(grpc.StatusCode.DEADLINE_EXCEEDED, idle)
+        case grpc.RpcError():
+            return errors.plain_status(grpc.StatusCode.CANCELLED, "the caller is gone")
+        case SolverProcessLost():
+            return errors.plain_status(grpc.StatusCode.INTERNAL, f"{error}: nothing was decided; retry")
+        case SolverUnavailable():
+            return errors.plain_status(grpc.StatusCode.UNAVAILABLE, str(error))
+        case CycleQueueTimeout():
+            too_late = "other cycles took all the time: retry later"
+            return errors.plain_status(grpc.StatusCode.DEADLINE_EXCEEDED, too_late)
+    return None

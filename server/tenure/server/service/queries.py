@@ -1,0 +1,66 @@
+"""Explain: one question of a person about a state.
+
+What Simulate and Explain have in common: the state they start from, and a turn of their own.
+
+Simulate: cycles on a state that is not the real one. Nothing of it is counted, logged or kept.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import grpc
+from tenure.codec.engine import BaseState
+from tenure.codec.simulation import SimulationEngine
+from tenure.server.explain import Explainer
+from tenure.server.service.cycle_queue import CycleQueueTimeout
+from tenure.server.service.service_context import ServiceContext
+from tenure.server.shard import Deadline, Shard
+from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
+from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
+
+
+def resolve_state(shared: ServiceContext, request: SimulateRequest | ExplainRequest) -> BaseState | None:
+    """The state that a request refers to; None when it brings a snapshot. Raises Fault."""
+    if not request.HasField("state"):
+        return None
+    state = shared.states.find(request.state)
+    return BaseState(state.header, state.decoded, state.lazy_snapshot.read, state.warm_start)
+
+
+@contextmanager
+def acquire_query_slot(
+    shared: ServiceContext, request: SimulateRequest | ExplainRequest, context: grpc.ServicerContext
+) -> Iterator[Deadline]:
+    """A turn for a question about a shard, and what says when its time is up.
+
+    Questions about a shard wait for each other, not for its decisions, and its decisions not for them.
+    Raises NoTurn when the time is up before there is an answer.
+    """
+    about = request.state if request.HasField("state") else request.snapshot
+    shard = Shard(about.cluster_id, f"{about.node_pool} (questions)")
+    with shared.cycle_queue.acquire(shard, context.time_remaining()) as deadline:
+        if not context.add_callback(deadline.cancel):
+            raise CycleQueueTimeout
+        try:
+            yield deadline
+        except CycleStopped:
+            raise CycleQueueTimeout from None
+
+
+def simulate(
+    shared: ServiceContext, request: SimulateRequest, context: grpc.ServicerContext
+) -> SimulateResponse:
+    """What would be decided. The simulator gets a profile and a state, and nothing it could change."""
+    source = resolve_state(shared, request)
+    with acquire_query_slot(shared, request, context) as deadline:
+        return SimulationEngine(shared.engine.profile).simulate(request, source, deadline)
+
+
+def explain(
+    shared: ServiceContext, request: ExplainRequest, context: grpc.ServicerContext
+) -> ExplainResponse:
+    """The answer, found with the profile that decides; nothing of it is counted, logged or kept."""
+    source = resolve_state(shared, request)
+    with acquire_query_slot(shared, request, context) as deadline:
+        return Explainer(shared.engine.profile).explain(request, source, deadline)

@@ -1,0 +1,27 @@
+"""What the methods of one service share."""
+
+from dataclasses import dataclass, field
+
+from tenure.codec.engine import Engine
+from tenure.server.records import NO_RECORDS, Recorder
+from tenure.server.reports import ReportHistory
+from tenure.server.service.cycle_queue import CycleQueue
+from tenure.server.settings import ServerLimits
+from tenure.server.state import StateStore, UploadMemory
+from tenure.server.telemetry.call_metrics import PushLinks
+from tenure.server.telemetry.cycle_metrics import Cycles
+
+
+@dataclass(frozen=True)
+class ServiceContext:
+    """Handed to every method."""
+
+    engine: Engine
+    limits: ServerLimits
+    cycle_queue: CycleQueue
+    states: StateStore
+    upload_memory: UploadMemory
+    cycles: Cycles
+    push_links: PushLinks = field(default_factory=PushLinks)
+    recorder: Recorder = NO_RECORDS
+    report_history: ReportHistory = field(default_factory=ReportHistory)

@@ -1,0 +1,131 @@
+"""GetState: a kept state in pieces, as it could be pushed again.
+
+PutSnapshot: a full snapshot in pieces, kept in place of what was there once all of it has come.
+
+ApplyDelta: one delta to a kept state.
+
+SyncState: deltas one after the other, each answered in its turn.
+"""
+
+from collections.abc import Iterator
+
+import grpc
+from google.protobuf.message import DecodeError
+from tenure.server.garbage_collection import freeze_gc
+from tenure.server.service.methods import UndecodedRequest
+from tenure.server.service.service_context import ServiceContext
+from tenure.server.state import State, StateError, errors
+from tenure.v1.state_pb2 import (
+    ApplyDeltaRequest,
+    ApplyDeltaResponse,
+    GetStateRequest,
+    GetStateResponse,
+    PutSnapshotRequest,
+    PutSnapshotResponse,
+    StateDelta,
+    StateReference,
+    SyncStateRequest,
+    SyncStateResponse,
+)
+from tenure.wire.chunking import split_snapshot
+from tenure.wire.encoding import text_of
+from tenure.wire.limits import LimitExceeded
+from tenure.wire.violations import FieldViolation, SnapshotValidationError
+
+
+def put_snapshot(
+    shared: ServiceContext, chunks: Iterator[PutSnapshotRequest], context: grpc.ServicerContext
+) -> PutSnapshotResponse:
+    """The state that the pieces make. A call that breaks off in between keeps nothing of it."""
+    with shared.upload_memory.open() as upload:
+        for piece in chunks:
+            upload.add(piece)
+        with freeze_gc():
+            state = upload.state()
+            shared.engine.warm_up(state.cluster, state.warm_start)
+    shared.states.put(state)
+    shared.push_links.add(state.reference)
+    return PutSnapshotResponse(state=state.reference)
+
+
+def apply_delta(
+    shared: ServiceContext, request: ApplyDeltaRequest, context: grpc.ServicerContext
+) -> ApplyDeltaResponse:
+    """What to refer to after the delta."""
+    return ApplyDeltaResponse(state=apply(shared, request.delta).reference)
+
+
+def apply(shared: ServiceContext, delta: StateDelta) -> State:
+    """The state after a delta, kept from now on. Raises Fault."""
+    state = shared.states.apply(delta)
+    shared.push_links.add(state.reference)
+    return state
+
+
+def sync_state(
+    shared: ServiceContext,
+    requests: Iterator[UndecodedRequest[SyncStateRequest]],
+    context: grpc.ServicerContext,
+) -> Iterator[SyncStateResponse]:
+    """An ACK or NACK for each delta, until one comes after which only a full snapshot helps."""
+    for unread in requests:
+        answer = _respond(shared, unread)
+        yield answer
+        if answer.error.resync_required:
+            return
+
+
+def _respond(shared: ServiceContext, unread: UndecodedRequest[SyncStateRequest]) -> SyncStateResponse:
+    try:
+        request = unread.read()
+    except (DecodeError, SnapshotValidationError, LimitExceeded) as error:
+        return SyncStateResponse(nonce=_nonce(unread), error=_unreadable(error).message())
+    if not request.nonce:
+        missing = errors.invalid_delta([FieldViolation("nonce", "is required")])
+        return SyncStateResponse(error=missing.message())
+    return _apply(shared, request)
+
+
+def _apply(shared: ServiceContext, request: SyncStateRequest) -> SyncStateResponse:
+    try:
+        with shared.push_links.delta_span():
+            state = shared.states.apply(request.delta)
+            shared.push_links.add(state.reference)
+        return SyncStateResponse(nonce=request.nonce, state=state.reference)
+    except StateError as fault:
+        kept = shared.states.newest(request.delta.base)
+        return SyncStateResponse(
+            nonce=request.nonce, state=kept.reference if kept else None, error=fault.message()
+        )
+
+
+def _unreadable(error: DecodeError | SnapshotValidationError | LimitExceeded) -> StateError:
+    match error:
+        case SnapshotValidationError():
+            return errors.invalid_delta(error.violations)
+        case LimitExceeded():
+            return errors.too_many_rows(error, "delta")
+    return errors.no_message(SyncStateRequest.DESCRIPTOR.full_name)
+
+
+def _nonce(unread: UndecodedRequest[SyncStateRequest]) -> str:
+    """The nonce of a message that cannot be read as a whole, if it has one that may be repeated."""
+    nonce = text_of(unread.content, SyncStateRequest.NONCE_FIELD_NUMBER)
+    return nonce if len(nonce) <= unread.limits.max_name_length else ""
+
+
+def get_state(
+    shared: ServiceContext, request: GetStateRequest, context: grpc.ServicerContext
+) -> Iterator[GetStateResponse]:
+    """The newest version of the state, which a delta that comes meanwhile does not change. Raises Fault."""
+    shard = (request.cluster_id, request.node_pool)
+    state = shared.states.newest(StateReference(cluster_id=shard[0], node_pool=shard[1]))
+    if state is None:
+        raise errors.no_state(*shard)
+    ahead = split_snapshot(state.snapshot)
+    response = GetStateResponse(state=state.reference, chunk=next(ahead))
+    for part in ahead:
+        yield response
+        response = GetStateResponse(chunk=part)
+    response.last_chunk = True
+    yield response

@@ -1,0 +1,179 @@
+"""From a configuration file to a profile and the server's limits.
+
+The format of the configuration file.
+
+`actions` and `tiers` are those of the scheduler configuration this project took over; the other
+sections are our own. Everything is optional: what is absent has the value of the default profile.
+
+    actions: "allocate, reclaim"
+    tiers:
+    - plugins:
+      - name: minruntime
+        arguments: {defaultReclaimMinRuntime: 10m}
+    options:
+      stalenessGracePeriod: 2m
+    server:
+      maxQueuedCalls: 16
+"""
+
+from pathlib import Path
+from typing import Annotated, Final, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, ValidationError
+from tenure.process.configuration import (
+    ConfigProblem,
+    ConfigurationError,
+    Sections,
+    find_problems,
+    read_document,
+)
+from tenure.process.values import (
+    AtLeastOne,
+    ConfigSection,
+    Duration,
+    DurationOrNever,
+    Logs,
+    PositiveDuration,
+    TelemetrySection,
+    parse_empty_section,
+)
+from tenure.server.settings.server import MaxRows, RecordSettings, Security, ServerLimits, ServerSection
+from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
+from tenure.solver.registry import check_profile, default_profile
+
+_DEFAULTS = CycleOptions()
+
+
+def _names(value: object) -> object:
+    """A list of names from a comma-separated text; lists pass as they are."""
+    return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
+class Plugin(ConfigSection):
+    """One plugin and its arguments, as text."""
+
+    name: str
+    arguments: Annotated[dict[str, str], BeforeValidator(parse_empty_section)] = {}
+
+
+class Tier(ConfigSection):
+    """A list of plugins. All tiers make one list; their borders have no meaning."""
+
+    plugins: list[Plugin]
+
+
+class OptionsSection(ConfigSection):
+    """Settings of the cycle itself; what they mean is said at `tenure.solver.plugin_api.profile.Options`."""
+
+    max_consolidation_victims: Annotated[int, Field(ge=-1)] = _DEFAULTS.max_consolidation_victims
+    allow_consolidating_reclaim: bool = _DEFAULTS.allow_consolidating_reclaim
+    skip_similar_pod_groups: bool = _DEFAULTS.skip_similar_pod_groups
+    allow_same_cycle_eviction: bool = _DEFAULTS.allow_same_cycle_eviction
+    staleness_grace_period: DurationOrNever = _DEFAULTS.staleness_grace_period
+    prune: bool = _DEFAULTS.prune
+    requeue_order: Literal["priority", "overrun"] = "priority"
+    requeue_strict: bool = _DEFAULTS.requeue_strict
+    default_requeue_delay: Duration = _DEFAULTS.default_requeue_delay
+    max_requeue_contenders: AtLeastOne = _DEFAULTS.max_requeue_contenders
+    eviction_history_retention: Duration = _DEFAULTS.eviction_history_retention
+    decision_group_timeout: PositiveDuration = _DEFAULTS.decision_group_timeout
+    max_simulations_per_pod_group: AtLeastOne = _DEFAULTS.max_simulations_per_pod_group
+    max_simulations_per_action: AtLeastOne = _DEFAULTS.max_simulations_per_action
+
+
+class Configuration(ConfigSection):
+    """The whole file."""
+
+    actions: Annotated[list[str], BeforeValidator(_names), Field(min_length=1)] | None = None
+    tiers: Annotated[list[Tier], Field(min_length=1)] | None = None
+    options: Annotated[OptionsSection, BeforeValidator(parse_empty_section)] = OptionsSection()
+    server: Annotated[ServerSection, BeforeValidator(parse_empty_section)] = ServerSection()
+    records: Annotated[RecordSettings, BeforeValidator(parse_empty_section)] = RecordSettings()
+    telemetry: Annotated[TelemetrySection, BeforeValidator(parse_empty_section)] = TelemetrySection()
+
+
+_SECTIONS: Final[Sections] = {
+    (): Configuration,
+    ("tiers",): Tier,
+    ("tiers", "plugins"): Plugin,
+    ("options",): OptionsSection,
+    ("server",): ServerSection,
+    ("server", "maxRows"): MaxRows,
+    ("records",): RecordSettings,
+    ("telemetry",): TelemetrySection,
+    ("telemetry", "logs"): Logs,
+}
+
+
+class Settings(NamedTuple):
+    """What a configuration file says."""
+
+    profile: Profile
+    limits: ServerLimits = ServerLimits()
+    security: Security = Security()
+    telemetry: TelemetrySection = TelemetrySection()
+    records: RecordSettings = RecordSettings()
+
+
+def load_settings(file: Path | None) -> Settings:
+    """The settings of a file, or the embedded defaults without one.
+
+    Raises ConfigurationError with every fault: syntax, unknown keys, plugins, arguments and actions, and
+    values that do not parse. A profile that is returned can be used.
+    """
+    if file is None:
+        return Settings(default_profile())
+    configuration = _validated(file, read_document(file))
+    profile = _profile(configuration)
+    problems = _profile_problems(configuration, profile)
+    if problems:
+        raise ConfigurationError(str(file), problems)
+    server = configuration.server
+    return Settings(
+        profile, server.limits(), server.security(), configuration.telemetry, configuration.records
+    )
+
+
+def _validated(file: Path, document: object) -> Configuration:
+    if not isinstance(document, dict | None):
+        raise ConfigurationError(
+            str(file), [ConfigProblem("", "must be a mapping with keys such as `actions`")]
+        )
+    try:
+        return Configuration.model_validate(document or {})
+    except ValidationError as error:
+        raise ConfigurationError(str(file), find_problems(error, _SECTIONS)) from None
+
+
+def _profile(configuration: Configuration) -> Profile:
+    default = default_profile()
+    actions, tiers = configuration.actions, configuration.tiers
+    return Profile(
+        actions=default.actions if actions is None else tuple(actions),
+        plugins=default.plugins
+        if tiers is None
+        else tuple(PluginConfig(p.name, dict(p.arguments)) for tier in tiers for p in tier.plugins),
+        options=CycleOptions(**configuration.options.model_dump()),
+    )
+
+
+def _profile_problems(configuration: Configuration, profile: Profile) -> list[ConfigProblem]:
+    """What the solver has to say about the profile, with the paths of the file."""
+    tiers = configuration.tiers or []
+    paths = [f"tiers[{t}].plugins[{p}]" for t, tier in enumerate(tiers) for p in range(len(tier.plugins))]
+    problems = [ConfigProblem(_in_file(path, paths), text) for path, text in check_profile(profile)]
+    first = {plugin.name: at for at, plugin in reversed(list(enumerate(profile.plugins)))}
+    for path, plugin in zip(paths, profile.plugins, strict=False):
+        if (earlier := paths[first[plugin.name]]) != path:
+            problems.append(
+                ConfigProblem(f"{path}.name", f"plugin {plugin.name} is already listed at {earlier}")
+            )
+    return problems
+
+
+def _in_file(path: str, plugin_paths: list[str]) -> str:
+    """The path in the file of a path in the profile, whose plugins are one list (`plugins[3].name`)."""
+    if not path.startswith("plugins["):
+        return path
+    position, _, rest = path.removeprefix("plugins[").partition("]")
+    return f"{plugin_paths[int(position)]}{rest}"

@@ -1,0 +1,89 @@
+"""An engine whose cycles run in processes of their own."""
+
+import logging
+import math
+from collections.abc import Callable
+from typing import Final
+
+from tenure.codec.engine import Engine
+from tenure.server.shard import Deadline
+from tenure.server.solver_host.protocol import InvalidRequest, SolveRequest, SolveResponse, WorkerError
+from tenure.server.solver_host.solver_pool import SolverPool
+from tenure.server.telemetry.timeline import Timeline
+from tenure.solver.framework.stop_signal import never
+from tenure.solver.framework.warm_start import WarmStartCache
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.plugin_api.profile import Profile
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.violations import SnapshotValidationError
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class SolverError(RuntimeError):
+    """A cycle ended with an exception in its process."""
+
+
+class ProcessEngine(Engine):
+    """The same answers as those of Engine."""
+
+    def __init__(self, profile: Profile, pool: SolverPool) -> None:
+        super().__init__(profile)
+        self._pool = pool
+
+    def decide(
+        self,
+        request: DecideRequest,
+        stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
+    ) -> DecideResponse:
+        """See Engine. Raises ChildLost or NotReady as well."""
+        return self._solve(SolveRequest(request.SerializeToString(), _seconds(stop)), stop, timeline)
+
+    def decide_state(
+        self,
+        cluster: Cluster,
+        header: ClusterSnapshot,
+        request: DecideRequest,
+        stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
+        warm_start: WarmStartCache | None = None,
+        read: Callable[[], ClusterSnapshot] | None = None,
+    ) -> DecideResponse:
+        """See Engine. Raises ChildLost or NotReady as well. Processes keep nothing, so they are sent it."""
+        assert read is not None, "a process has to be sent the state"
+        whole = DecideRequest(snapshot=read(), actions=request.actions)
+        whole.snapshot.now.CopyFrom(header.now)
+        return self._solve(SolveRequest(whole.SerializeToString(), _seconds(stop)), stop, timeline)
+
+    def warm_up(self, cluster: Cluster, warm_start: WarmStartCache) -> None:
+        """See Engine. Processes keep nothing, so there is nothing to find out."""
+
+    def watch(self, notify: Callable[[bool], None]) -> None:
+        """See Engine: when processes are lost again and again, none is started for a while."""
+        self._pool.watch(notify)
+
+    def close(self) -> None:
+        """No more questions come: end the processes."""
+        self._pool.close()
+
+    def _solve(
+        self, request: SolveRequest, stop: Callable[[], bool], timeline: Timeline | None
+    ) -> DecideResponse:
+        is_watched = timeline is not None and timeline.is_detailed
+        match self._pool.solve(request._replace(is_detailed=is_watched), stop):
+            case SolveResponse(response, entries, decided):
+                if timeline is not None:
+                    timeline.entries, timeline.group_ids = entries, decided
+                return DecideResponse.FromString(response)
+            case InvalidRequest(violations):
+                raise SnapshotValidationError(violations)
+            case WorkerError(traceback):
+                _LOG.error("In a solver process: %s", traceback)
+                raise SolverError("a cycle ended with an exception in its process; see above")
+
+
+def _seconds(stop: Callable[[], bool]) -> float:
+    """How long the caller waits, as far as `stop` knows; the process keeps an eye on the time itself."""
+    return stop.remaining_seconds() if isinstance(stop, Deadline) else math.inf

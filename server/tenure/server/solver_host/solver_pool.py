@@ -1,0 +1,111 @@
+"""The solver processes of a server: as many as cycles may run at a time, each replaced when it is lost."""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from tenure.codec.engine import profile_text
+from tenure.server.solver_host.protocol import SolveRequest, SolveResult
+from tenure.server.solver_host.solver_process import SolverProcess, SolverProcessLost
+from tenure.solver.plugin_api.profile import Profile
+
+MAX_LOSSES: Final = 3
+"""Processes that may be replaced within PERIOD_SECONDS; then the server is not ready for that long."""
+PERIOD_SECONDS: Final = 60.0
+_LOG: Final = logging.getLogger(__name__)
+
+
+class SolverUnavailable(RuntimeError):
+    """Solver processes were lost again and again: none is started for a while."""
+
+
+class SolverPool:
+    """Answers questions with processes that are started when they are needed and kept."""
+
+    def __init__(self, profile: Profile, period_seconds: float = PERIOD_SECONDS) -> None:
+        self._profile = profile_text(profile)
+        self._watchers: list[Callable[[bool], None]] = []
+        self._period = period_seconds
+        self._idle = [SolverProcess(self._profile)]
+        self._busy: set[SolverProcess] = set()
+        self._losses: deque[float] = deque(maxlen=MAX_LOSSES + 1)
+        self._recovery_timer: threading.Timer | None = None
+        self._changing = threading.Lock()
+
+    def solve(self, request: SolveRequest, stop: Callable[[], bool]) -> SolveResult:
+        """The answer of some process. Raises ChildLost when that one is lost, NotReady when too many were."""
+        child = self._acquire()
+        try:
+            answer = child.solve(request, stop)
+        except SolverProcessLost:
+            self._replace(child)
+            raise
+        except BaseException:
+            self._give_up(child)
+            raise
+        with self._changing:
+            self._busy.discard(child)
+            self._idle.append(child)
+        return answer
+
+    def watch(self, notify: Callable[[bool], None]) -> None:
+        """Call this with False when the pool becomes not ready, and with True when it is ready again."""
+        self._watchers.append(notify)
+
+    def busy_pids(self) -> list[int]:
+        """Processes that are in the middle of a cycle, for those who watch them."""
+        with self._changing:
+            return [child.pid for child in self._busy]
+
+    def close(self) -> None:
+        """End all processes."""
+        with self._changing:
+            children, self._idle, self._busy = [*self._idle, *self._busy], [], set()
+            if self._recovery_timer is not None:
+                self._recovery_timer.cancel()
+        for child in children:
+            child.kill()
+
+    def _acquire(self) -> SolverProcess:
+        with self._changing:
+            if self._recovery_timer is not None:
+                raise SolverUnavailable("solver processes fail again and again: retry later, and see the log")
+            child = self._idle.pop() if self._idle else SolverProcess(self._profile)
+            self._busy.add(child)
+            return child
+
+    def _give_up(self, child: SolverProcess) -> None:
+        with self._changing:
+            self._busy.discard(child)
+        child.kill()
+
+    def _replace(self, child: SolverProcess) -> None:
+        """Start another one, unless that happened too often of late."""
+        self._give_up(child)
+        now = time.monotonic()
+        with self._changing:
+            self._losses.append(now)
+            if len(self._losses) <= MAX_LOSSES or now - self._losses[0] > self._period:
+                _LOG.error("A solver process was lost; another one is started.")
+                self._idle.append(SolverProcess(self._profile))
+                return
+            _LOG.error("Solver processes were lost too often; none is started for %g seconds.", self._period)
+            if self._recovery_timer is None:
+                self._recovery_timer = threading.Timer(self._period, self._recover)
+                self._recovery_timer.daemon = True
+                self._recovery_timer.start()
+        self._notify(False)
+
+    def _notify(self, is_ready: bool) -> None:
+        for tell in self._watchers:
+            tell(is_ready)
+
+    def _recover(self) -> None:
+        with self._changing:
+            self._recovery_timer = None
+            self._losses.clear()
+            self._idle.append(SolverProcess(self._profile))
+        self._notify(True)

@@ -1,0 +1,65 @@
+"""A solver process, from the server's side: asked one question at a time, and killed when it hangs."""
+
+import time
+from collections.abc import Callable
+from multiprocessing import get_context
+from typing import Final
+
+from tenure.server.solver_host import worker
+from tenure.server.solver_host.protocol import STOP, SolveRequest, SolveResult
+
+GRACE_SECONDS: Final = 2.0
+"""How long a process may go on after it was told to stop."""
+_LOOK_SECONDS: Final = 0.01
+"""How often a call that waits for an answer looks whether its time is up."""
+
+
+class SolverProcessLost(RuntimeError):
+    """The process ended, or hung and was killed. Nothing was decided."""
+
+
+class SolverProcess:
+    """A process that is started at once and ready a moment later. Used by one thread at a time.
+
+    It decides by a profile, given as `profile_text` has it.
+    """
+
+    def __init__(self, profile: str) -> None:
+        context = get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=worker.run, args=(theirs, profile), name="tenure-solver", daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    @property
+    def pid(self) -> int:
+        """Of the process, for those who watch it."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def solve(self, request: SolveRequest, stop: Callable[[], bool]) -> SolveResult:
+        """The answer; when `stop` says so, what is decided by then. Raises ChildLost when there is none."""
+        try:
+            self._connection.send(request)
+            self._wait(stop)
+            answer: SolveResult = self._connection.recv()
+            return answer
+        except (EOFError, OSError):
+            raise SolverProcessLost("a solver process ended in the middle of a cycle") from None
+
+    def kill(self) -> None:
+        """End the process, whatever it does."""
+        self._connection.close()
+        self._process.kill()
+        self._process.join()
+
+    def _wait(self, stop: Callable[[], bool]) -> None:
+        told: float | None = None
+        while not self._connection.poll(_LOOK_SECONDS):
+            if told is None and stop():
+                self._connection.send(STOP)
+                told = time.monotonic()
+            elif told is not None and time.monotonic() > told + GRACE_SECONDS:
+                raise SolverProcessLost("a solver process did not stop when it was told to")

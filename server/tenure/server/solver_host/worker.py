@@ -1,0 +1,70 @@
+"""What runs in a solver process: answers one question after the other until the server is gone."""
+
+import gc
+import signal
+import threading
+import time
+import traceback
+from multiprocessing.connection import Connection
+from typing import Final
+
+from tenure.codec.engine import Engine, profile_of
+from tenure.server.shard import Deadline
+from tenure.server.solver_host.protocol import (
+    STOP,
+    InvalidRequest,
+    SolveRequest,
+    SolveResponse,
+    SolveResult,
+    WorkerError,
+)
+from tenure.server.telemetry.timeline import Timeline
+from tenure.v1.decide_pb2 import DecideRequest
+from tenure.wire.violations import SnapshotValidationError
+
+_LOOK_SECONDS: Final = 0.005
+"""How often a search looks whether the server told it to stop."""
+
+
+def run(connection: Connection, profile: str) -> None:
+    """Serve until the other end of the connection is closed. The server alone decides when that is."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    engine = Engine(profile_of(profile))
+    gc.collect()
+    gc.freeze()
+    try:
+        while True:
+            if (question := connection.recv()) is not STOP:
+                connection.send(_solve(engine, question, _StopSignal(connection, question.seconds)))
+    except (EOFError, OSError):
+        return
+
+
+def _solve(engine: Engine, question: SolveRequest, stop: "_StopSignal") -> SolveResult:
+    timeline = Timeline(is_detailed=question.is_detailed)
+    try:
+        request = DecideRequest.FromString(question.request)
+        answer = engine.decide(request, stop, timeline)
+        return SolveResponse(answer.SerializeToString(), timeline.entries, timeline.group_ids)
+    except SnapshotValidationError as invalid:
+        return InvalidRequest(list(invalid.violations))
+    except Exception:
+        return WorkerError(traceback.format_exc())
+
+
+class _StopSignal:
+    """Whether the caller's time is up, or anything came from the server: then it says stop, or is gone."""
+
+    def __init__(self, connection: Connection, seconds: float) -> None:
+        self._deadline = Deadline(seconds, threading.Event())
+        self._connection = connection
+        self._next_look = 0.0
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + _LOOK_SECONDS
+            if self._connection.poll():
+                self._deadline.cancel()
+        return self._deadline()

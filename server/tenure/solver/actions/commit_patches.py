@@ -1,0 +1,89 @@
+"""What a commit writes down about the pod groups it starts and evicts, as patches of its group."""
+
+from typing import Final
+
+from tenure.solver.framework.eviction_result import settle
+from tenure.solver.framework.session import Session
+from tenure.solver.model.caller_state import EvictionRecord
+from tenure.solver.model.decision import Patch, PatchKind
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.workload import PodGroup
+from tenure.terms.durations import parse_duration
+
+MAX_EVICTION_WAIT: Final = parse_duration("5200w")
+"""Most that is counted: a hundred years, the longest duration a snapshot may hold."""
+
+
+def patch_start(session: Session, pod_group: int, is_start: bool) -> None:
+    """The latest commit binds tasks of the pod group; `is_start`: it had none before (semantics R3.31)."""
+    group = session.cluster.pod_groups[pod_group]
+    if is_start:
+        session.add_patch(Patch(pod_group, PatchKind.LAST_START_TIME, session.cluster.now))
+        if (waited := _total_eviction_wait(group, session.cluster.now)) > 0:
+            total = min(group.total_eviction_wait + waited, MAX_EVICTION_WAIT)
+            session.add_patch(Patch(pod_group, PatchKind.TOTAL_EVICTION_WAIT, total))
+    if pod_group in session.pending_results and _ran(session, group):
+        _patch_growth(session, pod_group)
+
+
+def _ran(session: Session, group: PodGroup) -> bool:
+    """Whether any task of it held room when the cycle began."""
+    return any(session.cluster.tasks[task].placement.status.is_allocated for task in group.tasks)
+
+
+def _patch_growth(session: Session, pod_group: int) -> None:
+    """It runs and gets more: evictions for it were of use.
+
+    When a pod group starts, the next snapshot tells whether it really did. When one grows, no snapshot
+    tells which of its pods are new, so the decision has to do.
+    """
+    for known in session.pending_results[pod_group]:
+        memory = session.eviction_history[known.victim, pod_group]
+        if memory.result_pending and memory.last_eviction < session.cluster.now:
+            _patch_eviction_record(
+                session, memory._replace(consecutive_failures=0, last_failure=None, result_pending=False)
+            )
+
+
+def _total_eviction_wait(group: PodGroup, now: int) -> int:
+    """How long ago it was evicted since it last started; 0 when it was not.
+
+    A pod group that lost only a part, ran on and starts anew is credited with that time too: in doubt a
+    guard protects.
+    """
+    evicted, started = group.last_eviction, group.last_start
+    if evicted is None or (started is not None and started > evicted):
+        return 0
+    return now - evicted
+
+
+def patch_evictions(session: Session) -> None:
+    """The latest commit evicts tasks; moved ones count as evicted too (semantics R2.22)."""
+    commit, now = session.commits[-1], session.cluster.now
+    tasks, placements = session.ledger.tasks, session.ledger.placements
+    evicted: set[int] = set()
+    for move in commit.moves:
+        if move.after.status is TaskStatus.RELEASING and placements[move.task] != move.before:
+            evicted.add(tasks[move.task].pod_group)
+    evicted.discard(commit.beneficiary)
+    for victim in sorted(evicted):
+        session.add_patch(Patch(victim, PatchKind.LAST_EVICTION_TIME, now))
+        count = session.cluster.pod_groups[victim].eviction_count + 1
+        session.add_patch(Patch(victim, PatchKind.EVICTION_COUNT, count))
+        _patch_eviction_record(session, _update_eviction_record(session, victim, commit.beneficiary))
+
+
+def _update_eviction_record(session: Session, victim: int, preemptor: int) -> EvictionRecord:
+    """What is remembered of the victim and the preemptor, with the eviction of this cycle."""
+    now, memory = session.cluster.now, session.eviction_history.get((victim, preemptor))
+    if memory is None:
+        return EvictionRecord(victim, preemptor, now, 0, None, True)
+    return settle(session, memory)._replace(last_eviction=now, result_pending=True)
+
+
+def _patch_eviction_record(session: Session, record: EvictionRecord) -> None:
+    """From now on, in this cycle too, and by a patch of the latest commit."""
+    session.eviction_history[record.victim, record.preemptor] = record
+    session.groups_with_history.update((record.victim, record.preemptor))
+    session.guards.invalidate()
+    session.add_patch(Patch(record.victim, PatchKind.SET_EVICTION_RECORD, record=record))

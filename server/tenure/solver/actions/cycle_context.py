@@ -1,0 +1,89 @@
+"""What every action works with: the session and the search built on it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.placer import Placer
+from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
+from tenure.solver.search.solver import Solver
+from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
+
+
+class Action(Protocol):
+    """One step of a cycle."""
+
+    def __call__(self, context: "CycleContext") -> None:
+        """Decide; commit statements to the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class CycleContext:
+    """The session of a cycle with its search."""
+
+    session: Session
+    gangs: GangPlanner
+    placer: Placer
+    pod_group_index: PodGroupIndex
+    solver: Solver
+
+    @classmethod
+    def open(cls, session: Session) -> "CycleContext":
+        """Build the search for a session."""
+        gangs = GangPlanner(session)
+        placer = Placer(session)
+        lists = PodGroupIndex(session, gangs)
+        return cls(session, gangs, placer, lists, Solver(session, gangs, placer, lists))
+
+    def close(self) -> None:
+        """Free what the cycle took: parts of it hold each other, and would wait for the garbage collector."""
+        self.solver.simulator.close()
+        self.pod_group_index.close()
+        self.gangs.close()
+        self.session.close()
+
+    def pending(self, admits: Callable[[PodGroup], Rejection | None]) -> QueueTree:
+        """Ready pod groups with pending tasks, in the order of the queues; the others are noted (R3.1)."""
+        tree = QueueTree(self.session)
+        for queue in self.pod_group_index.leaf_queues():
+            entries = [entry for entry in self._entries(queue) if self._is_ready(entry.pod_group, admits)]
+            if entries:
+                tree.fill(queue, iter(entries))
+        return tree
+
+    def entry(self, pod_group: int) -> QueueTreeEntry:
+        """The pod group as it stands in its queue now."""
+        key = self.session.pod_group_key(pod_group)
+        return QueueTreeEntry(key, pod_group, self.gangs.request(pod_group))
+
+    def after_delay(self, group: PodGroup) -> Rejection | None:
+        """Whether the preemption delay is over (semantics R9.2)."""
+        end = max(group.creation, group.last_eviction or 0) + group.preemption_delay
+        if group.preemption_delay <= 0 or self.session.cluster.now >= end:
+            return None
+        self.session.wake_times.append(end)
+        detail = "it may not cause evictions before its preemption delay is over"
+        return Rejection(ReasonCode.PREEMPTION_DELAY, detail, end)
+
+    def unready_rejection(self, pod_group: int) -> Rejection | None:
+        """Too few tasks for the minimum, or none but blocked ones (semantics R1.54, R5.90)."""
+        blocked = self.gangs.blocked_reason(pod_group)
+        if self.gangs.is_ready(pod_group):
+            return None if self.gangs.tasks_to_allocate(pod_group) else blocked
+        detail = "it has fewer pods that can be scheduled than its minimum"
+        return blocked or Rejection(ReasonCode.NOT_READY, detail)
+
+    def _entries(self, queue: int) -> Iterator[QueueTreeEntry]:
+        for key, pod_group in self.pod_group_index.pending(queue):
+            self.session.stop.check()
+            yield QueueTreeEntry(key, pod_group, self.gangs.request(pod_group))
+
+    def _is_ready(self, pod_group: int, admits: Callable[[PodGroup], Rejection | None]) -> bool:
+        rejection = self.unready_rejection(pod_group) or admits(self.session.cluster.pod_groups[pod_group])
+        if rejection is not None:
+            self.session.reject(pod_group, rejection)
+        return rejection is None

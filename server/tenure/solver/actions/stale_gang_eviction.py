@@ -1,0 +1,60 @@
+"""Stale gang eviction: gangs that stay below their minimum give up their room (semantics 6.4)."""
+
+from typing import Final
+
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.framework.session import Session
+from tenure.solver.model.decision import Patch, PatchKind
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.workload import PodGroup
+
+NAME: Final = "stalegangeviction"
+
+
+def stale_gang_eviction(context: CycleContext) -> None:
+    """Evict after the grace period; remember since when, and forget when the gang is whole again.
+
+    Nobody is evicted in a cycle that was stopped: what was not tried might have made the gang whole. Who was
+    whole when the cycle began, and of whom nothing moved, is whole.
+    """
+    session = context.session
+    if session.stop.is_set:
+        return
+    for index in sorted(session.phases.stale | session.moved_pod_groups()):
+        group = session.cluster.pod_groups[index]
+        if not is_stale(context, group):
+            if group.stale_since is not None:
+                session.add_standalone_patch(NAME, Patch(group.index, PatchKind.CLEAR_STALE_SINCE))
+            continue
+        if group.stale_since is None:
+            session.add_standalone_patch(NAME, Patch(group.index, PatchKind.STALE_SINCE, session.cluster.now))
+        since = session.cluster.now if group.stale_since is None else group.stale_since
+        grace = group.staleness_grace_period
+        if grace is None:
+            grace = session.options.staleness_grace_period
+        if grace >= 0 and session.cluster.now - since >= grace:
+            _evict(session, group)
+        elif grace >= 0:
+            session.wake_times.append(since + grace)
+
+
+def is_stale(context: CycleContext, group: PodGroup) -> bool:
+    """Whether it runs, has not begun to succeed, and is below its minimum (semantics R1.58)."""
+    if context.gangs.is_satisfied(group.index):
+        return False
+    placements, used = context.session.ledger.placements, context.session.ledger.active_used
+    if not any(used[pod_set.index] for pod_set in group.pod_sets):
+        return False
+    return all(placements[task].status is not TaskStatus.SUCCEEDED for task in group.tasks)
+
+
+def _evict(session: Session, group: PodGroup) -> None:
+    with session.statement() as statement:
+        for pod_set in group.pod_sets:
+            for task in pod_set.tasks:
+                is_there = session.ledger.placements[task].status.is_active_allocated
+                if is_there and task not in session.reserved_tasks:
+                    statement.evict(task)
+        if statement.moves:
+            session.commit(statement, NAME, group.index, ReasonCode.STALE_GANG)

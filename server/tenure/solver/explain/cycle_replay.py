@@ -1,0 +1,67 @@
+"""One cycle that was played to its end, and its state at any moment of it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.cycle import run_cycle
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.stop_signal import never
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import CycleResult, PodGroupOutcome
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.registry import load_plugins, with_required_plugins
+
+
+class CycleReplay(NamedTuple):
+    """What was asked about, and what became of it. `end` is the search as the cycle left it.
+
+    In the cluster groups in flight are taken up: whom they evict terminates, whom they bind is bound.
+    """
+
+    cluster: Cluster
+    profile: Profile
+    end: CycleContext
+    result: CycleResult
+
+    @classmethod
+    def of(cls, cluster: Cluster, profile: Profile, stop: Callable[[], bool] = never) -> "CycleReplay":
+        """Decide, and keep what the answer comes from."""
+        context, decision = run_cycle(cluster, profile, stop)
+        return cls(context.session.cluster, profile, context, decision)
+
+    def outcome(self, pod_group: int) -> PodGroupOutcome | None:
+        """What became of a pod group that had tasks to schedule; None: it had none."""
+        return next((each for each in self.result.outcomes if each.pod_group == pod_group), None)
+
+    def before(self, commit: int) -> CycleContext:
+        """The search as it was when this commit of the journal was searched for.
+
+        A new session in which all earlier commits are made again, move by move. What they wrote down counts
+        as it did then, for guards ask for it within the cycle.
+        """
+        session = Session.open(self.cluster, with_required_plugins(self.profile), load_plugins())
+        session.reserved_tasks = self.end.session.reserved_tasks
+        for number, earlier in enumerate(self.end.session.commits[:commit]):
+            for move in earlier.moves:
+                session.ledger.apply(move.task, move.before, move.after)
+            session.commits.append(earlier)
+            self._apply_history(session, number)
+        return CycleContext.open(session)
+
+    def before_search(self, action: str, pod_group: int) -> CycleContext:
+        """The search in which an action found room for a pod group.
+
+        If it found none, the search as the action left it: later actions may have made room since.
+        """
+        journal, actions = self.end.session.commits, self.profile.actions
+        later = actions[actions.index(action) + 1 :]
+        for number, commit in enumerate(journal):
+            if (commit.action, commit.beneficiary) == (action, pod_group) or commit.action in later:
+                return self.before(number)
+        return self.end
+
+    def _apply_history(self, session: Session, commit: int) -> None:
+        for number, patch in self.end.session.patches:
+            if number == commit and patch.record is not None:
+                session.eviction_history[patch.record.victim, patch.record.preemptor] = patch.record

@@ -1,0 +1,132 @@
+"""Who may ask whom: the first objection, along the very chain that the action itself asks."""
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from typing import Final, NamedTuple
+
+from tenure.solver.actions.consolidation import consolidation_action
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.eviction_action import EvictionAction
+from tenure.solver.actions.preempt import preemption_action
+from tenure.solver.actions.reclaim import reclaim_action
+from tenure.solver.model.reason import Rejection
+from tenure.solver.search.budget import Budget
+from tenure.solver.search.queue_tree import QueueTreeEntry
+from tenure.solver.search.victim_order import victim_order
+
+SEARCHES: Final[Mapping[str, Callable[[CycleContext], EvictionAction]]] = {
+    "consolidation": consolidation_action,
+    "reclaim": reclaim_action,
+    "preempt": preemption_action,
+}
+"""Actions that search for victims of a pod group that waits."""
+
+
+class EligibilityStage(Enum):
+    """Where in the chain an objection is made."""
+
+    NOT_ELIGIBLE = "may not ask"
+    """The pod group that waits may not evict anybody by this action."""
+    NOT_EVICTABLE = "may not yield"
+    """This victim is spared: by the action's rule, a plugin or a guard."""
+    NO_BENEFIT = "no use"
+    """The victim might yield, but it alone would not help."""
+
+
+class Ineligibility(NamedTuple):
+    """Why a pod group is not evicted for another one."""
+
+    stage: EligibilityStage
+    rejection: Rejection
+
+
+class VictimQuery:
+    """One pod group that waits, and one action that searches for its victims, in one state of a cycle."""
+
+    def __init__(self, context: CycleContext, action: str, preemptor: int) -> None:
+        self._context = context
+        self._session = context.session
+        self._search = SEARCHES[action](context)
+        self._action = action
+        self._preemptor = preemptor
+        self._tasks = context.gangs.tasks_to_allocate(preemptor)
+        for on_solve in self._session.chains.on_search_start:
+            on_solve(preemptor, self._tasks)
+
+    def entry(self) -> Rejection | None:
+        """Why it may not ask at all."""
+        return self._search.may_start(self._preemptor) or self._search.rejection(self._preemptor, self._tasks)
+
+    def candidates(self) -> Iterator[tuple[int, Rejection | None]]:
+        """Everybody else that runs in a queue that may be asked, by index, and why it may not yield."""
+        queues = frozenset(self._search.victim_queues(self._preemptor))
+        for group in self._session.cluster.pod_groups:
+            if group.queue in queues and group.index != self._preemptor and self._runs(group.index):
+                yield group.index, self.protection(group.index)
+
+    def protection(self, victim: int) -> Rejection | None:
+        """Why this one may not yield to it; who may not yield to anybody is no candidate to begin with."""
+        guards = self._session.guards
+        if not self._session.cluster.pod_groups[victim].is_evictable:
+            rejection = guards.allows_victim(self._action, self._preemptor, victim)
+            if rejection is not None:
+                return rejection
+        return self._search.rules.full_rejection(self._preemptor, victim)
+
+    def ineligibility(self, victim: int) -> Ineligibility | None:
+        """The first objection to evicting this one; None: it alone would make room."""
+        rejection = self.entry()
+        if rejection is not None:
+            return Ineligibility(EligibilityStage.NOT_ELIGIBLE, rejection)
+        rejection = self.protection(victim)
+        if rejection is not None:
+            return Ineligibility(EligibilityStage.NOT_EVICTABLE, rejection)
+        rejection = self._single_victim_check(victim)
+        return None if rejection is None else Ineligibility(EligibilityStage.NO_BENEFIT, rejection)
+
+    def order(self) -> Iterator[int]:
+        """Pod groups in the order in which their tasks are taken; one that is taken in parts comes again."""
+        order = victim_order(
+            self._session,
+            self._context.gangs,
+            self._context.pod_group_index.victims,
+            self._search.victim_queues(self._preemptor),
+            lambda victim: self.protection(victim) is None,
+            lambda victim: self._search.rules.keeps_core(self._preemptor, victim),
+            max_victims=self._search.max_victims,
+        )
+        while (batch := order.pop()) is not None:
+            yield batch.pod_group
+
+    def _single_victim_check(self, victim: int) -> Rejection | None:
+        """What the search says when nobody else may be taken; leaves no trace."""
+        problem = self._search.problem(
+            self._preemptor, _SingleVictimPolicy(self._context, self._search, self._preemptor, victim)
+        )
+        with self._session.statement() as trial:
+            return self._context.solver.solve(trial, problem, Budget(self._session.options))
+
+    def _runs(self, pod_group: int) -> bool:
+        active = self._session.ledger.active_allocated
+        return any(active[pod_set.index] for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets)
+
+
+class _SingleVictimPolicy:
+    """A single pod group may yield."""
+
+    def __init__(self, context: CycleContext, search: EvictionAction, preemptor: int, victim: int) -> None:
+        self._context = context
+        self._rules = search.rules
+        self._preemptor = preemptor
+        self._victim = victim
+
+    def allows_queue(self, queue: int) -> bool:
+        """Whether its queue may be asked is for the search to say."""
+        return self._rules.queue_rejection(self._preemptor, queue) is None
+
+    def candidates(self, queue: int) -> Iterator[QueueTreeEntry]:
+        """It alone, if it is in the queue and anything of it may be taken."""
+        holdings = self._context.solver.victim_entries
+        for key, pod_group in self._context.pod_group_index.evictable_victims(queue):
+            if pod_group == self._victim:
+                yield holdings.entry(key, pod_group, self._rules.keeps_core(self._preemptor, pod_group))

@@ -1,0 +1,71 @@
+"""Trying a change: the whole cycle again, on a copy of the cluster."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from tenure.solver.cycle import decide
+from tenure.solver.framework.stop_signal import CycleStopped, never
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import CycleResult, OutcomeKind
+from tenure.solver.plugin_api.profile import Profile
+
+HELPFUL_OUTCOMES: Final = (
+    OutcomeKind.BOUND,
+    OutcomeKind.WAITING_FOR_RELEASE,
+    OutcomeKind.WAITING_FOR_VICTIMS,
+)
+"""Outcomes of a pod group that got room."""
+
+
+class TrialResult(NamedTuple):
+    """What would become of a pod group, and how many pods others would lose for it."""
+
+    kind: OutcomeKind
+    evicted: int
+
+
+class WhatIfTrials:
+    """Tries changes for one pod group. Raises Stopped when `stop` ends one of them."""
+
+    def __init__(self, profile: Profile, pod_group: int, stop: Callable[[], bool] = never) -> None:
+        self._profile = profile
+        self._pod_group = pod_group
+        self._stop = stop
+
+    def decide(self, cluster: Cluster) -> CycleResult:
+        """One whole cycle."""
+        decision = decide(cluster, self._profile, self._stop)
+        if decision.stopped_early:
+            raise CycleStopped
+        return decision
+
+    def has_helped(self, decision: CycleResult) -> TrialResult | None:
+        """What the pod group got by a decision; None: no room."""
+        found = next((each for each in decision.outcomes if each.pod_group == self._pod_group), None)
+        if found is None or found.kind not in HELPFUL_OUTCOMES:
+            return None
+        own = [group for group in decision.groups if group.beneficiary == self._pod_group]
+        return TrialResult(found.kind, sum(len(group.evictions) for group in own))
+
+    def evaluate(self, cluster: Cluster) -> TrialResult | None:
+        """What the pod group would get on this cluster; None: no room."""
+        return self.has_helped(self.decide(cluster))
+
+    def smallest(self, most: int, change: Callable[[int], Cluster]) -> tuple[int, TrialResult] | None:
+        """The smallest number from 1 to `most` whose change gives it room; None when the largest does not.
+
+        More of a change is taken to help no less; where it does not, the number still works, for it was
+        tried, but a smaller one might.
+        """
+        verdict = self.evaluate(change(most)) if most >= 1 else None
+        if verdict is None:
+            return None
+        low, high, found = 0, most, verdict
+        while high - low > 1:
+            middle = (low + high) // 2
+            verdict = self.evaluate(change(middle))
+            if verdict is None:
+                low = middle
+            else:
+                high, found = middle, verdict
+        return high, found

@@ -1,0 +1,138 @@
+"""Folds what a session committed into the groups of a decision.
+
+Every task contributes once: where it was before the cycle and where it is after it. What was evicted and
+put back, or promised and taken back, vanishes. A step belongs to the last commit that moved its task.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Final
+
+from tenure.solver.framework.session import Commit, Session
+from tenure.solver.model.decision import Atomicity, Bind, DecisionGroup, Evict, Patch, PatchKind, Reserve
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.reason import ReasonCode
+
+START_PATCH_KINDS: Final = (PatchKind.LAST_START_TIME, PatchKind.TOTAL_EVICTION_WAIT)
+"""Patches that note that tasks start."""
+EVICTION_PATCH_KINDS: Final = (
+    PatchKind.LAST_EVICTION_TIME,
+    PatchKind.EVICTION_COUNT,
+    PatchKind.REQUEUE_NOT_BEFORE,
+    PatchKind.SET_EVICTION_RECORD,
+)
+"""Patches that note that tasks are evicted; to remember counts as long as it is unsettled."""
+
+STALE_GANG: Final = "stalegangeviction"
+"""Its evictions are for nobody: each helps by itself."""
+
+
+def fold_decisions(session: Session) -> tuple[DecisionGroup, ...]:
+    """One group per commit that has an effect, in the order of the commits."""
+    last = {move.task: number for number, commit in enumerate(session.commits) for move in commit.moves}
+    tasks_of: list[list[int]] = [[] for _ in session.commits]
+    for task in sorted(last):
+        tasks_of[last[task]].append(task)
+    patches_of: list[list[Patch]] = [[] for _ in session.commits]
+    causes = _Causes(session, last)
+    for number, patch in session.patches:
+        if causes.has(patch):
+            patches_of[number].append(patch)
+    groups = map(partial(_group, session), session.commits, tasks_of, patches_of)
+    return (*(group for group in groups if group is not None), *_standalone_patches(session))
+
+
+class _Causes:
+    """Pod groups of which tasks are not where they were before the cycle, and in what way."""
+
+    __slots__ = ("_evicted", "_starting")
+
+    def __init__(self, session: Session, moved: Iterable[int]) -> None:
+        self._starting: set[int] = set()
+        self._evicted: set[int] = set()
+        for task in moved:
+            facts, after = session.cluster.tasks[task], session.ledger.placements[task]
+            if after == facts.placement:
+                continue
+            if after.status is TaskStatus.BINDING:
+                self._starting.add(facts.pod_group)
+            if facts.placement.is_allocated:
+                self._evicted.add(facts.pod_group)
+
+    def has(self, patch: Patch) -> bool:
+        """Whether what the patch notes is still so at the end: some task starts, or is evicted."""
+        if patch.kind in START_PATCH_KINDS:
+            return patch.pod_group in self._starting
+        if patch.kind in EVICTION_PATCH_KINDS and (patch.record is None or patch.record.result_pending):
+            return patch.pod_group in self._evicted
+        return True
+
+
+def _standalone_patches(session: Session) -> tuple[DecisionGroup, ...]:
+    """Patches that come with no move: a group for each."""
+    return tuple(
+        DecisionGroup(
+            action,
+            patch.pod_group,
+            ReasonCode.FIELD_UPDATED,
+            (),
+            (),
+            (),
+            (patch,),
+            atomicity=Atomicity.BEST_EFFORT,
+            expire_time=session.expire_time,
+        )
+        for action, patch in session.standalone_patches
+    )
+
+
+def _group(
+    session: Session, commit: Commit, tasks: Sequence[int], patches: Sequence[Patch]
+) -> DecisionGroup | None:
+    """What a commit comes to; None: nothing."""
+    evictions: list[Evict] = []
+    holds: list[Reserve] = []
+    bindings: list[Bind] = []
+    for task in tasks:
+        before = session.cluster.tasks[task].placement
+        after = session.ledger.placements[task]
+        if after == before:
+            continue
+        if before.is_allocated:
+            moves = after.status is TaskStatus.PIPELINED
+            said = commit.guards.get(session.cluster.tasks[task].pod_group, ())
+            evictions.append(Evict(task, before.node, moves, said))
+        if after.status is TaskStatus.PIPELINED and task not in session.reserved_tasks:
+            holds.append(Reserve(task, after.node, after.gpu_groups, after.zones))
+        elif after.status is TaskStatus.BINDING:
+            bindings.append(Bind(task, after.node, after.gpu_groups, after.zones))
+    if not (evictions or holds or bindings or patches):
+        return None
+    is_optional = commit.action == STALE_GANG or not (evictions or _completes(session, holds, bindings))
+    return DecisionGroup(
+        commit.action,
+        commit.beneficiary,
+        commit.reason,
+        tuple(evictions),
+        tuple(holds),
+        tuple(bindings),
+        tuple(patches),
+        commit.requeue if evictions else None,
+        Atomicity.BEST_EFFORT if is_optional else Atomicity.ALL,
+        session.expire_time,
+        commit.in_flight,
+    )
+
+
+def _completes(session: Session, reservations: Sequence[Reserve], bindings: Sequence[Bind]) -> bool:
+    """Whether any pod group has its minimum, if it has it, by these tasks; all of them have room now."""
+    tasks, groups = session.cluster.tasks, session.cluster.pod_groups
+    given = [*[hold.task for hold in reservations], *[binding.task for binding in bindings]]
+    gained = Counter(tasks[task].pod_set for task in given)
+    for index in sorted({tasks[task].pod_group for task in given}):
+        active = session.ledger.active_allocated
+        others = {each.index: active[each.index] - gained[each.index] for each in groups[index].pod_sets}
+        if not groups[index].root.is_met(others):
+            return True
+    return False

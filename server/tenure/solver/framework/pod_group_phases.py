@@ -1,0 +1,79 @@
+"""Who stands where when a cycle begins: pod groups that wait, that run, and that are not whole."""
+
+from tenure.solver.framework.warm_start import WarmStartCache
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.workload import PodGroup, PodSet
+from tenure.solver.resolution.slot_map import SlotChange
+
+
+class PodGroupPhases:
+    """Pod groups and tasks by index."""
+
+    def __init__(self) -> None:
+        self.pending: set[int] = set()
+        """With tasks to schedule."""
+        self.running: set[int] = set()
+        """With tasks that hold room."""
+        self.stale: set[int] = set()
+        """Below their minimum, or noted as such."""
+        self.blocked: set[int] = set()
+        """Tasks that cannot be placed, by the caller's knowledge."""
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> "PodGroupPhases":
+        """Of everybody in a cluster."""
+        made = cls()
+        for group in cluster.pod_groups:
+            made._classify(cluster, group)
+        made.blocked = {task.index for task in cluster.tasks if task.blocked_reason}
+        return made
+
+    def copy(self) -> "PodGroupPhases":
+        """The same, to be changed apart."""
+        other = PodGroupPhases()
+        other.pending, other.running = self.pending.copy(), self.running.copy()
+        other.stale, other.blocked = self.stale.copy(), self.blocked.copy()
+        return other
+
+    def follow(self, cluster: Cluster, change: SlotChange) -> None:
+        """Be that of a cluster, which may differ by a change from this."""
+        for index in change.pod_groups:
+            for standing in (self.pending, self.running, self.stale):
+                standing.discard(index)
+            self._classify(cluster, cluster.pod_groups[index])
+        for index in change.tasks:
+            (self.blocked.add if cluster.tasks[index].blocked_reason else self.blocked.discard)(index)
+
+    def _classify(self, cluster: Cluster, group: PodGroup) -> None:
+        root = group.root
+        if root.is_lone and root.members[0] is group.pod_sets[0]:
+            is_met = (
+                self._classify_pod_set(cluster, group, group.pod_sets[0]) >= group.pod_sets[0].min_available
+            )
+        else:
+            is_met = root.is_met({s.index: self._classify_pod_set(cluster, group, s) for s in group.pod_sets})
+        if group.stale_since is not None or not is_met:
+            self.stale.add(group.index)
+
+    def _classify_pod_set(self, cluster: Cluster, group: PodGroup, pod_set: PodSet) -> int:
+        """The number of its tasks that use room."""
+        count = 0
+        for task in pod_set.tasks:
+            placement = cluster.tasks[task].placement
+            if placement.use:
+                count += 1
+                if placement.is_allocated:
+                    self.running.add(group.index)
+            elif placement.status is TaskStatus.PENDING:
+                self.pending.add(group.index)
+        return count
+
+
+def find_phases(cluster: Cluster, warm_start: WarmStartCache | None) -> PodGroupPhases:
+    """Who stands where in a cluster."""
+    if warm_start is None:
+        return PodGroupPhases.of(cluster)
+    return warm_start.get(
+        "standing", lambda: PodGroupPhases.of(cluster), lambda left, change: left.follow(cluster, change)
+    )

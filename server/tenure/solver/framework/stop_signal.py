@@ -1,0 +1,44 @@
+"""Stopping a cycle before it is done, for a caller that cannot wait any longer.
+
+The solver reads no clock: whoever asks for a cycle gives a callable, and the loops of the search ask it
+now and then. When it says stop, an exception ends the search. Every statement on its way undoes what it has
+not committed, so nothing half done is left, and nothing that was committed is lost.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+STRIDE: Final = 16
+"""Steps from one question to the next: a step takes microseconds, the question about as long."""
+
+
+class CycleStopped(Exception):
+    """The cycle is to end. Passes through plugins and statements; only actions catch it."""
+
+
+def never() -> bool:
+    """For cycles that may take as long as they need."""
+    return False
+
+
+class StopSignal:
+    """Whether a cycle is to end. Once told to stop, it stays so."""
+
+    __slots__ = ("_callback", "_steps", "is_set")
+
+    def __init__(self, asks: Callable[[], bool] = never) -> None:
+        self.is_set = False
+        self._callback = asks
+        self._steps = 1
+
+    def check(self) -> None:
+        """To be called before every small step of a search; raises Stopped when the cycle is to end."""
+        self._steps -= 1
+        if self._steps <= 0:
+            self._poll()
+
+    def _poll(self) -> None:
+        self.is_set = self.is_set or self._callback()
+        if self.is_set:
+            raise CycleStopped
+        self._steps = STRIDE

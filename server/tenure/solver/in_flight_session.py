@@ -1,0 +1,207 @@
+"""Resume: open a session in which the groups in flight count, and find out what becomes of each of them.
+
+take up all that are not expired, and redeem their promises
+while one cannot be kept, and others may rest on what it asked for: again, without it
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final
+
+from tenure.solver.actions.commit_patches import patch_start
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.fulfill import FulfillmentAttempt, ReservationFulfiller
+from tenure.solver.framework.in_flight import (
+    find_invalid_reason,
+    in_order,
+    open_bindings,
+    open_evictions,
+    with_in_flight,
+)
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.stop_signal import CycleStopped
+from tenure.solver.framework.warm_start import WarmStartCache
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import InFlightGroupState, InFlightGroupStatus, Reserve
+from tenure.solver.model.placement import NOWHERE, TaskStatus
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.resolution.slot_map import SlotChange
+from tenure.solver.search.budget import OUT_OF_TIME
+from tenure.solver.search.placer import binds_any
+
+NAME: Final = "fulfill"
+"""What groups of the decision that keep promises are listed under."""
+MAX_ATTEMPTS: Final = 8
+"""After so many, groups that ask for anything are cancelled, so that the rest cannot rest on them."""
+DEPENDENCY_CANCELLED: Final = Rejection(
+    ReasonCode.INSUFFICIENT_RESOURCES, "it rests on other groups in flight that cannot be kept"
+)
+EXPIRED: Final = Rejection(ReasonCode.EXPIRED, "its time is over")
+COMPLETED: Final = Rejection(ReasonCode.COMPLETED, "nothing of it is left to do")
+IN_PROGRESS: Final = Rejection(ReasonCode.IN_PROGRESS, "what it asked for is not seen done yet")
+WAITING_FOR_VICTIMS: Final = Rejection(
+    ReasonCode.VICTIMS_EVICTED, "the pods that are evicted for it have not left yet"
+)
+WAITING_FOR_RELEASE: Final = Rejection(
+    ReasonCode.PIPELINED, "the room that it was promised is not all free yet"
+)
+SUPERSEDED: Final = Rejection(ReasonCode.ALLOCATED, "its pods are bound now")
+
+
+ContextFactory = Callable[[Cluster, WarmStartCache | None], CycleContext]
+
+
+def open_with_in_flight(
+    cluster: Cluster, warm_start: WarmStartCache | None, open_context: ContextFactory
+) -> CycleContext:
+    """A search on a session of the cluster, in which who was promised room has it; `opened` opens one.
+
+    What became of every group in flight is in the session. When the caller's time is up before that is known,
+    the groups are kept as they are.
+    """
+    return (
+        _InFlightOpener(cluster, warm_start, open_context).run()
+        if cluster.in_flight
+        else open_context(cluster, warm_start)
+    )
+
+
+class _InFlightOpener:
+    """The groups of one cluster, and what is known of them after each attempt."""
+
+    def __init__(
+        self, cluster: Cluster, warm_start: WarmStartCache | None, open_context: ContextFactory
+    ) -> None:
+        self._cluster = cluster
+        self._warm_start = warm_start
+        self._open_context = open_context
+        self._groups = in_order(cluster)
+        """Those that stand, the one that ends first first."""
+        self._cancelled: dict[int, Rejection] = {}
+
+    def run(self) -> CycleContext:
+        """Attempt until nothing that an attempt rested on turns out to be wrong."""
+        found = {
+            index: find_invalid_reason(self._cluster, self._cluster.in_flight[index])
+            for index in self._groups
+        }
+        self._cancel({index: why for index, why in found.items() if why is not None})
+        attempt = self._attempt()
+        for _ in range(MAX_ATTEMPTS):
+            if self._is_settled(attempt):
+                break
+            attempt = self._retry(attempt)
+        else:
+            self._cancel(
+                {index: DEPENDENCY_CANCELLED for index in self._groups if self._is_in_progress(index)}
+            )
+            attempt = self._retry(attempt)
+        _commit(attempt)
+        statuses = [self._status(index, attempt) for index in range(len(self._cluster.in_flight))]
+        kept = (status.group for status in statuses if status.state is InFlightGroupState.IN_FLIGHT)
+        attempt.session.wake_times.extend(self._cluster.in_flight[index].expire_time for index in kept)
+        attempt.session.in_flight = tuple(statuses)
+        attempt.session.reserved_tasks = frozenset(self._reserved_tasks(attempt))
+        return attempt.context
+
+    def _retry(self, attempt: ReservationFulfiller) -> ReservationFulfiller:
+        """Another attempt, on a session of its own."""
+        attempt.undo()
+        attempt.context.close()
+        return self._attempt()
+
+    def _attempt(self) -> ReservationFulfiller:
+        cluster, tasks = with_in_flight(self._cluster, self._groups)
+        change = SlotChange(frozenset([cluster.tasks[task].pod_group for task in tasks]), tasks)
+        opening = None if self._warm_start is None else self._warm_start.branch(change)
+        attempt = ReservationFulfiller(self._open_context(cluster, opening), self._cluster, self._groups)
+        try:
+            attempt.run()
+        except CycleStopped:
+            attempt.undo()
+        return attempt
+
+    def _is_settled(self, attempt: ReservationFulfiller) -> bool:
+        """Whether all that was taken up still stands; notes what does not."""
+        wrong = {
+            index: each.rejection
+            for index, each in attempt.attempts.items()
+            if each.rejection is not None and self._is_in_progress(index)
+        }
+        self._cancel(wrong)
+        return not wrong
+
+    def _cancel(self, found: Mapping[int, Rejection]) -> None:
+        self._cancelled.update(found)
+        self._groups = [index for index in self._groups if index not in found]
+
+    def _is_in_progress(self, index: int) -> bool:
+        """Whether others may rest on what the group asked for and nobody has seen done."""
+        group = self._cluster.in_flight[index]
+        return any(open_evictions(self._cluster, group)) or any(open_bindings(self._cluster, group))
+
+    def _status(self, index: int, fulfiller: ReservationFulfiller) -> InFlightGroupStatus:
+        attempt = fulfiller.attempts.get(index)
+        if attempt is None:
+            cancelled = self._cancelled.get(index)
+            result = InFlightGroupState.EXPIRED if cancelled is None else InFlightGroupState.CANCELLED
+            return InFlightGroupStatus(index, result, cancelled or EXPIRED)
+        if fulfiller.session.stop.is_set:
+            return InFlightGroupStatus(index, InFlightGroupState.IN_FLIGHT, OUT_OF_TIME)
+        if attempt.rejection is not None:
+            return InFlightGroupStatus(index, InFlightGroupState.CANCELLED, attempt.rejection)
+        holds = tuple(_reservations(fulfiller, attempt))
+        if holds or attempt.has_unplaced_victims or self._is_in_progress(index):
+            return InFlightGroupStatus(
+                index, InFlightGroupState.IN_FLIGHT, _waits_for(fulfiller, attempt, holds), holds
+            )
+        if attempt.tasks:
+            return InFlightGroupStatus(index, InFlightGroupState.SUPERSEDED, SUPERSEDED)
+        return InFlightGroupStatus(index, InFlightGroupState.COMPLETED, COMPLETED)
+
+    def _reserved_tasks(self, attempt: ReservationFulfiller) -> Iterator[int]:
+        for index, each in attempt.attempts.items():
+            yield from each.tasks
+            group = self._cluster.in_flight[index]
+            yield from (step.task for step in open_bindings(self._cluster, group))
+
+
+def _commit(fulfiller: ReservationFulfiller) -> None:
+    """Keep what was redeemed: one commit for each group."""
+    session, started = fulfiller.session, set[int]()
+    for attempt in fulfiller.attempts.values():
+        if not attempt.tasks:
+            continue
+        reason = ReasonCode.ALLOCATED if binds_any(attempt.statement, session) else ReasonCode.PIPELINED
+        session.commit(attempt.statement, NAME, attempt.group.beneficiary, reason, in_flight=attempt.group.id)
+        bound = [t for t in attempt.tasks if session.ledger.placements[t].status is TaskStatus.BINDING]
+        for index in sorted({session.cluster.tasks[task].pod_group for task in bound}):
+            patch_start(session, index, index not in started and not _runs(session, index))
+            started.add(index)
+
+
+def _runs(session: Session, pod_group: int) -> bool:
+    """Whether any task of it was bound before."""
+    tasks = session.cluster.pod_groups[pod_group].tasks
+    return any(session.cluster.tasks[task].placement.status.is_allocated for task in tasks)
+
+
+def _reservations(fulfiller: ReservationFulfiller, attempt: FulfillmentAttempt) -> Iterator[Reserve]:
+    placements = fulfiller.session.ledger.placements
+    for task in sorted(attempt.tasks):
+        promised = placements[task]
+        if promised.status is TaskStatus.PIPELINED:
+            yield Reserve(task, promised.node, promised.gpu_groups, promised.zones)
+
+
+def _waits_for(
+    fulfiller: ReservationFulfiller, attempt: FulfillmentAttempt, reservations: Collection[Reserve]
+) -> Rejection:
+    tasks = fulfiller.session.cluster.tasks
+    victims = [tasks[step.task].placement for step in attempt.group.evictions if step.task != NOWHERE]
+    if not (reservations or attempt.has_unplaced_victims):
+        return IN_PROGRESS
+    return (
+        WAITING_FOR_VICTIMS
+        if any(victim.status is TaskStatus.RELEASING for victim in victims)
+        else WAITING_FOR_RELEASE
+    )

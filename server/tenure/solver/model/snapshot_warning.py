@@ -1,0 +1,26 @@
+"""What in a snapshot is doubtful, and how it is read."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class WarningCode(IntEnum):
+    """Kinds of doubts; numbers are those of the wire contract."""
+
+    UNKNOWN_SUB_GROUP = 1
+    LEGACY_PREEMPTIBILITY = 2
+    UNKNOWN_PREEMPTIBILITY = 3
+    INVALID_EXPECTED_RUNTIME = 4
+    INVALID_REQUEUE_DELAY = 5
+    INVALID_REQUEUE_NOT_BEFORE = 6
+    MISSING_START_TIME = 7
+    CLOCK_SKEW = 8
+    UNKNOWN_NODE = 9
+
+
+class SnapshotWarning(NamedTuple):
+    """One doubt about one or more pod groups, by index."""
+
+    code: WarningCode
+    pod_groups: tuple[int, ...]
+    message: str

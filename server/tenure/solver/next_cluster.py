@@ -1,0 +1,135 @@
+"""Carrying out a decision: the cluster of the next cycle, if everything is done that was decided.
+
+For whoever plays several cycles: simulations, explanations, tests. A caller that really carries a decision
+out looks at its cluster again instead.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tenure.solver.framework.in_flight import with_in_flight
+from tenure.solver.model.caller_state import EvictionRecord, InFlightDecision, InFlightGroup
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import (
+    CycleResult,
+    DecisionGroup,
+    InFlightGroupState,
+    Patch,
+    PatchKind,
+    Reserve,
+)
+from tenure.solver.model.persistent_vector import PersistentVector
+from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.model.requeue import ParsedValue
+from tenure.solver.model.workload import PodGroup, Task
+
+
+def apply_decisions(
+    cluster: Cluster, decision: CycleResult, elapsed: int, ids: Sequence[str] | None = None
+) -> Cluster:
+    """The cluster `elapsed` nanoseconds later: bound pods run, evicted and terminating ones wait again.
+
+    Pods that were promised room wait as well; the promises are in flight. `ids` are those of the decision's
+    groups; None: any.
+    """
+    asked = [s.group for s in decision.in_flight if s.state is InFlightGroupState.IN_FLIGHT]
+    after = placements(with_in_flight(cluster, asked)[0], decision.groups)
+    tasks = PersistentVector([_later(task, after[task.index]) for task in cluster.tasks])
+    patches: dict[int, list[Patch]] = {}
+    for group in decision.groups:
+        for patch in group.patches:
+            patches.setdefault(patch.pod_group, []).append(patch)
+    pod_groups = PersistentVector(
+        [_patched(group, patches.get(group.index, [])) for group in cluster.pod_groups]
+    )
+    return replace(
+        cluster,
+        now=cluster.now + elapsed,
+        tasks=tasks,
+        pod_groups=pod_groups,
+        eviction_history=_eviction_history(cluster.eviction_history, patches.values()),
+        in_flight=_reservations(cluster, decision, ids),
+    )
+
+
+def placements(cluster: Cluster, groups: Iterable[DecisionGroup]) -> list[Placement]:
+    """The placement of every task once these groups of a decision are carried out, by task index.
+
+    Evicted tasks are RELEASING on their node; those that move are PIPELINED on the new one.
+    """
+    after = [task.placement for task in cluster.tasks]
+    for group in groups:
+        for evict in group.evictions:
+            after[evict.task] = after[evict.task].with_status(TaskStatus.RELEASING)
+        for hold in group.reservations:
+            origin = after[hold.task]
+            leaving = origin if origin.status is TaskStatus.RELEASING else None
+            after[hold.task] = Placement(
+                TaskStatus.PIPELINED, hold.node, hold.gpu_groups, leaving, hold.zones
+            )
+        for bind in group.bindings:
+            after[bind.task] = Placement(TaskStatus.BINDING, bind.node, bind.gpu_groups, zones=bind.zones)
+    return after
+
+
+def _later(task: Task, placement: Placement) -> Task:
+    match placement.status:
+        case TaskStatus.BINDING | TaskStatus.BOUND:
+            return replace(task, placement=placement.with_status(TaskStatus.RUNNING))
+        case TaskStatus.PIPELINED | TaskStatus.RELEASING:
+            return replace(task, placement=Placement(TaskStatus.PENDING))
+    return replace(task, placement=placement)
+
+
+def _reservations(
+    cluster: Cluster, decision: CycleResult, ids: Sequence[str] | None
+) -> tuple[InFlightGroup, ...]:
+    """Groups of which promises are left: evictions and bindings are done, and must not be asked for again."""
+    kept = [s.group for s in decision.in_flight if s.state is InFlightGroupState.IN_FLIGHT]
+    groups = [cluster.in_flight[index]._replace(evictions=(), bindings=()) for index in kept]
+    for ordinal, group in enumerate(decision.groups):
+        name = f"{cluster.now}/{ordinal}" if ids is None else ids[ordinal]
+        holds = tuple(_step(cluster.tasks[hold.task], hold) for hold in group.reservations)
+        groups.append(
+            InFlightGroup(name, group.action, group.beneficiary, group.expire_time, reservations=holds)
+        )
+    return tuple(sorted((group for group in groups if group.reservations), key=lambda group: group.id))
+
+
+def _step(task: Task, reserve: Reserve) -> InFlightDecision:
+    return InFlightDecision(
+        task.uid, task.index, reserve.node, task.pod_group, reserve.gpu_groups, reserve.zones
+    )
+
+
+def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
+    for patch in patches:
+        match patch.kind:
+            case PatchKind.LAST_START_TIME:
+                group = replace(group, last_start=patch.value)
+            case PatchKind.LAST_EVICTION_TIME:
+                group = replace(group, last_eviction=patch.value)
+            case PatchKind.STALE_SINCE:
+                group = replace(group, stale_since=patch.value)
+            case PatchKind.CLEAR_STALE_SINCE:
+                group = replace(group, stale_since=None)
+            case PatchKind.REQUEUE_NOT_BEFORE:
+                group = replace(group, requeue=group.requeue._replace(not_before=ParsedValue(patch.value)))
+            case PatchKind.EVICTION_COUNT:
+                group = replace(group, eviction_count=patch.value)
+            case PatchKind.TOTAL_EVICTION_WAIT:
+                group = replace(group, total_eviction_wait=patch.value)
+    return group
+
+
+def _eviction_history(
+    before: Iterable[EvictionRecord], patches: Iterable[list[Patch]]
+) -> tuple[EvictionRecord, ...]:
+    """The memory of evictions after the patches, by victim and preemptor."""
+    memories = {(memory.victim, memory.preemptor): memory for memory in before}
+    for patch in (patch for of_group in patches for patch in of_group):
+        if patch.record is not None:
+            memories[patch.record.victim, patch.record.preemptor] = patch.record
+        elif patch.kind is PatchKind.DELETE_EVICTION_RECORD:
+            del memories[patch.pod_group, patch.value]
+    return tuple(memories[pair] for pair in sorted(memories))

@@ -1,0 +1,140 @@
+"""What became of every pod group that had tasks to schedule, and who is protected until when."""
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final, NamedTuple
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome, Protection
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.resolution.slot_map import SlotChange
+from tenure.solver.search.budget import OUT_OF_TIME
+
+KINDS: Final = {
+    ReasonCode.NOT_READY: OutcomeKind.INVALID_POD_GROUP,
+    ReasonCode.INVALID_QUEUE: OutcomeKind.INVALID_POD_GROUP,
+    ReasonCode.OVER_LIMIT: OutcomeKind.WAITING_FOR_QUOTA,
+    ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA: OutcomeKind.WAITING_FOR_QUOTA,
+    ReasonCode.OVER_FAIR_SHARE: OutcomeKind.WAITING_FOR_QUOTA,
+    ReasonCode.BUDGET_EXHAUSTED: OutcomeKind.BUDGET_EXHAUSTED,
+    ReasonCode.PREEMPTION_DELAY: OutcomeKind.DELAYED,
+    ReasonCode.MIN_RUNTIME: OutcomeKind.DELAYED,
+    ReasonCode.NEAR_COMPLETION: OutcomeKind.DELAYED,
+    ReasonCode.EVICTION_COOLDOWN: OutcomeKind.DELAYED,
+    ReasonCode.EVICTION_BACKOFF: OutcomeKind.DELAYED,
+}
+"""Kinds of outcome by the reason a pod group got nothing; INFEASIBLE for all others."""
+VICTIMLESS_ACTIONS: Final = ("fulfill", "allocate", "stalegangeviction")
+"""Commits of these evict nobody for their beneficiary."""
+START_REASONS: Final = Rejection(ReasonCode.ALLOCATED, "")
+INSUFFICIENT_RESOURCES: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "no node has enough free room")
+
+
+def mark_budget_exhausted(session: Session, waiting: Iterable[int]) -> None:
+    """The cycle was stopped: what was found out so far about those that wait is no verdict on them.
+
+    Only what no further search could have changed stays (`reason.DOMINANCE`): invalid input, limits.
+    """
+    for pod_group in waiting:
+        session.reject(pod_group, OUT_OF_TIME)
+
+
+def build_outcomes(session: Session, waiting: Iterable[int]) -> tuple[PodGroupOutcome, ...]:
+    """One outcome per pod group, by uid."""
+    groups = sorted((session.cluster.pod_groups[i] for i in waiting), key=lambda group: group.uid)
+    victims = {c.beneficiary for c in session.commits if c.action not in VICTIMLESS_ACTIONS}
+    in_flight = [s.group for s in session.in_flight if s.reason.code is ReasonCode.VICTIMS_EVICTED]
+    victims.update(session.cluster.in_flight[index].beneficiary for index in in_flight)
+    return tuple(_outcome(session, group, group.index in victims) for group in groups)
+
+
+def _outcome(session: Session, group: PodGroup, has_victims: bool) -> PodGroupOutcome:
+    bound, held, pending = _count(session, group)
+    if bound and not held:
+        return PodGroupOutcome(group.index, OutcomeKind.BOUND, START_REASONS, bound, held, pending)
+    if held:
+        kind = OutcomeKind.WAITING_FOR_VICTIMS if has_victims else OutcomeKind.WAITING_FOR_RELEASE
+        code = ReasonCode.VICTIMS_EVICTED if has_victims else ReasonCode.PIPELINED
+        return PodGroupOutcome(group.index, kind, Rejection(code, ""), bound, held, pending)
+    reason = _rejection(session, group)
+    kind = KINDS.get(reason.code, OutcomeKind.INFEASIBLE)
+    return PodGroupOutcome(group.index, kind, reason, bound, held, pending)
+
+
+def _rejection(session: Session, group: PodGroup) -> Rejection:
+    if group.queue is None:
+        detail = f"queue {group.queue_name} does not exist or has child queues"
+        return Rejection(ReasonCode.INVALID_QUEUE, detail)
+    return session.rejections.get(group.index, INSUFFICIENT_RESOURCES)
+
+
+def _count(session: Session, group: PodGroup) -> tuple[int, int, int]:
+    """Tasks bound and held in this cycle, and still pending."""
+    bound = held = pending = 0
+    tasks, placements = session.cluster.tasks, session.ledger.placements
+    for task in group.tasks:
+        after = placements[task].status
+        if after is TaskStatus.PENDING:
+            pending += 1
+        elif tasks[task].placement.status is TaskStatus.PENDING:
+            bound += after is TaskStatus.BINDING
+            held += after is TaskStatus.PIPELINED
+            pending += after is TaskStatus.RELEASING
+    return bound, held, pending
+
+
+class _ProtectedPodGroups(NamedTuple):
+    """Of the pod groups that run: all but those that no guard had anything to say about."""
+
+    now: int
+    pod_groups: frozenset[int]
+
+    def copy(self) -> "_ProtectedPodGroups":
+        """Itself: it is not changed."""
+        return self
+
+
+def collect_protections(session: Session) -> tuple[Protection, ...]:
+    """What the guards say about every pod group that goes on running, by uid.
+
+    One that starts in this very cycle is protected from its new start on: the next answer tells. Protections
+    only end as time goes by, as a rule, so of a pod group that stays as it is nothing new is said.
+    """
+    moved = session.moved_pod_groups()
+    found: list[Protection] = []
+    ran = sorted(session.phases.running & _protection_candidates(session, moved))
+    running = [index for index in ran if session.ledger.allocated[index]]
+    for guard in session.chains.protections:
+        found.extend(guard(running))
+    found.sort(key=_protected_pod_group)
+    if session.warm_start is not None:
+        protected = moved.union([each.pod_group for each in found])
+        if len(running) < len(ran):
+            protected.update([index for index in ran if not session.ledger.allocated[index]])
+        session.warm_start.put("protected", _ProtectedPodGroups(session.cluster.now, frozenset(protected)))
+    return tuple(found)
+
+
+def _protected_pod_group(protection: Protection) -> int:
+    return protection.pod_group
+
+
+def _protection_candidates(session: Session, moved: set[int]) -> AbstractSet[int]:
+    known: tuple[_ProtectedPodGroups, SlotChange] | None
+    known = None if session.warm_start is None else session.warm_start.take("protected")
+    if known is None or not session.all_have_trait(session.chains.protections, "PROTECTIONS_ONLY_END"):
+        return session.phases.running
+    before, since = known
+    if before.now > session.cluster.now:
+        return session.phases.running
+    return before.pod_groups | since.pod_groups | moved | session.groups_with_history
+
+
+def next_wake_time(
+    session: Session, guarded: Sequence[Protection], verdicts: Sequence[PodGroupOutcome]
+) -> int | None:
+    """The earliest time at which a guard, delay or grace period ends."""
+    ends = [*session.wake_times, *(p.until for p in guarded), *(outcome.reason.until for outcome in verdicts)]
+    return min((end for end in ends if end is not None), default=None)

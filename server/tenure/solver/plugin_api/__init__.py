@@ -1,0 +1,1 @@
+"""Plugin API: what authors of plugins and actions import."""

@@ -1,0 +1,67 @@
+"""A profile: which actions run, in which order, with which plugins and arguments."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from tenure.terms.durations import SECOND
+
+Parsers = Mapping[str, Callable[[str], object]]
+"""What reads each argument of a plugin; a ValueError refuses the configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginConfig:
+    """One plugin of a profile and its arguments, as text, by the names of the configuration file."""
+
+    name: str
+    arguments: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class CycleOptions:
+    """Settings of the cycle itself (semantics R2.4); amounts of -1 mean no limit."""
+
+    max_consolidation_victims: int = 16
+    """Pod groups that one consolidation may move; 0 switches the action off."""
+    allow_consolidating_reclaim: bool = True
+    """Whether a victim that is placed elsewhere does not count against its queue (semantics R4.51)."""
+    skip_similar_pod_groups: bool = True
+    """Whether a pod group is skipped when an easier one of its queue just failed (semantics R5.80)."""
+    allow_same_cycle_eviction: bool = False
+    """Whether a later action may take back room that an earlier one gave in the same cycle. The reference
+    does; the evictions made for the first beneficiary are then for nobody.
+    """
+    staleness_grace_period: int = 60 * SECOND
+    """Nanoseconds a gang may run below its minimum; negative: for ever (semantics R6.40)."""
+    prune: bool = True
+    """Whether simulations that a necessary condition rules out are skipped; decisions are the same."""
+    requeue_order: str = "priority"
+    """Which of the nominated goes first: `priority`, the least important, or `overrun`, the most overdue
+    (semantics R12.40).
+    """
+    requeue_strict: bool = False
+    """Whether a requeue must also be fair as a reclaim or preemption must (semantics R12.42)."""
+    default_requeue_delay: int = 0
+    """Nanoseconds a pod group is left alone after a requeue, when nobody says so (semantics R12.44)."""
+    max_requeue_contenders: int = 16
+    """Pod groups that are tried in the place of one nominated (semantics R12.67)."""
+    eviction_history_retention: int = 24 * 3_600 * SECOND
+    """Nanoseconds after which a pair is forgotten between which nothing happened. No shorter than what
+    the plugin evictionbackoff looks back to: `registry.check_profile` refuses that.
+    """
+    decision_group_timeout: int = 300 * SECOND
+    """Nanoseconds until what is not done of a group of decisions is to be left."""
+    max_simulations_per_pod_group: int = 10_000
+    """Scenarios the search simulates for one pod group before it gives up."""
+    max_simulations_per_action: int = 100_000
+    """Scenarios one action simulates before it stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Everything about a cycle that is not in the cluster."""
+
+    actions: tuple[str, ...]
+    plugins: tuple[PluginConfig, ...]
+    options: CycleOptions = CycleOptions()

@@ -1,0 +1,98 @@
+"""Nominates pod groups that run longer than expected; evicts nobody itself (semantics section 12.1).
+
+Whoever says how long it should run takes part, by itself or through its queue; all others are passed over
+in silence. The checks come in the order of semantics R12.63, so that of several reasons the first counts.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.inherited_settings import expected_runtime
+from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.resolution.slot_map import SlotChange
+from tenure.terms.durations import format_duration
+
+
+class ExpectedRuntime:
+    """A nominator. Min-runtime is not its business: the action asks the guards (semantics R12.33)."""
+
+    ARGUMENTS: ClassVar[Parsers] = {}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._now = session.cluster.now
+        self._groups = session.cluster.pod_groups
+        self._queues = session.cluster.queues
+        self._tasks = session.cluster.tasks
+        self._warm_start = session.warm_start
+
+    def nominate(self) -> Iterator[Nomination]:
+        """Everybody who is expected to end and has pods on nodes or would have them (semantics R12.3)."""
+        for index in sorted(self._find_groups()):
+            group = self._groups[index]
+            setting, _ = expected_runtime(group, self._queues)
+            if setting.problem:
+                yield _skip(group, NominationSkipReason.INVALID_DURATION, setting.problem)
+            elif setting.value is not None:
+                yield self._evaluate(group, setting.value)
+
+    def _find_groups(self) -> set[int]:
+        """Pod groups of which anybody says how long they should run."""
+        if self._warm_start is None:
+            return self._groups_among(range(len(self._groups)))
+        return self._warm_start.get(
+            "expectedruntime",
+            lambda: self._groups_among(range(len(self._groups))),
+            self._update_groups,
+        )
+
+    def _update_groups(self, told: set[int], change: SlotChange) -> None:
+        told.difference_update(change.pod_groups)
+        told.update(self._groups_among(change.pod_groups))
+
+    def _groups_among(self, pod_groups: Iterable[int]) -> set[int]:
+        return {
+            index for index in pod_groups if expected_runtime(self._groups[index], self._queues)[0].is_set
+        }
+
+    def _evaluate(self, group: PodGroup, expected: int) -> Nomination:
+        if not self._is_active(group):
+            return _skip(group, NominationSkipReason.NOT_RUNNING, "no pod of it runs")
+        if not group.is_evictable or "requeue" in group.opt_out_actions:
+            return _skip(group, NominationSkipReason.NOT_PREEMPTIBLE, _why_firm(group))
+        if not group.last_start:
+            return _skip(group, NominationSkipReason.MISSING_START, "nobody says since when it runs")
+        if self._now < group.last_start:
+            detail = "it starts after the time of the snapshot"
+            return _skip(group, NominationSkipReason.CLOCK_SKEW, detail, group.last_start)
+        return self._evaluate_time(group, group.last_start + expected)
+
+    def _evaluate_time(self, group: PodGroup, end: int) -> Nomination:
+        """Both ends are inclusive: due at the very end, free at the very end of the cooldown (R12.3)."""
+        if self._now < end:
+            detail = f"for another {format_duration(end - self._now)}"
+            return Nomination(group.index, NominationResult.NOT_DUE, detail, until=end)
+        overrun = self._now - end
+        not_before = group.requeue.not_before
+        if not_before.problem:
+            return _skip(group, NominationSkipReason.INVALID_NOT_BEFORE, not_before.problem, overrun=overrun)
+        if not_before.value is not None and self._now < not_before.value:
+            detail = f"it is left alone for another {format_duration(not_before.value - self._now)}"
+            return _skip(group, NominationSkipReason.COOLDOWN, detail, not_before.value, overrun)
+        return Nomination(group.index, NominationResult.NO_CONTENDER, overrun=overrun)
+
+    def _is_active(self, group: PodGroup) -> bool:
+        """Whether it held room when the cycle began; terminating pods do not count (semantics R12.52)."""
+        return any(self._tasks[task].placement.status.is_active_allocated for task in group.tasks)
+
+
+def _why_firm(group: PodGroup) -> str:
+    return "it opts out of requeue" if "requeue" in group.opt_out_actions else "it is not preemptible"
+
+
+def _skip(
+    group: PodGroup, reason: NominationSkipReason, detail: str, until: int | None = None, overrun: int = 0
+) -> Nomination:
+    return Nomination(group.index, NominationResult.SKIPPED, detail, reason, until, overrun)

@@ -1,0 +1,160 @@
+"""The minruntime plugin: protects what has not run long enough (semantics section 7)."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, Final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.decision import Protection
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope, guarded_actions
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugins.guards.min_runtime_resolver import (
+    LCA,
+    QUEUE,
+    ResolvedMinRuntime,
+    Resolver,
+    protection_end,
+)
+from tenure.terms.durations import format_duration, parse_duration
+
+NAME: Final = "minruntime"
+
+
+def method(text: str) -> str:
+    """`lca` or `queue`; ValueError otherwise."""
+    if text not in (LCA, QUEUE):
+        raise ValueError(f"{text!r} is not a resolve method; use lca or queue")
+    return text
+
+
+class MinRuntime:
+    """A guard. Gangs are protected as a whole, elastic pod groups keep their minimum (R7.30-R7.40).
+
+    Within a leaf queue the preempt value counts, between leaf queues the reclaim value, whatever the action
+    (semantics R12.49 for requeue).
+    """
+
+    ARGUMENTS: ClassVar[Parsers] = {
+        "defaultPreemptMinRuntime": parse_duration,
+        "defaultReclaimMinRuntime": parse_duration,
+        "reclaimResolveMethod": method,
+        "actions": guarded_actions,
+    }
+    PROTECTIONS_ONLY_END: ClassVar = True
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._now = session.cluster.now
+        self._groups = session.cluster.pod_groups
+        self._queues = session.cluster.queues
+        self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
+        self._most: dict[int | None, int] = {}
+        self._found: dict[int | None, list[tuple[str, ResolvedMinRuntime]]] = {}
+        self._no_protections: dict[tuple[int | None, ResolvedMinRuntime], GuardVerdict] = {}
+        """What it says of those that are not protected any more, by last start and minimum."""
+        self._resolver = Resolver(
+            self._queues,
+            parse_duration(arguments.get("defaultPreemptMinRuntime", "0s")),
+            parse_duration(arguments.get("defaultReclaimMinRuntime", "0s")),
+            arguments.get("reclaimResolveMethod", LCA),
+        )
+
+    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+        """The minimum of every victim, until it has run long enough (semantics R7.20, R7.30, R7.31)."""
+        if action not in self._actions:
+            return None
+        mine, theirs = self._groups[preemptor].queue, self._groups[victim].queue
+        if action == "preempt" or (action != "reclaim" and mine == theirs):
+            resolved = self._resolver.preempt(theirs)
+        else:
+            resolved = self._resolver.reclaim(mine, theirs)
+        return self._verdict(self._groups[victim], resolved)
+
+    def guard_cache_key(self, preemptor: int) -> Hashable:
+        """Its queue decides which value it meets."""
+        return ("queue", self._groups[preemptor].queue)
+
+    def may_expire(self, victims: Sequence[int]) -> bool:
+        """Whether any of them has not run for the longest minimum that anybody meets."""
+        return any(self._is_young(self._groups[victim]) for victim in victims)
+
+    def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
+        """Until when nobody of their own queue may take them, and who of the others not; widest first."""
+        found: list[Protection] = []
+        for pod_group in pod_groups:
+            group = self._groups[pod_group]
+            if self._is_young(group) and group.is_evictable:
+                found.extend(self._protections(group))
+        return found
+
+    def _is_young(self, group: PodGroup) -> bool:
+        """Whether anybody may meet a minimum of it that has not passed."""
+        end = protection_end(group.last_start, self._longest(group.queue))
+        return end is not None and self._now < end
+
+    def _protections(self, group: PodGroup) -> Iterator[Protection]:
+        beyond = [action for action in self._actions if action != "preempt"]
+        is_guarded = False
+        for against, resolved in self._found[group.queue]:
+            verdict = self._verdict(group, resolved)
+            if beyond and (is_guarded or verdict.scope):
+                yield self._protection(group, beyond, verdict, against)
+            is_guarded = is_guarded or bool(verdict.scope)
+        within = [action for action in self._actions if action != "reclaim"]
+        verdict = self._verdict(group, self._resolver.preempt(group.queue))
+        if within and (verdict.scope or (is_guarded and len(within) > ("preempt" in within))):
+            yield self._protection(group, within, verdict, group.queue_name)
+
+    def _longest(self, victim: int | None) -> int:
+        """The longest minimum that anybody meets who asks for room of this queue."""
+        most = self._most.get(victim)
+        if most is None:
+            self._found[victim] = list(self._reclaimers(victim))
+            within = self._resolver.preempt(victim)
+            most = max(r.minimum for r in (within, *(r for _, r in self._found[victim])))
+            self._most[victim] = most
+        return most
+
+    def _reclaimers(self, victim: int | None) -> Iterator[tuple[str, ResolvedMinRuntime]]:
+        """The subtrees of other queues that meet different values, the widest (empty name) first."""
+        if victim is None:
+            yield "", self._resolver.reclaim(None, None)
+            return
+        path = self._queues[victim].path
+        by_level: dict[int, ResolvedMinRuntime] = {}
+        for other in self._queues:
+            if other.is_leaf and other.index != victim:
+                level = self._resolver.level(other.index, victim)
+                if level not in by_level:
+                    by_level[level] = self._resolver.reclaim(other.index, victim)
+        previous: ResolvedMinRuntime | None = None
+        for level in sorted(by_level):
+            if by_level[level] != previous:
+                yield self._queues[path[level - 1]].name if level else "", by_level[level]
+            previous = by_level[level]
+
+    def _verdict(self, group: PodGroup, resolved: ResolvedMinRuntime) -> GuardVerdict:
+        passes = self._no_protections.get((group.last_start, resolved))
+        if passes is not None:
+            return passes
+        source = self._source(resolved)
+        end = protection_end(group.last_start, resolved.minimum)
+        if end is None or self._now >= end:
+            passes = GuardVerdict(NAME, ProtectionScope.NOTHING, source, end)
+            self._no_protections[group.last_start, resolved] = passes
+            return passes
+        left = format_duration(end - self._now)
+        detail = f"{group.name} is protected for another {left} by {source}"
+        return GuardVerdict(NAME, ProtectionScope.CORE, source, end, ReasonCode.MIN_RUNTIME, detail)
+
+    def _protection(
+        self, group: PodGroup, actions: list[str], verdict: GuardVerdict, against: str
+    ) -> Protection:
+        scope = ProtectionScope.ALL if verdict.scope and not group.is_elastic else verdict.scope
+        until = verdict.until if scope else None
+        return Protection(group.index, NAME, tuple(actions), until, verdict.source, against, scope)
+
+    def _source(self, resolved: ResolvedMinRuntime) -> str:
+        if resolved.queue is None:
+            return f"default of {NAME}"
+        return f"queue {self._queues[resolved.queue].name}"

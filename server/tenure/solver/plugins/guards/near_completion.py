@@ -1,0 +1,68 @@
+"""Immune close to the expected end: what is nearly done is let finish, for evicting it wins little.
+
+It counts from the same times as a requeue: the last start, and the expected runtime (semantics R12.3).
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import ClassVar, Final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.decision import Protection
+from tenure.solver.model.inherited_settings import expected_runtime
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope, guarded_actions
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.profile import Parsers
+from tenure.terms.durations import format_duration, parse_duration
+
+NAME: Final = "nearcompletion"
+DEFAULT_WINDOW: Final = "10m"
+
+
+class NearCompletion:
+    """A guard. At its expected end a pod group is no longer protected, however long it still runs.
+
+    It wakes nobody when a protection begins: that makes less possible, and nothing new.
+    """
+
+    ARGUMENTS: ClassVar[Parsers] = {"window": parse_duration, "actions": guarded_actions}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._now = session.cluster.now
+        self._groups = session.cluster.pod_groups
+        self._queues = session.cluster.queues
+        self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
+        self._window = parse_duration(arguments.get("window", DEFAULT_WINDOW))
+        self._source = "argument window" if "window" in arguments else f"default of {NAME}"
+
+    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+        """All of it, while its expected end is near."""
+        return self._verdict(self._groups[victim]) if action in self._actions else None
+
+    def guard_cache_key(self, preemptor: int) -> Hashable:
+        """Whoever asks, the answer is the same."""
+        return "anybody"
+
+    def may_expire(self, victims: Sequence[int]) -> bool:
+        """Whether any of them is close to its expected end."""
+        return any(self._verdict(self._groups[victim]).scope for victim in victims)
+
+    def protections(self, pod_groups: Sequence[int]) -> Iterator[Protection]:
+        """Until their expected ends."""
+        for pod_group in pod_groups:
+            group = self._groups[pod_group]
+            verdict = self._verdict(group)
+            if group.is_evictable and verdict.scope:
+                yield Protection(pod_group, NAME, self._actions, verdict.until, verdict.source)
+
+    def _verdict(self, group: PodGroup) -> GuardVerdict:
+        """Its source is whoever says how long the pod group should run; if nobody does, the plugin."""
+        expected, source = expected_runtime(group, self._queues)
+        if expected.value is None or group.last_start is None:
+            return GuardVerdict(NAME, ProtectionScope.NOTHING, source or self._source)
+        end = group.last_start + expected.value
+        has_started = group.last_start <= self._now
+        if not (has_started and end - self._window <= self._now < end):
+            return GuardVerdict(NAME, ProtectionScope.NOTHING, source, end)
+        detail = f"{group.name} is expected to end in {format_duration(end - self._now)}"
+        return GuardVerdict(NAME, ProtectionScope.ALL, source, end, ReasonCode.NEAR_COMPLETION, detail)

@@ -1,0 +1,1 @@
+"""Keeping pods together: within one rack, block or zone."""

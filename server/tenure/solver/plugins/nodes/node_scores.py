@@ -1,0 +1,166 @@
+"""The node scores of the default profile (semantics R3.50-R3.57); each its own plugin name."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import CPU, GPU
+from tenure.solver.plugin_api.profile import Parsers
+
+RESOURCE_TYPE: Final = 10.0
+AVAILABILITY: Final = 1_000.0
+GPU_SHARING: Final = 10_000.0
+NOMINATION: Final = 10_000_000.0
+MAX_PLACEMENT: Final = 9.0
+STRATEGIES: Final = ("binpack", "spread")
+
+
+def strategy(text: str) -> str:
+    """`binpack` or `spread`; ValueError otherwise."""
+    if text not in STRATEGIES:
+        raise ValueError(f"{text!r} is not a placement strategy; use binpack or spread")
+    return text
+
+
+class NodePlacement:
+    """Fills the fullest nodes first (binpack), or the emptiest (spread); for GPUs and CPU apart."""
+
+    ARGUMENTS: ClassVar[Parsers] = {"gpu": strategy, "cpu": strategy}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._tasks = session.cluster.tasks
+        self._nodes = session.cluster.nodes
+        self._node_infos = session.ledger.node_infos
+        self._gpu = arguments.get("gpu", "binpack")
+        self._cpu = arguments.get("cpu", "binpack")
+
+    @property
+    def is_binpack(self) -> bool:
+        """Whether both resources are packed."""
+        return self._gpu == self._cpu == "binpack"
+
+    def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
+        """0 to 9 for binpack (semantics R3.51), a part of the node for spread (semantics R3.52)."""
+        is_cpu_only = self._tasks[task].shape.is_cpu_only
+        slot, how = (CPU, self._cpu) if is_cpu_only else (GPU, self._gpu)
+        free = [self._node_infos[node].idle[slot] + self._node_infos[node].releasing[slot] for node in nodes]
+        offers = [self._nodes[node].allocatable[slot] for node in nodes]
+        return _spread(free, offers) if how == "spread" else _pack(free, offers)
+
+
+def _pack(free: Sequence[int], offers: Sequence[int]) -> list[float]:
+    amounts = [amount for amount, offer in zip(free, offers, strict=True) if offer > 0]
+    low, high = min(amounts, default=0), max(amounts, default=0)
+    scores = []
+    for amount, offer in zip(free, offers, strict=True):
+        if offer <= 0 or high == 0:
+            scores.append(0.0)
+        elif high == low:
+            scores.append(MAX_PLACEMENT)
+        else:
+            scores.append(MAX_PLACEMENT * (1 - (amount - low) / (high - low)))
+    return scores
+
+
+def _spread(free: Sequence[int], offers: Sequence[int]) -> list[float]:
+    return [amount / offer if offer > 0 else 0.0 for amount, offer in zip(free, offers, strict=True)]
+
+
+class NodeAvailability:
+    """Nodes where the task can start now (semantics R3.54)."""
+
+    ARGUMENTS: ClassVar[Parsers] = {}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._tasks = session.cluster.tasks
+        self._ledger = session.ledger
+
+    def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
+        """1000 where the task fits idle room."""
+        shape = self._tasks[task].shape
+        return [AVAILABILITY if self._ledger.fits_idle(shape, node) else 0.0 for node in nodes]
+
+
+class ResourceType:
+    """CPU-only tasks on CPU-only nodes (semantics R3.53)."""
+
+    ARGUMENTS: ClassVar[Parsers] = {}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._tasks = session.cluster.tasks
+        self._nodes = session.cluster.nodes
+
+    def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
+        """10 when both have nothing to do with GPUs."""
+        if not self._tasks[task].shape.is_cpu_only:
+            return [0.0] * len(nodes)
+        return [RESOURCE_TYPE if self._nodes[node].is_cpu_only else 0.0 for node in nodes]
+
+
+class GpuSharingOrder:
+    """Nodes where a device in shared use has room for the request (semantics R3.55).
+
+    A CPU-only task asks for no GPU memory and so earns this on any node with a shared device.
+    """
+
+    ARGUMENTS: ClassVar[Parsers] = {}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._tasks = session.cluster.tasks
+        self._node_infos = session.ledger.node_infos
+
+    def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
+        """10000 where some shared device fits."""
+        shape = self._tasks[task].shape
+        if not (shape.gpu.is_shared or shape.is_cpu_only):
+            return [0.0] * len(nodes)
+        scores = []
+        for node in nodes:
+            room = self._node_infos[node]
+            memory = room.share_memory(shape) if shape.gpu.is_shared else 0
+            scores.append(GPU_SHARING if room.gpus and room.fitting_gpus(memory) else 0.0)
+        return scores
+
+
+class NominatedNode:
+    """The node a task was nominated to earlier (semantics R3.57)."""
+
+    ARGUMENTS: ClassVar[Parsers] = {}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._tasks = session.cluster.tasks
+
+    def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
+        """10000000 for the nominated node."""
+        nominated = self._tasks[task].nominated_node
+        return [NOMINATION if node == nominated else 0.0 for node in nodes]
+
+    def concerns(self, task: int) -> bool:
+        """Whether the task is nominated."""
+        return self._tasks[task].nominated_node >= 0
+
+
+class GpuPack:
+    """Shares of a GPU go to the fullest device that fits (semantics R3.45)."""
+
+    ARGUMENTS: ClassVar[Parsers] = {}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        pass
+
+    def gpu_score(self, used: float) -> float:
+        """The used part."""
+        return used
+
+
+class GpuSpread:
+    """Shares of a GPU go to the emptiest device (semantics R3.45)."""
+
+    ARGUMENTS: ClassVar[Parsers] = {}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        pass
+
+    def gpu_score(self, used: float) -> float:
+        """The free part."""
+        return 1.0 - used

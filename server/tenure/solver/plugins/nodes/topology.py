@@ -1,0 +1,152 @@
+"""The topology plugin: sets of nodes for constrained sub groups, and scores for preferred levels."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import floor
+from typing import ClassVar, Final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.cluster import Topology as Levels
+from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.workload import Task, TopologyConstraint
+from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugins.nodes.topology_tree import Demand, Domain, build
+
+PREFERRED: Final = 100_000.0
+
+
+class TopologyPlugin:
+    """Offers domains, the fullest first, the narrowest level first (semantics R9.21-R9.31)."""
+
+    ARGUMENTS: ClassVar[Parsers] = {}
+
+    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        self._session = session
+        self._node_infos = session.ledger.node_infos
+        self._levels: dict[str, Levels] = {t.name: t for t in session.cluster.topologies}
+        self._roots: dict[str, Domain] = {}
+        self._scores: dict[int, float] = {}
+
+    def node_sets(self, constraint: TopologyConstraint, tasks: Sequence[int], nodes: int) -> Iterator[int]:
+        """Domains of the relevant levels that have room for all tasks, most wanted first.
+
+        While a set is tried, nodes in preferred domains have their scores; inner sub groups without a
+        preference of their own inherit them.
+        """
+        topology = self._levels.get(constraint.topology)
+        if topology is None or not tasks:
+            return
+        root = self._root(topology)
+        inside = nodes & root.nodes
+        depths = _relevant_depths(topology.levels, constraint)
+        demand = Demand([self._session.cluster.tasks[task].shape for task in tasks], self._node_infos)
+        start = _lowest_common(root, inside, max(depths, default=0))
+        if not depths or not demand.fits(_indices(start.nodes & inside)):
+            return
+        ordered = list(self._in_order(start, inside, demand, max(depths)))
+        outer = self._scores
+        self._scores = self._preferred(topology, constraint, ordered, inside) or outer
+        allowed = self._already_used(topology, constraint, tasks, root)
+        try:
+            for depth in sorted(depths, reverse=True):
+                for domain in ordered:
+                    within = domain.nodes & inside & allowed
+                    if domain.depth == depth and within and demand.fits(_indices(within)):
+                        yield within
+        finally:
+            self._scores = outer
+
+    def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
+        """Points of the preferred domain the node is in (semantics R3.58)."""
+        return [self._scores.get(node, 0.0) for node in nodes]
+
+    def concerns(self, task: int) -> bool:
+        """Whether a preference is in force."""
+        return bool(self._scores)
+
+    def _root(self, topology: Levels) -> Domain:
+        if topology.name not in self._roots:
+            self._roots[topology.name] = build(topology.levels, self._session.cluster.nodes)
+        return self._roots[topology.name]
+
+    def _in_order(self, domain: Domain, inside: int, demand: Demand, deepest: int) -> Iterator[Domain]:
+        """The domain and those below it; siblings the fullest first, then by name (semantics R9.27)."""
+        yield domain
+        if domain.depth < deepest:
+            children = [child for child in domain.children.values() if child.nodes & inside]
+            children.sort(key=lambda child: (-demand.ratio(_indices(child.nodes & inside)), child.name))
+            for child in children:
+                yield from self._in_order(child, inside, demand, deepest)
+
+    def _preferred(
+        self, topology: Levels, constraint: TopologyConstraint, ordered: Sequence[Domain], inside: int
+    ) -> dict[int, float]:
+        """Points by node: later domains of the preferred level have more (semantics R9.29, R9.31)."""
+        if constraint.preferred_level not in topology.levels:
+            return {}
+        depth = topology.levels.index(constraint.preferred_level) + 1
+        domains = [domain for domain in ordered if domain.depth == depth]
+        points = {}
+        for position, domain in enumerate(domains, start=1):
+            for node in _indices(domain.nodes & inside):
+                points[node] = floor(10 * position / len(domains)) * PREFERRED
+        return points
+
+    def _already_used(
+        self, topology: Levels, constraint: TopologyConstraint, tasks: Sequence[int], root: Domain
+    ) -> int:
+        """With a required level, the domains in which the pod sets already run (semantics R9.26)."""
+        if constraint.required_level not in topology.levels:
+            return root.nodes
+        depth = topology.levels.index(constraint.required_level) + 1
+        used = self._nodes_in_use({task.pod_set: task for task in map(self._task, tasks)}.values())
+        if not used:
+            return root.nodes
+        allowed = 0
+        for domain in root.descendants():
+            if domain.depth == depth and domain.nodes & used:
+                allowed |= domain.nodes
+        return allowed
+
+    def _task(self, index: int) -> Task:
+        return self._session.cluster.tasks[index]
+
+    def _nodes_in_use(self, tasks: Iterable[Task]) -> int:
+        """By pod sets, each named by one of its tasks."""
+        used = 0
+        placements = self._session.ledger.placements
+        for named in tasks:
+            for task in self._session.pod_set_tasks(named):
+                if placements[task].status.is_active_allocated and placements[task].node != NOWHERE:
+                    used |= 1 << placements[task].node
+        return used
+
+
+def _relevant_depths(levels: Sequence[str], constraint: TopologyConstraint) -> list[int]:
+    """Depths of the levels to look at, from the preferred (or required) one up (semantics R9.22)."""
+    depth = {level: i for i, level in enumerate(levels, start=1)}
+    required, preferred = depth.get(constraint.required_level), depth.get(constraint.preferred_level)
+    if preferred is None:
+        return [] if required is None else [required]
+    if required is None:
+        return list(range(preferred + 1))
+    return list(range(required, preferred + 1))
+
+
+def _lowest_common(root: Domain, inside: int, deepest: int) -> Domain:
+    """The lowest domain that holds all the nodes, not below the deepest level (semantics R9.23)."""
+    domain = root
+    while domain.depth < deepest:
+        inner = next((child for child in domain.children.values() if inside & ~child.nodes == 0), None)
+        if inner is None:
+            break
+        domain = inner
+    return domain
+
+
+def _indices(nodes: int) -> list[int]:
+    indices = []
+    while nodes:
+        low = nodes & -nodes
+        indices.append(low.bit_length() - 1)
+        nodes ^= low
+    return indices

@@ -1,0 +1,130 @@
+"""What queues use and ask for when a cycle begins, before anybody counts device claims that tasks share.
+
+A total that is added to all the time: its parts are held by themselves, a tuple would be made anew.
+"""
+
+from collections.abc import Sequence
+
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.persistent_vector import PersistentVector
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.resources import NO_SHARE, Share
+from tenure.solver.model.workload import PodGroup, Task
+from tenure.solver.resolution.slot_map import SlotChange
+
+
+class ShareSum:
+    """CPU, memory and GPUs of some tasks, as in a Share."""
+
+    __slots__ = ("cpu", "gpu", "memory")
+
+    def __init__(self, share: Share) -> None:
+        self.cpu, self.memory, self.gpu = share
+
+    def add(self, share: Share) -> None:
+        """With this share as well."""
+        self.cpu += share[0]
+        self.memory += share[1]
+        self.gpu += share[2]
+
+    def subtract(self, share: Share) -> None:
+        """Without this share."""
+        self.cpu -= share[0]
+        self.memory -= share[1]
+        self.gpu -= share[2]
+
+    def share(self) -> Share:
+        """All of it."""
+        return (self.cpu, self.memory, self.gpu)
+
+
+PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
+"""What of a pod group counts as non-preemptible: nothing, all, its core."""
+
+
+class InitialUsage:
+    """Sums by leaf queue, and what they are made of."""
+
+    def __init__(self) -> None:
+        self.allocated: list[ShareSum] = []
+        self.firm: list[ShareSum] = []
+        """The part of it that cannot be taken back, cores of semi-preemptible pod groups apart."""
+        self.request: list[ShareSum] = []
+        """What is held, and what those that wait ask for (semantics R4.2)."""
+        self.paths: list[tuple[int, ...]] = []
+        """By pod group, its queue and the queues above it."""
+        self.kinds: list[int] = []
+        self.firm_cores: set[int] = set()
+        self._tasks: PersistentVector[Task] = PersistentVector()
+
+    @classmethod
+    def of(cls, cluster: Cluster, ledger: Ledger) -> "InitialUsage":
+        """Of all tasks of a cluster."""
+        made = cls()
+        made.allocated = [ShareSum(NO_SHARE) for _ in cluster.queues]
+        made.firm, made.request = _copies(made.allocated), _copies(made.allocated)
+        upwards = [queue.path[::-1] for queue in cluster.queues]
+        made.paths = [() if group.queue is None else upwards[group.queue] for group in cluster.pod_groups]
+        made.kinds = [_kind(group) for group in cluster.pod_groups]
+        made.firm_cores = {index for index, kind in enumerate(made.kinds) if kind == FIRM_CORE}
+        made._tasks = cluster.tasks
+        for task in cluster.tasks:
+            made._count(task, ledger, is_there=True)
+        return made
+
+    def copy(self) -> "InitialUsage":
+        """The same, to be changed apart."""
+        other = InitialUsage()
+        other.allocated, other.firm = _copies(self.allocated), _copies(self.firm)
+        other.request, other.firm_cores = _copies(self.request), self.firm_cores.copy()
+        other.paths, other.kinds, other._tasks = self.paths.copy(), self.kinds.copy(), self._tasks
+        return other
+
+    def follow(self, cluster: Cluster, ledger: Ledger, change: SlotChange) -> None:
+        """Be that of a cluster, which may differ by a change from this; `ledger` is of either."""
+        for index in change.tasks:
+            if index < len(self._tasks):
+                self._count(self._tasks[index], ledger, is_there=False)
+        more = len(cluster.pod_groups) - len(self.kinds)
+        self.paths.extend([()] * more)
+        self.kinds.extend([PREEMPTIBLE] * more)
+        for index in change.pod_groups:
+            group = cluster.pod_groups[index]
+            self.paths[index] = () if group.queue is None else cluster.queues[group.queue].path[::-1]
+            kind = self.kinds[index] = _kind(group)
+            (self.firm_cores.add if kind == FIRM_CORE else self.firm_cores.discard)(index)
+        self._tasks = cluster.tasks
+        for index in change.tasks:
+            self._count(cluster.tasks[index], ledger, is_there=True)
+
+    def _count(self, task: Task, ledger: Ledger, is_there: bool) -> None:
+        """Add what a task holds or asks for, or take it off when it is not there any more."""
+        path, placement = self.paths[task.pod_group], task.placement
+        if not path:
+            return
+        if placement.is_allocated:
+            share, queue = ledger.share(task, task.placement.node), path[0]
+            _change(self.allocated[queue], share, is_there)
+            if self.kinds[task.pod_group] == FIRM:
+                _change(self.firm[queue], share, is_there)
+            _change(self.request[queue], share, is_there)
+        elif placement.status is TaskStatus.PENDING and task.pod_set is not None:
+            _change(self.request[path[0]], ledger.unplaced_shares[task.shape.index], is_there)
+
+
+def _copies(totals: Sequence[ShareSum]) -> list[ShareSum]:
+    return [ShareSum(total.share()) for total in totals]
+
+
+def _change(total: ShareSum, share: Share, is_there: bool) -> None:
+    if is_there:
+        total.add(share)
+    else:
+        total.subtract(share)
+
+
+def _kind(group: PodGroup) -> int:
+    if group.has_firm_core:
+        return FIRM_CORE
+    return FIRM if group.is_firm else PREEMPTIBLE

@@ -1,0 +1,276 @@
+"""Who may reclaim, from whom, and whether the outcome is fair (semantics R4.40-R4.59).
+
+Everything here is about two queues at the level where their paths part: the leveled queues.
+
+What a scenario takes from the queues of its victims, in the pieces that are judged (R4.50, R4.51).
+
+Is the outcome of a reclaim fair? Judged on what the queues used when the search began (R4.50-R4.58).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.queue import Queue
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED, Share
+from tenure.solver.model.workload import Task, add_shares
+from tenure.solver.plugin_api.scenario import Scenario
+from tenure.solver.plugins.proportion.shares import is_within
+from tenure.solver.plugins.proportion.usage import Usage
+
+
+class VictimChunks:
+    """Cuts what victims lose for good, while the moves of the simulation are in place."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._groups = session.cluster.pod_groups
+        self._queues = session.cluster.queues
+
+    def chunks(self, scenario: Scenario) -> list[tuple[int, Share]]:
+        """Leaf queue and amount of every piece that is taken, queues by name (semantics R4.51, R4.58)."""
+        by_queue: dict[int, list[Share]] = {}
+        freed: set[int] = set()
+        facts = self._session.cluster.tasks
+        for pod_group, tasks in scenario.victims().items():
+            group = self._groups[pod_group]
+            assert group.queue is not None
+            amounts: list[tuple[int, Share]] = []
+            for index in tasks:
+                if self._is_evicted(index):
+                    task = facts[index]
+                    assert task.pod_set is not None
+                    amounts.append((task.pod_set, self._share(task, freed)))
+            pieces = by_queue.get(group.queue)
+            if pieces is None:
+                pieces = by_queue[group.queue] = []
+            if len(amounts) == 1 and amounts[0][1] != NO_SHARE:
+                pieces.append(amounts[0][1])
+            else:
+                minimums = {s.index: s.min_available for s in group.pod_sets}
+                pieces.extend(chunks(amounts, minimums))
+        queues = sorted(by_queue, key=self._name) if len(by_queue) > 1 else list(by_queue)
+        return [(queue, piece) for queue in queues for piece in by_queue[queue]]
+
+    def _name(self, queue: int) -> str:
+        return self._queues[queue].name
+
+    def _is_evicted(self, task: int) -> bool:
+        """With consolidating reclaim, a victim that was placed again does not count (semantics R4.51)."""
+        is_placed = self._session.ledger.placements[task].is_active_allocated
+        return not (is_placed and self._session.options.allow_consolidating_reclaim)
+
+    def _share(self, task: Task, freed: set[int]) -> Share:
+        """What its queue uses less without it, with claims that nobody uses any more and were not counted."""
+        ledger = self._session.ledger
+        share = ledger.share(task, ledger.placements[task.index].node)
+        for claim in task.shape.shared_claims:
+            if claim not in freed and not ledger.claims.is_active(claim):
+                freed.add(claim)
+                share = add_shares(share, (0, 0, self._session.cluster.claims[claim].gpu_milli))
+        return share
+
+
+class ReclaimFairness:
+    """One judgement: pieces are taken from the victims' queues one after the other."""
+
+    def __init__(
+        self,
+        queues: Sequence[Queue],
+        usage: Usage,
+        fair: Sequence[Share],
+        allocatable: Sequence[Share],
+        reclaimer: Queue,
+        request: Share,
+        multiplier: float,
+    ) -> None:
+        self._queues = queues
+        self._usage = usage
+        self._fair = fair
+        self._allocatable = allocatable
+        self._reclaimer = reclaimer
+        self._request = request
+        self._multiplier = multiplier
+        self._remaining: dict[int, Share] = {}
+        self._levels: dict[int, tuple[int, bool]] = {}
+        """By victim's leaf: the queue on its path that is judged, and whether the reclaimer's own queue at
+        that level stays within quota.
+        """
+
+    def find_rejection(self, firm: Share | None, chunks: Iterable[tuple[int, Share]]) -> Rejection | None:
+        """The first objection to taking these pieces, or None.
+
+        `firm` is what of the request must be within quota (semantics R4.56); None: nothing.
+        """
+        request = self._request
+        cpu, memory, gpu = request[CPU] > 0, request[MEMORY] > 0, request[GPU] > 0
+        for leaf, piece in chunks:
+            if not self._may_reclaim(self._queues[leaf]):
+                detail = f"queue {self._queues[leaf].name} would be left with less than its share"
+                return Rejection(ReasonCode.WITHIN_FAIR_SHARE, detail)
+            self._take(self._queues[leaf], piece)
+            cpu, memory, gpu = cpu or piece[CPU] > 0, memory or piece[MEMORY] > 0, gpu or piece[GPU] > 0
+        if firm is not None and not self._within_quotas(firm):
+            detail = "its non-preemptible pods would exceed a quota"
+            return Rejection(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, detail)
+        return self._saturation((cpu, memory, gpu))
+
+    def _may_reclaim(self, victim: Queue) -> bool:
+        known = self._levels.get(victim.index)
+        if known is None:
+            my_level, their_level = common_level(self._reclaimer, victim)
+            after = add_shares(self._usage.at_search_start(my_level), self._request)
+            fits_quota = is_within(after, self._queues[my_level].quota)
+            known = self._levels[victim.index] = (their_level, fits_quota)
+        level, fits_quota = known
+        quota = self._queues[level].quota
+        return may_reclaim(self._left(level), self._allocatable[level], quota, fits_quota)
+
+    def _take(self, victim: Queue, chunk: Share) -> None:
+        for queue in victim.path:
+            left = self._left(queue)
+            self._remaining[queue] = (left[0] - chunk[0], left[1] - chunk[1], left[2] - chunk[2])
+
+    def _left(self, queue: int) -> Share:
+        left = self._remaining.get(queue)
+        return self._usage.at_search_start(queue) if left is None else left
+
+    def _within_quotas(self, firm: Share) -> bool:
+        """At every level, what cannot be taken back stays within quota (semantics R4.56)."""
+        return all(
+            is_within(
+                add_shares(self._usage.non_preemptible_at_search_start(queue), firm),
+                self._queues[queue].quota,
+            )
+            for queue in self._reclaimer.path
+        )
+
+    def _saturation(self, involved: tuple[bool, bool, bool]) -> Rejection | None:
+        """Judged by the resources that are involved."""
+        for queue in reversed(self._reclaimer.path):
+            mine, my_share = add_shares(self._left(queue), self._request), self._fair[queue]
+            for sibling in self._siblings(queue):
+                theirs = self._remaining.get(sibling)
+                if theirs is None:
+                    continue
+                if is_saturated(involved, mine, my_share, theirs, self._fair[sibling], self._multiplier):
+                    detail = f"queue {self._queues[queue].name} would be served better than queue "
+                    return Rejection(ReasonCode.OVER_FAIR_SHARE, detail + self._queues[sibling].name)
+        return None
+
+    def _siblings(self, queue: int) -> list[int]:
+        parent = self._queues[queue].parent
+        if parent is None:
+            return [q.index for q in self._queues if q.parent is None and q.index != queue]
+        return [child for child in self._queues[parent].children if child != queue]
+
+
+def common_level(one: Queue, other: Queue) -> tuple[int, int]:
+    """Queues of the two paths at the first level where they differ; the last pair when none does."""
+    pair = (one.path[0], other.path[0])
+    for pair in zip(one.path, other.path, strict=False):
+        if pair[0] != pair[1]:
+            return pair
+    return pair
+
+
+def is_reclaimable(
+    request: Share, fits_quota: bool, quota: Share, allocated: Share, allocatable: Share
+) -> bool:
+    """Whether a queue at the victim's level is worth reclaiming from (semantics R4.45, R4.46).
+
+    `fits_quota`: the reclaimer stays within the quota of its leveled queue; then only a victim queue below
+    its own quota is out of reach, else only one above its allocatable share is in reach.
+    """
+    if not fits_quota:
+        return exceeds(allocated, allocatable)
+    cpu = _beyond(request[CPU], quota[CPU], allocated[CPU])
+    memory = _beyond(request[MEMORY], quota[MEMORY], allocated[MEMORY])
+    gpu = _beyond(request[GPU], quota[GPU], allocated[GPU])
+    is_under = cpu < 0 or memory < 0 or gpu < 0
+    return cpu > 0 or memory > 0 or gpu > 0 or not is_under
+
+
+def _beyond(request: int, quota: int, allocated: int) -> int:
+    """How far a queue is above its quota of a resource; 0 where nothing is asked for or nothing binds."""
+    return allocated - quota if request > 0 and quota != UNLIMITED else 0
+
+
+def exceeds(amount: Share, bound: Share) -> bool:
+    """Whether an amount is above a bound in some resource; -1 is above everything."""
+    return not is_within(amount, bound)
+
+
+def may_reclaim(remaining: Share, allocatable: Share, quota: Share, fits_quota: bool) -> bool:
+    """Whether the next chunk may be taken from a queue that still uses `remaining` (semantics R4.52).
+
+    Either it is above its allocatable share, or it is above its quota and the reclaimer within its own.
+    """
+    return exceeds(remaining, allocatable) or (fits_quota and exceeds(remaining, quota))
+
+
+def is_saturated(
+    involved: tuple[bool, bool, bool],
+    mine: Share,
+    my_share: Share,
+    theirs: Share,
+    their_share: Share,
+    multiplier: float,
+) -> bool:
+    """Whether the reclaimer would be above its share and no less saturated than the victim (R4.55)."""
+    cpu, memory, gpu = involved
+    return (
+        (cpu and _is_saturated(mine[0], my_share[0], theirs[0], their_share[0], multiplier))
+        or (memory and _is_saturated(mine[1], my_share[1], theirs[1], their_share[1], multiplier))
+        or (gpu and _is_saturated(mine[2], my_share[2], theirs[2], their_share[2], multiplier))
+    )
+
+
+def _is_saturated(mine: int, my_share: int, theirs: int, their_share: int, multiplier: float) -> bool:
+    """The same for one resource."""
+    if my_share == UNLIMITED and their_share == UNLIMITED:
+        return False
+    ratio = _saturation(mine, my_share)
+    return ratio > 1 and their_share > 0 and ratio * multiplier >= _saturation(theirs, their_share)
+
+
+def _saturation(amount: int, share: int) -> float:
+    if share == UNLIMITED:
+        return 0.0
+    if share == 0:
+        return float("inf") if amount > 0 else 0.0
+    return amount / share
+
+
+def chunks(tasks: Iterable[tuple[int, Share]], minimums: Mapping[int, int]) -> list[Share]:
+    """A victim's tasks as (pod set, share) in the pieces in which they are judged (semantics R4.50).
+
+    Per pod set the first tasks up to its minimum form one common core; each further task stands alone and
+    comes before the core.
+    """
+    elastic: list[Share] = []
+    core: Share = (0, 0, 0)
+    counts: dict[int, int] = {}
+    for pod_set, share in tasks:
+        counts[pod_set] = counts.get(pod_set, 0) + 1
+        if counts[pod_set] <= minimums[pod_set]:
+            core = (core[0] + share[0], core[1] + share[1], core[2] + share[2])
+        else:
+            elastic.append(share)
+    return [*elastic, core] if any(core) else elastic
+
+
+def can_reclaim(
+    queue: Queue, allocated: Share, fair_share: Share, non_preemptible: Share | None, request: Share
+) -> bool:
+    """Whether a leaf queue stays within its fair share with the request (semantics R4.40).
+
+    `non_preemptible` is what the leaf then uses that cannot be taken back; None: the request adds nothing.
+    """
+    if not is_within(_sum(allocated, request), fair_share):
+        return False
+    return non_preemptible is None or is_within(non_preemptible, queue.quota)
+
+
+def _sum(a: Share, b: Share) -> Share:
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])

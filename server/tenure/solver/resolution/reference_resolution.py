@@ -1,0 +1,268 @@
+"""Linking: from flat lists that refer to each other by name to the trees, indices and ranks of the model.
+
+Whatever a cluster is built from, a message or a test, is linked here, so that all agree on every order:
+queues have the index of their name in sorted order, pod groups and tasks that of their uid.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from tenure.solver.model.facts import DEFAULT_SUB_GROUP, PodGroupSpec, QueueSpec, SubGroupSpec, TaskSpec
+from tenure.solver.model.persistent_vector import PersistentVector
+from tenure.solver.model.queue import Queue
+from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
+from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet, Task
+
+_BY_UID: Final = attrgetter("uid")
+
+
+Members = Sequence[Sequence[int]] | Mapping[int, Sequence[int]]
+"""Tasks by pod set."""
+
+
+class ResolvedWorkloads(NamedTuple):
+    """Linked pod groups and tasks, and what was doubtful about them."""
+
+    pod_groups: PersistentVector[PodGroup]
+    tasks: PersistentVector[Task]
+    warnings: tuple[SnapshotWarning, ...]
+
+
+def ranks(keys: Sequence[int]) -> list[int]:
+    """The position of each key in sorted order; equal ones are in the order in which they are given."""
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    places = [0] * len(keys)
+    for place, position in enumerate(order):
+        places[position] = place
+    return places
+
+
+def resolve_queues(specs: Iterable[QueueSpec]) -> tuple[Queue, ...]:
+    """The queue tree, by name. Names must be unique, parents known, and no queue its own ancestor."""
+    ordered = sorted(specs, key=lambda spec: spec.name)
+    index = {spec.name: i for i, spec in enumerate(ordered)}
+    parents = [index[spec.parent] if spec.parent else None for spec in ordered]
+    children: list[list[int]] = [[] for _ in ordered]
+    for i, parent in enumerate(parents):
+        if parent is not None:
+            children[parent].append(i)
+    rank = ranks([spec.creation for spec in ordered])
+    return tuple(
+        Queue(
+            index=i,
+            name=spec.name,
+            parent=parents[i],
+            children=tuple(children[i]),
+            path=_path(i, parents),
+            rank=rank[i],
+            creation=spec.creation,
+            priority=spec.priority,
+            quota=spec.quota,
+            limit=spec.limit,
+            weight=spec.weight,
+            preempt_min_runtime=spec.preempt_min_runtime,
+            reclaim_min_runtime=spec.reclaim_min_runtime,
+            expected_runtime=spec.expected_runtime,
+            requeue_delay=spec.requeue_delay,
+        )
+        for i, spec in enumerate(ordered)
+    )
+
+
+def resolve_workloads(
+    groups: Iterable[PodGroupSpec], tasks: Iterable[TaskSpec], queues: Sequence[Queue]
+) -> ResolvedWorkloads:
+    """Pod groups and tasks, by uid. Uids must be unique, and sub group trees sound.
+
+    A task of an unknown sub group belongs to no pod set and is left out of its pod group; that is warned
+    about (semantics R1.53). A pod group whose queue is missing or not a leaf has no queue (semantics R3.3).
+    """
+    ordered = sorted(groups, key=_BY_UID)
+    numbers = _number_pod_sets(ordered)
+    linked, members, doubts = _resolve_tasks(tasks, [group.uid for group in ordered], numbers)
+    leaves = leaves_by_name(queues)
+    rank = ranks([spec.creation for spec in ordered])
+    pod_groups = []
+    for i, spec in enumerate(ordered):
+        pod_groups.append(resolve_pod_group(i, spec, leaves.get(spec.queue), rank[i], numbers[i], members))
+    return ResolvedWorkloads(PersistentVector(pod_groups), linked, doubts)
+
+
+def leaves_by_name(queues: Iterable[Queue]) -> dict[str, int]:
+    """Index of each leaf queue, which pod groups may name."""
+    return {queue.name: queue.index for queue in queues if queue.is_leaf}
+
+
+def _path(queue: int, parents: Sequence[int | None]) -> tuple[int, ...]:
+    upwards = [queue]
+    while (parent := parents[upwards[-1]]) is not None:
+        upwards.append(parent)
+    return tuple(reversed(upwards))
+
+
+def _number_pod_sets(groups: Iterable[PodGroupSpec]) -> list[dict[str, int]]:
+    """For each pod group the pod set index by lower-case name, dense over all pod groups, by part name."""
+    numbered, count = [], 0
+    for group in groups:
+        if group.sub_groups:
+            leaves = pod_set_names(group)
+            numbered.append({name: count + i for i, name in enumerate(leaves)})
+            count += len(leaves)
+        else:
+            numbered.append({DEFAULT_SUB_GROUP: count})
+            count += 1
+    return numbered
+
+
+def pod_set_names(group: PodGroupSpec) -> list[str]:
+    """Names of the pod sets of a pod group, in lower case, in the order of the parts that they are."""
+    if not group.sub_groups:
+        return [DEFAULT_SUB_GROUP]
+    inner = {part.parent.lower() for part in group.sub_groups}
+    names = sorted(part.name for part in group.sub_groups)
+    return [lower for name in names if (lower := name.lower()) not in inner]
+
+
+def _resolve_tasks(
+    specs: Iterable[TaskSpec], pod_groups: list[str], numbers: list[dict[str, int]]
+) -> tuple[PersistentVector[Task], list[list[int]], tuple[SnapshotWarning, ...]]:
+    """Tasks, the tasks of each pod set, and doubts about those of unknown sub groups."""
+    group_index = {uid: i for i, uid in enumerate(pod_groups)}
+    members: list[list[int]] = [[] for names in numbers for _ in names]
+    strays: Counter[tuple[int, str]] = Counter()
+    tasks = []
+    for i, spec in enumerate(sorted(specs, key=_BY_UID)):
+        group = group_index[spec.pod_group]
+        pod_set = pod_set_of(spec, numbers[group])
+        tasks.append(resolve_task(i, spec, group, pod_set))
+        if pod_set is None:
+            strays[group, spec.sub_group] += 1
+        else:
+            members[pod_set].append(i)
+    doubts = tuple(
+        unknown_sub_group_warning(group, pod_groups[group], sub_group, count)
+        for (group, sub_group), count in sorted(strays.items())
+    )
+    return PersistentVector(tasks), members, doubts
+
+
+def pod_set_of(task: TaskSpec, names: dict[str, int]) -> int | None:
+    """The pod set of a task among those of its pod group; None: its sub group does not exist."""
+    name = task.sub_group
+    return names.get(name) if name == DEFAULT_SUB_GROUP else names.get(name.lower())
+
+
+def resolve_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None) -> Task:
+    """A task with its place among all tasks, pod groups and pod sets."""
+    return Task(
+        index,
+        spec.uid,
+        spec.name,
+        pod_group,
+        pod_set,
+        spec.shape,
+        spec.placement,
+        spec.creation,
+        spec.priority,
+        spec.leader,
+        spec.nominated_node,
+        spec.blocked_reason,
+        spec.claims,
+        spec.labels,
+    )
+
+
+def unknown_sub_group_warning(pod_group: int, uid: str, sub_group: str, count: int) -> SnapshotWarning:
+    """Pods of an unknown sub group are left out (semantics R1.53)."""
+    message = (
+        f"pod group {uid}: pods that are never scheduled because they name {sub_group!r}, "
+        f"which is not a leaf sub group of it: {count}"
+    )
+    return SnapshotWarning(WarningCode.UNKNOWN_SUB_GROUP, (pod_group,), message)
+
+
+def _resolve_tree_parts(
+    spec: PodGroupSpec, numbers: dict[str, int], members: Members
+) -> tuple[SubGroupSet, tuple[PodSet, ...], tuple[int, ...]]:
+    """The tree of parts of a pod group, its leaves by name, and the tasks in them."""
+    if spec.sub_groups:
+        return _resolve_sub_groups(spec, numbers, members)
+    index = numbers[DEFAULT_SUB_GROUP]
+    inside = tuple(members[index])
+    minimum = 1 if spec.min_member is None else spec.min_member
+    pod_sets = (PodSet(index, DEFAULT_SUB_GROUP, minimum, inside),)
+    return SubGroupSet("", pod_sets, spec.min_sub_groups, spec.topology), pod_sets, inside
+
+
+def _resolve_sub_groups(
+    spec: PodGroupSpec, numbers: dict[str, int], members: Members
+) -> tuple[SubGroupSet, tuple[PodSet, ...], tuple[int, ...]]:
+    parts = sorted(spec.sub_groups, key=lambda part: part.name)
+    pod_sets = {
+        part.name: _resolve_pod_set(part, numbers[part.name.lower()], members)
+        for part in parts
+        if part.name.lower() in numbers
+    }
+    leaves = tuple(pod_sets.values())
+    inside = tuple(sorted(task for pod_set in leaves for task in pod_set.tasks))
+    return _resolve_tree(spec, parts, pod_sets), leaves, inside
+
+
+def _resolve_pod_set(part: SubGroupSpec, index: int, members: Members) -> PodSet:
+    return PodSet(index, part.name, part.min_member or 0, tuple(members[index]), part.topology)
+
+
+def _resolve_tree(
+    spec: PodGroupSpec, parts: Sequence[SubGroupSpec], pod_sets: Mapping[str, PodSet]
+) -> SubGroupSet:
+    inside: dict[str, list[SubGroupSpec]] = {}
+    for part in parts:
+        inside.setdefault(part.parent.lower(), []).append(part)
+
+    def link(part: SubGroupSpec) -> PodSet | SubGroupSet:
+        return pod_sets[part.name] if part.name in pod_sets else link_set(part)
+
+    def link_set(part: SubGroupSpec) -> SubGroupSet:
+        members = tuple(link(inner) for inner in inside[part.name.lower()])
+        return SubGroupSet(part.name, members, part.min_sub_groups, part.topology)
+
+    return link_set(SubGroupSpec("", min_sub_groups=spec.min_sub_groups, topology=spec.topology))
+
+
+def resolve_pod_group(
+    index: int,
+    spec: PodGroupSpec,
+    queue: int | None,
+    rank: int,
+    numbers: dict[str, int],
+    members: Members,
+) -> PodGroup:
+    """A pod group with its place among the others; `numbers` are the indices of its pod sets by name."""
+    root, pod_sets, tasks = _resolve_tree_parts(spec, numbers, members)
+    return PodGroup(
+        index=index,
+        uid=spec.uid,
+        name=spec.name,
+        namespace=spec.namespace,
+        queue=queue,
+        queue_name=spec.queue,
+        priority=spec.priority,
+        preemptibility=spec.preemptibility,
+        root=root,
+        pod_sets=pod_sets,
+        tasks=tasks,
+        rank=rank,
+        creation=spec.creation,
+        last_start=spec.last_start,
+        last_eviction=spec.last_eviction,
+        stale_since=spec.stale_since,
+        staleness_grace_period=spec.staleness_grace_period,
+        preemption_delay=spec.preemption_delay,
+        requeue=spec.requeue,
+        opt_out_actions=spec.opt_out_actions,
+        eviction_count=spec.eviction_count,
+        total_eviction_wait=spec.total_eviction_wait,
+        unknown_preemptibility=spec.unknown_preemptibility,
+    )

@@ -1,0 +1,128 @@
+"""Spacing: workloads linked anew, with empty slots among them for rows that come.
+
+There is some room everywhere, and much where rows came last, most of it behind them: names that count up come
+at one place of the order again and again.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+from tenure.solver.model.facts import PodGroupSpec, TaskSpec
+from tenure.solver.model.persistent_vector import PersistentVector
+from tenure.solver.model.workload import PodGroup, Task
+from tenure.solver.resolution.age_order import AgeOrder
+from tenure.solver.resolution.persistent_map import PersistentMap
+from tenure.solver.resolution.reference_resolution import pod_set_names, resolve_pod_group
+from tenure.solver.resolution.slot_map import SPACING, SlotMap, empty_pod_group, empty_task, resolve_members
+from tenure.solver.resolution.uid_index import UidIndex
+
+ROWS_PER_SLOT: Final = 4
+"""Rows to one empty slot more behind those that came last."""
+TRAILING_SLOT_RATIO: Final = 4
+"""Empty slots behind rows that came last to one before them."""
+
+_HIGHEST: Final = chr(0x10FFFF)
+_YET_TO_BE_LINKED: Final = empty_task(0)
+
+
+def resolve_with_free_slots(
+    pod_groups: Mapping[str, PodGroupSpec],
+    tasks: Mapping[str, TaskSpec],
+    leaves: Mapping[str, int],
+    added: tuple[Collection[str], Collection[str]] = ((), ()),
+) -> SlotMap:
+    """Everything linked anew, with room for rows that come.
+
+    `leaves` gives the index of each leaf queue by name, `newcomers` are uids of pod groups and of pods that
+    came last.
+    """
+    group_labels, task_labels = _with_gaps(pod_groups, added[0]), _with_gaps(tasks, added[1])
+    members: dict[str, list[str]] = {}
+    slots: dict[str, int] = {}
+    linked_tasks: PersistentVector[Task] = PersistentVector()
+    for slot, uid in enumerate(task_labels):
+        spec = tasks.get(uid)
+        if spec is None:
+            linked_tasks.put(slot, empty_task(slot))
+        else:
+            linked_tasks.put(slot, _YET_TO_BE_LINKED)
+            slots[uid] = slot
+            members.setdefault(spec.pod_group, []).append(uid)
+    ages = AgeOrder.from_creations([(spec.creation, spec.uid) for spec in pod_groups.values()])
+    ranks = ages.ranks()
+    strays: dict[str, dict[str, int]] = {}
+    linked_groups: list[PodGroup] = []
+    pod_sets = 0
+    for slot, uid in enumerate(group_labels):
+        group = pod_groups.get(uid)
+        if group is None:
+            linked_groups.append(empty_pod_group(slot))
+            continue
+        names, inside = pod_set_names(group), members.get(uid, ())
+        numbers = {name: pod_sets + i for i, name in enumerate(names)}
+        pod_sets += len(names)
+        places, specs = [slots[member] for member in inside], [tasks[member] for member in inside]
+        by_set, astray = resolve_members(places, specs, slot, numbers, linked_tasks)
+        if astray:
+            strays[uid] = astray
+        linked_groups.append(
+            resolve_pod_group(slot, group, leaves.get(group.queue), ranks[uid], numbers, by_set)
+        )
+    return SlotMap(
+        PersistentVector(linked_groups),
+        linked_tasks,
+        UidIndex(group_labels),
+        UidIndex(task_labels),
+        PersistentMap({uid: tuple(inside) for uid, inside in members.items()}),
+        ages,
+        pod_sets,
+        [],
+        strays,
+    )
+
+
+def youngest(
+    pod_groups: Mapping[str, PodGroupSpec], tasks: Mapping[str, TaskSpec]
+) -> tuple[Collection[str], Collection[str]]:
+    """The pod group that was created last, and its pods: where names count up, the next come beside them."""
+    last = max(((spec.creation, uid) for uid, spec in pod_groups.items()), default=None)
+    if last is None:
+        return (), ()
+    return (last[1],), [uid for uid, spec in tasks.items() if spec.pod_group == last[1]]
+
+
+def _with_gaps(uids: Iterable[str], added: Collection[str]) -> list[str]:
+    """The uids in order, and labels for empty slots: after every few of them, before and behind newcomers.
+
+    Newcomers that are neighbours have their room together, for the next ones come behind the last of them. A
+    label for what comes before a row sorts right after the row before it, one for what comes after a row
+    right before the row after it.
+    """
+    ordered = sorted(uids)
+    crowd = frozenset(added)
+    labels: list[str] = []
+    last, neighbours = "", 0
+    for place, uid in enumerate(ordered):
+        after = last + "\0"
+        is_new = uid in crowd
+        if after < uid:
+            if place % SPACING == 1:
+                labels.append(after)
+            if neighbours and not is_new:
+                room = len(ordered) * neighbours // (ROWS_PER_SLOT * len(crowd)) + 1
+                labels.extend([_label_before(uid, after)] * room)
+            elif is_new and not neighbours:
+                labels.extend(
+                    [after] * (len(ordered) // (ROWS_PER_SLOT * TRAILING_SLOT_RATIO * len(crowd)) + 1)
+                )
+        neighbours = neighbours + 1 if is_new else 0
+        labels.append(uid)
+        last = uid
+    return labels
+
+
+def _label_before(uid: str, after: str) -> str:
+    """A label between that one and the uid: as near to the uid as can be, as a rule."""
+    end = ord(uid[-1])
+    label = uid[:-1] + chr(end - 1) + _HIGHEST if end else ""
+    return label if after < label < uid else after

@@ -1,0 +1,337 @@
+"""Placing a pod group: all of its next tasks, or none (semantics R3.30-R3.47)."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from tenure.solver.framework.ledger import NO, NOW
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.statement import Statement
+from tenure.solver.model.constraints import Constraints
+from tenure.solver.model.node import Zones
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.resources import GPU
+from tenure.solver.model.workload import (
+    Member,
+    PodGroup,
+    PodSet,
+    SubGroupSet,
+    Task,
+    TaskShape,
+    TopologyConstraint,
+)
+from tenure.solver.search.devices import DeviceSelector
+from tenure.solver.search.node_sets import bits
+from tenure.solver.search.speedups.fit_counts import FitCounts
+from tenure.solver.search.speedups.node_index import NodeFit, NodeIndex
+
+INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
+"""Scores whose order the node index knows; it stands in for them when all four have their defaults."""
+
+NO_DOMAIN: Final = Rejection(
+    ReasonCode.INSUFFICIENT_RESOURCES, "it does not fit within its topology constraint"
+)
+NO_NODE: Final = Rejection(ReasonCode.NO_NODE_MATCHES, "no node meets its constraints")
+INSUFFICIENT_RESOURCES: Final = Rejection(
+    ReasonCode.INSUFFICIENT_RESOURCES, "no node that meets its constraints has enough free room"
+)
+
+
+AllowedNodes = dict[tuple[Constraints, tuple[int, ...]], int]
+"""Nodes on which tasks of a kind could ever run."""
+
+
+class Placer:
+    """Finds nodes for tasks and moves the tasks there, within a statement."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._ledger = session.ledger
+        self._devices = DeviceSelector(session)
+        self.index = NodeIndex.of(session)
+        self.fit_counts = FitCounts(session.ledger, self.index)
+        self._full: set[tuple[int, int]] = set()
+        """Shapes that found no room on a set of nodes, in the ledger's present epoch."""
+        self._full_epoch = 0
+        self._allowed = _allowed(session)
+        self._allowed_by_shape: list[int | None] = [None] * len(session.cluster.shapes)
+        scores = {session.chains.names[method] for method in session.chains.scores}
+        packs = getattr(session.plugins.get("nodeplacement"), "is_binpack", False)
+        self._is_indexed = packs and scores >= INDEXED_SCORES
+        self._unindexed_scores = [session.plugins[name].concerns for name in sorted(scores - INDEXED_SCORES)]
+        self._placement_filters = session.chains.allows_placement
+        self._zones = next(iter(session.chains.zones), None)
+
+    def place(
+        self, statement: Statement, pod_group: int, tasks: list[int], nodes: int, simulation: bool = False
+    ) -> Rejection | None:
+        """Place the tasks of one pod group on nodes of the set, or leave the statement as it was.
+
+        In a simulation every task is promised its room; otherwise tasks that fit idle room are bound, and a
+        gang that cannot start as a whole is promised all of its room (semantics R3.32).
+        """
+        rejection = self.capacity(pod_group, tasks)
+        if rejection is not None:
+            return rejection
+        mark = statement.checkpoint()
+        run = _Run(statement, simulation)
+        if not self._place_all(run, self._session.cluster.pod_groups[pod_group], tasks, nodes):
+            statement.rollback(mark)
+            return run.failure
+        if not simulation and self.cannot_start(pod_group):
+            statement.replace_by_pipelined(pod_group, mark)
+        return None
+
+    def place_reserved(
+        self, statement: Statement, index: int, node: int, gpu_groups: tuple[str, ...], simulation: bool
+    ) -> Rejection | None:
+        """Give a task room on a node that it was promised: bind it if the room is idle, else promise it.
+
+        In a simulation, and while it still leaves another place, it is promised it. Shared devices are those
+        it was promised, while they have room.
+        """
+        task = self._session.cluster.tasks[index]
+        name = self._session.cluster.nodes[node].name
+        if not self.allowed_nodes(task.shape) >> node & 1:
+            return Rejection(ReasonCode.NO_NODE_MATCHES, f"node {name} does not take its pods any more")
+        waits = self._ledger.placements[index].status is TaskStatus.PENDING
+        run = _Run(statement, simulation=simulation or not waits)
+        checks = self._checks(index) if self._placement_filters else []
+        fit = self._ledger.fit(task.shape, node)
+        if fit == NO or any(check(node) for check in checks):
+            return Rejection(
+                ReasonCode.INSUFFICIENT_RESOURCES, f"node {name} has no room for its pods any more"
+            )
+        if not self._put(run, task, node, fit == NOW, gpu_groups):
+            return Rejection(
+                ReasonCode.INSUFFICIENT_RESOURCES, f"node {name} has no devices for its pods any more"
+            )
+        return None
+
+    def allowed_nodes(self, shape: TaskShape) -> int:
+        """Nodes on which a task of this shape could ever run, amounts apart; computed once per shape."""
+        nodes = self._allowed_by_shape[shape.index]
+        if nodes is None:
+            nodes = self._allowed_by_shape[shape.index] = self._allowed_of(shape)
+        return nodes
+
+    def has_capacity(self, shape: TaskShape, nodes: int) -> bool:
+        """Whether any node of the set may have room for a task of this shape now."""
+        if shape.mig_gpu_milli or shape.shared_claims:
+            return True
+        allowed = nodes & self.allowed_nodes(shape)
+        takes_whole_gpus = shape.request[GPU] > 0 and not shape.shares_devices
+        if takes_whole_gpus and not allowed & self.index.nodes_with_free_gpus():
+            return False
+        if self._is_full(shape, allowed):
+            return False
+        if next(self.index.in_order(shape, allowed), None) is not None:
+            return True
+        self._full.add((shape.index, allowed))
+        return False
+
+    def _is_full(self, shape: TaskShape, nodes: int) -> bool:
+        """Whether the shape found no room on these nodes since room last grew anywhere."""
+        if self._full_epoch != self._ledger.capacity_epoch:
+            self._full_epoch = self._ledger.capacity_epoch
+            self._full.clear()
+        return bool(self._full) and (shape.index, nodes) in self._full
+
+    def _allowed_of(self, shape: TaskShape) -> int:
+        """Computed once for shapes that differ in amounts only."""
+        gpu_kind = (shape.is_cpu_only, shape.mig_gpu_milli > 0, shape.gpu.is_shared, shape.gpu.memory_mib)
+        key = (shape.constraints, gpu_kind)
+        nodes = self._allowed.get(key)
+        if nodes is None:
+            chains, nodes = self._session.chains, 0
+            for node in self._session.cluster.nodes:
+                self._session.stop.check()
+                if chains.first_rejection(chains.fits, shape, node) is None:
+                    nodes |= 1 << node.index
+            self._allowed[key] = nodes
+        return nodes
+
+    def capacity(self, pod_group: int, tasks: list[int]) -> Rejection | None:
+        """Whether limits and quotas of its queues leave room for these tasks of a pod group."""
+        chains = self._session.chains
+        demand = self._session.least_demand(tasks)
+        for has_capacity in chains.has_capacity:
+            rejection = has_capacity(pod_group, tasks, demand)
+            if rejection is not None:
+                return chains.with_source(rejection, has_capacity)
+        return None
+
+    def cannot_start(self, pod_group: int) -> bool:
+        """Whether a pod set with promised tasks has fewer others than its minimum (semantics R3.32)."""
+        promised, active = self._ledger.pipelined, self._ledger.active_allocated
+        for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets:
+            waiting = promised[pod_set.index]
+            if waiting and active[pod_set.index] - waiting < pod_set.min_available:
+                return True
+        return False
+
+    def _place_all(self, run: "_Run", group: PodGroup, tasks: list[int], nodes: int) -> bool:
+        if _is_plain(group):
+            for task in tasks:
+                if not self._place_task(run, task, nodes):
+                    break
+            else:
+                return True
+            return False
+        return self._place_member(run, group.root, _by_pod_set(self._session, tasks), nodes)
+
+    def _place_member(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
+        """Place one sub group within the first set of nodes that takes all of it (semantics R3.34).
+
+        When it fails where there is no choice of sets, what it moved stays for the caller to roll back.
+        """
+        if member.topology is None or not self._session.chains.node_sets:
+            return self._place_within(run, member, tasks, nodes)
+        for node_set in self._node_sets(member.topology, member, tasks, nodes):
+            mark = run.statement.checkpoint()
+            if self._place_within(run, member, tasks, node_set):
+                return True
+            run.statement.rollback(mark)
+        return False
+
+    def _place_within(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
+        if isinstance(member, SubGroupSet):
+            concerned = [inner for inner in member.members if any(s.index in tasks for s in _leaves(inner))]
+            ordered = self._session.order.members(concerned, self._ledger.active_allocated)
+            return all(self._place_member(run, inner, tasks, nodes) for inner in ordered)
+        return all(self._place_task(run, task, nodes) for task in tasks.get(member.index, ()))
+
+    def _node_sets(
+        self, topology: TopologyConstraint, member: Member, tasks: dict[int, list[int]], nodes: int
+    ) -> Iterable[int]:
+        concerned = [task for leaf in _leaves(member) for task in tasks.get(leaf.index, ())]
+        node_sets: Iterable[int] = self._session.chains.node_sets[0](topology, concerned, nodes)
+        return node_sets
+
+    def _place_task(self, run: "_Run", index: int, nodes: int) -> bool:
+        self._session.stop.check()
+        self._session.counters.placement_attempts += 1
+        task = self._session.cluster.tasks[index]
+        allowed = nodes & self.allowed_nodes(task.shape)
+        if not allowed:
+            run.failure = NO_NODE
+            return False
+        if self._is_full(task.shape, allowed):
+            run.failure = INSUFFICIENT_RESOURCES
+            return False
+        checks = self._checks(index) if self._placement_filters else []
+        for node, is_now in self._in_order(task, allowed):
+            if checks and any(check(node) for check in checks):
+                continue
+            if self._put(run, task, node, is_now):
+                return True
+        if not (checks or task.shape.gpu.memory_mib or task.shape.shared_claims):
+            self._full.add((task.shape.index, allowed))
+        run.failure = INSUFFICIENT_RESOURCES
+        return False
+
+    def _checks(self, task: int) -> list[Callable[[int], Rejection | None]]:
+        """What others who are or will be on a node have to say about this task (semantics R3.66)."""
+        checks = (node_check(task) for node_check in self._placement_filters)
+        return [check for check in checks if check is not None]
+
+    def _in_order(self, task: Task, nodes: int) -> Iterator[NodeFit]:
+        """Nodes on which the task fits, now or soon, the most wanted first."""
+        shape = task.shape
+        if self._is_indexed and not (shape.mig_gpu_milli or shape.shared_claims):
+            for concerns in self._unindexed_scores:
+                if concerns(task.index):
+                    break
+            else:
+                return self.index.in_order(shape, nodes)
+        candidates = list(bits(nodes))
+        totals = [0.0] * len(candidates)
+        for scores in self._session.chains.scores:
+            totals = [a + b for a, b in zip(totals, scores(task.index, candidates), strict=True)]
+        ranked = sorted(zip(candidates, totals, strict=True), key=lambda pair: (-pair[1], pair[0]))
+        found = ((node, self._ledger.fit(shape, node)) for node, _ in ranked)
+        return ((node, fit == NOW) for node, fit in found if fit != NO)
+
+    def _put(self, run: "_Run", task: Task, node: int, fits_now: bool, wanted: tuple[str, ...] = ()) -> bool:
+        """Move the task to the node; False when its shared devices or NUMA zones do not suffice.
+
+        `wanted` are shared devices it is given if they have room.
+        """
+        groups: tuple[str, ...] = ()
+        if task.shape.shares_devices and task.shape.gpu.is_shared:
+            again = self._devices.reselect(task.shape, node, wanted) if wanted else None
+            chosen = again or self._devices.select(task.shape, node)
+            if chosen is None or not self._has_node_capacity(task, node):
+                return False
+            groups, fits_idle_gpus = chosen
+            fits_now = fits_now and fits_idle_gpus
+        now = fits_now and not run.simulation
+        zones: Zones | None = ()
+        if self._zones is not None:
+            zones = self._zones(task.index, node, soon=not now)
+            if zones is None and now:
+                now, zones = False, self._zones(task.index, node, soon=True)
+        if zones is None:
+            return False
+        if now:
+            run.statement.allocate(task.index, node, groups, zones)
+        else:
+            run.statement.pipeline(task.index, node, groups, zones)
+        return True
+
+    def _has_node_capacity(self, task: Task, node: int) -> bool:
+        """Memory-sized requests count by the node's own devices (semantics R1.18 c, R4.63)."""
+        if not task.shape.gpu.memory_mib:
+            return True
+        chains, share = self._session.chains, self._ledger.share(task, node)
+        return chains.first_rejection(chains.has_capacity, task.pod_group, [task.index], share) is None
+
+
+class _Run:
+    """One attempt: its statement, its mode, and why it failed."""
+
+    __slots__ = ("failure", "simulation", "statement")
+
+    def __init__(self, statement: Statement, simulation: bool) -> None:
+        self.statement = statement
+        self.simulation = simulation
+        self.failure = NO_DOMAIN
+
+
+def binds_any(statement: Statement, session: Session) -> bool:
+    """Whether the statement, as it stands, binds tasks rather than only promising room."""
+    placements = session.ledger.placements
+    return any(placements[move.task].is_allocated for move in statement.moves)
+
+
+def _by_pod_set(session: Session, tasks: list[int]) -> dict[int, list[int]]:
+    by_pod_set: dict[int, list[int]] = {}
+    for task in tasks:
+        pod_set = session.cluster.tasks[task].pod_set
+        assert pod_set is not None
+        by_pod_set.setdefault(pod_set, []).append(task)
+    return by_pod_set
+
+
+def _is_plain(group: PodGroup) -> bool:
+    """Whether it has no sub groups and may spread over all nodes."""
+    if len(group.pod_sets) > 1:
+        return False
+    (pod_set,) = group.pod_sets
+    return group.root.members[0] is pod_set and group.root.topology is None and pod_set.topology is None
+
+
+def _leaves(member: Member) -> Iterator[PodSet]:
+    if isinstance(member, PodSet):
+        yield member
+    else:
+        for inner in member.members:
+            yield from _leaves(inner)
+
+
+def _allowed(session: Session) -> AllowedNodes:
+    """Kept for all sessions of a state if all plugins that filter nodes say that it stays as it is."""
+    opening, nothing = session.warm_start, AllowedNodes()
+    if opening is None or not session.all_have_trait(session.chains.fits, "HAS_STABLE_FITS"):
+        return nothing
+    return opening.get_static("allowed nodes", lambda: nothing)

@@ -1,0 +1,132 @@
+"""Simulating a scenario: evict its victims, then place preemptor and victims in normal order.
+
+Semantics R5.50-R5.59. Once the preemptor has its room, placing others only takes room away. So when none of
+the victims that are left finds any, nobody else need take a turn. In the same way, victims whose turn is
+earlier may take so much that there is no room for the preemptor any more, whoever else comes before it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.statement import Statement
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import TaskShape
+from tenure.solver.plugin_api.scenario import Batch, Scenario
+from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.node_sets import bit_set
+from tenure.solver.search.placer import Placer
+from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
+from tenure.solver.search.speedups.simulation_order import SimulationOrder
+
+
+class ScenarioSimulator:
+    """Runs scenarios on the session's own ledger, inside a statement that the caller may undo."""
+
+    def __init__(self, session: Session, gangs: GangPlanner, placer: Placer, lists: PodGroupIndex) -> None:
+        self._session = session
+        self._gangs = gangs
+        self._placer = placer
+        self._order = SimulationOrder(session, gangs, lists)
+        self._shapes: dict[int, dict[int, TaskShape]] = {}
+
+    def close(self) -> None:
+        """Let go of what is half done."""
+        self._order.close()
+
+    def run(self, statement: Statement, scenario: Scenario, nodes: int) -> bool:
+        """Whether the preemptor's tasks find room; if so the statement holds the moves, else it is empty.
+
+        `nodes` are the feasible nodes; those of the victims are added. Victims that find room elsewhere are
+        moved, those that still fit where they were are not evicted at all.
+        """
+        victims = scenario.victims()
+        if not victims:
+            return False
+        placements, left = self._session.ledger.placements, set()
+        for tasks in victims.values():
+            for task in tasks:
+                self._session.stop.check()
+                left.add(placements[task].node)
+                statement.evict(task)
+        return self._place_in_order(statement, scenario, victims, nodes | bit_set(left))
+
+    def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
+        """After a successful run, all batches of pod groups of which any task is evicted or moved."""
+        placements = self._session.ledger.placements
+        gone = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
+        batches, left = (*scenario.recorded, *scenario.potential), set()
+        for batch in batches:
+            for task in batch.tasks:
+                if placements[task].status in gone:
+                    left.add(batch.pod_group)
+                    break
+        return tuple([batch for batch in batches if batch.pod_group in left])
+
+    def _place_in_order(
+        self, statement: Statement, scenario: Scenario, victims: Iterable[int], nodes: int
+    ) -> bool:
+        def share(pod_group: int) -> Share:
+            if pod_group == scenario.preemptor:
+                return self._session.demand(scenario.pending)
+            return self._session.demand(self._gangs.next_tasks(pod_group, statement.evicted))
+
+        turns, waiting = self._order.in_order(scenario.preemptor, victims, share), dict.fromkeys(victims)
+        if self._place_preemptor(statement, scenario, turns, waiting, nodes):
+            self._place_others(statement, turns, waiting, nodes)
+            return True
+        statement.rollback(0)
+        return False
+
+    def _place_preemptor(
+        self,
+        statement: Statement,
+        scenario: Scenario,
+        turns: Iterator[int],
+        waiting: dict[int, None],
+        nodes: int,
+    ) -> bool:
+        """Take turns until the preemptor had its own; now and then see whether there is room for it still."""
+        shapes, count = self._shapes_of_tasks(scenario.pending).values(), 0
+        for pod_group in turns:
+            if pod_group == scenario.preemptor:
+                break
+            del waiting[pod_group]
+            count += self._place_again(statement, pod_group, nodes)
+            is_time = count & (count - 1) == 0
+            for shape in shapes if is_time else ():
+                if not self._placer.has_capacity(shape, nodes):
+                    return False
+        tasks = list(scenario.pending)
+        return not self._placer.place(statement, scenario.preemptor, tasks, nodes, simulation=True)
+
+    def _place_others(
+        self, statement: Statement, turns: Iterator[int], waiting: dict[int, None], nodes: int
+    ) -> None:
+        """Let the victims that are left take their turns, as long as any of their shapes finds room."""
+        shapes = {i: shape for victim in waiting for i, shape in self._shapes_of(victim).items()}
+        room = self._nodes_with_capacity(shapes, nodes)
+        while room and (victim := next(turns, None)) is not None:
+            is_hopeless = room.keys().isdisjoint(self._shapes_of(victim))
+            if not is_hopeless and not self._place_again(statement, victim, nodes):
+                room = self._nodes_with_capacity(room, nodes)
+
+    def _nodes_with_capacity(self, shapes: Mapping[int, TaskShape], nodes: int) -> dict[int, TaskShape]:
+        return {i: shape for i, shape in shapes.items() if self._placer.has_capacity(shape, nodes)}
+
+    def _place_again(self, statement: Statement, victim: int, nodes: int) -> bool:
+        """Whether the victim finds room for what it would place next."""
+        tasks = self._gangs.next_tasks(victim, statement.evicted)
+        return bool(tasks) and not self._placer.place(statement, victim, tasks, nodes, simulation=True)
+
+    def _shapes_of(self, pod_group: int) -> dict[int, TaskShape]:
+        """Shapes of all tasks of a pod group, by index."""
+        shapes = self._shapes.get(pod_group)
+        if shapes is None:
+            tasks = self._session.cluster.pod_groups[pod_group].tasks
+            shapes = self._shapes[pod_group] = self._shapes_of_tasks(tasks)
+        return shapes
+
+    def _shapes_of_tasks(self, tasks: Iterable[int]) -> dict[int, TaskShape]:
+        shapes = (self._session.cluster.tasks[task].shape for task in tasks)
+        return {shape.index: shape for shape in shapes}

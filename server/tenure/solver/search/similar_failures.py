@@ -1,0 +1,86 @@
+"""Skipping pod groups that ask for no less than one that just failed (semantics R5.80-R5.86)."""
+
+from collections.abc import Iterable, Iterator
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.reason import PAIR_REASONS, Rejection
+from tenure.solver.model.resources import Vector
+from tenure.solver.model.workload import PodSet, SubGroupSet, TaskShape, TopologyConstraint
+
+Requests = list[tuple[Vector, int, int, int]]
+
+
+class SimilarFailures:
+    """The easiest failed pod group per kind of constraints (and queue)."""
+
+    def __init__(self, session: Session, *, by_queue: bool) -> None:
+        self._session = session
+        self._by_queue = by_queue
+        self._failed: dict[object, Requests] = {}
+
+    def is_hopeless(self, pod_group: int, tasks: list[int]) -> bool:
+        """Whether a failed pod group was as easy or easier (semantics R5.83)."""
+        failed = self._failed.get(self._signature(pod_group, tasks))
+        return failed is not None and not _is_easier(self._requests(tasks), failed)
+
+    def is_general(self, protected: Iterable[Rejection]) -> bool:
+        """Whether these protections of victims say the same of others that ask for as much.
+
+        What is between two pod groups does not; what is between two queues does within a queue only.
+        """
+        if self._by_queue:
+            return all(rejection.code not in PAIR_REASONS for rejection in protected)
+        return not list(protected)
+
+    def add(self, pod_group: int, tasks: list[int]) -> None:
+        """A search for the pod group failed; keep it if it is the easier one (semantics R5.84)."""
+        signature, requests = self._signature(pod_group, tasks), self._requests(tasks)
+        failed = self._failed.get(signature)
+        if failed is None or _is_no_harder(requests, failed):
+            self._failed[signature] = requests
+
+    def _signature(self, pod_group: int, tasks: list[int]) -> object:
+        """What makes two pod groups comparable: queue, priority, quota, constraints, topology; no amounts."""
+        group = self._session.cluster.pod_groups[pod_group]
+        shapes = [self._session.cluster.tasks[task].shape for task in tasks]
+        constraints = frozenset((s.constraints, s.is_guaranteed, s.shared_claims) for s in shapes)
+        topology = tuple(_constraints(group.root))
+        queue = group.queue if self._by_queue else None
+        is_firm = self._session.cores.has_firm_request(pod_group, tasks)
+        return (queue, group.priority, is_firm, constraints, topology)
+
+    def _requests(self, tasks: list[int]) -> Requests:
+        return sorted(_amounts(self._session.cluster.tasks[task].shape) for task in tasks)
+
+
+def _amounts(shape: TaskShape) -> tuple[Vector, int, int, int]:
+    gpu = shape.gpu
+    return (shape.request, gpu.devices, gpu.portion_milli if gpu.devices else 0, gpu.memory_mib)
+
+
+def _constraints(member: PodSet | SubGroupSet) -> Iterator[TopologyConstraint | None]:
+    """Topology constraints of the whole sub group tree."""
+    yield member.topology
+    if isinstance(member, SubGroupSet):
+        for inner in member.members:
+            yield from _constraints(inner)
+
+
+def _is_easier(requests: Requests, failed: Requests) -> bool:
+    """Fewer tasks, or less at the first difference."""
+    if len(requests) != len(failed):
+        return len(requests) < len(failed)
+    for mine, other in zip(requests, failed, strict=True):
+        if mine != other:
+            return _is_at_most(mine, other)
+    return False
+
+
+def _is_no_harder(requests: Requests, failed: Requests) -> bool:
+    pairs = zip(requests, failed, strict=False)
+    return len(requests) <= len(failed) and all(_is_at_most(mine, other) for mine, other in pairs)
+
+
+def _is_at_most(a: tuple[Vector, int, int, int], b: tuple[Vector, int, int, int]) -> bool:
+    flat = zip((*a[0], *a[1:]), (*b[0], *b[1:]), strict=True)
+    return all(mine <= other for mine, other in flat)

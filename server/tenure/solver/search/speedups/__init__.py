@@ -1,0 +1,1 @@
+"""Speedups: modules that only save time. The search finds the same decisions without them."""

@@ -1,0 +1,84 @@
+"""Slots: how many tasks of a shape a node could take at most."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.resources import WHOLE_GPU
+from tenure.solver.model.workload import TaskShape
+from tenure.solver.search.node_sets import bits
+from tenure.solver.search.speedups.node_index import NodeIndex
+from tenure.solver.search.speedups.reclaim_bound import NO_BOUND
+
+UNKNOWN: Final = -1
+
+
+class FitCounts:
+    """Slots of nodes as they are, counted again of those nodes only whose room changed since."""
+
+    def __init__(self, ledger: Ledger, index: NodeIndex) -> None:
+        self._ledger = ledger
+        self._index = index
+        self._counted: dict[int, _Counted] = {}
+        """By shape."""
+
+    def on(self, shape: TaskShape, nodes: int) -> dict[int, int]:
+        """By node of the set."""
+        counted = self._counted.get(shape.index)
+        if counted is None:
+            counted = self._counted[shape.index] = _Counted(len(self._ledger.nodes))
+        changes = self._index.changes()
+        for node in changes.since(counted.seen_changes):
+            counted.fits[node] = UNKNOWN
+        counted.seen_changes = changes.count
+        known, by_node = counted.fits, {}
+        for node in bits(nodes):
+            if known[node] == UNKNOWN:
+                known[node] = count_fits(self._ledger, shape, node, ())
+            by_node[node] = known[node]
+        return by_node
+
+
+class _Counted:
+    """Slots of one shape by node, as of the changes it has seen."""
+
+    __slots__ = ("fits", "seen_changes")
+
+    def __init__(self, nodes: int) -> None:
+        self.seen_changes = 0
+        self.fits = [UNKNOWN] * nodes
+
+
+def count_fits(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[int]) -> int:
+    """How many tasks of the shape a node could take at most if the victims left."""
+    room = ledger.node_infos[node]
+    free = room.soon()
+    leaving: dict[str, int] = {}
+    promised: dict[str, int] = {}
+    for index in victims:
+        leaver = ledger.tasks[index].shape
+        free.add(leaver.request_vector)
+        if leaver.shared_claims:
+            for slot, amount in ledger.claims.amounts(leaver):
+                free[slot] += amount
+        if leaver.gpu.is_shared:
+            placement, memory = ledger.placements[index], room.share_memory(leaver)
+            for group in placement.gpu_groups:
+                leaving[group] = leaving.get(group, 0) + memory
+                if placement.status is TaskStatus.PIPELINED:
+                    promised[group] = promised.get(group, 0) + memory
+    for group, memory in leaving.items():
+        gpu = room.gpus[group]
+        if gpu.used <= gpu.releasing + memory + promised.get(group, 0) and not gpu.is_releasing:
+            free.gpu += WHOLE_GPU
+    fitting = free.times(shape.request_vector, NO_BOUND)
+    if fitting <= 0 or not shape.gpu.is_shared:
+        return max(0, fitting)
+    memory = room.share_memory(shape)
+    devices = free.gpu // WHOLE_GPU * max(1, room.device_memory // max(1, memory))
+    for group, gpu in room.gpus.items():
+        released = gpu.releasing + leaving.get(group, 0)
+        if gpu.allocated != released:
+            devices += max(0, (room.device_memory - gpu.allocated + released) // max(1, memory))
+    return min(fitting, devices // shape.gpu.devices) if devices >= shape.gpu.devices else 0

@@ -1,0 +1,260 @@
+"""Nodes in the order in which a task wants them, without looking at all of them.
+
+Indices of nodes follow names, so the lowest bit of a set is the first name. Nodes are bucketed by whole
+GPUs (idle, and idle plus releasing); the default scores are monotone in these, so walking the buckets gives
+the same order as scoring every node (semantics R3.41-R3.55). `tests/properties` holds the two against each
+other.
+
+What was found out about a shape is kept: on which nodes it did not fit, and where it fits a device in shared
+use. It is asked again of those nodes only whose room changed since.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from tenure.solver.framework.ledger import NO, NOW, SOON, Ledger
+from tenure.solver.framework.node_info import NodeInfo
+from tenure.solver.framework.session import Session
+from tenure.solver.model.node import Node
+from tenure.solver.model.resources import CPU, GPU, WHOLE_GPU
+from tenure.solver.model.workload import TaskShape
+from tenure.solver.search.node_sets import Buckets, bits
+from tenure.solver.search.speedups.fit_cache import FitCache, NodeChanges
+
+ROUNDING: Final = 20
+"""Most that rounding to hundredths hides on a device, idle and releasing parts together."""
+
+NodeFit = tuple[int, bool]
+"""A node, and whether the task fits its idle room."""
+
+
+class NodeIndex:
+    """Follows the ledger lazily: only nodes touched since the last question are looked at again."""
+
+    def __init__(self, nodes: Sequence[Node], ledger: Ledger) -> None:
+        self.all_nodes = (1 << len(nodes)) - 1
+        self._ledger = ledger
+        self._idle = Buckets(len(nodes))
+        self._soon = Buckets(len(nodes))
+        self._changes = NodeChanges()
+        self._fit_caches: dict[int, FitCache] = {}
+        """By shape."""
+        self._left = [-1] * len(nodes)
+        """The largest free part of a device in shared use on each node, in MiB; -1: there is none."""
+        self._by_cpu: list[tuple[int, int]] = []
+        self._cpu: dict[int, int] = {}
+        self._cpu_touched: set[int] = set()
+        """Nodes whose place in `_by_cpu` may be wrong: only tasks without GPUs ask for it."""
+        self._capacity_touched: set[int] = set()
+        """Nodes whose free GPUs may be wrong here: only a search for victims asks for their sum."""
+        self._shared_once: set[int] = set()
+        self._uneven = 0
+        """Nodes with another number of whole GPUs now than once terminating tasks are gone."""
+        self._with_free_gpus = 0
+        self._free_gpu = [0] * len(nodes)
+        self._bounds = [0] * len(nodes)
+        self._bound = 0
+        self._shared = 0
+        self._cpu_only = sum(1 << node.index for node in nodes if node.is_cpu_only)
+
+    @classmethod
+    def of(cls, session: Session) -> "NodeIndex":
+        """The index of a session; where its state is kept, only nodes on which pods changed are looked at."""
+        cluster, ledger, opening = session.cluster, session.ledger, session.warm_start
+        if opening is None or cluster.claims:
+            return cls(cluster.nodes, ledger)
+        left = opening.take("node index")
+        if left is None:
+            ledger.touched_nodes.update(range(len(cluster.nodes)))
+            return opening.put("node index", cls(cluster.nodes, ledger))
+        index: NodeIndex = left[0]
+        if index._ledger is not ledger:  # of a fork: the index may know of other moves than the ledger
+            ledger.touched_nodes.update(range(len(cluster.nodes)))
+        index._go_on(ledger)
+        return opening.put("node index", index)
+
+    def _go_on(self, ledger: Ledger) -> None:
+        """Follow this ledger, which noted what changed since the index looked last; forget about shapes."""
+        self._ledger, self._fit_caches, self._changes = ledger, {}, NodeChanges()
+
+    def copy(self) -> "NodeIndex":
+        """The same, to be changed apart with a copy of the ledger."""
+        other = NodeIndex((), self._ledger)
+        other.all_nodes = self.all_nodes
+        other._idle, other._soon, other._left = self._idle.copy(), self._soon.copy(), self._left.copy()
+        other._by_cpu, other._cpu = self._by_cpu.copy(), self._cpu.copy()
+        other._cpu_touched, other._capacity_touched = self._cpu_touched.copy(), self._capacity_touched.copy()
+        other._shared_once, other._uneven = self._shared_once.copy(), self._uneven
+        other._with_free_gpus, other._free_gpu = self._with_free_gpus, self._free_gpu.copy()
+        other._bounds, other._bound = self._bounds.copy(), self._bound
+        other._shared, other._cpu_only = self._shared, self._cpu_only
+        return other
+
+    def changes(self) -> NodeChanges:
+        """When the room of each node changed last, up to now."""
+        self._refresh()
+        return self._changes
+
+    def free_gpu_milli(self) -> list[int]:
+        """Idle and releasing GPUs by node, parts of devices included, in thousandths."""
+        self._refresh_capacity()
+        return self._free_gpu
+
+    def free_gpu_bound(self) -> int:
+        """GPU room of the whole cluster, in thousandths, never too low: rounding and devices that are only
+        promised (whose rest can be promised too) are counted in full.
+        """
+        self._refresh_capacity()
+        return self._bound
+
+    def nodes_with_free_gpus(self) -> int:
+        """Nodes with idle or releasing GPUs, parts of devices included (semantics R5.60)."""
+        self._refresh_capacity()
+        return self._with_free_gpus
+
+    def in_order(self, shape: TaskShape, nodes: int) -> Iterator[NodeFit]:
+        """Nodes of the set on which the task fits, the best score first, then by name."""
+        self._refresh()
+        known = self._known(shape)
+        nodes &= ~known.misfits
+        if shape.is_cpu_only:
+            return self._for_cpu(known, nodes)
+        if shape.shares_devices:
+            return self._for_share(known, nodes)
+        return self._for_whole_devices(known, nodes, shape.request[GPU] // WHOLE_GPU)
+
+    def _known(self, shape: TaskShape) -> FitCache:
+        """What is known of a shape, and still right."""
+        known = self._fit_caches.get(shape.index)
+        if known is None:
+            known = self._fit_caches[shape.index] = FitCache(shape, self._ledger)
+            if shape.shares_devices:
+                known.update_shared_fits(range(len(self._left)), self._left)
+        else:
+            changed = self._changes.since(known.seen_changes)
+            known.invalidate(changed)
+            if shape.shares_devices:
+                known.update_shared_fits(changed, self._left)
+        known.seen_changes = self._changes.count
+        return known
+
+    def _for_whole_devices(self, known: FitCache, nodes: int, devices: int) -> Iterator[NodeFit]:
+        """Where it fits now first (semantics R3.54), then where the fewest GPUs are left (R3.51)."""
+        soon = self._soon
+        values = soon.values[bisect_left(soon.values, devices) :]
+        now = nodes & self._idle.at_least(devices) if self._uneven else nodes
+        for value in values:
+            for node in bits(soon.sets[value] & now):
+                if known.fit(node) == NOW:
+                    yield node, True
+        nodes &= ~known.misfits
+        for value in values:
+            for node in bits(soon.sets[value] & nodes):
+                if known.fit(node) == SOON:
+                    yield node, False
+
+    def _for_share(self, known: FitCache, nodes: int) -> Iterator[NodeFit]:
+        """Devices in shared use that fit come first: +10000 (semantics R3.55)."""
+        yield from self._for_whole_devices(known, nodes & known.shared_fits, 0)
+        yield from self._for_whole_devices(known, nodes & ~known.shared_fits, known.shape.gpu.devices)
+
+    def _for_cpu(self, known: FitCache, nodes: int) -> Iterator[NodeFit]:
+        """Where GPUs are shared first (semantics R3.55)."""
+        self._refresh_cpu()
+        yield from self._by_free_cpu(known, nodes & self._shared)
+        yield from self._by_free_cpu(known, nodes & ~self._shared)
+
+    def _by_free_cpu(self, known: FitCache, nodes: int) -> Iterator[NodeFit]:
+        """By tier (idle room, then CPU-only nodes), then by free CPU (semantics R3.51-R3.54)."""
+        if not nodes:
+            return
+        cpu_only = self._cpu_only
+        best = int(not nodes & cpu_only)
+        tiers: list[list[NodeFit]] = [[] for _ in range(4)]
+        start = bisect_left(self._by_cpu, (known.shape.request[CPU], -1))
+        for _, node in islice(self._by_cpu, start, None):
+            if not nodes >> node & 1:
+                continue
+            found = known.fit(node)
+            if found == NO:
+                continue
+            tier = 2 * (found == SOON) + (not cpu_only >> node & 1)
+            if tier == best:
+                yield node, tier < 2
+            else:
+                tiers[tier].append((node, tier < 2))
+        for rest in tiers:
+            yield from rest
+
+    def _refresh(self) -> None:
+        touched = self._ledger.touched_nodes
+        if not touched:
+            return
+        rooms = self._ledger.node_infos
+        for node in touched:
+            self._follow(node, rooms[node])
+        self._changes.add(touched)
+        self._cpu_touched |= touched
+        self._capacity_touched |= touched
+        touched.clear()
+
+    def _follow(self, node: int, node_info: NodeInfo) -> None:
+        bit = 1 << node
+        idle, releasing = node_info.idle.gpu, node_info.releasing.gpu
+        whole_idle, whole_soon = idle // WHOLE_GPU, (idle + releasing) // WHOLE_GPU
+        self._idle.put(node, bit, whole_idle)
+        self._soon.put(node, bit, whole_soon)
+        if releasing or self._uneven:
+            self._uneven = _with(self._uneven, bit, whole_idle != whole_soon)
+        if node_info.gpus or node in self._shared_once:
+            self._follow_shared(node, bit, node_info)
+
+    def _follow_shared(self, node: int, bit: int, node_info: NodeInfo) -> None:
+        """Of a node with devices that are or were in shared use."""
+        self._shared_once.add(node)
+        left = self._left[node] = node_info.largest_free_share()
+        self._shared = _with(self._shared, bit, left >= 0)
+
+    def _refresh_capacity(self) -> None:
+        self._refresh()
+        rooms = self._ledger.node_infos
+        for node in self._capacity_touched:
+            self._follow_capacity(node, rooms[node])
+        self._capacity_touched.clear()
+
+    def _follow_capacity(self, node: int, node_info: NodeInfo) -> None:
+        idle, releasing, loose = node_info.idle.gpu, node_info.releasing.gpu, 0
+        if node_info.gpus or node_info.mig:
+            idle, releasing = node_info.idle_gpu_milli(), node_info.releasing_gpu_milli()
+            loose = sum(ROUNDING if gpu.allocated else WHOLE_GPU for gpu in node_info.gpus.values())
+            loose += node_info.overused_gpu_milli()
+        bound = max(0, idle + releasing) + loose
+        self._bound += bound - self._bounds[node]
+        self._bounds[node] = bound
+        self._free_gpu[node] = idle + releasing
+        self._with_free_gpus = _with(self._with_free_gpus, 1 << node, idle > 0 or releasing > 0)
+
+    def _refresh_cpu(self) -> None:
+        rooms = self._ledger.node_infos
+        for node in self._cpu_touched:
+            room = rooms[node]
+            self._put_cpu(node, room.idle.cpu + room.releasing.cpu)
+        self._cpu_touched.clear()
+
+    def _put_cpu(self, node: int, free: int) -> None:
+        old = self._cpu.get(node)
+        if old == free:
+            return
+        if old is not None:
+            del self._by_cpu[bisect_left(self._by_cpu, (old, node))]
+        self._cpu[node] = free
+        insort(self._by_cpu, (free, node))
+
+
+def _with(nodes: int, bit: int, is_in: bool) -> int:
+    """The set with the node in it, or without it."""
+    if bool(nodes & bit) == is_in:
+        return nodes
+    return nodes ^ bit

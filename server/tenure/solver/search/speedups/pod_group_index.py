@@ -1,0 +1,303 @@
+"""Pod groups of every leaf queue, sorted once and kept sorted from commit to commit.
+
+Two lists per leaf: those with pending tasks, best first, and those that may be victims, worst first. A
+commit moves only the pod groups it touched; nothing is sorted again (the reference sorts per search).
+Read between statements only: the lists describe committed state.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Container, Iterable, Iterator, Sequence
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.resolution.slot_map import SlotChange
+from tenure.solver.search.gang import GangPlanner
+
+Key = tuple[int, ...]
+
+
+class _Index:
+    """What the lists consist of."""
+
+    def __init__(self, leaves: Iterable[int], groups: int) -> None:
+        self.by_rank: dict[int, int] = {}
+        self.queues: list[int | None] = [None] * groups
+        """Queue of each pod group that is in any list."""
+        self.pending: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
+        """By the reversed key: best last."""
+        self.victims: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
+        """By the key: worst last."""
+        self.evictable_victims: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
+        """Those among them of which anything may be taken in this cycle."""
+        self.spent: dict[int, list[int]] = {leaf: [] for leaf in self.pending}
+        self.keys: list[Key] = [()] * groups
+        self.reversed: list[Key] = [()] * groups
+        """Of those of which anybody asked for it."""
+        self.is_pending = [False] * groups
+        self.is_victim = [False] * groups
+        self.is_evictable_victim = [False] * groups
+
+    def copy(self) -> "_Index":
+        """The same, to be changed apart."""
+        other = _Index((), 0)
+        other.by_rank, other.queues = self.by_rank.copy(), self.queues.copy()
+        other.pending = {queue: keys.copy() for queue, keys in self.pending.items()}
+        other.victims = {queue: keys.copy() for queue, keys in self.victims.items()}
+        other.evictable_victims = {queue: keys.copy() for queue, keys in self.evictable_victims.items()}
+        other.spent = {queue: spent.copy() for queue, spent in self.spent.items()}
+        other.keys, other.reversed = self.keys.copy(), self.reversed.copy()
+        other.is_pending, other.is_victim = self.is_pending.copy(), self.is_victim.copy()
+        other.is_evictable_victim = self.is_evictable_victim.copy()
+        return other
+
+    def extend(self, groups: int) -> None:
+        """Let there be so many pod groups."""
+        more = groups - len(self.queues)
+        self.queues.extend([None] * more)
+        for keys in (self.keys, self.reversed):
+            keys.extend([()] * more)
+        for flags in (self.is_pending, self.is_victim, self.is_evictable_victim):
+            flags.extend([False] * more)
+
+    def add(self, group: PodGroup) -> None:
+        """Note whose rank it is, and where it is filed."""
+        self.by_rank[group.rank] = group.index
+        self.queues[group.index] = group.queue
+
+    def sort(self) -> None:
+        """Put what was filed in any order in its own."""
+        for pending in self.pending.values():
+            pending.sort()
+        for queue, victims in self.victims.items():
+            victims.sort()
+            if len(self.evictable_victims[queue]) == len(victims):
+                self.evictable_victims[queue] = victims.copy()
+            else:
+                self.evictable_victims[queue].sort()
+
+    def remove_spent(self, pod_groups: Container[int]) -> None:
+        """These may be spent no more."""
+        for queue, spent in self.spent.items():
+            if spent:
+                self.spent[queue] = [index for index in spent if index not in pod_groups]
+
+    def remove(self, index: int) -> None:
+        """Forget a pod group that is in no list any more."""
+        del self.by_rank[self.keys[index][-1]]
+        self.queues[index] = None
+        self.is_pending[index] = self.is_victim[index] = self.is_evictable_victim[index] = False
+
+
+class PodGroupIndex:
+    """Sorted pod groups by leaf queue; keys end in the pod group's rank, so they are unique.
+
+    Who comes first leaves first, as a rule, so lists are kept with the first at the end: taking it out
+    there moves nobody else.
+    """
+
+    def __init__(self, session: Session, gangs: GangPlanner) -> None:
+        self._session = session
+        self._gangs = gangs
+        self._most: dict[int, Share] = {}
+        self._use(self._start())
+        self._versions = dict.fromkeys(self._pending, 0)
+        session.changed_pod_groups.clear()
+
+    def _start(self) -> "_Index":
+        """The lists as the session begins, to be changed by it alone."""
+        session, opening = self._session, self._session.warm_start
+        if opening is None or not session.all_have_trait(session.chains.pod_group_key, "HAS_STABLE_KEYS"):
+            return self._add_all()
+        return opening.get("lists", self._add_all, self._update_changed)
+
+    def _use(self, filed: "_Index") -> None:
+        self._by_rank = filed.by_rank
+        self._pending, self._victims, self._evictable_victims = (
+            filed.pending,
+            filed.victims,
+            filed.evictable_victims,
+        )
+        self._spent = filed.spent
+        self._keys, self._reversed = filed.keys, filed.reversed
+        self._is_pending, self._is_victim = filed.is_pending, filed.is_victim
+        self._is_evictable_victim = filed.is_evictable_victim
+
+    def _add_all(self) -> "_Index":
+        cluster = self._session.cluster
+        leaves = [queue.index for queue in cluster.queues if queue.is_leaf]
+        filed = _Index(leaves, len(cluster.pod_groups))
+        self._use(filed)
+        ranks = [group.rank for group in cluster.pod_groups]
+        for index in sorted(range(len(ranks)), key=ranks.__getitem__):
+            group = cluster.pod_groups[index]
+            if group.queue is not None:
+                filed.add(group)
+                self._add(group, in_order=False)
+        filed.sort()
+        return filed
+
+    def _update_changed(self, filed: "_Index", change: SlotChange) -> None:
+        """These are the lists of an earlier session, and these pod groups may be other ones now."""
+        groups = self._session.cluster.pod_groups
+        filed.extend(len(groups))
+        filed.remove_spent(change.pod_groups)
+        self._use(filed)
+        for index in change.pod_groups:
+            queue = filed.queues[index]
+            if queue is not None:
+                self._remove_from(index, queue)
+                filed.remove(index)
+        for index in sorted(change.pod_groups):
+            if groups[index].queue is not None:
+                filed.add(groups[index])
+                self._add(groups[index])
+
+    def close(self) -> None:
+        """Let go of the lists."""
+        self._use(_Index((), 0))
+
+    def leaf_queues(self) -> list[int]:
+        """Indices of all leaf queues."""
+        return list(self._pending)
+
+    def pending(self, queue: int, after: Key | None = None) -> Iterator[tuple[Key, int]]:
+        """Keys and pod groups with pending tasks, best first; only those behind a key, if one is given."""
+        self._refresh()
+        keys = self._pending[queue]
+        end = len(keys) if after is None else bisect_left(keys, reverse(after))
+        for number in range(end - 1, -1, -1):
+            pod_group = self._by_rank[-keys[number][-1]]
+            yield self._keys[pod_group], pod_group
+
+    def most_requested(self, queue: int) -> Share:
+        """In each resource, at least as much as any of its pod groups with pending tasks asks for."""
+        self._refresh()
+        if queue not in self._most:
+            most: Share = (0, 0, 0)
+            for _, pod_group in self.pending(queue):
+                most = _most(most, self._gangs.request(pod_group))
+            self._most[queue] = most
+        return self._most[queue]
+
+    def first_pending(self, queue: int) -> Key | None:
+        """The key of the best pod group with pending tasks."""
+        self._refresh()
+        keys = self._pending[queue]
+        return self._keys[self._by_rank[-keys[-1][-1]]] if keys else None
+
+    def victims(self, queue: int) -> Iterator[tuple[Key, int]]:
+        """Keys (of the reversed order) and pod groups that may yield active tasks, worst first."""
+        self._refresh()
+        for key in reversed(self._victims[queue]):
+            pod_group = self._by_rank[key[-1]]
+            yield self._backwards(pod_group), pod_group
+
+    def victim_groups(self, queue: int) -> list[int]:
+        """The same pod groups without their keys."""
+        self._refresh()
+        return [self._by_rank[key[-1]] for key in reversed(self._victims[queue])]
+
+    def evictable_victims(self, queue: int) -> Iterator[tuple[Key, int]]:
+        """The same without those of which this cycle may take nothing: it gave or moved all they have."""
+        self._refresh()
+        for key in reversed(self._evictable_victims[queue]):
+            pod_group = self._by_rank[key[-1]]
+            yield self._backwards(pod_group), pod_group
+
+    def spent(self, queue: int) -> Sequence[int]:
+        """These, in the order in which it came about; some may have become something else since."""
+        self._refresh()
+        return self._spent[queue]
+
+    def has_victims(self, queue: int) -> bool:
+        """Whether the queue holds any possible victim."""
+        self._refresh()
+        return bool(self._victims[queue])
+
+    def is_victim(self, pod_group: int) -> bool:
+        """Whether the pod group is a possible victim of others."""
+        self._refresh()
+        return self._is_victim[pod_group]
+
+    def version(self, queue: int) -> int:
+        """Changes with the lists of the queue."""
+        self._refresh()
+        return self._versions[queue]
+
+    def _refresh(self) -> None:
+        if not self._session.changed_pod_groups:
+            return
+        for index in sorted(self._session.changed_pod_groups):
+            group = self._session.cluster.pod_groups[index]
+            if group.queue is not None:
+                self._versions[group.queue] += 1
+                self._remove_from(index, group.queue)
+                self._add(group)
+        self._session.changed_pod_groups.clear()
+
+    def _add(self, group: PodGroup, in_order: bool = True) -> None:
+        """Put a pod group into its lists, at its place or (to be sorted later) at the end."""
+        assert group.queue is not None
+        index, queue = group.index, group.queue
+        key = self._keys[index] = self._session.pod_group_key(index)
+        self._reversed[index] = ()
+        is_pending = self._is_pending[index] = self._gangs.has_pending(index)
+        if is_pending:
+            _put(self._pending[queue], self._backwards(index), in_order)
+            if queue in self._most:
+                self._most[queue] = _most(self._most[queue], self._gangs.request(index))
+        is_victim = self._is_active(group) and group.is_evictable
+        is_takeable = is_victim and self._gangs.has_evictable(group)
+        self._is_victim[index], self._is_evictable_victim[index] = is_victim, is_takeable
+        if is_victim:
+            _put(self._victims[queue], key, in_order)
+            if is_takeable:
+                _put(self._evictable_victims[queue], key, in_order)
+            else:
+                self._spent[queue].append(index)
+
+    def _backwards(self, index: int) -> Key:
+        """The reversed key of a pod group, made when somebody asks for it first."""
+        backwards = self._reversed[index]
+        if not backwards:
+            backwards = self._reversed[index] = reverse(self._keys[index])
+        return backwards
+
+    def _remove_from(self, index: int, queue: int) -> None:
+        if self._is_pending[index]:
+            _remove(self._pending[queue], self._backwards(index))
+        if self._is_victim[index]:
+            _remove(self._victims[queue], self._keys[index])
+        if self._is_evictable_victim[index]:
+            _remove(self._evictable_victims[queue], self._keys[index])
+
+    def _is_active(self, group: PodGroup) -> bool:
+        active, pod_sets = self._session.ledger.active_allocated, group.pod_sets
+        if len(pod_sets) == 1:
+            return active[pod_sets[0].index] > 0
+        return any(active[pod_set.index] for pod_set in pod_sets)
+
+
+def _most(share: Share, other: Share) -> Share:
+    return (max(share[0], other[0]), max(share[1], other[1]), max(share[2], other[2]))
+
+
+def _put(keys: list[Key], key: Key, in_order: bool) -> None:
+    if in_order and keys and keys[-1] > key:
+        insort(keys, key)
+    else:
+        keys.append(key)
+
+
+def _remove(keys: list[Key], key: Key) -> None:
+    """Take the key out, which is the very one that was put in."""
+    if keys[-1] is key:
+        keys.pop()
+    else:
+        del keys[bisect_left(keys, key)]
+
+
+def reverse(key: Key) -> Key:
+    """The key of the opposite order."""
+    return tuple([-part for part in key])

@@ -1,0 +1,104 @@
+"""Skipping searches and scenarios that fairness must reject: an upper bound on what may be taken.
+
+Room is conserved: the GPUs a preemptor gets were free before, or were taken from victims for good (moved
+victims keep using theirs). The validators bound what may be taken from each part of the queue tree; where
+free room and those bounds together are less than the demand, no simulation can be accepted.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import GPU
+from tenure.solver.model.workload import TaskShape
+from tenure.solver.plugin_api.scenario import Batch
+
+Bounds = dict[int, tuple[int, int]]
+"""By victims' leaf queue: the queue at which the bound holds, and the most that may be taken there."""
+
+UNBOUNDED: Final = -1
+"""In place of a queue: all queues that nothing bounds."""
+NO_BOUND: Final = 1 << 60
+"""More than there can be of anything, and still a machine word."""
+
+
+class ReclaimBound:
+    """Bounds of one preemptor's search. `free` is the GPU room of the whole cluster, at the very most."""
+
+    def __init__(
+        self, session: Session, action: str, preemptor: int, queues: Iterable[int], free: int
+    ) -> None:
+        self.session = session
+        self.free = free
+        self._demands: dict[int, int] = {}
+        self.bounds: Bounds = {}
+        for queue in queues:
+            for takeable in session.chains.reclaimable_gpu:
+                bound = takeable(action, preemptor, queue)
+                if bound is not None:
+                    self.bounds[queue] = bound
+
+    def is_possible(self, tasks: Collection[int], queues: Iterable[int]) -> bool:
+        """Whether the demand could be met if every queue gave all it may."""
+        if not self.bounds:
+            return True
+        for queue in queues:
+            if queue not in self.bounds:
+                return True
+        most = sum(dict(self.bounds.values()).values())
+        return self._demand(tasks) <= self.free + most
+
+    def missing(self, pending: Collection[int]) -> int:
+        """GPUs that these tasks need beyond the free ones, in thousandths."""
+        return self._demand(pending) - self.free
+
+    def _demand(self, tasks: Collection[int]) -> int:
+        """GPUs of all the tasks of the search, or of the first of them."""
+        demand = self._demands.get(len(tasks))
+        if demand is None:
+            demand = self._demands[len(tasks)] = self.session.demand(tasks)[GPU]
+        return demand
+
+    def bound_of(self, batch: Batch) -> tuple[int, int, int]:
+        """The queue at which a bound holds for the batch, that bound, and the GPUs of the batch."""
+        ledger = self.session.ledger
+        gpus = 0
+        for task in batch.tasks:
+            gpus += ledger.freed_gpu_milli(task)
+        queue = self.session.cluster.pod_groups[batch.pod_group].queue
+        assert queue is not None
+        level, most = self.bounds.get(queue, (UNBOUNDED, NO_BOUND))
+        return level, most, gpus
+
+
+def is_inexact(shape: TaskShape) -> bool:
+    """Whether what it counts in queues differs from what it takes on a node; then bounds mean nothing."""
+    return shape.gpu.memory_mib > 0 or shape.gpu.portion_milli % 10 > 0
+
+
+class ReclaimTally:
+    """What accumulated victims could give to one search."""
+
+    def __init__(self, bound: ReclaimBound) -> None:
+        self._bound = bound
+        self._gpus_by_level: dict[int, int] = {}
+        self.reclaimed = 0
+
+    def add(self, batch: Batch) -> None:
+        """These are victims from now on."""
+        level, most, gpus = self._bound.bound_of(batch)
+        held = self._gpus_by_level.get(level, 0)
+        self._gpus_by_level[level] = held + gpus
+        self.reclaimed += min(most, held + gpus) - min(most, held)
+
+    def reclaimed_with(self, batches: Iterable[Batch]) -> int:
+        """What they could give if these were victims too."""
+        more: dict[tuple[int, int], int] = {}
+        for batch in batches:
+            level, most, gpus = self._bound.bound_of(batch)
+            more[level, most] = more.get((level, most), 0) + gpus
+        taken = self.reclaimed
+        for (level, most), gpus in more.items():
+            held = self._gpus_by_level.get(level, 0)
+            taken += min(most, held + gpus) - min(most, held)
+        return taken

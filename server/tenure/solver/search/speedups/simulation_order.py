@@ -1,0 +1,208 @@
+"""Whose turn it is in a simulation: preemptor and victims in queue order (semantics R5.52, R5.53).
+
+The reference lets every pending pod group take its turn and passes over those that are neither preemptor
+nor victim. They matter only because a queue stands where its best pod group puts it. So only the leaves that
+can change the order of the others are looked at, a pod group and those after it that ask for no more are one
+step (a smaller request never puts a queue further back), and the last one to take a turn is not searched for.
+Of two pod groups that come first in their queues, the one whose queue goes first comes first.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import takewhile
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import NO_SHARE, Share
+from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.queue_tree import QueueKeys, QueueTree, QueueTreeEntry
+from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
+
+KeyedPodGroup = tuple[tuple[int, ...], int]
+"""A pod group with its key."""
+
+
+class SimulationOrder:
+    """Orders the few pod groups of a scenario among all that are pending."""
+
+    def __init__(self, session: Session, gangs: GangPlanner, lists: PodGroupIndex) -> None:
+        self._session = session
+        self._gangs = gangs
+        self._pod_group_index = lists
+        self._queue_keys = QueueKeys(session)
+        self._bystanders: dict[frozenset[int], list[int]] = {}
+        self._known: dict[int, tuple[list[QueueTreeEntry], Iterator[QueueTreeEntry]]] = {}
+        """Steps of each queue as far as they were looked for, and the search for more."""
+        self._commits = 0
+
+    def close(self) -> None:
+        """Let go of the searches for steps, which hold this."""
+        self._known.clear()
+
+    def in_order(
+        self, preemptor: int, victims: Iterable[int], share: Callable[[int], Share]
+    ) -> Iterator[int]:
+        """These pod groups, which ask for that; the ledger may change between two turns."""
+        keys = [(self._session.pod_group_key(preemptor), preemptor)]
+        for victim in victims:
+            keys.append((self._session.pod_group_key(victim), victim))
+        keys.sort()
+        if self._session.cluster.claims:
+            # What a claim adds depends on who uses it, so it is asked before anybody takes a turn.
+            share = {pod_group: share(pod_group) for _, pod_group in keys}.__getitem__
+        if len(keys) == 2 and self._are_first(keys, preemptor):
+            return iter(self._two(keys[0][1], keys[1][1], share))
+        return self._among_all(keys, preemptor, share)
+
+    def _among_all(
+        self, keys: Sequence[KeyedPodGroup], preemptor: int, share: Callable[[int], Share]
+    ) -> Iterator[int]:
+        """These pod groups among all that wait."""
+        by_queue: dict[int, list[KeyedPodGroup]] = {}
+        for key, pod_group in keys:
+            queue = self._session.cluster.pod_groups[pod_group].queue
+            assert queue is not None
+            by_queue.setdefault(queue, []).append((key, pod_group))
+        waiting = {pod_group for _, pod_group in keys}
+        if len(by_queue) == 1:
+            yield from [pod_group for _, pod_group in keys]
+            return
+        tree = self._tree(by_queue, preemptor, share)
+        while len(waiting) > 1 and (head := tree.pop()) is not None:
+            self._session.stop.check()
+            if head.pod_group in waiting:
+                waiting.discard(head.pod_group)
+                yield head.pod_group
+        yield from waiting
+
+    def _are_first(self, keys: Iterable[KeyedPodGroup], preemptor: int) -> bool:
+        """Whether these two are of different queues, and nobody else who waits could go before them."""
+        groups, leaves = self._session.cluster.pod_groups, set()
+        for key, pod_group in keys:
+            queue = groups[pod_group].queue
+            assert queue is not None
+            if pod_group != preemptor and self._session.ledger.pending[pod_group]:
+                return False
+            first = self._pod_group_index.first_pending(queue)
+            if first is not None and first < key:
+                return False
+            leaves.add(queue)
+        return len(leaves) == 2 and not self._bystanders_of(frozenset(leaves))
+
+    def _two(self, one: int, other: int, share: Callable[[int], Share]) -> tuple[int, int]:
+        """These two, of whom the one comes first whose queue does, at the level where their paths part."""
+        groups, queues = self._session.cluster.pod_groups, self._session.cluster.queues
+        mine, theirs = groups[one].queue, groups[other].queue
+        assert mine is not None
+        assert theirs is not None
+        for here, there in zip(queues[mine].path, queues[theirs].path, strict=False):
+            if here != there:
+                break
+        key = self._queue_keys.key(here, share(one), NO_SHARE)
+        return (one, other) if key < self._queue_keys.key(there, share(other), NO_SHARE) else (other, one)
+
+    def _tree(
+        self, by_queue: dict[int, list[KeyedPodGroup]], preemptor: int, share: Callable[[int], Share]
+    ) -> QueueTree:
+        tree = QueueTree(self._session)
+        leaves = frozenset(by_queue)
+        for queue in (*self._bystanders_of(leaves), *sorted(leaves)):
+            turns = by_queue.get(queue, [])
+            tree.fill(queue, self._merged(queue, turns, preemptor, share))
+        return tree
+
+    def _bystanders_of(self, leaves: frozenset[int]) -> list[int]:
+        """Other leaves below a queue that competes with a queue of another concerned leaf."""
+        known = self._bystanders.get(leaves)
+        if known is None:
+            known = self._bystanders[leaves] = self._find_bystanders(leaves)
+        return known
+
+    def _find_bystanders(self, leaves: frozenset[int]) -> list[int]:
+        queues = self._session.cluster.queues
+        on_path = {queue for leaf in leaves for queue in queues[leaf].path}
+        children: dict[int | None, int] = {}
+        for queue in on_path:
+            parent = queues[queue].parent
+            children[parent] = children.get(parent, 0) + 1
+        compete = {queue for queue in on_path if children[queues[queue].parent] > 1}
+        return [
+            leaf
+            for leaf in self._pod_group_index.leaf_queues()
+            if leaf not in leaves and not compete.isdisjoint(queues[leaf].path)
+        ]
+
+    def _merged(
+        self, queue: int, turns: Sequence[KeyedPodGroup], preemptor: int, share: Callable[[int], Share]
+    ) -> Iterator[QueueTreeEntry]:
+        """The queue's pending pod groups and the concerned ones, in order; of the others the steps only."""
+        pending = self._session.ledger.pending
+        if any(pending[pod_group] and pod_group != preemptor for _, pod_group in turns):
+            yield from self._interleave(queue, turns, share)
+            return
+        steps = self._steps_of(queue)
+        for key, pod_group in turns:
+            yield from takewhile(partial(_is_before, key), steps)
+            yield QueueTreeEntry(key, pod_group, share(pod_group))
+            steps = self._steps(self._pod_group_index.pending(queue, after=key), self._most(queue))
+        yield from steps
+
+    def _most(self, queue: int) -> Share | None:
+        """The most that its pending pod groups ask for, unless that depends on claims that others use."""
+        return None if self._session.cluster.claims else self._pod_group_index.most_requested(queue)
+
+    def _interleave(
+        self, queue: int, turns: Sequence[KeyedPodGroup], share: Callable[[int], Share]
+    ) -> Iterator[QueueTreeEntry]:
+        """The same when victims of the queue have pending tasks too: their turns are in other places."""
+        concerned = {pod_group for _, pod_group in turns}
+        others = [
+            (key, group) for key, group in self._pod_group_index.pending(queue) if group not in concerned
+        ]
+        for key, pod_group in turns:
+            yield from self._steps(entry for entry in others if entry[0] < key)
+            yield QueueTreeEntry(key, pod_group, share(pod_group))
+            others = [entry for entry in others if entry[0] > key]
+        yield from self._steps(others)
+
+    def _steps_of(self, queue: int) -> Iterator[QueueTreeEntry]:
+        """Steps from the first pending pod group on; looked for once per queue and commit."""
+        if self._commits != len(self._session.commits):
+            self._commits = len(self._session.commits)
+            self._known.clear()
+        if queue not in self._known:
+            self._known[queue] = ([], self._steps(self._pod_group_index.pending(queue), self._most(queue)))
+        found, more = self._known[queue]
+        number = 0
+        while True:
+            if number == len(found):
+                entry = next(more, None)
+                if entry is None:
+                    return
+                found.append(entry)
+            yield found[number]
+            number += 1
+
+    def _steps(
+        self, pending: Iterable[tuple[tuple[int, ...], int]], most: Share | None = None
+    ) -> Iterator[QueueTreeEntry]:
+        """Pod groups in order, without those that ask for no more than the step before them.
+
+        These would take their turns right after it: a smaller request puts no queue further back. None of
+        them asks for more than `most`.
+        """
+        last = None
+        for key, pod_group in pending:
+            share = self._gangs.request(pod_group)
+            if last is None or not _is_at_most(share, last):
+                last = share
+                yield QueueTreeEntry(key, pod_group, share)
+                if most is not None and _is_at_most(most, share):
+                    return
+
+
+def _is_before(key: tuple[int, ...], entry: QueueTreeEntry) -> bool:
+    return entry.key < key
+
+
+def _is_at_most(share: Share, other: Share) -> bool:
+    return share[0] <= other[0] and share[1] <= other[1] and share[2] <= other[2]

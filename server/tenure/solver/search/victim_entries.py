@@ -1,0 +1,171 @@
+"""What pod groups hold, as entries of a victim order, and how much of it is taken at a time (R5.20-R5.28).
+
+It follows from where their tasks are, so an entry is kept until one of them moves.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import NO_SHARE, Share
+from tenure.solver.model.workload import Member, PodGroup, PodSet, SubGroupSet, add_shares
+from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.queue_tree import QueueTreeEntry
+from tenure.solver.search.speedups.pod_group_index import reverse
+
+RemainingByPodSet = dict[int, list[int]]
+"""Active tasks of a pod group that are not taken yet, by pod set, in task order."""
+
+
+class RemainingTasks:
+    """What is left of a pod group, and which of it stays; None: nothing has to.
+
+    Its core stays when a guard says so, and when this cycle gave or moved some of its tasks: those are not
+    taken, and a gang is taken whole or not at all.
+    """
+
+    __slots__ = ("batch", "core", "remaining", "size")
+
+    def __init__(
+        self, remaining: RemainingByPodSet, core: frozenset[int] | None, batch: tuple[int, ...]
+    ) -> None:
+        self.remaining = remaining
+        self.core = core
+        self.batch = batch
+        """The tasks that are taken next."""
+        self.size = sum([len(tasks) for tasks in remaining.values()])
+        """Tasks in all."""
+
+
+class SkippedVictims:
+    """Pod groups of a queue that are passed over on the way to its next victim, for nothing of them may go.
+
+    They hold room, but this cycle gave or moved a part of them and the rest is a core. As victims that are
+    popped (semantics R5.21) they count together with the next one that is: a queue that made way in this
+    cycle is taken from later. To pop each by itself would be most of a search once many of them are there.
+    """
+
+    __slots__ = ("_share",)
+
+    def __init__(self) -> None:
+        self._share = NO_SHARE
+
+    def skip_or_merge(self, entry: QueueTreeEntry) -> QueueTreeEntry | None:
+        """The entry with what was passed over before it; None: it is to be passed over too."""
+        if not entry.item.batch:
+            self._share = add_shares(self._share, entry.share)
+            return None
+        if self._share != NO_SHARE:
+            share = add_shares(self._share, entry.share)
+            entry, self._share = QueueTreeEntry(entry.key, entry.pod_group, share, entry.item), NO_SHARE
+        return entry
+
+
+class VictimEntries:
+    """Entries of pod groups as they are, and of what is left of them when some of it is taken."""
+
+    def __init__(self, session: Session, gangs: GangPlanner) -> None:
+        self._session = session
+        self._gangs = gangs
+        self._known: dict[int, tuple[int, bool, QueueTreeEntry]] = {}
+        """By pod group: its version in the ledger, whether it must keep its core, and its entry."""
+
+    def entries(
+        self,
+        victims: Iterable[tuple[tuple[int, ...], int]],
+        allows: Callable[[int], bool],
+        keeps_core: Callable[[int], bool],
+    ) -> Iterator[QueueTreeEntry]:
+        """Of these pod groups of one queue, those of which anything may be taken, allowed by all."""
+        passed = SkippedVictims()
+        for key, pod_group in victims:
+            self._session.stop.check()
+            if allows(pod_group):
+                entry = passed.skip_or_merge(self.entry(key, pod_group, keeps_core(pod_group)))
+                if entry is not None:
+                    yield entry
+
+    def entry(self, key: tuple[int, ...], pod_group: int, keeps_core: bool) -> QueueTreeEntry:
+        """What it holds; nothing remains of one of which nothing may be taken."""
+        version = self._session.ledger.versions[pod_group]
+        known = self._known.get(pod_group)
+        if known is None or known[0] != version or known[1] != keeps_core:
+            known = (version, keeps_core, self._new_entry(key, pod_group, keeps_core))
+            self._known[pod_group] = known
+        return known[2]
+
+    def remaining_entry(
+        self, pod_group: int, remaining_tasks: RemainingTasks, evicted: frozenset[int]
+    ) -> QueueTreeEntry | None:
+        """What is left when these are taken (semantics R5.26, R5.28); None: nothing."""
+        group = self._session.cluster.pod_groups[pod_group]
+        left = {
+            pod_set: [t for t in tasks if t not in evicted]
+            for pod_set, tasks in remaining_tasks.remaining.items()
+        }
+        counts = {pod_set: len(tasks) for pod_set, tasks in left.items()}
+        if not any(counts.values()):
+            return None
+        key = reverse(self._session.pod_group_key(pod_group, counts))
+        return QueueTreeEntry(
+            key, pod_group, self._share(left), self._remaining_tasks(group, left, remaining_tasks.core)
+        )
+
+    def _new_entry(self, key: tuple[int, ...], pod_group: int, is_guarded: bool) -> QueueTreeEntry:
+        group = self._session.cluster.pod_groups[pod_group]
+        active = self._session.ledger.active_allocated
+        remaining: RemainingByPodSet = {}
+        count, is_whole = 0, True
+        for pod_set in group.pod_sets:
+            tasks = remaining[pod_set.index] = self._gangs.evictable_tasks(pod_set)
+            count += len(tasks)
+            is_whole = is_whole and len(tasks) == active[pod_set.index]
+        if not count:
+            return QueueTreeEntry(key, pod_group, NO_SHARE, RemainingTasks({}, None, ()))
+        core = None
+        if is_guarded or not is_whole:
+            core = self._session.cores.among(pod_group, remaining)
+        return QueueTreeEntry(
+            key, pod_group, self._share(remaining), self._remaining_tasks(group, remaining, core)
+        )
+
+    def _share(self, remaining: RemainingByPodSet) -> Share:
+        total, facts, ledger = NO_SHARE, self._session.cluster.tasks, self._session.ledger
+        for tasks in remaining.values():
+            for task in tasks:
+                total = add_shares(total, ledger.request_share(facts[task].shape))
+        return total
+
+    def _remaining_tasks(
+        self, group: PodGroup, remaining: RemainingByPodSet, core: frozenset[int] | None
+    ) -> RemainingTasks:
+        """Surplus goes next, else everything; of who keeps its core, in the end all beside it at once."""
+        tasks = self._take(group.root, remaining) or self._all_of(group.root, remaining)
+        if core is not None and not core.isdisjoint(tasks):
+            tasks = [task for task in self._all_of(group.root, remaining) if task not in core]
+        return RemainingTasks(remaining, core, tuple(tasks))
+
+    def _take(self, member: Member, remaining: RemainingByPodSet) -> list[int]:
+        """Surplus below the member: one task, or one optional sub group; empty when there is none."""
+        if isinstance(member, PodSet):
+            tasks = remaining[member.index]
+            return tasks[-1:] if len(tasks) > member.min_available else []
+        if member.is_lone and isinstance(member.members[0], PodSet):
+            return self._take(member.members[0], remaining)
+        counts = {pod_set: len(tasks) for pod_set, tasks in remaining.items()}
+        satisfied = sum(inner.is_met(counts) for inner in member.members)
+        if not satisfied:
+            return []
+        last_first = list(reversed(self._session.order.members(member.members, counts)))
+        for inner in last_first:
+            if taken := self._take(inner, remaining):
+                return taken
+        if satisfied > member.required:
+            for inner in last_first:
+                if tasks := self._all_of(inner, remaining):
+                    return tasks
+        return []
+
+    def _all_of(self, member: Member, remaining: RemainingByPodSet) -> list[int]:
+        if isinstance(member, SubGroupSet):
+            return [task for inner in member.members for task in self._all_of(inner, remaining)]
+        return remaining[member.index]

@@ -1,0 +1,205 @@
+"""The victims of one search in the order in which they are taken: popped once, kept for all its probes.
+
+Every probe starts from the same state and so meets the same order; only victims that were recorded for
+fewer tasks are left out. That holds as long as each recorded batch was the first of its pod group: where
+more of a pod group was recorded at once, what is left of it comes at another time.
+
+The order in which victims are taken: queue by queue, the worst pod group of each first (R5.20-R5.28).
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import compress
+
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import UNLIMITED
+from tenure.solver.plugin_api.scenario import Batch
+from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
+from tenure.solver.search.speedups.pod_group_index import reverse
+from tenure.solver.search.victim_entries import RemainingTasks, VictimEntries
+
+VictimSource = Callable[[int], Iterator[tuple[tuple[int, ...], int]]]
+"""Keys (of the reversed order) and pod groups of a leaf queue, worst first; nobody when none may yield."""
+
+
+class VictimOrder:
+    """Batches of tasks, those that yield first coming first. Surplus goes one task at a time."""
+
+    def __init__(
+        self,
+        session: Session,
+        holdings: VictimEntries,
+        recorded: frozenset[int],
+        max_victims: int = UNLIMITED,
+    ) -> None:
+        """Queues are to be filled before the first batch is popped."""
+        self._evicted_pod_groups: set[int] = set()
+        self._max_victims = max_victims
+        self._counters = session.counters
+        self._stop = session.stop
+        self._groups = session.cluster.pod_groups
+        self._victim_entries = holdings
+        self._recorded = recorded
+        self._tree = QueueTree(session, victims=True)
+
+    def fill(self, queue: int, entries: Iterator[QueueTreeEntry]) -> None:
+        """What pod groups of a leaf queue hold, worst first."""
+        self._tree.fill(queue, entries)
+
+    def pop(self) -> Batch | None:
+        """The next batch that holds no recorded task, or None; what is left competes again."""
+        while (entry := self._tree.pop()) is not None:
+            self._stop.check()
+            self._counters.victims_considered += 1
+            held: RemainingTasks = entry.item
+            tasks = held.batch
+            if not tasks or not self._is_within_cap(entry.pod_group):
+                continue
+            if self._recorded and not self._recorded.isdisjoint(tasks):
+                self._put_back(entry.pod_group, held, self._recorded)
+                continue
+            if len(tasks) < held.size:
+                self._put_back(entry.pod_group, held, frozenset(tasks))
+            return Batch(entry.pod_group, tasks)
+        return None
+
+    def _is_within_cap(self, pod_group: int) -> bool:
+        """At most so many pod groups are taken, the first in victim order (semantics R6.32)."""
+        if self._max_victims == UNLIMITED:
+            return True
+        if len(self._evicted_pod_groups) != self._max_victims:
+            self._evicted_pod_groups.add(pod_group)
+        return pod_group in self._evicted_pod_groups
+
+    def _put_back(self, pod_group: int, remaining_tasks: RemainingTasks, evicted: frozenset[int]) -> None:
+        """Let the tasks that were not taken compete again."""
+        entry = self._victim_entries.remaining_entry(pod_group, remaining_tasks, evicted)
+        if entry is not None:
+            queue = self._groups[pod_group].queue
+            assert queue is not None
+            self._tree.push(queue, entry)
+
+
+def victim_order(
+    session: Session,
+    gangs: GangPlanner,
+    victims: VictimSource,
+    queues: Iterable[int],
+    allows: Callable[[int], bool],
+    keeps_core: Callable[[int], bool],
+    recorded: frozenset[int] = frozenset(),
+    max_victims: int = UNLIMITED,
+) -> VictimOrder:
+    """The order among the pod groups of these queues that may be taken."""
+    holdings = VictimEntries(session, gangs)
+    order = VictimOrder(session, holdings, recorded, max_victims)
+    for queue in queues:
+        order.fill(queue, holdings.entries(victims(queue), allows, keeps_core))
+    return order
+
+
+def one_victim(session: Session, pod_group: int) -> VictimSource:
+    """A single possible victim."""
+    queue = session.cluster.pod_groups[pod_group].queue
+    victim = (reverse(session.pod_group_key(pod_group)), pod_group)
+    return lambda asked: iter([victim] if asked == queue else [])
+
+
+class NodeBatches:
+    """Batches that have tasks on one node, summed up so that what any prefix frees can be looked up."""
+
+    __slots__ = ("first_tasks", "numbers", "sums")
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.sums: list[int] = []
+        """GPUs that evicting each batch and those before it frees there, in thousandths."""
+        self.first_tasks: list[int] = []
+        """Of each batch, the first task there, counted through the whole sequence."""
+
+
+class VictimSequence:
+    """Batches by number, drawn from the victim order as far as somebody asks."""
+
+    def __init__(self, ledger: Ledger, order: VictimOrder) -> None:
+        self.batches: list[Batch] = []
+        self.nodes: dict[int, NodeBatches] = {}
+        """Nodes with tasks of batches, the first seen first."""
+        self._order = order
+        self._ledger = ledger
+        self._is_done = False
+        self._tasks = 0
+        self._of: dict[int, list[int]] = {}
+
+    def reaches(self, number: int) -> bool:
+        """Whether there is a batch of this number."""
+        while len(self.batches) <= number and not self._is_done:
+            batch = self._order.pop()
+            if batch is None:
+                self._is_done = True
+            else:
+                self._take(batch)
+        return len(self.batches) > number
+
+    def of(self, pod_group: int) -> list[int]:
+        """Numbers of the batches of a pod group so far."""
+        return self._of.get(pod_group, [])
+
+    def on(self, node: int) -> list[int]:
+        """Numbers of the batches so far that have a task on a node."""
+        on = self.nodes.get(node)
+        return [] if on is None else on.numbers
+
+    def before(self, number: int, skips: Collection[int]) -> list[Batch]:
+        """All batches before this number, without some."""
+        if not skips:
+            return self.batches[:number]
+        kept = bytearray(b"\1") * number
+        for skipped in skips:
+            if skipped < number:
+                kept[skipped] = 0
+        return list(compress(self.batches, kept))
+
+    def freed_on(self, node: int, number: int, skips: Collection[int]) -> tuple[int, int, int]:
+        """Of batches before this number, without some: the GPUs that they free on a node in thousandths, how
+        many of them have tasks there, and the first such task, counted through the whole sequence.
+        """
+        on = self.nodes[node]
+        count = bisect_left(on.numbers, number)
+        if not skips:
+            return (on.sums[count - 1], count, on.first_tasks[0]) if count else (0, 0, 0)
+        gpus, kept, first = 0, 0, 0
+        for i in range(count):
+            if on.numbers[i] not in skips:
+                gpus += on.sums[i] - (on.sums[i - 1] if i else 0)
+                first = first if kept else on.first_tasks[i]
+                kept += 1
+        return gpus, kept, first
+
+    def numbers(self, recorded: Iterable[Batch]) -> list[int] | None:
+        """Numbers of recorded batches; None when this is not the order in which the others would come."""
+        found = []
+        for batch in recorded:
+            numbers = self._of.get(batch.pod_group)
+            if not numbers or self.batches[numbers[0]].tasks != batch.tasks:
+                return None
+            found.append(numbers[0])
+        return found
+
+    def _take(self, batch: Batch) -> None:
+        number = len(self.batches)
+        self.batches.append(batch)
+        self._of.setdefault(batch.pod_group, []).append(number)
+        for task in batch.tasks:
+            node = self._ledger.placements[task].node
+            on = self.nodes.get(node)
+            if on is None:
+                on = self.nodes[node] = NodeBatches()
+            if not on.numbers or on.numbers[-1] != number:
+                on.sums.append(on.sums[-1] if on.sums else 0)
+                on.numbers.append(number)
+                on.first_tasks.append(self._tasks)
+            on.sums[-1] += self._ledger.freed_gpu_milli(task)
+            self._tasks += 1

@@ -1,0 +1,125 @@
+"""What is doubtful about the pod groups of a cluster, and how a cycle reads it.
+
+In doubt nothing is evicted; only a missing start time protects from nothing (semantics R7.20, R8.20).
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.requeue import NO_TERMS
+from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
+from tenure.solver.model.workload import PodGroup, Preemptibility
+from tenure.solver.resolution.slot_map import SlotChange
+
+
+class _WarningCandidates:
+    """Pod groups about which there may be doubts, by index."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+        """What is odd then may be so no more later on; of what is odd before, it says nothing."""
+        self.legacy: list[int] = []
+        """That do not say whether they are preemptible, in order."""
+        self.odd: set[int] = set()
+        """That have no start time, or one that is yet to come."""
+        self.bad: set[int] = set()
+        """That say anything that might not be readable."""
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> "_WarningCandidates":
+        """Of all pod groups of a cluster."""
+        made = cls(cluster.now)
+        for group in cluster.pod_groups:
+            if _is_legacy(group):
+                made.legacy.append(group.index)
+            made._update(group)
+        return made
+
+    def copy(self) -> "_WarningCandidates":
+        """The same, to be changed apart."""
+        other = _WarningCandidates(self.now)
+        other.legacy, other.odd, other.bad = self.legacy.copy(), self.odd.copy(), self.bad.copy()
+        return other
+
+    def follow(self, cluster: Cluster, change: SlotChange) -> None:
+        """Be that of a cluster, which may differ by a change from this."""
+        self.now = max(self.now, cluster.now)
+        for index in change.pod_groups:
+            self.odd.discard(index)
+            self.bad.discard(index)
+            group, at = cluster.pod_groups[index], bisect_left(self.legacy, index)
+            was_legacy = at < len(self.legacy) and self.legacy[at] == index
+            if was_legacy and not _is_legacy(group):
+                del self.legacy[at]
+            elif _is_legacy(group) and not was_legacy:
+                self.legacy.insert(at, index)
+            self._update(group)
+
+    def _update(self, group: PodGroup) -> None:
+        if group.last_start is None or group.last_start > self.now:
+            self.odd.add(group.index)
+        if _may_be_bad(group):
+            self.bad.add(group.index)
+
+
+def collect_warnings(session: Session) -> tuple[SnapshotWarning, ...]:
+    """Those of the snapshot, then one for all pod groups alike, then one for each value that is bad."""
+    cluster, doubtful = session.cluster, _warning_candidates(session)
+    own = (doubt for index in sorted(doubtful.bad) for doubt in _own(cluster.pod_groups[index]))
+    return (*cluster.warnings, *_shared(session, doubtful), *own)
+
+
+def _warning_candidates(session: Session) -> _WarningCandidates:
+    cluster, opening = session.cluster, session.warm_start
+    if opening is None:
+        return _WarningCandidates.of(cluster)
+    found: _WarningCandidates = opening.get(
+        "doubts",
+        lambda: _WarningCandidates.of(cluster),
+        lambda left, change: left.follow(cluster, change),
+    )
+    return found if found.now <= cluster.now else _WarningCandidates.of(cluster)
+
+
+def _shared(session: Session, doubtful: _WarningCandidates) -> Iterator[SnapshotWarning]:
+    """Doubts that are told of many pod groups at once."""
+    cluster = session.cluster
+    if doubtful.legacy:
+        message = (
+            "nothing says whether these pod groups are preemptible: they are if their priority is below 100"
+        )
+        yield SnapshotWarning(WarningCode.LEGACY_PREEMPTIBILITY, tuple(doubtful.legacy), message)
+    running = [cluster.pod_groups[index] for index in sorted(doubtful.odd & session.phases.running)]
+    missing = tuple([group.index for group in running if group.last_start is None])
+    if missing:
+        message = "nobody says since when these pod groups run: min-runtime does not protect them"
+        yield SnapshotWarning(WarningCode.MISSING_START_TIME, missing, message)
+    skewed = tuple([g.index for g in running if g.last_start is not None and g.last_start > cluster.now])
+    if skewed:
+        message = "these pod groups start after the time of the snapshot: their runtime counts from then on"
+        yield SnapshotWarning(WarningCode.CLOCK_SKEW, skewed, message)
+
+
+def _is_legacy(group: PodGroup) -> bool:
+    return group.preemptibility is Preemptibility.UNSPECIFIED
+
+
+def _may_be_bad(group: PodGroup) -> bool:
+    """Whether it says anything that might not be readable: most say nothing."""
+    return group.requeue is not NO_TERMS or bool(group.unknown_preemptibility)
+
+
+def _own(group: PodGroup) -> Iterator[SnapshotWarning]:
+    """Values of one pod group that cannot be read."""
+    terms = group.requeue
+    found = (
+        (WarningCode.UNKNOWN_PREEMPTIBILITY, group.unknown_preemptibility, "it is read as non-preemptible"),
+        (WarningCode.INVALID_EXPECTED_RUNTIME, terms.expected_runtime.problem, "its runtime is never over"),
+        (WarningCode.INVALID_REQUEUE_DELAY, terms.delay.problem, "it is read as not set"),
+        (WarningCode.INVALID_REQUEUE_NOT_BEFORE, terms.not_before.problem, "it is not requeued at all"),
+    )
+    for code, problem, reading in found:
+        if problem:
+            yield SnapshotWarning(code, (group.index,), f"pod group {group.name}: {problem}; {reading}")

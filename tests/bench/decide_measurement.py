@@ -1,0 +1,50 @@
+"""Measuring `decide` on a decoded cluster, in this process."""
+
+import gc
+import time
+from dataclasses import asdict
+
+from tenure.codec.decode import decode_snapshot
+from tenure.server.garbage_collection import pause_gc
+from tenure.solver.cycle import decide
+from tenure.solver.model.decision import CycleResult
+
+from tests.bench.sample import Sample, StealMeter, load_average
+from tests.bench.workloads.case import CallMode, Case, DecisionCounts
+
+
+class UnexpectedCounts(AssertionError):
+    """A case came out otherwise than it must."""
+
+
+def measure_decide(case: Case, runs: int) -> Sample:
+    """So many decisions on one cluster. Raises Unexpected."""
+    cluster, profile = decode_snapshot(case.build()), case.profile
+    gc.collect()
+    gc.freeze()  # as the server does with what it keeps
+    theft, wall, cpu = StealMeter(), [], []
+    try:
+        for _ in range(runs):
+            gc.collect()
+            wall_begin, cpu_begin = time.perf_counter(), time.process_time()
+            with pause_gc():  # as the server decides
+                decision = decide(cluster, profile)
+            cpu.append((time.process_time() - cpu_begin) * 1e3)
+            wall.append((time.perf_counter() - wall_begin) * 1e3)
+            counters, tally = _counters(decision), DecisionCounts.from_result(decision)
+            del decision  # a server lets it go as well: where it lies, the next one cannot
+    finally:
+        gc.unfreeze()
+    host = load_average(), theft.share()
+    return Sample(case.name, CallMode.DECIDE, wall, cpu, counters, require_expected(case, tally), *host)
+
+
+def require_expected(case: Case, tally: DecisionCounts) -> dict[str, object]:
+    """The tally, for a report. Raises Unexpected when it is not the one that the case expects."""
+    if case.expected not in (None, tally):
+        raise UnexpectedCounts(f"{case.name}: expected {case.expected}, got {tally}")
+    return tally._asdict()
+
+
+def _counters(decision: CycleResult) -> dict[str, int]:
+    return asdict(decision.counters)

@@ -1,0 +1,86 @@
+"""The figures of docs/performance.md, written between two marks of the page."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tests.bench.reference_figures import PUBLISHED_MS, TWO_CORES_MS
+from tests.bench.workloads.case import CallMode
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "performance.md"
+BEGIN: Final = "<!-- figures: written by make bench -->\n"
+END: Final = "<!-- end of figures -->\n"
+_COLUMNS: Final = (
+    CallMode.DECIDE,
+    CallMode.COLD,
+    CallMode.WARM,
+    CallMode.AGAIN,
+    CallMode.CHURN,
+    CallMode.WHAT_IF,
+)
+_PERCENTILES: Final = 100
+"""Runs from which on a 99th percentile is told."""
+
+Row = Mapping[str, Any]
+
+
+def render_page(page: str, rows: Sequence[Row], growth: Mapping[str, float]) -> str:
+    """The page with these results in place of those it had."""
+    before, _, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise ValueError(f"the page has no place for figures: {BEGIN.strip()} and {END.strip()}")
+    return f"{before}{BEGIN}\n{_table(rows)}\n{_notes(rows, growth)}\n{END}{after}"
+
+
+def _table(rows: Sequence[Row]) -> str:
+    by_case: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        by_case.setdefault(row["case"], {})[row["way"]] = row
+    titles = ("row", "published", "two cores", *_COLUMNS, "server")
+    lines = [titles, ("---", *["---:"] * (len(titles) - 1))]
+    for case, found in by_case.items():
+        times = [_time(found.get(way)) for way in _COLUMNS]
+        reference = [_ms(known.get(case)) for known in (PUBLISHED_MS, TWO_CORES_MS)]
+        lines.append((case, *reference, *times, _memory(found.values())))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _notes(rows: Sequence[Row], growth: Mapping[str, float]) -> str:
+    loads, runs, stolen = ([row[name] for row in rows] for name in ("load", "runs", "stolen_share"))
+    told = [
+        f"Medians of {min(runs)} or more runs; from {_PERCENTILES} on the 99th percentile is told too"
+        f"{_batched_notes(rows)}. "
+        f"Load average while measuring: {min(loads):.1f} to {max(loads):.1f}. Of the processor time that was "
+        f"wanted, the host gave {min(stolen):.0%} to {max(stolen):.0%} to other machines.\n"
+    ]
+    if growth:
+        powers = ", ".join(f"{name} {exponent:.2f}" for name, exponent in growth.items())
+        told.append(f"\nTime grows with the number of nodes to the power of: {powers}.\n")
+    return "".join(told)
+
+
+def _batched_notes(rows: Sequence[Row]) -> str:
+    several = max(len(row["tails_ms"]) for row in rows)
+    return (
+        f" (of {CallMode.CHURN}: the median of those of {several} runs on servers of their own)"
+        if several
+        else ""
+    )
+
+
+def _time(row: Row | None) -> str:
+    if row is None:
+        return ""
+    return f"{_ms(row['median_ms'])}" + (f" / {_ms(row['p99_ms'])}" if row["runs"] >= _PERCENTILES else "")
+
+
+def _memory(rows: Any) -> str:
+    most = max((row["server_mib"] or 0 for row in rows), default=0)
+    return f"{most:.0f} MiB" if most else ""
+
+
+def _ms(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value / 1_000:,.3g} s" if value >= 1_000 else f"{value:.3g} ms"

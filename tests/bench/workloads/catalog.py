@@ -1,0 +1,26 @@
+"""All cases, and how they are picked by name."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+
+from tests.bench.workloads.case import Case
+from tests.bench.workloads.own_workloads import own_workloads
+from tests.bench.workloads.published_workloads import published_workloads
+
+
+@cache
+def all_cases() -> tuple[Case, ...]:
+    """Every case, the reference's first."""
+    return (*published_workloads(), *own_workloads())
+
+
+def select_cases(patterns: Sequence[str], *, with_long: bool = False) -> tuple[Case, ...]:
+    """Those whose name or workload matches one of the patterns; without any, all, the long ones if wanted."""
+    if not patterns:
+        return tuple(case for case in all_cases() if with_long or not case.is_long)
+    return tuple(case for case in all_cases() if any(_matches(case, pattern) for pattern in patterns))
+
+
+def _matches(case: Case, pattern: str) -> bool:
+    return fnmatchcase(case.name, pattern) or case.workload == pattern

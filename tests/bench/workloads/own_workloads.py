@@ -1,0 +1,177 @@
+"""Workloads of our own, for what the reference does not measure (U2 to U6, single reclaims, a trace)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from tenure.cli.importers.openb import import_openb
+from tenure.codec.engine import Engine
+from tenure.solver.registry import default_profile
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+from tests.bench.workloads.case import CallMode, Case, DecisionCounts, no_decisions
+from tests.bench.workloads.published_workloads import FULL, THREE, with_arguments
+from tests.bench.workloads.snapshot_fixture import GPUS, SnapshotFixture
+from tests.e2e.generated_trace import write_trace
+
+VICTIM_QUEUES: Final = 10
+DEPARTMENTS: Final = 3
+STARVING: Final = 2
+BUDGET: Final = 200
+"""Simulations, after which an adversarial search must end."""
+RUNNING: Final = 0.95
+"""Part of a trace's pods that run already."""
+SCARCE_CPU_MILLI: Final = (11_000, 12_000, 14_000)
+"""CPUs for each GPU, so many that nodes run out of them before they run out of GPUs."""
+
+
+def own_workloads() -> Iterator[Case]:
+    """All of them, by name."""
+    idle = no_decisions()
+    warm = (CallMode.DECIDE, CallMode.AGAIN, CallMode.WHAT_IF)
+    for nodes in (500, 1_000):
+        yield Case("U2", nodes, with_arguments(_busy, nodes), FULL, idle, warm)
+    for nodes, queues in ((500, 4), (5_000, 4), (5_000, 1_000)):
+        jobs = nodes * GPUS
+        name = "U3" if queues == 4 else "U3q"
+        done = DecisionCounts(jobs, 0, 0, {"BOUND": jobs})
+        ways = (CallMode.DECIDE, CallMode.COLD) if queues == 4 else (CallMode.DECIDE,)
+        yield Case(name, nodes, with_arguments(_many_jobs, nodes, queues), ("allocate",), done, ways)
+    full = DecisionCounts(30_000, 0, 0, {"BOUND": 30_000, "INFEASIBLE": 10_000})
+    yield Case(
+        "U3m", 5_000, with_arguments(_partly_full, 5_000), ("allocate",), full, (CallMode.DECIDE, *THREE[1:])
+    )
+    for nodes in (20, 100, 500, 1_000):
+        yield Case("U4", nodes, with_arguments(_mixed, nodes), ("reclaim",), None, THREE)
+    for nodes in (50, 500):
+        yield Case("U5", nodes, with_arguments(_busy, nodes), FULL, idle, (CallMode.CHURN,))
+    budget = {"prune": False, "max_simulations_per_pod_group": BUDGET}
+    yield Case(
+        "U6",
+        100,
+        with_arguments(_adversarial, 100),
+        ("reclaim",),
+        no_decisions(BUDGET_EXHAUSTED=1),
+        (CallMode.DECIDE,),
+        budget,
+    )
+    one = DecisionCounts(0, 1, 1, {"WAITING_FOR_VICTIMS": 1})
+    for nodes in (50, 500):
+        yield Case(
+            "S6", nodes, with_arguments(_one_reclaim, nodes), ("reclaim",), one, (*THREE, CallMode.CHURN)
+        )
+    usual = {"skip_similar_pod_groups": True, "max_consolidation_victims": 16}
+    for nodes in (100, 1_000):
+        yield Case(
+            "T", nodes, with_arguments(_trace, nodes), FULL, None, (CallMode.DECIDE, CallMode.COLD), usual
+        )
+
+
+def _busy(nodes: int) -> ClusterSnapshot:
+    """All but a hundredth of the GPUs are in use, and nobody waits."""
+    fixture = _quarters(nodes, 4)
+    for i in range(nodes * GPUS * 99 // 100):
+        fixture.job(f"job-{i:06}", f"queue-{i % 4}", on=(i % nodes,))
+    return fixture.build()
+
+
+def _quarters(nodes: int, queues: int) -> SnapshotFixture:
+    """Queues with equal quotas in two departments, all GPUs shared out."""
+    fixture, total = SnapshotFixture(nodes), nodes * GPUS
+    for name in ("dept-0", "dept-1"):
+        fixture.queue(name, "", total / 2, total / 2)
+    for i in range(queues):
+        fixture.queue(f"queue-{i}", f"dept-{i % 2}", total / queues, 1)
+    return fixture
+
+
+def _many_jobs(nodes: int, queues: int) -> ClusterSnapshot:
+    """As many jobs wait as there are GPUs."""
+    fixture = _quarters(nodes, queues)
+    for i in range(nodes * GPUS):
+        fixture.job(f"job-{i}", f"queue-{i % queues}")
+    return fixture.build()
+
+
+def _partly_full(nodes: int) -> ClusterSnapshot:
+    """A quarter of the GPUs is in use, and as many jobs wait as there are GPUs."""
+    fixture = _quarters(nodes, 4)
+    for i in range(nodes * GPUS // 4):
+        fixture.job(f"running-{i}", f"queue-{i % 4}", on=(i % nodes,))
+    for i in range(nodes * GPUS):
+        fixture.job(f"job-{i}", f"queue-{i % 4}")
+    return fixture.build()
+
+
+def _mixed(nodes: int) -> ClusterSnapshot:
+    """Ten queues in three departments hold all GPUs with gangs of one to four pods of one or two GPUs; two
+    starving queues with half of all quotas ask with eight jobs for each node.
+    """
+    fixture, total = SnapshotFixture(nodes), nodes * GPUS
+    leaves = [(f"victims-{i}", i % DEPARTMENTS, total / (2 * VICTIM_QUEUES)) for i in range(VICTIM_QUEUES)]
+    leaves += [(f"starving-{i}", i, total / (2 * STARVING)) for i in range(STARVING)]
+    for department in range(DEPARTMENTS):
+        quota = sum(share for _, parent, share in leaves if parent == department)
+        fixture.queue(f"dept-{department}", "", quota, quota)
+    for name, department, quota in leaves:
+        fixture.queue(name, f"dept-{department}", quota, 1)
+    place, number = 0, 0
+    while place < total:
+        size, gpus = 1 + number % 4, 1 + number // 4 % 2
+        gpus = gpus if place + size * gpus <= total and place % GPUS % gpus == 0 else 1
+        size = min(size, (total - place) // gpus)
+        on = [(place + task * gpus) // GPUS for task in range(size)]
+        fixture.job(f"gang-{number}", f"victims-{number % VICTIM_QUEUES}", size, gpus, on=on)
+        place, number = place + size * gpus, number + 1
+    for i in range(nodes * GPUS):
+        fixture.job(f"asks-{i}", f"starving-{i % STARVING}", gpus=1 + i % 3 // 2)
+    return fixture.build()
+
+
+def _adversarial(nodes: int) -> ClusterSnapshot:
+    """A gang that wants much CPU in some pods and whole nodes of GPUs in others, where fairness lets go of a
+    little less: every scenario has to be simulated, and all of them fail late.
+    """
+    fixture, total = SnapshotFixture(nodes, cores=64), nodes * GPUS
+    fixture.queue("default")
+    cpu = {"quota": 0, "limit": -1}
+    fixture.queue("victims", "default", total - 47, cpu_milli=cpu)
+    fixture.queue("asks", "default", 48, cpu_milli={"quota": -1, "limit": -1})
+    for i, (gpus, milli) in enumerate(((1, 2_000), (1, 12_000), (2, 4_000))):
+        fixture.shape(f"victim-{i}", gpus, milli)
+    for node in range(nodes):
+        for i, shape in enumerate((0, 0, 1, 1, 2, 2)):
+            fixture.job(f"running-{i}-{node}", "victims", on=(node,), shape=f"victim-{shape}")
+    fixture.shape("wide", GPUS, 4_000)
+    fixture.shape("hungry", 1, 40_000)
+    fixture.job("gang", "asks", 5, shape="wide")
+    rows = fixture.rows
+    rows.pod_groups[-1].min_member = 13
+    for task in range(8):
+        rows.pods.add(uid=f"gang-hungry-{task}", pod_group="gang", shape="hungry", status=1)
+    return fixture.build()
+
+
+def _one_reclaim(nodes: int) -> ClusterSnapshot:
+    """One job asks for a GPU of a full cluster."""
+    fixture = SnapshotFixture(nodes)
+    fixture.queue("default")
+    fixture.queue("victims", "default", 0)
+    fixture.queue("asks", "default", nodes * GPUS)
+    for i in range(nodes * GPUS):
+        fixture.job(f"running-{i}", "victims", on=(i % nodes,))
+    fixture.job("asks-0", "asks")
+    return fixture.build()
+
+
+def _trace(nodes: int) -> ClusterSnapshot:
+    """Single pods of every kind on a full cluster of unlike nodes: many share GPUs, some only run on nodes of
+    a kind, and many GPUs are free where no CPUs are.
+    """
+    engine = Engine(default_profile())
+    with TemporaryDirectory() as folder:
+        nodes_file, pods, count = write_trace(Path(folder), nodes, cpu_milli=SCARCE_CPU_MILLI)
+        running = int(count * RUNNING)
+        trace = import_openb(nodes_file, pods, running=running, pending=count - running, engine=engine)
+    return trace.snapshot

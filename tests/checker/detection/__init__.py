@@ -1,0 +1,1 @@
+"""Tests of the checker: each breaks one rule in a sound response."""

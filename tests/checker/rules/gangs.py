@@ -1,0 +1,108 @@
+"""Gangs run whole or not at all: what gains has its minimum, what was whole is not cut below it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+
+from tenure.v1 import snapshot_pb2
+
+from tests.checker.snapshot_index import SnapshotIndex
+
+ROOT = ""
+DEFAULT_SUB_GROUP = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroup:
+    """A sub group: a leaf needs `minimum` pods, an inner one `minimum` satisfied children (None: all)."""
+
+    children: tuple[str, ...]
+    minimum: int | None
+
+
+SubGroups = dict[str, SubGroup]
+
+
+def gang_violations(world: SnapshotIndex) -> Iterator[str]:
+    """Looks at every pod group of which pods are bound, held or evicted."""
+    gained = _sub_groups_by_pod_group(
+        world, {stay.pod for stay in (*world.binds, *world.reserves)} - world.in_flight
+    )
+    lost = _sub_groups_by_pod_group(world, world.victims)
+    before = _active_by_sub_group(world, world.active_before)
+    after = _active_by_sub_group(world, world.active_after)
+    for uid in sorted(gained.keys() | lost.keys()):
+        parts = sub_groups_of(world.pod_groups[uid])
+        if uid in gained:
+            yield from _incomplete(uid, parts, after[uid], gained[uid])
+        elif is_satisfied(parts, ROOT, before[uid]) and not _is_complete_or_absent(parts, after[uid]):
+            yield f"gang: pod group {uid} is cut below its minimum: {_counts(after[uid])} are left"
+
+
+def _incomplete(uid: str, parts: SubGroups, active: Counter[str], gained: set[str]) -> Iterator[str]:
+    for name in sorted(gained):
+        if name not in parts:
+            yield f"gang: pod group {uid} has no part {name}, but a pod of it is placed"
+        elif not is_satisfied(parts, name, active):
+            yield f"gang: part {name} of pod group {uid} has {active[name]} pods of {parts[name].minimum}"
+    if not is_satisfied(parts, ROOT, active):
+        yield f"gang: pod group {uid} is placed without its minimum: {_counts(active)} are active"
+
+
+def _is_complete_or_absent(parts: SubGroups, active: Counter[str]) -> bool:
+    return not active.total() or is_satisfied(parts, ROOT, active)
+
+
+def is_satisfied(parts: SubGroups, name: str, active: Counter[str]) -> bool:
+    """Whether a part, or the pod group itself (`ROOT`), has its minimum."""
+    part = parts[name]
+    if not part.children:
+        return active[name] >= (part.minimum or 0)
+    whole = sum(is_satisfied(parts, child, active) for child in part.children)
+    return whole >= (len(part.children) if part.minimum is None else part.minimum)
+
+
+def sub_groups_of(group: snapshot_pb2.PodGroup) -> SubGroups:
+    """The tree of a pod group by lower-cased name; the root is the pod group itself."""
+    top_minimum = group.min_sub_group if group.HasField("min_sub_group") else None
+    if not group.sub_groups:
+        minimum = group.min_member if group.HasField("min_member") else 1
+        return {ROOT: SubGroup((DEFAULT_SUB_GROUP,), top_minimum), DEFAULT_SUB_GROUP: SubGroup((), minimum)}
+    children: dict[str, list[str]] = defaultdict(list)
+    for part in group.sub_groups:
+        children[part.parent.lower()].append(part.name.lower())
+    parts = {ROOT: SubGroup(tuple(children[ROOT]), top_minimum)}
+    for part in group.sub_groups:
+        own = tuple(children[part.name.lower()])
+        parts[part.name.lower()] = SubGroup(own, _minimum(part, is_leaf=not own))
+    return parts
+
+
+def _minimum(part: snapshot_pb2.SubGroup, is_leaf: bool) -> int | None:
+    if is_leaf:
+        return part.min_member
+    return part.min_sub_group if part.HasField("min_sub_group") else None
+
+
+def sub_group_of(pod: snapshot_pb2.Pod) -> str:
+    """The part a pod belongs to, lower-cased."""
+    return pod.sub_group.lower() or DEFAULT_SUB_GROUP
+
+
+def _active_by_sub_group(world: SnapshotIndex, active: frozenset[str]) -> dict[str, Counter[str]]:
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for uid in active:
+        counts[world.pods[uid].pod_group][sub_group_of(world.pods[uid])] += 1
+    return counts
+
+
+def _sub_groups_by_pod_group(world: SnapshotIndex, pods: Set[str]) -> dict[str, set[str]]:
+    """Names of the parts these pods are in, by pod group."""
+    parts: dict[str, set[str]] = defaultdict(set)
+    for uid in pods:
+        parts[world.pods[uid].pod_group].add(sub_group_of(world.pods[uid]))
+    return parts
+
+
+def _counts(active: Counter[str]) -> str:
+    return ", ".join(f"{active[name]} of {name}" for name in sorted(active)) or "0"

@@ -1,0 +1,105 @@
+"""What is stored changes exactly when something happened, and to the value that follows from it."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from google.protobuf.message import Message
+from tenure.v1 import decision_pb2, snapshot_pb2
+
+from tests.checker.losses import guarded_losses
+from tests.checker.snapshot_index import SnapshotIndex
+
+Wanted = Mapping[str, object]
+"""Values by the uid of the pod group that is to be given them."""
+
+
+def patch_violations(world: SnapshotIndex) -> Iterator[str]:
+    """Patches that lack, that are without cause, that say something else, or that contradict each other."""
+    now = world.snapshot.now
+    starts, evicted = _starts(world), {loss.victim.uid for loss in guarded_losses(world)}
+    requeued = {step.pod_group: step.not_before for step in world.requeues}
+    yield from _compare(world, "last_start_time", dict.fromkeys(starts, now))
+    yield from _compare(world, "last_eviction_time", dict.fromkeys(evicted, now))
+    yield from _compare(world, "requeue_not_before", requeued)
+    counts = {uid: world.pod_groups[uid].eviction_count + 1 for uid in evicted}
+    yield from _compare(world, "eviction_count", counts)
+    waits = {uid: waited for uid in starts if (waited := _total_wait(world, world.pod_groups[uid]))}
+    yield from _compare(world, "total_eviction_wait", waits)
+    yield from _eviction_record_problems(world)
+
+
+def _starts(world: SnapshotIndex) -> set[str]:
+    """Pod groups of which no pod was active, and some are bound."""
+    active = {world.pods[uid].pod_group for uid in world.active_before}
+    return {world.pods[stay.pod].pod_group for stay in world.binds} - active
+
+
+def _total_wait(world: SnapshotIndex, group: snapshot_pb2.PodGroup) -> int:
+    """Nanoseconds that it has waited after evictions, all in all; 0 if this start adds nothing."""
+    if not group.HasField("last_eviction_time"):
+        return 0
+    evicted = group.last_eviction_time.ToNanoseconds()
+    if group.HasField("last_start_time") and group.last_start_time.ToNanoseconds() > evicted:
+        return 0
+    wait = world.snapshot.now.ToNanoseconds() - evicted
+    return group.total_eviction_wait.ToNanoseconds() + wait if wait > 0 else 0
+
+
+def _compare(world: SnapshotIndex, change: str, wanted: Wanted) -> Iterator[str]:
+    patched = _patched_values(world, change)
+    for uid in sorted(wanted.keys() - patched.keys()):
+        yield f"patch: {change} of pod group {uid} should be written, but is not"
+    for uid in sorted(patched.keys() - wanted.keys()):
+        yield f"patch: {change} of pod group {uid} is written without cause"
+    for uid in sorted(patched.keys() & wanted.keys()):
+        right = _plain(wanted[uid])
+        for value in patched[uid]:
+            if _plain(value) != right:
+                yield f"patch: {change} of pod group {uid} is {_plain(value)}, not {right}"
+
+
+def _plain(value: object) -> object:
+    return value.ToNanoseconds() if isinstance(value, Message) else value
+
+
+def _patches(world: SnapshotIndex) -> Iterator[decision_pb2.Patch]:
+    for group in world.response.groups:
+        for step in group.decisions:
+            if step.WhichOneof("kind") == "patch":
+                yield step.patch
+
+
+def _patched_values(world: SnapshotIndex, change: str) -> Mapping[str, list[object]]:
+    """The values of one kind of patch by pod group."""
+    found: dict[str, list[object]] = defaultdict(list)
+    for patch in _patches(world):
+        if patch.WhichOneof("change") == change:
+            found[patch.pod_group].append(getattr(patch, change))
+    return found
+
+
+def _eviction_record_problems(world: SnapshotIndex) -> Iterator[str]:
+    """Every eviction is remembered as an open one of this moment; of the others only known pairs change."""
+    now = world.snapshot.now
+    evicted = {(loss.victim.uid, loss.group.beneficiary) for loss in guarded_losses(world)}
+    known = {(memory.victim, memory.preemptor) for memory in world.snapshot.eviction_history}
+    fresh, settled = set(), set()
+    for patch in _patches(world):
+        kind = patch.WhichOneof("change")
+        if kind == "set_eviction_record":
+            memory = patch.set_eviction_record
+            pair = (memory.victim, memory.preemptor)
+            if memory.victim != patch.pod_group:
+                yield f"memory: a patch of {patch.pod_group} is about {memory.victim}"
+            if memory.result_pending and memory.last_eviction_time == now:
+                fresh.add(pair)
+            else:
+                settled.add(pair)
+        elif kind == "delete_eviction_record":
+            settled.add((patch.pod_group, patch.delete_eviction_record))
+    for victim, preemptor in sorted(evicted - fresh):
+        yield f"memory: the eviction of {victim} for {preemptor} is not remembered"
+    for victim, preemptor in sorted(fresh - evicted):
+        yield f"memory: an eviction of {victim} for {preemptor} is remembered that did not happen"
+    for victim, preemptor in sorted(settled - known):
+        yield f"memory: of {victim} and {preemptor} nothing was known that could be settled or forgotten"

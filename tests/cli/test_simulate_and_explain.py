@@ -1,0 +1,180 @@
+"""`tenure simulate` and `tenure explain`: the command lines around the questions."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tenure.cli.main import main
+
+from tests.server.servers import run_server
+
+SAMPLE = str(Path(__file__).parents[2] / "server/tenure/cli/samples/two-departments.yaml")
+PROBE = """
+pod_groups:
+  - {uid: probe, name: probe, queue: vision, priority: 60, creation_time: "2025-03-03T10:35:00Z"}
+pods:
+  - {uid: probe-0, pod_group: probe, shape: one-gpu, status: POD_STATUS_PENDING}
+"""
+
+
+class CommandResult(NamedTuple):
+    """What a command returned and said."""
+
+    code: int
+    out: str
+    err: str
+
+
+Tenure = Callable[..., CommandResult]
+
+
+@pytest.fixture
+def tenure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tenure:
+    """Runs a command on the sample."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def command(name: str, *arguments: str) -> CommandResult:
+        monkeypatch.setattr(sys, "argv", ["tenure", name, SAMPLE, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return CommandResult(int(ended.value.code or 0), *capsys.readouterr())
+
+    return command
+
+
+@pytest.fixture
+def probe(tmp_path: Path) -> str:
+    file = tmp_path / "probe.yaml"
+    file.write_text(PROBE)
+    return str(file)
+
+
+def output_text(ended: CommandResult) -> str:
+    assert (ended.code, ended.err) == (0, "")
+    return " ".join(ended.out.split())
+
+
+def test_simulation_with_a_new_job_shows_changed_outcomes_beside_the_baseline(
+    tenure: Tenure, probe: str
+) -> None:
+    out = output_text(tenure("simulate", "--with", probe))
+    assert "probe vision does not exist" in out
+    assert "A simulation promises nothing" in out
+
+
+def test_simulation_without_change_reports_no_difference(tenure: Tenure) -> None:
+    assert "Nothing is different from what is decided anyway." in output_text(tenure("simulate"))
+
+
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("node=gpu-4", "notebook analytics is left alone cannot run on the cluster as it is"),
+        ("pod_group=distill", "distill language starts 2 pods soon does not exist"),
+        ("pod=sweep-4", "sweep vision loses 2 pods to distill loses 1 pod to distill"),
+        ("queue=analytics", "month-end analytics starts 1 pod soon cannot be scheduled as it is described"),
+    ],
+)
+def test_removed_object_is_removed_with_its_dependents(tenure: Tenure, what: str, line: str) -> None:
+    assert line in output_text(tenure("simulate", "--without", what))
+
+
+def test_every_cycle_is_shown(tenure: Tenure) -> None:
+    out = output_text(
+        tenure("simulate", "--without", "pod_group=distill", "--cycles", "3", "--interval", "30s")
+    )
+    assert [f"Cycle {n}. At 10:3{m} UTC" in out for n, m in ((1, 5), (2, 5), (3, 6))] == [True] * 3
+
+
+def test_simulation_time_can_be_in_the_future(tenure: Tenure) -> None:
+    out = output_text(tenure("simulate", "--now", "2025-03-03T10:42:00Z"))
+    assert "finetune vision is left alone loses 1 pod to distill" in out
+
+
+def test_json_contains_the_responses_of_all_cycles(tenure: Tenure, probe: str) -> None:
+    answer = json.loads(tenure("simulate", "--with", probe, "--cycles", "2", "--output", "json").out)
+    assert [each["header"]["now"] for each in answer["cycles"]] == [
+        "2025-03-03T10:35:00Z",
+        "2025-03-03T10:36:00Z",
+    ]
+
+
+QUESTIONS = (
+    ("why-pending", "nightly-eval"),
+    ("why-victim", "sweep"),
+    ("why-not-victim", "finetune", "--for", "distill"),
+    ("protected-until", "finetune"),
+)
+
+
+def test_server_and_local_commands_print_the_same(tenure: Tenure, probe: str) -> None:
+    with run_server() as (_, address):
+        for command in (("simulate", "--with", probe), *(("explain", *question) for question in QUESTIONS)):
+            assert tenure(*command, "--server", address) == tenure(*command)
+
+
+def test_remedies_are_listed(tenure: Tenure) -> None:
+    out = tenure("explain", "why-pending", "nightly-eval").out
+    assert "What would help:\n· raise its priority from 40 to 41; 1 pod of others would be evicted" in out
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("audience", ["public", "tenant"])
+def test_json_for_public_and_tenant_contains_only_their_part(
+    tenure: Tenure, question: tuple[str, ...], audience: str
+) -> None:
+    answer = json.loads(tenure("explain", *question, "--audience", audience, "--output", "json").out)
+    assert list(answer["explanation"]) == [audience]
+    assert not {"reasons", "protections"} & set(answer)
+    assert all(list(each["explanation"]) == [audience] for each in answer.get("remedies", []))
+    assert "sweep" not in json.dumps(answer) or "sweep" in question
+
+
+def test_json_for_operators_contains_every_audience(tenure: Tenure) -> None:
+    answer = json.loads(tenure("explain", *QUESTIONS[0], "--output", "json").out)
+    assert {"explanation", "reasons", "remedies"} <= set(answer)
+    assert list(answer["explanation"]) == ["public", "tenant", "operator"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("explain", "why-pending", "nightly"),
+            "there is no pod group 'nightly'; did you mean nightly-eval?",
+        ),
+        (("explain", "why-pending", "zzz"), "there is no pod group 'zzz'\n"),
+        (("explain", "why-not-victim", "sweep"), "goes with why-not-victim, and why-not-victim needs it"),
+        (
+            ("explain", "protected-until", "sweep", "--for", "x"),
+            "goes with why-not-victim, and why-not-victim needs it",
+        ),
+        (("explain", "why-not-victim", "sweep", "--for", "distil"), "did you mean distill?"),
+        (
+            ("simulate", "--without", "gpu-4"),
+            "'gpu-4' is not KIND=KEY with a kind of node, queue, pod_group, pod",
+        ),
+        (("simulate", "--without", "node=gpu-9"), "there is no node 'gpu-9'; did you mean gpu-"),
+        (("simulate", "--without", "queue=visio"), "there is no queue 'visio'; did you mean vision?"),
+        (("simulate", "--without", "pod=x"), "there is no pod 'x'"),
+        (("simulate", "--interval", "5"), "'5' is not a duration"),
+        (("simulate", "--interval", "0s"), "interval: is not above zero"),
+        (("simulate", "--now", "noon"), "'noon' is not a time; write it like 2025-03-03T10:42:00Z"),
+        (("simulate", "--cycles", "101"), "Invalid value for '--cycles'"),
+        (("simulate", "--with", "missing.yaml"), "missing.yaml: cannot be read"),
+        (
+            ("simulate", "--server", "localhost:1", "--config", "x"),
+            "a server decides with its own configuration",
+        ),
+    ],
+)
+def test_invalid_use_is_reported_without_traceback(
+    tenure: Tenure, arguments: tuple[str, ...], said: str
+) -> None:
+    ended = tenure(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert "Traceback" not in ended.err

@@ -1,0 +1,211 @@
+"""The list of workloads: who may not touch them until when, and what became of their expected runtime."""
+
+import json
+
+import pytest
+from google.protobuf import text_format
+from tenure.cli.workload_rows import workloads
+from tenure.cli.workload_table import workloads_json
+from tenure.codec.decode import decode_snapshot
+from tenure.codec.engine import Engine
+from tenure.render.response_view import ResponseView
+from tenure.solver.registry import default_profile
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+from tests.cli.workload_cases import (
+    FIELD,
+    NOW,
+    SEMI,
+    SNAPSHOT,
+    Change,
+    as_gang,
+    as_pending,
+    decide,
+    default_snapshot,
+    flat,
+    only_json_object,
+    render_table,
+    unchanged,
+    with_group,
+    with_protection,
+)
+
+OPTS_OUT = with_group('preemptibility: PREEMPTIBILITY_PREEMPTIBLE opt_out_actions: "reclaim"')
+
+
+@pytest.mark.parametrize(
+    ("change", "cell", "number"),
+    [
+        (unchanged, "not protected", 0),
+        (as_pending, "", 0),
+        (FIELD, "as long as it runs", 1),
+        (SEMI, "its minimum only, as long as it runs", 1),
+        (default_snapshot(as_gang, with_protection), "until 23:03 UTC, from its own queue (queue leaf)", 1),
+        (with_protection, "its minimum only, until 23:03 UTC, from its own queue (queue leaf)", 1),
+        (OPTS_OUT, "as long as it runs, from reclaim (its own opt-out)", 1),
+        (
+            default_snapshot(OPTS_OUT, as_gang, with_protection),
+            "until 23:03 UTC, from its own queue (queue leaf); and 1 more",
+            2,
+        ),
+        (default_snapshot(SEMI, with_protection), "its minimum only, as long as it runs", 1),
+    ],
+)
+def test_the_protection_that_ends_first_is_shown(change: Change, cell: str, number: int) -> None:
+    view, found = decide(change)
+    facts = only_json_object(view, found)
+    assert facts["is_protected"] == bool(number)
+    protections = facts["protections"]
+    assert isinstance(protections, list)
+    assert len(protections) == number
+    row = flat(render_table(view, found).split("─\n")[1])
+    assert cell in row
+    assert ("protected" in row) == (cell == "not protected")
+
+
+def protection(
+    guard: str, actions: str, scope: str = "ALL", until: int = 0, against: str = ""
+) -> pb.Protection:
+    message = pb.Protection(
+        pod_group="u",
+        guard=guard,
+        actions=actions.split(),
+        scope=f"PROTECTION_SCOPE_{scope}",
+        against=against,
+    )
+    if until:
+        message.until.FromSeconds(NOW + until)
+    return message
+
+
+EVERY = "preempt reclaim consolidation requeue"
+
+
+@pytest.mark.parametrize(
+    ("protections", "guards"),
+    [
+        ([protection("a", EVERY, until=9), protection("b", "reclaim", until=5)], ["a"]),
+        ([protection("a", EVERY, until=5), protection("b", "reclaim", until=9)], ["a", "b"]),
+        ([protection("a", EVERY, "CORE", until=9), protection("b", "reclaim", until=5)], ["b", "a"]),
+        ([protection("a", EVERY), protection("b", EVERY)], ["a"]),
+        ([protection("a", EVERY), protection("b", EVERY, until=9, against="x")], ["a"]),
+        ([protection("a", EVERY, until=9), protection("a", EVERY, until=5, against="x")], ["a", "a"]),
+        ([protection("a", EVERY, "UNSPECIFIED")], []),
+    ],
+    ids=[
+        "what is wider and longer covers the other",
+        "what ends sooner does not",
+        "the minimum does not cover all",
+        "of two alike one is enough",
+        "everybody includes a queue",
+        "of one guard the narrower counts",
+        "nothing protected is no protection",
+    ],
+)
+def test_protection_covered_by_another_is_omitted(
+    protections: list[pb.Protection], guards: list[str]
+) -> None:
+    snapshot = text_format.Parse(SNAPSHOT, ClusterSnapshot())
+    view = ResponseView(snapshot, DecideResponse(protections=protections))
+    (found,) = workloads(decode_snapshot(snapshot), view)
+    assert [each.guard for each in found.protections] == guards
+
+
+def expecting(duration: str) -> Change:
+    note = f'annotations {{ key: "kai.scheduler/expected-runtime" value: "{duration}" }}'
+    return with_group(f"preemptibility: PREEMPTIBILITY_PREEMPTIBLE {note}")
+
+
+def expecting_by_queue(snapshot: ClusterSnapshot) -> None:
+    snapshot.queues[0].expected_runtime.FromSeconds(7_200)
+
+
+def unknown_start(snapshot: ClusterSnapshot) -> None:
+    snapshot.pod_groups[0].ClearField("last_start_time")
+
+
+LATE = expecting("5m")
+
+
+@pytest.mark.parametrize(
+    ("change", "cell", "result", "seconds"),
+    [
+        (unchanged, "10m", None, None),
+        (as_pending, "waits", None, None),
+        (unknown_start, "start unknown", None, None),
+        (expecting("1h"), "10m of 1h; due in 50m, at 23:03 UTC", "not_due", 3_600),
+        (expecting_by_queue, "10m of 2h; due in 1h50m, at 15 Nov 00:03 UTC", "not_due", 7_200),
+        (LATE, "10m of 5m; overdue by 5m: no contender", "no_contender", 300),
+        (
+            default_snapshot(LATE, with_group("requeue_not_before { seconds: 1700000100 }")),
+            "10m of 5m; overdue by 5m: cooldown until 22:15 UTC",
+            "skipped",
+            300,
+        ),
+        (default_snapshot(as_pending, LATE), "waits, expected 5m", "skipped", 300),
+        (
+            default_snapshot(unknown_start, LATE),
+            "start unknown, expected 5m; not requeued: missing start",
+            "skipped",
+            300,
+        ),
+        (
+            default_snapshot(LATE, with_group("last_start_time { seconds: 1700000060 }")),
+            "starts later, expected 5m; not requeued: clock skew until 22:14 UTC",
+            "skipped",
+            300,
+        ),
+        (expecting("5"), "10m; not requeued: invalid duration", "skipped", None),
+        (
+            default_snapshot(expecting("5m"), FIELD),
+            "10m of 5m; not requeued: not preemptible",
+            "skipped",
+            300,
+        ),
+    ],
+)
+def test_result_of_requeue_nomination_is_shown(
+    change: Change, cell: str, result: str | None, seconds: int | None
+) -> None:
+    view, found = decide(change)
+    facts = only_json_object(view, found)
+    requeue = facts["requeue"]
+    assert (requeue["result"] if isinstance(requeue, dict) else None) == result
+    assert facts["expected_runtime_seconds"] == seconds
+    assert cell in flat(render_table(view, found))
+
+
+def with_requeue() -> ClusterSnapshot:
+    """A pod group that is late, and one of higher priority that fits in its place only."""
+    snapshot = text_format.Parse(SNAPSHOT, ClusterSnapshot())
+    LATE(snapshot)
+    snapshot.pod_groups[0].requeue_delay.FromSeconds(600)
+    snapshot.nodes[0].allocatable.gpu_milli = 2_000
+    urgent = snapshot.pod_groups.add(uid="w", name="urgent", queue="leaf", priority=90)
+    urgent.creation_time.seconds = 1
+    snapshot.pods.add(uid="w0", pod_group="w", shape="gpu", status="POD_STATUS_PENDING")
+    return snapshot
+
+
+def test_requeue_is_listed_with_contender_and_cooldown() -> None:
+    snapshot = with_requeue()
+    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot, actions=["requeue"]))
+    view = ResponseView(snapshot, answer)
+    found = workloads(decode_snapshot(snapshot), view)
+    assert "10m of 5m; overdue by 5m: requeued for urgent" in flat(render_table(view, found))
+    (requeue,) = [
+        each["requeue"] for each in json.loads(workloads_json(view, found))["workloads"] if each["uid"] == "u"
+    ]
+    assert requeue == {
+        "result": "requeued",
+        "skip_reason": None,
+        "detail": "Pod group job (queue leaf) ran longer than expected, and goes back to its queue: "
+        "urgent gets the room.",
+        "nominated_by": ["expectedruntime"],
+        "overrun_seconds": 300,
+        "until": None,
+        "contender": "w",
+        "not_before": "2023-11-14T22:23:20Z",
+    }

@@ -1,0 +1,179 @@
+"""`tenure workloads`: the command line around the list."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tenure.cli.main import main
+from tenure.client import Client
+from tenure.client.snapshot_file import write_snapshot
+from tenure.v1.state_pb2 import StateDelta
+
+from tests.server.servers import run_server
+from tests.small_snapshot import small_snapshot
+
+
+class CommandResult(NamedTuple):
+    """What a command returned and said."""
+
+    code: int
+    out: str
+    err: str
+
+
+Workloads = Callable[..., CommandResult]
+
+
+@pytest.fixture
+def workloads(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Workloads:
+    """Runs the command; FILE stands for a snapshot with a pod group that runs and one that waits."""
+    file = str(tmp_path / "small.txtpb")
+    write_snapshot(small_snapshot(), file)
+
+    def command(*arguments: str) -> CommandResult:
+        given = [file if argument == "FILE" else argument for argument in arguments]
+        monkeypatch.setattr(sys, "argv", ["tenure", "workloads", *given])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return CommandResult(int(ended.value.code or 0), *capsys.readouterr())
+
+    return command
+
+
+def names(ended: CommandResult) -> list[str]:
+    assert (ended.code, ended.err) == (0, "")
+    return [workload["name"] for workload in json.loads(ended.out)["workloads"]]
+
+
+def test_the_table_shows_preemptibility_and_marks_the_legacy_rule(workloads: Workloads) -> None:
+    ended = workloads("FILE")
+    assert (ended.code, ended.err) == (0, "")
+    assert re.search(r"runs +0 +Preemptible +2/0/1 ", ended.out)
+    assert re.search(r"left +! legacy", ended.out)
+
+
+def test_json_lists_all_pod_groups(workloads: Workloads) -> None:
+    assert names(workloads("FILE", "--output", "json")) == ["runs", "waits"]
+
+
+@pytest.mark.parametrize(
+    ("queue", "found"), [("left", ["runs"]), ("right", ["waits"]), ("top", ["runs", "waits"])]
+)
+def test_queue_option_filters_the_list(queue: str, found: list[str], workloads: Workloads) -> None:
+    assert names(workloads("FILE", "--queue", queue, "--output", "json")) == found
+
+
+def test_server_returns_the_same_list(workloads: Workloads) -> None:
+    with run_server() as (_, address):
+        there = workloads("FILE", "--server", address, "--output", "json")
+    assert there == workloads("FILE", "--output", "json")
+
+
+def test_configuration_determines_the_protections(workloads: Workloads, tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(
+        "tiers: [{plugins: [{name: minruntime, arguments: {defaultPreemptMinRuntime: 10000w}}]}]"
+    )
+    ended = workloads("FILE", "--config", str(config), "--output", "json")
+    first, _ = json.loads(ended.out)["workloads"]
+    assert [protection["source"] for protection in first["protections"]] == ["default of minruntime"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere.yaml"], "tenure: nowhere.yaml: cannot be read: No such file or directory"),
+        (["README.md"], "tenure: README.md: the name does not tell the format"),
+        (["FILE", "--queue", "north"], "no queue 'north'; known: left, right, top"),
+        (["FILE", "--config", "no.yaml"], "tenure: no.yaml: cannot be read"),
+        (["FILE", "--config", "no.yaml", "--server", "127.0.0.1:1"], "a server decides with its own"),
+        (["FILE", "--server", "127.0.0.1:1", "--timeout", "5"], "'5' is not a duration"),
+        (["FILE", "--output", "xml"], "'xml' is not one of"),
+        ([], "give either a file or --cluster-id"),
+    ],
+)
+def test_invalid_use_exits_with_2(arguments: list[str], says: str, workloads: Workloads) -> None:
+    ended = workloads(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert says in ended.err
+
+
+def test_invalid_snapshot_exits_with_2(workloads: Workloads, tmp_path: Path) -> None:
+    file = tmp_path / "empty.json"
+    file.write_text("{}")
+    ended = workloads(str(file))
+    assert ended.code == 2
+    assert "cluster_id: is required" in ended.err
+
+
+def test_unreachable_server_exits_with_3(workloads: Workloads) -> None:
+    ended = workloads("FILE", "--server", "127.0.0.1:1", "--timeout", "300ms")
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.startswith("tenure: no server answers at 127.0.0.1:1")
+
+
+def test_help_names_every_key_of_the_json_form(workloads: Workloads) -> None:
+    document = json.loads(workloads("FILE", "--output", "json").out)
+    told = workloads("--help")
+    assert told.code == 0
+    assert "Exit codes: 0 listed; 2 " in told.out
+    keys = {*document, *document["workloads"][0]}
+    assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", told.out)] == []
+
+
+def test_list_of_a_pushed_state_equals_that_of_its_snapshot(workloads: Workloads) -> None:
+    snapshot = small_snapshot()
+    snapshot.node_pool = "pool"
+    with run_server() as (_, address), Client(address) as client:
+        client.put_snapshot("e", snapshot)
+        kept = ("--server", address, "--cluster-id", "test", "--node-pool", "pool", "--output", "json")
+        assert workloads(*kept).out == workloads("FILE", "--output", "json").out
+        assert names(workloads(*kept, "--queue", "left")) == ["runs"]
+        ended = workloads("--server", address, "--cluster-id", "test")
+    assert ended.code == 3
+    assert "no state of cluster 'test' and node pool '' is kept here: are the names right" in ended.err
+
+
+def test_list_of_a_constantly_changing_state_ends(
+    workloads: Workloads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Client.get_state
+
+    def overtaken(client: Client, *names: str) -> object:
+        state, snapshot = read(client, *names)
+        client.apply_delta(StateDelta(base=state, version=state.version + 1, now=snapshot.now))
+        overtakings.pop()
+        if not overtakings:
+            monkeypatch.setattr(Client, "get_state", read)
+        return state, snapshot
+
+    for times, code in ((4, 0), (5, 3)):
+        overtakings = [*range(times)]
+        with run_server() as (_, address), Client(address) as client:
+            client.put_snapshot("e", small_snapshot())
+            monkeypatch.setattr(Client, "get_state", overtaken)
+            ended = workloads("--server", address, "--cluster-id", "test")
+        assert ended.code == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("FILE", "--cluster-id", "test", "--server", "nobody:1"), "give either a file or --cluster-id"),
+        (("--cluster-id", "test"), "needs --server"),
+        (("FILE", "--node-pool", "pool"), "goes with --cluster-id"),
+        (("--cluster-id", "a", "--server", "nobody:1", "--config", "FILE"), "its own configuration"),
+    ],
+)
+def test_state_that_is_not_named_properly_is_a_usage_error(
+    workloads: Workloads, arguments: tuple[str, ...], says: str
+) -> None:
+    ended = workloads(*arguments)
+    assert ended.code == 2
+    assert says in ended.err

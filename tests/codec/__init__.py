@@ -1,0 +1,1 @@
+"""Tests of the codec: messages to the model of the solver and back."""

@@ -1,0 +1,71 @@
+"""What earlier answers left in a snapshot becomes facts: counters, opt-outs, the memory of evictions."""
+
+import pytest
+from tenure.codec.decode import decode_snapshot
+from tenure.solver.model.caller_state import EvictionRecord
+from tenure.solver.model.workload import Preemptibility
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_COUNT
+
+from tests.codec.snapshots.contested_snapshot import contested_snapshot, decide
+from tests.small_snapshot import small_snapshot
+
+SECOND = 10**9
+RUNS, WAITS = 0, 1
+
+
+def with_eviction_records(*pairs: tuple[str, str]) -> pb.ClusterSnapshot:
+    """The small snapshot with an eviction of each pair; the first happened in second 0."""
+    snapshot = small_snapshot()
+    for number, (victim, preemptor) in enumerate(pairs):
+        memory = snapshot.eviction_history.add(victim=victim, preemptor=preemptor)
+        memory.last_eviction_time.seconds = number
+    return snapshot
+
+
+def test_eviction_records_refer_to_pod_groups_by_index_in_pair_order() -> None:
+    found = decode_snapshot(with_eviction_records(("waits", "runs"), ("runs", "waits"))).eviction_history
+    assert found == (EvictionRecord(RUNS, WAITS, SECOND), EvictionRecord(WAITS, RUNS, 0))
+
+
+@pytest.mark.parametrize("pair", [("gone", "waits"), ("runs", "gone"), ("gone", "away")])
+def test_eviction_records_of_missing_pod_groups_are_ignored(pair: tuple[str, str]) -> None:
+    found = decode_snapshot(with_eviction_records(pair, ("runs", "waits"))).eviction_history
+    assert [(memory.victim, memory.preemptor) for memory in found] == [(RUNS, WAITS)]
+
+
+def test_failures_and_their_time_are_decoded_and_optional() -> None:
+    snapshot = with_eviction_records(("runs", "waits"), ("waits", "runs"))
+    snapshot.eviction_history[1].consecutive_failures = 2
+    snapshot.eviction_history[1].last_failure_time.nanos = 5
+    snapshot.eviction_history[1].result_pending = True
+    assert decode_snapshot(snapshot).eviction_history == (
+        EvictionRecord(RUNS, WAITS, 0),
+        EvictionRecord(WAITS, RUNS, SECOND, consecutive_failures=2, last_failure=5, result_pending=True),
+    )
+
+
+def test_counters_and_opt_outs_of_a_pod_group() -> None:
+    snapshot = small_snapshot()
+    runs = snapshot.pod_groups[0]
+    runs.eviction_count = 3
+    runs.total_eviction_wait.seconds = 90
+    runs.opt_out_actions.extend(["requeue", "preempt", "requeue"])
+    first, second = decode_snapshot(snapshot).pod_groups
+    assert (first.eviction_count, first.total_eviction_wait) == (3, 90 * SECOND)
+    assert first.opt_out_actions == {"preempt", "requeue"}
+    assert (second.eviction_count, second.total_eviction_wait, second.opt_out_actions) == (0, 0, frozenset())
+
+
+def test_semi_preemptible_is_a_value_of_the_field() -> None:
+    snapshot = small_snapshot()
+    snapshot.pod_groups[0].preemptibility = pb.PREEMPTIBILITY_SEMI_PREEMPTIBLE
+    assert decode_snapshot(snapshot).pod_groups[0].preemptibility is Preemptibility.SEMI_PREEMPTIBLE
+
+
+def test_largest_counts_can_be_incremented() -> None:
+    """What a snapshot may hold must not make an answer that cannot be written down."""
+    snapshot = contested_snapshot(left_quota_milli=0)
+    snapshot.pod_groups[0].eviction_count = MAX_COUNT
+    patches = [step.patch for group in decide(snapshot).groups for step in group.decisions]
+    assert MAX_COUNT + 1 in [patch.eviction_count for patch in patches]

@@ -1,0 +1,104 @@
+"""A change decoded by itself is what decoding everything anew would give."""
+
+import pytest
+from tenure.codec.decode import DecodedSnapshot, decode
+from tenure.codec.incremental_decode import decode_change
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.state_pb2 import StateDelta
+from tenure.wire.columns import to_columns
+from tenure.wire.deltas import compute_delta
+
+from tests.properties.generators.draw import SeededDraw
+from tests.small_snapshot import small_snapshot
+from tests.state.generated_snapshots import generate_next_snapshot, generate_snapshot
+from tests.state.named_cluster import name_cluster
+
+
+def without_claims(snapshot: ClusterSnapshot) -> ClusterSnapshot:
+    """Claims tie pods to each other: with them everything is decoded anew."""
+    del snapshot.resource_claims[:]
+    for pod in snapshot.pods:
+        del pod.resource_claims[:]
+    return snapshot
+
+
+def decode_delta(
+    before: DecodedSnapshot, state: ClusterSnapshot, delta: StateDelta
+) -> DecodedSnapshot | None:
+    return decode_change(before, state, delta.upserts, delta.removals, delta.now.ToNanoseconds())
+
+
+def facts(decoded: DecodedSnapshot) -> tuple[object, ...]:
+    return name_cluster(decoded.cluster), decoded.pod_groups.to_dict(), decoded.tasks.to_dict()
+
+
+def test_incremental_decode_equals_full_decode_for_random_changes():
+    short = 0
+    for seed in range(120):
+        draw = SeededDraw(seed)
+        snapshot = without_claims(generate_snapshot(draw, 3, 20))
+        kept = decode(snapshot)
+        for _ in range(6):
+            after = without_claims(generate_next_snapshot(draw, snapshot))
+            delta = compute_delta(snapshot, after)
+            if draw.chance(30):
+                delta.upserts.CopyFrom(to_columns(delta.upserts))
+            whole, part = decode(after), decode_delta(kept, snapshot, delta)
+            if part is not None:
+                short += 1
+                assert facts(part) == facts(whole)
+            snapshot, kept = after, part or whole
+    assert short > 60
+
+
+def _pod_without_group(delta: StateDelta) -> None:
+    delta.upserts.pods.add(uid="new", pod_group="gone", shape="gpu", status=1)
+
+
+def _orphan(delta: StateDelta) -> None:
+    delta.removals.pod_groups.append("waits")
+
+
+def _node(delta: StateDelta) -> None:
+    delta.upserts.nodes.add(name="n3")
+
+
+def _queue(delta: StateDelta) -> None:
+    delta.removals.queues.append("left")
+
+
+def _exceeded_limit(delta: StateDelta) -> None:
+    delta.upserts.pod_groups.add(uid="big", queue="left", priority=-1, min_member=-1)
+
+
+@pytest.mark.parametrize("change", [_pod_without_group, _orphan, _node, _queue, _exceeded_limit])
+def test_other_rows_and_violations_cause_a_full_decode(change):
+    snapshot, delta = small_snapshot(), StateDelta()
+    change(delta)
+    assert decode_delta(decode(snapshot), snapshot, delta) is None
+
+
+def test_removed_and_upserted_rows_are_present():
+    snapshot = small_snapshot()
+    delta = StateDelta()
+    delta.now.CopyFrom(snapshot.now)
+    delta.removals.pods.append("waits-0")
+    delta.upserts.pods.add().CopyFrom(snapshot.pods[2])
+    again = decode_delta(decode(snapshot), snapshot, delta)
+    assert again is not None
+    assert facts(again) == facts(decode(snapshot))
+
+
+def test_added_and_removed_pods_leave_a_bounded_number_of_slots() -> None:
+    """Their pod group stays, and their uids ever rise: nobody takes the slots that they leave."""
+    snapshot = small_snapshot()
+    group, shape, now = snapshot.pod_groups[0].uid, snapshot.shapes[0].id, snapshot.now.ToNanoseconds()
+    kept = decode(snapshot)
+    for number in range(300):
+        delta = StateDelta()
+        delta.upserts.pods.add(uid=f"zz-{number:03}", pod_group=group, shape=shape, status=1)
+        delta.removals.pods.append(f"zz-{number - 10:03}")
+        part = decode_change(kept, snapshot, delta.upserts, delta.removals, now)
+        assert part is not None
+        kept = part
+    assert len(kept.cluster.tasks) < 4 * len(kept.tasks) + 64

@@ -1,0 +1,1 @@
+"""Comparison of a result with the expectations of a case."""

@@ -1,0 +1,1 @@
+"""Conversion of cases to snapshots and profiles."""

@@ -1,0 +1,1 @@
+"""Recorded unit tests of the reference scheduler, run on our functions."""

@@ -1,0 +1,61 @@
+"""Recorded queue attributes as our queues, with what they use."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.facts import QueueSpec
+from tenure.solver.model.persistent_vector import PersistentVector
+from tenure.solver.model.queue import Queue
+from tenure.solver.model.resources import Share
+from tenure.solver.plugins.proportion.usage import Usage
+from tenure.solver.resolution.reference_resolution import resolve_queues
+
+from tests.conformance.cases import Json
+from tests.conformance.conversion.times import NOW_NS
+from tests.conformance.unit_cases.shares import allocatable, column
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTable:
+    """Queues of a recording; lists are indexed like `queues`."""
+
+    queues: tuple[Queue, ...]
+    usage: Usage
+    fair: list[Share]
+    allocatable: list[Share]
+
+    def find(self, name: str) -> Queue:
+        """The queue of this name."""
+        return next(queue for queue in self.queues if queue.name == name)
+
+    def path_up(self, name: str) -> list[Queue]:
+        """The queue and its ancestors, leaf first."""
+        return [self.queues[index] for index in reversed(self.find(name).path)]
+
+
+def queue_table(records: Mapping[str, Json]) -> QueueTable:
+    """Queues by uid from recorded attributes. A parent that is not recorded ends the tree there."""
+    queues = resolve_queues(_spec(uid, record, records) for uid, record in records.items())
+    shares = [records[queue.name].get("QueueResourceShare", {}) for queue in queues]
+    cluster = Cluster(NOW_NS, (), queues, PersistentVector(), PersistentVector(), ())
+    usage = Usage(cluster, Ledger(cluster))
+    usage.allocated = [column(share, "Allocated") for share in shares]
+    usage.non_preemptible = [column(share, "AllocatedNotPreemptible") for share in shares]
+    fair = [column(share, "FairShare") for share in shares]
+    return QueueTable(queues, usage, fair, [allocatable(share) for share in shares])
+
+
+def _spec(uid: str, record: Json, records: Mapping[str, Json]) -> QueueSpec:
+    shares = record.get("QueueResourceShare", {})
+    parent = record.get("ParentQueue", "")
+    return QueueSpec(
+        name=uid,
+        parent=parent if parent in records else "",
+        priority=record.get("Priority", 0),
+        quota=column(shares, "Deserved"),
+        limit=column(shares, "MaxAllowed"),
+        preempt_min_runtime=record.get("PreemptMinRuntime"),
+        reclaim_min_runtime=record.get("ReclaimMinRuntime"),
+    )

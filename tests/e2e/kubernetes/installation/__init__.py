@@ -1,0 +1,1 @@
+"""Tests of the installed chart on a real API server."""

@@ -1,0 +1,84 @@
+"""What the chart gives an adapter, on a real API server: an account with its rights, and a configuration."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from tenure.kubernetes.api.transport import Transport
+
+from tests.kubernetes.cluster import UserCluster
+from tests.kubernetes.environment.control_plane import ControlPlane
+from tests.packaging.charts import Object, only_object, render_chart
+
+_PLURALS: Final = {
+    "NetworkPolicy": "networkpolicies",
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+}
+_CLUSTER_SCOPED: Final = {
+    "Namespace",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+}
+_FOR_THE_ADAPTER: Final = {*_CLUSTER_SCOPED, "ServiceAccount", "Role", "RoleBinding"}
+_STRICTLY: Final = {"fieldValidation": "Strict"}
+
+
+def collection(item: Object, namespace: str) -> str:
+    """Where objects of a kind are created."""
+    version, kind = item["apiVersion"], item["kind"]
+    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    within = "" if kind in _CLUSTER_SCOPED else f"/namespaces/{namespace}"
+    return f"{base}{within}/{_PLURALS.get(kind, f'{kind.lower()}s')}"
+
+
+class Installation:
+    """A release in the namespace of a story, whose name it has."""
+
+    def __init__(self, plane: ControlPlane, cluster: UserCluster, values: tuple[str, ...]) -> None:
+        self._admin, self.namespace = cluster.transport, cluster.namespace
+        self._objects = render_chart(values, release=self.namespace, namespace=self.namespace)
+        self._account = only_object(self._objects, "ServiceAccount")["metadata"]["name"]
+        for item in self._for_the_adapter():
+            self._admin.post(collection(item, self.namespace), item, _STRICTLY)
+        self.kubeconfig = plane.kubeconfig(self._token())
+
+    @property
+    def user(self) -> str:
+        """What the API server calls the adapter."""
+        return f"system:serviceaccount:{self.namespace}:{self._account}"
+
+    @property
+    def first_rights(self) -> tuple[dict[str, str], dict[str, str]]:
+        """One right of each of its two roles."""
+        lease = {"group": "coordination.k8s.io", "resource": "leases", "namespace": self.namespace}
+        return {"verb": "list", "resource": "pods"}, {"verb": "create", **lease}
+
+    def configuration(self, folder: Path) -> Path:
+        """The file that the adapter's container gets."""
+        file = folder / "adapter.yaml"
+        file.write_text(only_object(self._objects, "ConfigMap")["data"]["adapter.yaml"])
+        return file
+
+    def remove(self) -> None:
+        """Take away what is outside of the namespace."""
+        for item in self._for_the_adapter():
+            if item["kind"] in _CLUSTER_SCOPED:
+                self._admin.delete(f"{collection(item, self.namespace)}/{item['metadata']['name']}")
+
+    def _for_the_adapter(self) -> Iterator[Object]:
+        return (item for item in self._objects if item["kind"] in _FOR_THE_ADAPTER)
+
+    def _token(self) -> str:
+        path = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/{self._account}/token"
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        return str(json.loads(self._admin.post(path, request))["status"]["token"])
+
+
+def is_permitted(adapter: Transport, asked: Mapping[str, str]) -> bool:
+    """Whether the API server would let the adapter do something: ResourceAttributes."""
+    review = {"spec": {"resourceAttributes": asked}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    return bool(json.loads(adapter.post(path, review))["status"]["allowed"])

@@ -1,0 +1,76 @@
+"""What keeps a pod group waiting on a real API server, and what is told about it."""
+
+import pytest
+
+from tests.e2e.kubernetes.conftest import Adapter
+from tests.kubernetes.cluster import UserCluster, wait_until
+from tests.kubernetes.environment.disruption_controller import allow_disruptions
+
+pytestmark = pytest.mark.kube
+
+
+def unscheduled_reasons(cluster: UserCluster, pod: str) -> list[str]:
+    """Reasons why a pod is not scheduled."""
+    found = cluster.pods()[pod]["status"].get("conditions", [])
+    return [one["reason"] for one in found if one["type"] == "PodScheduled" and one["status"] == "False"]
+
+
+def test_unschedulable_reason_is_written_to_pod_and_pod_group(cluster: UserCluster, adapter: Adapter) -> None:
+    cluster.workload("huge", pods=1, gpus=64)
+    with adapter():
+        assert wait_until(lambda: cluster.reasons_of("huge")) == "NoNodeMatches"
+        assert cluster.conditions_of("huge")["status"] == "True"
+        assert wait_until(lambda: unscheduled_reasons(cluster, "huge-0")) == ["Unschedulable"]
+        assert wait_until(lambda: cluster.events("NoNodeMatches")) == ["huge"]
+
+
+def test_pod_group_over_fair_share_in_a_full_cluster_starts_after_a_node_is_added(
+    cluster: UserCluster, adapter: Adapter
+) -> None:
+    cluster.workload("runs", pods=1, gpus=8)
+    with adapter():
+        wait_until(lambda: cluster.running("runs") == 1)
+        cluster.workload("more", pods=1, gpus=4)
+        assert wait_until(lambda: cluster.reasons_of("more")) == "OverFairShare"
+        assert wait_until(lambda: unscheduled_reasons(cluster, "more-0")) == ["Unschedulable"]
+        cluster.node("n2", gpus=4)
+        wait_until(lambda: cluster.running("more") == 1)
+
+
+def test_non_preemptible_pod_group_over_quota_is_pending_despite_free_capacity(
+    namespace_only: UserCluster, adapter: Adapter
+) -> None:
+    namespace_only.node("n1", gpus=8)
+    namespace_only.priorities(low=10)
+    namespace_only.queue("small", gpus=4)
+    namespace_only.workload("firm", pods=1, gpus=6, queue="small", preemptibility="non-preemptible")
+    namespace_only.workload("modest", pods=1, gpus=4, queue="small", preemptibility="non-preemptible")
+    with adapter():
+        wait_until(lambda: namespace_only.running("modest") == 1)
+        assert wait_until(lambda: namespace_only.reasons_of("firm")) == "NonPreemptibleOverQuota"
+        assert "small" in namespace_only.conditions_of("firm")["message"]
+        assert wait_until(lambda: unscheduled_reasons(namespace_only, "firm-0")) == ["WaitingForQuota"]
+        assert wait_until(lambda: namespace_only.events("NonPreemptibleOverQuota")) == ["firm"]
+        assert namespace_only.bound("firm") == 0
+
+
+def test_disruption_budget_blocks_eviction_and_the_preemptor_gets_an_event(
+    cluster: UserCluster, adapter: Adapter
+) -> None:
+    cluster.workload("serving", pods=1, gpus=8)
+    with adapter():
+        wait_until(lambda: cluster.running("serving") == 1)
+        cluster.budget("always-one", "serving", available=1)
+        allow_disruptions(cluster.transport)
+        cluster.workload("urgent", pods=1, gpus=8, priority="high")
+        assert wait_until(lambda: cluster.reasons_of("urgent")) == "VictimsEvicted"
+        assert wait_until(lambda: cluster.events("EvictionBlocked")) == ["urgent"]
+        (event,) = cluster.event_notes("EvictionBlocked")
+        assert "serving-0 is not evicted" in event
+        assert "always-one" in event
+        assert cluster.running("serving") == 1
+        cluster.change_budget("always-one", available=0)
+        allow_disruptions(cluster.transport)
+        wait_until(lambda: cluster.running("urgent") == 1)
+        assert cluster.annotations_of("serving")["eviction-count"] == "1"
+        wait_until(lambda: cluster.events("Evicted") == ["serving-0"])

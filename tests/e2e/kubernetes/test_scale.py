@@ -1,0 +1,39 @@
+"""What the check `adapter-scale` measures, on a small cluster: every figure is there and says something."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kubernetes.environment import binaries
+from tests.small_snapshot import child_environment
+
+pytestmark = pytest.mark.kube
+
+
+def test_a_small_cluster_is_measured(tmp_path: Path) -> None:
+    binaries.required()
+    size = ("--nodes", "10", "--pods", "100", "--changes", "1", "--idle", "1")
+    figures_file = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests", "adapter-scale", *size, "--json", str(figures_file)]
+    ended = subprocess.run(
+        command,
+        cwd=binaries.ROOT,
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.endswith("\n5 passed, 0 failed\n")
+    figures = json.loads(figures_file.read_text())["figures"]
+    assert list(figures) == ["first", "after it", "steady", "nothing changes", "in the end"]
+    steady = {figure["what"]: figure["value"] for figure in figures["steady"]}
+    assert 0 < steady["of that, the cycle"] < steady["a round that decides, the median"]
+    assert steady["a new pod, from its creation to its binding"] > 0
+    first = {figure["what"]: figure["value"] for figure in figures["first"]}
+    assert 0 < first["of that, the cycle"] < first["asking"] < first["the first round"]
+    assert all(figure["value"] > 0 for figure in figures["in the end"])

@@ -1,0 +1,49 @@
+"""Conditions and events do not flap: what holds is written once, however many rounds find it anew."""
+
+import time
+from collections import Counter
+
+import pytest
+from tenure.client.client import Client
+from tenure.kubernetes.api.transport import MERGE_PATCH
+
+from tests.e2e.kubernetes.conftest import Adapter
+from tests.kubernetes.cluster import PATIENCE_SECONDS, UserCluster, wait_until
+from tests.kubernetes.environment.audit_log import AuditLog
+
+pytestmark = pytest.mark.kube
+
+ROUNDS = 10
+
+
+def test_ten_reconciles_without_changed_condition_write_nothing(
+    cluster: UserCluster, adapter: Adapter, audit: AuditLog, server: str
+) -> None:
+    def written() -> Counter[tuple[str, str]]:
+        writes = audit.writes("adapter", cluster.namespace)
+        return Counter((write.resource, write.name) for write in writes if write.resource != "leases")
+
+    def version() -> int:
+        return client.get_state(cluster.namespace)[0].version
+
+    with adapter() as program:
+        cluster.workload("runs", pods=1, gpus=6)
+        wait_until(
+            lambda: cluster.running("runs") and "last-start-timestamp" in cluster.annotations_of("runs")
+        )
+        program.terminate(PATIENCE_SECONDS)
+    cluster.workload("waits", pods=2, gpus=2)  # whole before anybody looks: half of it has another verdict
+    cluster.workload("huge", pods=1, gpus=64)
+    with adapter(), Client(server) as client:
+        for name in ("waits", "huge"):
+            why = wait_until(lambda name=name: cluster.reasons_of(name))  # type: ignore[misc]
+            wait_until(lambda name=name, why=why: name in cluster.events(why))  # type: ignore[misc]
+        time.sleep(1)
+        before = written()
+        for number in range(ROUNDS):
+            seen = version()
+            change = {"metadata": {"labels": {"touched": str(number)}}}
+            cluster.transport.patch("/api/v1/nodes/n1", change, MERGE_PATCH)
+            wait_until(lambda seen=seen: version() > seen)  # type: ignore[misc]
+        assert written() == before
+        assert before[("pods/status", "waits-0")] == before[("podgroups/status", "waits")] == 1

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	pb "tenure.test/client/gen/tenure/v1"
+)
+
+// around is more than what a list adds to the bytes of one row.
+const around = 16
+
+// split cuts a snapshot into parts of at most so many bytes. Violations that are no lists come with the first;
+// every list is cut between rows, so a new list of the contract needs no change here.
+func split(snapshot *pb.ClusterSnapshot, most int) []*pb.ClusterSnapshot {
+	parts := []*pb.ClusterSnapshot{withoutLists(snapshot)}
+	size := proto.Size(parts[0])
+	source := snapshot.ProtoReflect()
+	for _, field := range lists(source) {
+		rows := source.Get(field).List()
+		for at := range rows.Len() {
+			row := rows.Get(at)
+			more := proto.Size(row.Message().Interface()) + around
+			if size+more > most {
+				parts = append(parts, &pb.ClusterSnapshot{})
+				size = 0
+			}
+			parts[len(parts)-1].ProtoReflect().Mutable(field).List().Append(row)
+			size += more
+		}
+	}
+	return parts
+}
+
+// withoutLists is a snapshot with all violations but the lists.
+func withoutLists(snapshot *pb.ClusterSnapshot) *pb.ClusterSnapshot {
+	rest := &pb.ClusterSnapshot{}
+	snapshot.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if !field.IsList() {
+			rest.ProtoReflect().Set(field, value)
+		}
+		return true
+	})
+	return rest
+}
+
+// lists are the violations that are lists, in the order of the contract.
+func lists(message protoreflect.Message) []protoreflect.FieldDescriptor {
+	var found []protoreflect.FieldDescriptor
+	violations := message.Descriptor().Violations()
+	for at := range violations.Len() {
+		if field := violations.Get(at); field.IsList() {
+			found = append(found, field)
+		}
+	}
+	return found
+}

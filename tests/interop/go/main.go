@@ -1,0 +1,82 @@
+// The client talks to a Tenure server as a scheduler in Go would. It is made from the protos alone.
+//
+// It pushes a snapshot, streams deltas, falls out of kind on purpose and gets back into it, asks for
+// decisions, simulations and explanations, and reads what the server says of a bad snapshot.
+//
+// Exit codes: 0 all went as the contract says; 1 something did not; 2 the command line must be mended.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pb "tenure.test/client/gen/tenure/v1"
+)
+
+// A kind is one thing the client tries; its report is for people.
+type kind struct {
+	name string
+	run  func(context.Context, *session) (report string, err error)
+}
+
+var results = []kind{
+	{"capabilities", readCapabilities},
+	{"refusal", readRefusal},
+	{"push", pushSnapshot},
+	{"deltas", streamDeltas},
+	{"gap and resync", fallOutOfStep},
+	{"decide", compareDecisions},
+	{"simulate", simulateMoreQuota},
+	{"explain", explainPending},
+}
+
+func main() {
+	address := flag.String("address", "", "HOST:PORT of a server that listens in clear text")
+	timeout := flag.Duration("timeout", 30*time.Second, "how long one kind may take")
+	flag.Parse()
+	if *address == "" || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(*address, *timeout); err != nil {
+		fmt.Fprintln(os.Stderr, "client:", err)
+		os.Exit(1)
+	}
+}
+
+func run(address string, timeout time.Duration) error {
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	talk := &session{
+		service:    pb.NewDecisionServiceClient(connection),
+		connection: connection,
+		snapshot:   newCluster(time.Now()),
+	}
+	for _, each := range results {
+		if err := try(each, talk, timeout); err != nil {
+			return fmt.Errorf("%s: %w", each.name, err)
+		}
+	}
+	return nil
+}
+
+func try(each kind, talk *session, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	began := time.Now()
+	report, err := each.run(ctx, talk)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-16s %6d ms  %s\n", each.name, time.Since(began).Milliseconds(), report)
+	return nil
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "tenure.test/client/gen/tenure/v1"
+)
+
+// wantedPart is small, so that a small snapshot goes in several pieces.
+const wantedPart = 8 << 10
+
+func readCapabilities(ctx context.Context, s *session) (string, error) {
+	answer, err := s.service.GetCapabilities(ctx, &pb.GetCapabilitiesRequest{})
+	if err != nil {
+		return "", err
+	}
+	limits := answer.Limits
+	s.maxPart = int(min(wantedPart, limits.MaxChunkBytes))
+	if s.maxPart <= 0 || int64(len(s.snapshot.Pods)) > limits.MaxRows["pods"] {
+		return "", fmt.Errorf("the server takes too little: %v", limits)
+	}
+	return fmt.Sprintf("Tenure %s runs %s", answer.Version, strings.Join(answer.ProfileActions, ", ")), nil
+}
+
+// compareDecisions asks about the pushed state and about the same snapshot sent along: equal to the byte.
+func compareDecisions(ctx context.Context, s *session) (string, error) {
+	pushed, err := s.decideRaw(ctx, &pb.DecideRequest{State: s.state})
+	if err != nil {
+		return "", err
+	}
+	inline, err := s.decideRaw(ctx, &pb.DecideRequest{Snapshot: s.snapshot})
+	if err != nil {
+		return "", err
+	}
+	if !bytes.Equal(pushed, inline) {
+		return "", errors.New("the answers to a pushed state and to the same snapshot differ")
+	}
+	answer := &pb.DecideResponse{}
+	if err := proto.Unmarshal(pushed, answer); err != nil {
+		return "", err
+	}
+	evicted, reserved := count(answer)
+	if evicted == 0 || reserved == 0 || answer.ResponseHeader.Version != s.snapshot.Version {
+		return "", fmt.Errorf("launch got no room: %v", answer.Outcomes)
+	}
+	return fmt.Sprintf("%d bytes either way: %d pods yield, %d get their room", len(pushed), evicted, held), nil
+}
+
+// count tells how many pods yield and for how many room is kept.
+func count(answer *pb.DecideResponse) (evicted, held int) {
+	for _, group := range answer.Groups {
+		for _, decision := range group.Decisions {
+			switch decision.Kind.(type) {
+			case *pb.Decision_Evict:
+				evicted++
+			case *pb.Decision_Hold:
+				held++
+			}
+		}
+	}
+	return evicted, held
+}
+
+// simulateMoreQuota asks what would be if the queue research owned everything: nobody yields then.
+func simulateMoreQuota(ctx context.Context, s *session) (string, error) {
+	answer, err := s.service.Simulate(ctx, &pb.SimulateRequest{
+		Source: &pb.SimulateRequest_State{State: s.state},
+		Upserts: &pb.ClusterSnapshot{
+			Queues: []*pb.Queue{queue("product", 0), queue("research", nodes*gpusPerNode)},
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	if len(answer.Cycles) != 1 {
+		return "", fmt.Errorf("there are %d cycles, not one", len(answer.Cycles))
+	}
+	if evicted, _ := count(answer.Cycles[0]); evicted > 0 {
+		return "", fmt.Errorf("%d pods yield, though they are within the quota", evicted)
+	}
+	return "with all quota for research nobody yields", nil
+}
+
+func explainPending(ctx context.Context, s *session) (string, error) {
+	answer, err := s.service.Explain(ctx, &pb.ExplainRequest{
+		Source:   &pb.ExplainRequest_State{State: s.state},
+		Question: &pb.ExplainRequest_WhyPending{WhyPending: &pb.WhyPending{PodGroup: "launch"}},
+	})
+	if err != nil {
+		return "", err
+	}
+	if answer.Explanation.GetOperator() == "" {
+		return "", errors.New("no explanation for operators")
+	}
+	return answer.Explanation.Operator, nil
+}

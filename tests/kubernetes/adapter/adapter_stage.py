@@ -1,0 +1,98 @@
+"""A whole adapter in this process, on a fake API server and a real Tenure server."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from tenure.client import Client
+from tenure.kubernetes.adapter import Adapter, write_seconds
+from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.dry_run import decision_rows, dry_run
+from tenure.kubernetes.settings import AdapterSettings
+
+from tests.kubernetes.cluster import UserCluster, wait_until
+from tests.kubernetes.environment.control_plane import ADAPTER_TOKEN
+from tests.kubernetes.environment.kubelet import Kubelet
+from tests.kubernetes.environment.resource_definitions import define_kinds
+from tests.kubernetes.fake_api_server.server import FakeApiServer, run_fake_api_server
+
+NAMESPACE: Final = "team"
+_GRACE_SECONDS: Final = 0.1
+_END_SECONDS: Final = 20.0
+
+
+class AdapterStage:
+    """A cluster whose kubelets run what is bound, and adapters on it as they are wanted."""
+
+    def __init__(self, api: FakeApiServer, cluster: UserCluster, server: str, name: str) -> None:
+        self.api, self.cluster = api, cluster
+        self._server = server
+        told = {"clusterId": name, "namespace": NAMESPACE, "leaseDuration": "9s"}
+        self._settings = AdapterSettings.model_validate(told)
+
+    @contextmanager
+    def adapter(self) -> Iterator[Adapter]:
+        """An adapter that runs until the end of the context, and then gives its lease back."""
+        config = self.api.kubeconfig(ADAPTER_TOKEN)
+        with (
+            closing(Transport(config)) as reading,
+            closing(Transport(config, timeout=write_seconds(self._settings.lease_duration))) as writing,
+            Client(self._server) as client,
+        ):
+            adapter = Adapter(self._settings, reading, writing, client)
+            thread = threading.Thread(target=adapter.run)
+            thread.start()
+            try:
+                yield adapter
+            finally:
+                adapter.stop()
+                thread.join(_END_SECONDS)
+            assert not thread.is_alive(), "the adapter does not stop"
+
+    def start(self, *pods: str) -> None:
+        """Have pods run on the node, as if an adapter had bound them long ago."""
+        for name in pods:
+            target = {"target": {"kind": "Node", "name": "n1"}}
+            path = f"{self.cluster.pods_path}/{name}"
+            self.cluster.transport.post(f"{path}/binding", {"metadata": {"name": name}, **target})
+        wait_until(lambda: all(self.cluster.running(name.rpartition("-")[0]) for name in pods))
+
+    def dry_run_output(self) -> list[dict[str, str]]:
+        """The bindings and evictions of a dry run."""
+        config = self.api.kubeconfig(ADAPTER_TOKEN)
+        with closing(Transport(config)) as transport, Client(self._server) as client:
+            run = dry_run(self._settings, transport, client)
+        return [step for step in decision_rows(run) if step["kind"] in ("bind", "evict")]
+
+    def writes(self) -> list[str]:
+        """What adapters wrote, in order: "POST /path"."""
+        mine = (call for call in list(self.api.calls) if call.token == ADAPTER_TOKEN)
+        return [f"{call.method} {call.path}" for call in mine if call.method != "GET"]
+
+    def sent(self, subresource: str) -> list[str]:
+        """Pods for which the adapter posted such a request, once for each."""
+        posted = (write for write in self.writes() if write.startswith("POST "))
+        return sorted(path.split("/")[-2] for path in posted if path.endswith(f"/{subresource}"))
+
+
+@contextmanager
+def open_stage(folder: Path, server: str, name: str) -> Iterator[AdapterStage]:
+    """An API server that knows all kinds, with one node of 8 GPUs, two queues and two priorities."""
+    with ExitStack() as ends:
+        api = ends.enter_context(run_fake_api_server(folder))
+        transport = ends.enter_context(closing(Transport(api.kubeconfig())))
+        define_kinds(transport)
+        kubelet = Kubelet(transport, _GRACE_SECONDS, time.monotonic)
+        thread = threading.Thread(target=kubelet.run)
+        thread.start()
+        ends.callback(thread.join)
+        ends.callback(kubelet.stop)
+        cluster = UserCluster(transport, NAMESPACE)
+        cluster.node("n1", gpus=8)
+        cluster.priorities(low=10, high=90)
+        for queue in ("q", "other"):
+            cluster.queue(queue, gpus=8)
+        yield AdapterStage(api, cluster, server, name)

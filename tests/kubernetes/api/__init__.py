@@ -1,0 +1,1 @@
+"""Tests of the client side of the Kubernetes API."""

@@ -1,0 +1,52 @@
+"""What is sent only while the lease is ours is looked at once more right before it goes out."""
+
+import pytest
+from lightkube.core.exceptions import ConfigError
+from tenure.kubernetes.api.api_errors import ApiServerError, LeaseLost, Unreachable
+from tenure.kubernetes.api.transport import Transport, require_leadership
+
+from tests.kubernetes.apply.scripted_api_server import ScriptedApiServer, ScriptedResponse
+
+Served = tuple[ScriptedApiServer, Transport]
+
+
+@pytest.mark.parametrize("looks", [[False], [True, False]], ids=["at once", "while it connected"])
+@pytest.mark.parametrize("is_connected", [False, True])
+def test_request_is_not_sent_when_the_lease_is_lost_before_its_first_byte(
+    scripted_server: Served, looks: list[bool], is_connected: bool
+) -> None:
+    server, transport = scripted_server
+    server.on("POST", "/x", ScriptedResponse(201))
+    if is_connected:
+        transport.post("/x", {})
+    sent, left = len(server.calls), iter(looks)
+    with pytest.raises(LeaseLost), require_leadership(lambda: next(left)):
+        transport.post("/x", {})
+    assert len(server.calls) == sent
+    with require_leadership(lambda: True):
+        transport.post("/x", {})
+    transport.post("/x", {})
+    assert len(server.calls) == sent + 2
+
+
+@pytest.mark.parametrize("problem", [ConfigError("Exec aws returned 255"), ValueError("no JSON"), OSError()])
+def test_unavailable_token_means_unreachable_api_server(
+    scripted_server: Served, monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    _, transport = scripted_server
+
+    def fail(*_: object, **__: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(transport._http, "send", fail)
+    with pytest.raises(Unreachable):
+        transport.get("/x")
+    with pytest.raises(Unreachable), transport.lines("/x", {}, 1.0):
+        pass
+
+
+def test_response_that_is_not_an_object_is_an_api_server_error(scripted_server: Served) -> None:
+    server, transport = scripted_server
+    server.on("GET", "/x", ScriptedResponse(200, "<html>"))
+    with pytest.raises(ApiServerError):
+        transport.get("/x")

@@ -1,0 +1,168 @@
+"""Questions to an API server as they are, and its answers as they come: neither is interpreted."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+import httpx2
+from tenure.kubernetes.api.transport import APPLY_PATCH, JSON, MERGE_PATCH
+
+from tests.kubernetes.environment.control_plane import ADMIN_TOKEN
+
+_SECONDS: Final = 20.0
+_NAMES: Final = count(1)
+Item = dict[str, Any]
+
+
+class ApiServer(Protocol):
+    """What is asked: the fake one, or a control plane."""
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+
+    def kubeconfig(self) -> Path:
+        """How it is reached, and as an administrator."""
+
+    def compact(self) -> None:
+        """Forget what was; watches break."""
+
+
+class RawResponse(NamedTuple):
+    """What came back."""
+
+    status: int
+    body: Item
+    headers: httpx2.Headers
+
+    @property
+    def message(self) -> str:
+        """The message of a Status."""
+        return str(self.body.get("message", ""))
+
+    @property
+    def causes(self) -> list[str]:
+        """Reasons of the causes of a Status."""
+        return [cause.get("reason", "") for cause in self.body.get("details", {}).get("causes", [])]
+
+    @property
+    def version(self) -> str:
+        """Of the object, or of the list."""
+        return str(self.body["metadata"]["resourceVersion"])
+
+
+class RawClient:
+    """One who asks with a token. The certificate is not looked at."""
+
+    def __init__(self, url: str, token: str = ADMIN_TOKEN) -> None:
+        self.url = url
+        headers = {"Authorization": f"Bearer {token}"}
+        self._http = httpx2.Client(base_url=url, verify=False, headers=headers, timeout=_SECONDS)
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._http.close()
+
+    def request(
+        self, method: str, path: str, body: Any = None, media: str = JSON, **query: str
+    ) -> RawResponse:
+        """One request."""
+        content = None if body is None else json.dumps(body)
+        headers = {"Content-Type": media} if content else {}
+        came = self._http.request(method, path, params=query, content=content, headers=headers)
+        is_json = came.headers["Content-Type"].startswith(JSON)
+        return RawResponse(came.status_code, came.json() if is_json else {"message": came.text}, came.headers)
+
+    def get(self, path: str, **query: str) -> RawResponse:
+        """Read."""
+        return self.request("GET", path, **query)
+
+    def make(self, collection: str, body: Any) -> Item:
+        """Create what must be creatable."""
+        came = self.request("POST", collection, body)
+        assert came.status == 201, came.body
+        return came.body
+
+    def merge(self, path: str, body: Any) -> RawResponse:
+        """A merge patch."""
+        return self.request("PATCH", path, body, MERGE_PATCH)
+
+    def apply(self, path: str, manager: str, body: Any, **query: str) -> RawResponse:
+        """Server-side apply."""
+        return self.request("PATCH", path, body, APPLY_PATCH, fieldManager=manager, **query)
+
+    @contextmanager
+    def watch(self, path: str, **query: str) -> Iterator[Iterator[Item]]:
+        """The events of a watch as they come, after its status was found to be 200."""
+        with self._http.stream("GET", path, params={"watch": "true", **query}) as came:
+            assert came.status_code == 200
+            yield (json.loads(line) for line in came.iter_lines())
+
+
+class ClientNamespace:
+    """A namespace of its own, and what tests put into it."""
+
+    def __init__(self, asker: RawClient) -> None:
+        self.asker = asker
+        self.name = f"contract-{next(_NAMES)}"
+        asker.make("/api/v1/namespaces", {"metadata": {"name": self.name}})
+        self.pods = f"/api/v1/namespaces/{self.name}/pods"
+        self.budgets = f"/apis/policy/v1/namespaces/{self.name}/poddisruptionbudgets"
+        self.leases = f"/apis/coordination.k8s.io/v1/namespaces/{self.name}/leases"
+        self.maps = f"/api/v1/namespaces/{self.name}/configmaps"
+
+    def pod(self, name: str = "a", spec: Item | None = None, **meta: Any) -> Item:
+        """A pod that waits."""
+        containers = [{"name": "main", "image": "none"}]
+        body = {"metadata": {"name": name, **meta}, "spec": {"containers": containers, **(spec or {})}}
+        return self.asker.make(self.pods, body)
+
+    def bind(self, name: str = "a", node: str = "n1", **meta: str) -> RawResponse:
+        """Post a binding."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "namespace": self.name, **meta},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        return self.asker.request("POST", f"{self.pods}/{name}/binding", body)
+
+    def running(self, name: str = "a", phase: str = "Running", *, ready: bool = True, **meta: Any) -> Item:
+        """A pod on a node, as its kubelet tells of it."""
+        self.pod(name, **meta)
+        assert self.bind(name).status == 201
+        conditions = [{"type": "Ready", "status": str(ready)}]
+        status = {"phase": phase, "conditions": conditions}
+        return self.asker.merge(f"{self.pods}/{name}/status", {"status": status}).body
+
+    def evict(self, name: str = "a", *, dry: bool = False, **preconditions: str) -> RawResponse:
+        """Post an eviction."""
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": self.name},
+            "deleteOptions": {"preconditions": preconditions},
+        }
+        query = {"dryRun": "All"} if dry else {}
+        return self.asker.request("POST", f"{self.pods}/{name}/eviction", body, **query)
+
+    def budget(self, name: str = "b", allowed: int | None = None, healthy: int = 2) -> None:
+        """A disruption budget for pods with app=x; None: no controller has looked at it yet."""
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
+        self.asker.make(self.budgets, {"metadata": {"name": name}, "spec": spec})
+        if allowed is not None:
+            status = {
+                "observedGeneration": 1,
+                "disruptionsAllowed": allowed,
+                "currentHealthy": healthy,
+                "desiredHealthy": 1,
+                "expectedPods": 2,
+            }
+            self.asker.merge(f"{self.budgets}/{name}/status", {"status": status})
+
+    def find(self, name: str = "a") -> RawResponse:
+        """Read a pod."""
+        return self.asker.get(f"{self.pods}/{name}")

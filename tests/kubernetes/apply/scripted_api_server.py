@@ -1,0 +1,101 @@
+"""An HTTP server on loopback that answers as it is told, for what an API server does not do on demand."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from tenure.kubernetes.api.transport import Transport
+
+
+class RecordedCall(NamedTuple):
+    """One request."""
+
+    method: str
+    path: str
+    body: Any
+
+
+class ScriptedResponse(NamedTuple):
+    """One response; status 0 hangs up without one."""
+
+    status: int = 200
+    body: Any = {}
+    headers: dict[str, str] = {}
+
+
+class ScriptedApiServer:
+    """`rules` are asked in order for an answer; what none answers is not found. `calls` are all requests."""
+
+    def __init__(self) -> None:
+        self.rules: list[Any] = []
+        self.calls: list[RecordedCall] = []
+
+    def on(self, method: str, path: str, *answers: ScriptedResponse) -> None:
+        """Give these answers to such requests, the last one for ever."""
+        left = list(answers)
+
+        def rule(call: RecordedCall) -> ScriptedResponse | None:
+            if (call.method, call.path) != (method, path):
+                return None
+            return left.pop(0) if len(left) > 1 else left[0]
+
+        self.rules.append(rule)
+
+    def respond(self, call: RecordedCall) -> ScriptedResponse:
+        self.calls.append(call)
+        found = (rule(call) for rule in self.rules)
+        return next((answer for answer in found if answer), ScriptedResponse(404, {"message": "not found"}))
+
+    def writes(self) -> list[str]:
+        """What was asked for but reads, in order: "POST /path"."""
+        return [f"{call.method} {call.path}" for call in self.calls if call.method != "GET"]
+
+
+@contextmanager
+def run_scripted_api_server(folder: Path) -> Iterator[tuple[ScriptedApiServer, Transport]]:
+    """A server and a transport to it."""
+    server = ScriptedApiServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            answer = server.respond(RecordedCall(self.command, urlsplit(self.path).path, body))
+            if not answer.status:
+                self.close_connection = True
+                return
+            content = json.dumps(answer.body).encode()
+            self.send_response(answer.status)
+            for key, value in answer.headers.items():
+                self.send_header(key, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.daemon_threads = True
+    threading.Thread(target=http.serve_forever, daemon=True).start()
+    config = folder / "kubeconfig"
+    config.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: t\n"
+        f"clusters: [{{name: t, cluster: {{server: 'http://127.0.0.1:{http.server_address[1]}'}}}}]\n"
+        "users: [{name: t, user: {}}]\ncontexts: [{name: t, context: {cluster: t, user: t}}]\n"
+    )
+    transport = Transport(config, timeout=10)
+    try:
+        yield server, transport
+    finally:
+        transport.close()
+        http.shutdown()
+        http.server_close()

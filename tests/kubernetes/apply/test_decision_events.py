@@ -1,0 +1,75 @@
+"""Events about steps: what was done is told once, however many attempts it took; a refusal each time."""
+
+from tenure.kubernetes.apply.decision_events import DecisionEvents, PendingEvent
+from tenure.kubernetes.journal_entry import JournalEntry
+from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.v1 import report_pb2 as outcomes
+
+from tests.kubernetes.apply.decision_groups import NOW, bind, evict, group
+from tests.kubernetes.observe.cached_cluster import CachedCluster, member, pod, pod_group, queue, running
+
+EVICTION_BLOCKED = "429 Cannot evict pod as it would violate the pod's disruption budget."
+
+
+class EventsRig:
+    """A pod group that waits for a pod to be evicted, and a pod of no pod group's object that does."""
+
+    def __init__(self) -> None:
+        self.world = CachedCluster()
+        self.world.put("kai_queues", queue("q"))
+        self.world.put("kai_pod_groups", pod_group("job", minMember=1))
+        self.world.put("pods", pod("waits", meta=member("job")))
+        self.world.put("pods", pod("alone"))
+        self.world.put("pods", running("v"))
+        self.picture: SnapshotBuilder = self.world.builder()
+        self.picture.snapshot(NOW)
+        self.progress = DecisionEvents(self.world.mirrors)
+        self.entry = JournalEntry(group(evict("v"), bind("waits")))
+        self.entry.group.beneficiary = "uid-job"
+
+    def pending_events(self) -> list[PendingEvent]:
+        return self.progress.pending_events([self.entry], self.picture)
+
+    def note(self, decision: str, result: outcomes.ApplyStatus, retry: int = 0) -> None:
+        step = outcomes.DecisionResult(
+            decision_id=decision, status=result, detail=EVICTION_BLOCKED, retryable=retry > 0
+        )
+        step.retry_time.seconds = retry
+        self.entry.add_result(step)
+
+
+def test_applied_decision_gets_one_event_despite_earlier_failures() -> None:
+    rig = EventsRig()
+    assert rig.pending_events() == []
+    rig.note("bind-waits", outcomes.APPLY_STATUS_FAILED, retry=1)
+    assert rig.pending_events() == []
+    rig.note("bind-waits", outcomes.APPLY_STATUS_APPLIED)
+    (told,) = rig.pending_events()
+    assert (told.about.name, told.reason, told.key) == ("waits", "Scheduled", "bind-waits")
+    assert rig.pending_events() == []
+
+
+def test_blocked_eviction_is_an_event_on_the_preemptor_counted_per_attempt() -> None:
+    rig = EventsRig()
+    for attempt in (1, 2):
+        rig.note("evict-v", outcomes.APPLY_STATUS_FAILED, retry=attempt)
+        (told,) = rig.pending_events()
+        assert (told.about.kind, told.about.name, told.reason) == ("PodGroup", "job", "EvictionBlocked")
+        assert told.note == f"Pod team/v is not evicted: {EVICTION_BLOCKED}"
+        assert told.is_counted
+        assert rig.pending_events() == []
+
+
+def test_event_for_a_derived_pod_group_is_on_its_pod() -> None:
+    rig = EventsRig()
+    rig.entry.group.beneficiary = "uid-alone"
+    rig.note("evict-v", outcomes.APPLY_STATUS_FAILED, retry=1)
+    (told,) = rig.pending_events()
+    assert (told.about.kind, told.about.name) == ("Pod", "alone")
+
+
+def test_deleted_pods_get_no_events() -> None:
+    rig = EventsRig()
+    rig.world.remove("pods", "uid-v")
+    rig.note("evict-v", outcomes.APPLY_STATUS_APPLIED)
+    assert rig.pending_events() == []

@@ -1,0 +1,232 @@
+"""What is said about pods that wait: the right word, and not again and again."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.apply import status_writer
+from tenure.kubernetes.apply.conditions import build_condition
+from tenure.kubernetes.apply.status_writer import StatusWriter
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse
+
+from tests.kubernetes.apply.decision_groups import NOW
+from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
+from tests.kubernetes.observe.cached_cluster import CachedCluster, member, pod, pod_group, queue
+
+Served = tuple[ScriptedApiServer, Transport]
+GROUP = "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups/job"
+
+
+def outcome(kind: str, code: str, message: str = "why") -> pb.PodGroupOutcome:
+    return pb.PodGroupOutcome(
+        pod_group="uid-job",
+        kind=f"OUTCOME_KIND_{kind}",
+        reason=pb.Reason(code=f"REASON_CODE_{code}", message=message),
+    )
+
+
+@pytest.mark.parametrize("kind", [kind for kind, number in pb.OutcomeKind.items() if number])
+def test_pod_group_without_capacity_is_unschedulable_only_if_infeasible(kind: str) -> None:
+    verdict = build_condition(outcome(kind.removeprefix("OUTCOME_KIND_"), "INSUFFICIENT_RESOURCES"))
+    assert verdict is not None
+    assert (verdict.reason == "Unschedulable") == (kind == "OUTCOME_KIND_INFEASIBLE")
+
+
+def test_pod_group_over_fair_share_is_unschedulable_for_the_autoscaler() -> None:
+    verdict = build_condition(outcome("WAITING_FOR_QUOTA", "OVER_FAIR_SHARE"))
+    assert verdict is not None
+    assert (verdict.reason, verdict.code) == ("Unschedulable", "OverFairShare")
+
+
+class StatusRig:
+    """A pod group that waits, and what is written about it."""
+
+    def __init__(self, served: Served, patched: pytest.MonkeyPatch) -> None:
+        self.server, transport = served
+        self.patched = patched
+        world = CachedCluster()
+        world.put("kai_queues", queue("q"))
+        world.put("kai_pod_groups", pod_group("job", minMember=1))
+        world.put("pods", pod("p", meta=member("job")))
+        self.picture = world.builder()
+        self.picture.snapshot(NOW)
+        self.uid = next(row.uid for row in self.picture.snapshot(NOW).pod_groups)
+        self.status: dict[str, Any] = {}
+        self.server.rules.append(self._respond)
+        self.leads = True
+        self.teller = StatusWriter(transport, world.mirrors, lambda: self.leads, "", "test")
+
+    def _respond(self, call: RecordedCall) -> ScriptedResponse:
+        if call.method == "GET" and call.path == GROUP:
+            meta = {"uid": self.uid, "resourceVersion": "7"}
+            return ScriptedResponse(200, {"metadata": meta, "status": self.status})
+        if call.path == f"{GROUP}/status":
+            self.status = call.body["status"]
+        return ScriptedResponse(200)
+
+    def assert_no_writes(self, seconds: float) -> None:
+        self.patched.setattr(status_writer, "QUIET_SECONDS", seconds)
+
+    def write_status(self, kind: str, code: str, message: str = "why") -> list[str]:
+        """Tell an outcome; what was written."""
+        before = len(self.server.writes())
+        said = outcome(kind, code, message)
+        said.pod_group = self.uid
+        self.teller.update(DecideResponse(outcomes=[said]), [], self.picture)
+        self.teller._write_due()
+        return [write.rpartition("/")[2] for write in self.server.writes()[before:]]
+
+    @property
+    def conditions(self) -> list[dict[str, Any]]:
+        return list(self.status["schedulingConditions"])
+
+
+@pytest.fixture
+def rig(scripted_server: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[StatusRig]:
+    made = StatusRig(scripted_server, monkeypatch)
+    made.assert_no_writes(0)
+    return made
+
+
+def test_condition_of_a_quota_wait_has_reason_waiting_for_quota(rig: StatusRig) -> None:
+    assert rig.write_status("WAITING_FOR_QUOTA", "NON_PREEMPTIBLE_OVER_QUOTA") == [
+        "status",
+        "status",
+        "events",
+    ]
+    (condition,) = rig.conditions
+    assert condition["reasons"] == [{"reason": "NonPreemptibleOverQuota", "message": "why"}]
+    assert (condition["type"], condition["status"]) == ("UnschedulableOnNodePool", "True")
+    told = next(call.body for call in rig.server.calls if call.path.endswith("/pods/p/status"))
+    assert told["status"]["conditions"][0]["reason"] == "WaitingForQuota"
+    assert told["metadata"]["uid"] == "uid-p"
+
+
+def test_unchanged_condition_is_written_once_despite_new_message(rig: StatusRig) -> None:
+    rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES", "2 of 4 fit")
+    assert rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES", "3 of 4 fit") == []
+
+
+def test_exhausted_budget_does_not_replace_a_condition(rig: StatusRig) -> None:
+    rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    assert rig.write_status("BUDGET_EXHAUSTED", "BUDGET_EXHAUSTED") == []
+    assert rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES") == []
+
+
+def test_condition_that_reverts_within_the_quiet_time_is_not_written(rig: StatusRig) -> None:
+    rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    rig.assert_no_writes(3600)
+    assert rig.write_status("WAITING_FOR_RELEASE", "PIPELINED") == []
+    assert rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES") == []
+    rig.assert_no_writes(0)
+    assert rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES") == []
+    assert len(rig.server.writes()) == 3
+
+
+def test_lasting_condition_is_written_after_the_quiet_time(rig: StatusRig) -> None:
+    rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    rig.assert_no_writes(3600)
+    rig.write_status("WAITING_FOR_VICTIMS", "VICTIMS_EVICTED")
+    rig.assert_no_writes(0)
+    assert "status" in rig.write_status("WAITING_FOR_VICTIMS", "VICTIMS_EVICTED")
+    assert rig.conditions[0]["status"] == "False"
+    assert rig.conditions[0]["transitionID"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_tried_again"),
+    [
+        (ScriptedResponse(409), True),
+        (ScriptedResponse(500), True),
+        (ScriptedResponse(0), True),
+        (ScriptedResponse(404), False),
+        (ScriptedResponse(403), False),
+    ],
+)
+def test_failed_condition_write_is_retried_if_retryable(
+    rig: StatusRig, answer: ScriptedResponse, is_tried_again: bool
+) -> None:
+    rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    answers = [answer]
+    rig.server.rules.insert(
+        0, lambda call: answers.pop() if answers and call.path == f"{GROUP}/status" else None
+    )
+    rig.write_status("BOUND", "ALLOCATED")
+    assert rig.conditions[0]["status"] == "True"
+    rig.teller._write_due()
+    assert (rig.conditions[0]["status"] == "False") == is_tried_again
+    rig.teller._write_due()
+    assert len([write for write in rig.server.writes() if write == f"PATCH {GROUP}/status"]) <= 3
+
+
+def test_failed_pod_status_write_is_retried(rig: StatusRig) -> None:
+    waits = "/api/v1/namespaces/team/pods/p/status"
+    answers = [ScriptedResponse(500)]
+    rig.server.rules.insert(0, lambda call: answers.pop() if answers and call.path == waits else None)
+    rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    rig.teller._write_due()
+    rig.teller._write_due()
+    assert rig.server.writes().count(f"PATCH {waits}") == 2
+    assert rig.server.writes().count(f"PATCH {GROUP}/status") == 1
+
+
+def test_gang_with_pods_being_created_gets_no_condition(rig: StatusRig) -> None:
+    rig.assert_no_writes(3600)
+    assert rig.write_status("INVALID_POD_GROUP", "NOT_READY") == []
+    assert rig.write_status("BOUND", "ALLOCATED") == []
+
+
+def test_gang_with_missing_pods_gets_a_condition_after_the_quiet_time(rig: StatusRig) -> None:
+    rig.assert_no_writes(0.05)
+    assert rig.write_status("INVALID_POD_GROUP", "NOT_READY") == []
+    assert rig.write_status("INVALID_POD_GROUP", "NOT_READY") == []
+    time.sleep(0.05)
+    assert rig.write_status("INVALID_POD_GROUP", "NOT_READY") == ["status", "status", "events"]
+
+
+def test_adapter_without_lease_writes_no_status_until_the_lease_returns(rig: StatusRig) -> None:
+    def lose(call: RecordedCall) -> None:
+        rig.leads = call.path != GROUP
+
+    rig.server.rules.insert(0, lose)
+    assert rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES") == ["status"]
+    assert rig.server.calls[-1].method == "GET"
+    rig.server.rules.remove(lose)
+    rig.leads = True
+    rig.teller._write_due()
+    assert rig.conditions[0]["status"] == "True"
+
+
+def test_foreign_conditions_are_preserved(rig: StatusRig) -> None:
+    other = {"type": "UnschedulableOnNodePool", "nodePool": "elsewhere", "status": "True"}
+    rig.status = {"schedulingConditions": [other]}
+    rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    assert other in rig.conditions
+    assert len(rig.conditions) == 2
+
+
+def test_immediate_start_writes_no_condition_but_a_start_after_pending_does(rig: StatusRig) -> None:
+    assert rig.write_status("BOUND", "ALLOCATED") == []
+    rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    rig.write_status("BOUND", "ALLOCATED")
+    assert (rig.conditions[0]["status"], rig.conditions[0]["reason"]) == ("False", "Scheduled")
+
+
+def test_existing_event_is_counted_up(rig: StatusRig) -> None:
+    events = "/apis/events.k8s.io/v1/namespaces/team/events"
+    rig.server.rules.insert(
+        0, lambda call: ScriptedResponse(409) if (call.method, call.path) == ("POST", events) else None
+    )
+    written = rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    last = rig.server.calls[-1]
+    assert written[-1].startswith("job.")
+    assert (last.method, last.body["series"]["count"]) == ("PATCH", 2)
+
+
+def test_null_conditions_are_treated_as_empty(rig: StatusRig) -> None:
+    rig.status = {"schedulingConditions": None}
+    assert "status" in rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    assert rig.conditions[0]["status"] == "True"

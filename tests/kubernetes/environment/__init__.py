@@ -1,0 +1,1 @@
+"""An API server with what a cluster needs around it: binaries, kinds, kubelets."""

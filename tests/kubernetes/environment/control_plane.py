@@ -1,0 +1,188 @@
+"""A real kube-apiserver on a real etcd, on loopback, in a folder of its own.
+
+There is no controller, kubelet or scheduler: what these would do the tests do themselves.
+"""
+
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from tests.child_processes import Program, free_port
+from tests.kubernetes.environment.binaries import Binaries
+
+ADMIN_TOKEN: Final = "admin-of-the-test"
+ADAPTER_TOKEN: Final = "adapter-of-the-test"
+"""Of user `adapter`, who may do everything, too: so that its calls are told from those of the tests."""
+START_SECONDS: Final = 60
+_TRIES: Final = 3
+"""Starts before giving up: somebody else may take a port between its choice and its use."""
+_UNVERIFIED: Final = ssl._create_unverified_context()
+
+
+class StartFailed(RuntimeError):
+    """A program ended, or did not become ready in time; the message is the last of what it wrote."""
+
+
+class ControlPlane:
+    """etcd and kube-apiserver. Either may be paused, killed and started again over the same data."""
+
+    def __init__(self, binaries: Binaries, folder: Path, *api_flags: str) -> None:
+        self._binaries = binaries
+        self._folder = folder
+        self._api_flags = api_flags
+        self._etcd_port, self._peer_port, self.port = free_port(), free_port(), free_port()
+        self._make_keys()
+        self.etcd = self._start_etcd()
+        self.api_server = self._start_api_server()
+
+    @property
+    def url(self) -> str:
+        """Where the API server is."""
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def certificate(self) -> Path:
+        """The certificate that the API server made for itself: what to trust."""
+        return self._folder / "certificates/apiserver.crt"
+
+    def kubeconfig(self, token: str = ADMIN_TOKEN) -> Path:
+        """A kubeconfig file for the holder of a token."""
+        path = self._folder / f"kubeconfig-{token[:16]}"
+        path.write_text(
+            "apiVersion: v1\nkind: Config\ncurrent-context: test\n"
+            f"clusters: [{{name: test, cluster: {{server: '{self.url}', "
+            f"certificate-authority: '{self.certificate}'}}}}]\n"
+            f"users: [{{name: test, user: {{token: '{token}'}}}}]\n"
+            "contexts: [{name: test, context: {cluster: test, user: test}}]\n"
+        )
+        return path
+
+    def restart_api_server(self) -> None:
+        """Kill it and start it again: all watches break, nothing that was stored is lost."""
+        self.api_server.kill()
+        self.api_server = self._start_api_server()
+
+    def compact(self) -> None:
+        """Forget history: watches that resume from earlier versions get 410. Restarts the API server."""
+        self.api_server.kill()
+        self._etcdctl_compact()
+        self.api_server = self._start_api_server()
+
+    def stop(self) -> None:
+        """Kill both."""
+        self.api_server.kill()
+        self.etcd.kill()
+
+    def _make_keys(self) -> None:
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._folder.joinpath("accounts.key").write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.TraditionalOpenSSL,
+                serialization.NoEncryption(),
+            )
+        )
+        users = ((ADMIN_TOKEN, "admin"), (ADAPTER_TOKEN, "adapter"))
+        lines = (f'{token},{name},{name},"system:masters"\n' for token, name in users)
+        self._folder.joinpath("tokens.csv").write_text("".join(lines))
+
+    def _start_etcd(self) -> Program:
+        client, peer = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{self._peer_port}"
+        program = Program(
+            self._folder / "etcd.log",
+            self._binaries.etcd,
+            f"--data-dir={self._folder / 'etcd'}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+            f"--quota-backend-bytes={4 * 2**30}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+        )
+        return _ready(program, f"{client}/health")
+
+    def _start_api_server(self) -> Program:
+        keys = self._folder / "accounts.key"
+        program = Program(
+            self._folder / "api-server.log",
+            self._binaries.api_server,
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={self.port}",
+            f"--cert-dir={self._folder / 'certificates'}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--endpoint-reconciler-type=none",
+            "--authorization-mode=RBAC",
+            f"--token-auth-file={self._folder / 'tokens.csv'}",
+            f"--service-account-issuer={self.url}",
+            f"--service-account-key-file={keys}",
+            f"--service-account-signing-key-file={keys}",
+            "--api-audiences=api",
+            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            "--allow-privileged",
+            "--profiling=false",
+            "--v=1",
+            *self._api_flags,
+        )
+        return _ready(program, f"{self.url}/readyz")
+
+    def _etcdctl_compact(self) -> None:
+        """What `etcdctl compact` does, by the JSON gateway of etcd."""
+        base = f"http://127.0.0.1:{self._etcd_port}/v3/kv"
+        revision = json.loads(_post(f"{base}/range", {"key": "AA=="}))["header"]["revision"]
+        _post(f"{base}/compaction", {"revision": revision, "physical": True})
+
+
+def _post(url: str, body: dict[str, object]) -> bytes:
+    request = urllib.request.Request(url, json.dumps(body).encode(), method="POST")
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        content: bytes = answer.read()
+        return content
+
+
+def _ready(program: Program, url: str) -> Program:
+    """The program once its address answers 200. Raises NotStarted."""
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end and not program.has_ended:
+        if _is_reachable(url):
+            return program
+        time.sleep(0.05)
+    program.kill()
+    raise StartFailed(program.output)
+
+
+def _is_reachable(url: str) -> bool:
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
+    try:
+        with urllib.request.urlopen(request, timeout=2, context=_UNVERIFIED) as answer:
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.HTTPError):
+        return False
+
+
+@contextmanager
+def run_control_plane(binaries: Binaries, folder: Path, *api_flags: str) -> Iterator[ControlPlane]:
+    """A control plane that is gone afterwards."""
+    for attempt in range(_TRIES):
+        try:
+            plane = ControlPlane(binaries, folder, *api_flags)
+            break
+        except StartFailed:
+            if attempt == _TRIES - 1:
+                raise
+    try:
+        yield plane
+    finally:
+        plane.stop()

@@ -1,0 +1,106 @@
+"""Every answer that is not 2xx, in the words of kube-apiserver as far as anybody reads them."""
+
+from http import HTTPStatus
+from typing import Any
+
+from tests.kubernetes.fake_api_server.resource_kinds import Resource
+
+
+class ApiStatusError(Exception):
+    """A request that is not done. `body` is a Status, `headers` go with it."""
+
+    def __init__(
+        self, status: int, reason: str, message: str, details: dict[str, Any] | None = None, **more: Any
+    ) -> None:
+        self.status = status
+        self.body = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+            "code": status,
+            **({"reason": reason} if reason else {}),
+            **({"details": details} if details else {}),
+            **more,
+        }
+        wait = (details or {}).get("retryAfterSeconds")
+        self.headers = {"Retry-After": str(wait)} if wait else {}
+        super().__init__(message)
+
+
+def _about(resource: Resource, name: str) -> dict[str, Any]:
+    group = {"group": resource.group} if resource.group else {}
+    return {"name": name, **group, "kind": resource.plural}
+
+
+def not_found(resource: Resource, name: str) -> ApiStatusError:
+    """There is no such object."""
+    said = f'{resource.full_name} "{name}" not found'
+    return ApiStatusError(HTTPStatus.NOT_FOUND, "NotFound", said, _about(resource, name))
+
+
+def no_such_path() -> ApiStatusError:
+    """Nothing is served there."""
+    said = "the server could not find the requested resource"
+    return ApiStatusError(HTTPStatus.NOT_FOUND, "NotFound", said)
+
+
+def already_exists(resource: Resource, name: str) -> ApiStatusError:
+    """It cannot be created again."""
+    said = f'{resource.full_name} "{name}" already exists'
+    return ApiStatusError(HTTPStatus.CONFLICT, "AlreadyExists", said, _about(resource, name))
+
+
+def conflict(what: str, name: str, why: str) -> ApiStatusError:
+    """The object is not as the request supposes; `what` is its kind in one of several forms."""
+    said = f'Operation cannot be fulfilled on {what} "{name}": {why}'
+    return ApiStatusError(HTTPStatus.CONFLICT, "Conflict", said, {"name": name, "kind": what})
+
+
+def modified(resource: Resource, name: str) -> ApiStatusError:
+    """Somebody else wrote it since it was read."""
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(resource.full_name, name, why)
+
+
+def precondition(resource: Resource, name: str, field: str, asked: str, has: str) -> ApiStatusError:
+    """What was to be so before a write is not."""
+    return conflict(
+        resource.full_name,
+        name,
+        f"StorageError: invalid object, Code: 4, Key: {name}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: {field} in precondition: {asked}, {field} in object meta: {has}",
+    )
+
+
+def invalid(resource: Resource, name: str, field: str, why: str) -> ApiStatusError:
+    """A field may not be as it is."""
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    causes = [{"field": field, "message": why}]
+    said = f'{kind} "{name}" is invalid: {field}: {why}'
+    return ApiStatusError(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", said, {**_about(resource, name), "causes": causes}
+    )
+
+
+def bad_request(message: str) -> ApiStatusError:
+    """The request makes no sense, or not here."""
+    return ApiStatusError(HTTPStatus.BAD_REQUEST, "BadRequest", message)
+
+
+def unauthorized() -> ApiStatusError:
+    """Nobody knows who asks."""
+    return ApiStatusError(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
+
+
+def forbidden(resource: Resource, name: str, why: str) -> ApiStatusError:
+    """Whoever asks may not."""
+    who = f'{resource.full_name} "{name}"' if name else resource.full_name
+    details = _about(resource, name)
+    return ApiStatusError(HTTPStatus.FORBIDDEN, "Forbidden", f"{who} is forbidden: {why}", details)
+
+
+def expired(message: str, **more: Any) -> ApiStatusError:
+    """The version that is asked for is forgotten."""
+    return ApiStatusError(HTTPStatus.GONE, "Expired", message, **more)

@@ -1,0 +1,157 @@
+"""Server-side apply: which manager said which field, and what follows from that.
+
+Fields are paths of names. A list is one field, but for conditions of pods, which are told apart by their
+type. Whoever writes in another way owns what it changed.
+"""
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+from tests.kubernetes.fake_api_server.errors import ApiStatusError
+from tests.kubernetes.fake_api_server.request import ApiRequest
+from tests.kubernetes.fake_api_server.store import Item
+
+Path = tuple[str, ...]
+_UNMANAGED: Final = frozenset(
+    ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation", "deletionTimestamp")
+)
+"""Metadata that managers do not own."""
+
+
+class FieldManager(NamedTuple):
+    """Who says something of an object, and how."""
+
+    name: str
+    is_applying: bool
+    subresource: str
+
+    def __str__(self) -> str:
+        return f'"{self.name}"' if self.is_applying else f'"{self.name}" using v1'
+
+
+class FieldOwners:
+    """Who owns which fields, by the uid of objects."""
+
+    def __init__(self) -> None:
+        self._owned: dict[str, dict[FieldManager, set[Path]]] = {}
+
+    def record_write(self, request: ApiRequest, before: Item, after: Item) -> None:
+        """Whoever wrote owns what it changed, others do not any more."""
+        old, new = _fields(before), _fields(after)
+        said = {path for path in new if old.get(path) != new[path]}
+        is_applying = request.media_type.startswith("application/apply-patch")
+        manager = FieldManager(request.manager, is_applying, request.subresource)
+        self._acquire(after, manager, said, old.keys() - new.keys())
+
+    def apply(self, request: ApiRequest, before: Item) -> Item:
+        """The object with what is applied. Raises Refusal when that belongs to others, unless forced."""
+        wanted, has = _fields(request.body), _fields(before)
+        if request.query.get("force") != "true":
+            self._check(request, before, {path for path in wanted if has.get(path) != wanted[path]})
+        gone = self._own_fields(request, before) - wanted.keys() - self._foreign_fields(request, before)
+        item = dict(_with_condition_map(before))
+        for path in gone:
+            item = _without(item, path)
+        for path, value in wanted.items():
+            _set(item, path, value)
+        return _with_condition_list(item)
+
+    def retain(self, request: ApiRequest, before: Item, after: Item) -> None:
+        """Remember what was applied: its manager owns that and nothing else."""
+        wanted, has = _fields(request.body), _fields(before)
+        manager = self._manager(request)
+        said = {path for path in wanted if has.get(path) != wanted[path]}
+        self._acquire(after, manager, said, has.keys() - _fields(after).keys())
+        self._owned[after["metadata"]["uid"]][manager] = set(wanted)
+
+    def _acquire(self, after: Item, manager: FieldManager, said: set[Path], gone: set[Path]) -> None:
+        """Fields that a manager said are its own now; those that are gone are nobody's."""
+        owned = self._owned.setdefault(after["metadata"]["uid"], {})
+        for other in owned:
+            owned[other] -= said | gone
+        owned.setdefault(manager, set()).update(said)
+
+    def _check(self, request: ApiRequest, before: Item, paths: set[Path]) -> None:
+        manager = self._manager(request)
+        conflicts = [
+            {
+                "reason": "FieldManagerConflict",
+                "message": f"conflict with {other}",
+                "field": _format_path(path),
+            }
+            for other, owned in self._owned.get(before["metadata"]["uid"], {}).items()
+            for path in sorted(owned & paths)
+            if other != manager
+        ]
+        if conflicts:
+            said = "; ".join(f"{one['message']}: {one['field']}" for one in conflicts)
+            count = f"{len(conflicts)} conflict{'s' if len(conflicts) > 1 else ''}"
+            raise ApiStatusError(
+                HTTPStatus.CONFLICT, "Conflict", f"Apply failed with {count}: {said}", {"causes": conflicts}
+            )
+
+    def _manager(self, request: ApiRequest) -> FieldManager:
+        return FieldManager(request.manager, True, request.subresource)
+
+    def _own_fields(self, request: ApiRequest, item: Item) -> set[Path]:
+        return self._owned.get(item["metadata"]["uid"], {}).get(self._manager(request), set())
+
+    def _foreign_fields(self, request: ApiRequest, item: Item) -> set[Path]:
+        owned, mine = self._owned.get(item["metadata"]["uid"], {}), self._manager(request)
+        return {path for other, paths in owned.items() if other != mine for path in paths}
+
+
+def _fields(item: Item) -> dict[Path, Any]:
+    """Values by path, without what says which object it is."""
+    parts = {
+        name: part for name, part in _with_condition_map(item).items() if name not in ("apiVersion", "kind")
+    }
+    metadata = {name: part for name, part in parts.get("metadata", {}).items() if name not in _UNMANAGED}
+    return dict(_leaves({**parts, "metadata": metadata}, ()))
+
+
+def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    if isinstance(value, dict) and value:
+        for name, part in value.items():
+            yield from _leaves(part, (*path, name))
+    elif value != {}:
+        yield path, value
+
+
+def _with_condition_map(item: Item) -> Item:
+    """The conditions of a pod as an object with a part for each type."""
+    conditions = item.get("status", {}).get("conditions")
+    if item.get("kind") != "Pod" or conditions is None:
+        return item
+    by_type = {one["type"]: one for one in conditions}
+    return {**item, "status": {**item["status"], "conditions": by_type}}
+
+
+def _with_condition_list(item: Item) -> Item:
+    conditions = item.get("status", {}).get("conditions")
+    if item["kind"] != "Pod" or conditions is None:
+        return item
+    return {**item, "status": {**item["status"], "conditions": list(conditions.values())}}
+
+
+def _set(item: Item, path: Path, value: Any) -> None:
+    """Change a field; objects on the way to it are replaced, not changed."""
+    for name in path[:-1]:
+        item[name] = dict(item.get(name) or {})
+        item = item[name]
+    item[path[-1]] = value
+
+
+def _without(item: Item, path: Path) -> Item:
+    """The object without a field, and without what is empty then."""
+    name, *below = path
+    others = {other: part for other, part in item.items() if other != name}
+    if not below or not isinstance(item.get(name), dict):
+        return others
+    left = _without(item[name], tuple(below))
+    return {**item, name: left} if left else others
+
+
+def _format_path(path: Path) -> str:
+    return "".join(f".{name}" for name in path)

@@ -1,0 +1,121 @@
+"""Watches: what changes from a version on, as it comes, and bookmarks when there is nothing else to say."""
+
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tests.kubernetes.fake_api_server import errors
+from tests.kubernetes.fake_api_server.lists import matches
+from tests.kubernetes.fake_api_server.request import ApiRequest
+from tests.kubernetes.fake_api_server.store import Item, ObjectChange, ObjectStore, versioned
+
+_DEFAULT_SECONDS: Final = 1800.0
+_BEFORE_THE_END: Final = 2.0
+"""Seconds before its end in which a watch says how far it got."""
+_EVERY_SECONDS: Final = 60.0
+"""How often a watch says so in between."""
+_LOOK_SECONDS: Final = 0.5
+_INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
+Event = dict[str, Any]
+
+
+class WatchStream:
+    """One watch. `events` ends at its time; a notice through the store's condition wakes it."""
+
+    def __init__(self, store: ObjectStore, request: ApiRequest) -> None:
+        if {"labelSelector", "fieldSelector"} & set(request.query):
+            raise errors.bad_request("this server knows no selectors of watches")
+        self._store, self._request = store, request
+        seconds = float(request.query.get("timeoutSeconds", _DEFAULT_SECONDS))
+        self._end = time.monotonic() + seconds
+        self._next_bookmark = self._bookmark_after(time.monotonic())
+        self._seen = self._told = int(request.query.get("resourceVersion") or 0)
+        self._is_closed = self._is_expired = False
+
+    def close(self) -> None:
+        """Let `events` end."""
+        self._is_closed = True
+
+    def expire(self) -> None:
+        """Let `events` end with the word that its version is forgotten."""
+        with self._store.changing:
+            self._is_closed = self._is_expired = True
+            self._store.changing.notify_all()
+
+    def events(self) -> Iterator[Event]:
+        """Events until the watch ends, or a last one that says that its version is forgotten."""
+        with self._store.changing:
+            begin = list(self._begin())
+        yield from begin
+        if begin and begin[-1]["type"] == "ERROR":
+            return
+        while not self._is_closed and time.monotonic() < self._end:
+            yield from self._pending_events()
+        if self._is_expired:
+            yield self._too_old()
+
+    def _begin(self) -> Iterator[Event]:
+        wants_all = self._request.query.get("sendInitialEvents") == "true"
+        if not self._seen or wants_all:
+            self._seen = self._told = self._store.version
+            for key, item in self._store.all(self._request.resource).items():
+                if matches(self._request, key, item):
+                    yield {"type": "ADDED", "object": item}
+            if wants_all:
+                yield self._bookmark(_INITIAL_EVENTS_END)
+        elif self._seen < self._store.compacted:
+            yield self._too_old()
+
+    def _pending_events(self) -> list[Event]:
+        """What happened since it was asked last; waits for a moment when nothing did."""
+        with self._store.changing:
+            changes = self._store.changes(self._request.resource, self._seen)
+            if not changes:
+                self._store.changing.wait(min(_LOOK_SECONDS, max(0.0, self._end - time.monotonic())))
+        if changes:
+            self._seen = changes[-1].version
+        events = [self._event(change) for change in changes if self._concerns(change)]
+        if events:
+            self._told = self._seen
+        elif self._is_bookmark_due():
+            self._told = self._seen
+            events.append(self._bookmark({}))
+        return events
+
+    def _is_bookmark_due(self) -> bool:
+        """Whether it is time to say how far the watch got, and there is something to say."""
+        now = time.monotonic()
+        if now < self._next_bookmark or not self._allows_bookmarks:
+            return False
+        self._next_bookmark = self._bookmark_after(now)
+        return self._seen > self._told
+
+    def _concerns(self, change: ObjectChange) -> bool:
+        return not self._request.namespace or change.key.namespace == self._request.namespace
+
+    def _too_old(self) -> Event:
+        said = f"too old resource version: {self._seen} ({self._store.compacted})"
+        return {"type": "ERROR", "object": errors.expired(said).body}
+
+    @property
+    def _allows_bookmarks(self) -> bool:
+        return self._request.query.get("allowWatchBookmarks") == "true"
+
+    def _bookmark_after(self, now: float) -> float:
+        before_the_end = self._end - _BEFORE_THE_END
+        return min(before_the_end, now + _EVERY_SECONDS) if now < before_the_end else now + _EVERY_SECONDS
+
+    @staticmethod
+    def _event(change: ObjectChange) -> Event:
+        if change.after is None:
+            assert change.before is not None
+            return {"type": "DELETED", "object": versioned(change.before, change.version)}
+        return {"type": "ADDED" if change.before is None else "MODIFIED", "object": change.after}
+
+    def _bookmark(self, annotations: dict[str, str]) -> Event:
+        resource = self._request.resource
+        metadata: Item = {"resourceVersion": str(self._seen)}
+        if annotations:
+            metadata["annotations"] = annotations
+        item = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        return {"type": "BOOKMARK", "object": item}

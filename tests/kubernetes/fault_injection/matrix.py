@@ -1,0 +1,68 @@
+"""Plays a case and says what came of it."""
+
+import time
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from tests.kubernetes.fault_injection.matrix_rows import FaultCase
+from tests.kubernetes.fault_injection.rules import find_violations
+from tests.kubernetes.fault_injection.run import EndState, StoryRun, StoryTimeout, open_story_run
+from tests.kubernetes.fault_injection.site import Site
+from tests.kubernetes.fault_injection.story import FACTS, run_story
+
+_REST_SECONDS: Final = 1.0
+"""For so long nothing more happens in the end."""
+_NOTICED: Final = "The clock of this machine is wrong"
+
+
+class CaseResult(NamedTuple):
+    """What came of one case."""
+
+    case: FaultCase
+    problems: list[str]
+    seconds: float
+    calls: int
+    """Of adapters, all together."""
+
+
+def run_without_faults(site: Site) -> Mapping[str, EndState]:
+    """How the story ends when nothing fails. Raises AssertionError when it does not end, or breaks a rule."""
+    with open_story_run(site) as run:
+        run_story(run)
+        run.until(run.is_settled, "nothing is under way")
+        end = run.end_state()
+    problems = find_violations(run.history, FACTS)
+    assert not problems, problems
+    return end
+
+
+def run_case(site: Site, case: FaultCase, end: Mapping[str, EndState]) -> CaseResult:
+    """One run: it must end as the undisturbed one did, and break no rule on the way."""
+    faults, began, problems = case.faults(), time.monotonic(), []
+    with open_story_run(
+        site,
+        faults,
+        patience=case.patience,
+        lease=f"{case.lease:g}s",
+        adapters=case.adapters,
+        clock_offset=case.clock_offset,
+    ) as run:
+        try:
+            run_story(run)
+            _wait_for_rest(run, end)
+        except StoryTimeout as stuck:
+            problems.append(str(stuck))
+    problems += [said for fault in faults for said in fault.problems()]
+    unaware = [one for one in run.adapters if one.clock_offset and _NOTICED not in one.program.output]
+    problems += [f"{one.actor} noticed nothing of its clock" for one in unaware]
+    problems += find_violations(run.history, FACTS._replace(lease_seconds=case.lease))
+    return CaseResult(case, problems, time.monotonic() - began, len(run.history.calls))
+
+
+def _wait_for_rest(run: StoryRun, end: Mapping[str, EndState]) -> None:
+    try:
+        run.until(lambda: run.is_settled() and run.end_state() == end, "it ends as the undisturbed run")
+    except StoryTimeout as stuck:
+        raise StoryTimeout(f"{stuck}\nit ended as {run.end_state()}") from None
+    time.sleep(_REST_SECONDS)
+    run.until(lambda: run.end_state() == end, "it stays as it ended")

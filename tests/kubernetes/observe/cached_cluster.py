@@ -1,0 +1,111 @@
+"""A cluster of Kubernetes objects in mirrors, without an API server: written as its JSON would be."""
+
+from itertools import count
+from typing import Any
+
+import msgspec
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.api.object_caches import COLLECTIONS, ObjectCaches
+from tenure.kubernetes.observe.owners import OwnerLookup
+from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+NOW = Timestamp(seconds=1_800_000_000)
+CREATED = "2027-01-01T00:00:00Z"
+CONFIG = SnapshotScope(cluster_id="test", node_pool_label="")
+_KINDS = {collection.name: collection.kind for collection in COLLECTIONS}
+
+
+class CachedCluster:
+    """Objects by collection; what is put is seen by the mirrors at once."""
+
+    def __init__(self) -> None:
+        self.mirrors = ObjectCaches.create(lambda: None)
+        self._versions = count(1)
+
+    def put(self, collection: str, item: dict[str, Any]) -> str:
+        """Create or change an object; its uid."""
+        meta = {"uid": uid_of(collection, item), "creationTimestamp": CREATED, **item["metadata"]}
+        meta["resourceVersion"] = str(next(self._versions))
+        decoded = msgspec.json.decode(
+            msgspec.json.encode({**item, "metadata": meta}), type=_KINDS[collection]
+        )
+        getattr(self.mirrors, collection).on_change(decoded)
+        return str(meta["uid"])
+
+    def remove(self, collection: str, uid: str) -> None:
+        """Delete an object, if it is there."""
+        mirror = getattr(self.mirrors, collection)
+        if (item := mirror.find(uid)) is not None:
+            mirror.on_remove(item)
+
+    def builder(self, config: SnapshotScope = CONFIG, owners: OwnerLookup | None = None) -> SnapshotBuilder:
+        """A picture that starts now, and has seen nothing of what changed before."""
+        for collection in COLLECTIONS:
+            mirror = getattr(self.mirrors, collection.name)
+            objects = mirror.all()
+            mirror.on_replace([])
+            mirror.on_replace(objects)
+        return SnapshotBuilder(self.mirrors, config, owners)
+
+    def snapshot(self, config: SnapshotScope = CONFIG, owners: OwnerLookup | None = None) -> ClusterSnapshot:
+        """What a fresh picture shows."""
+        return self.builder(config, owners).snapshot(NOW)
+
+
+def uid_of(collection: str, item: dict[str, Any]) -> str:
+    """The uid of an object, by its name unless it has one."""
+    name = item["metadata"]["name"]
+    default = f"uid-{name}" if collection in ("pods", "kai_pod_groups") else f"{collection}-{name}"
+    return str(item["metadata"].get("uid", default))
+
+
+def node(name: str = "n1", **more: Any) -> dict[str, Any]:
+    """A node with 8 GPUs, 64 cores and 512 GiB; `more` replaces parts."""
+    return {
+        "metadata": {"name": name, "labels": more.get("labels", {})},
+        "spec": more.get("spec", {}),
+        "status": {
+            "allocatable": more.get(
+                "allocatable", {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8", "pods": "110"}
+            ),
+            "conditions": more.get("conditions", [{"type": "Ready", "status": "True"}]),
+        },
+    }
+
+
+def pod(name: str = "p1", **more: Any) -> dict[str, Any]:
+    """A pod of KAI-Scheduler's that waits and asks for one core; `meta`, `spec` and `status` add to it."""
+    meta = {"name": name, "namespace": "team", **more.get("meta", {})}
+    spec = {
+        "schedulerName": "kai-scheduler",
+        "containers": [{"name": "main", "resources": {"requests": more.get("requests", {"cpu": "1"})}}],
+        **more.get("spec", {}),
+    }
+    return {"metadata": meta, "spec": spec, "status": {"phase": "Pending", **more.get("status", {})}}
+
+
+def running(name: str, on: str = "n1", **more: Any) -> dict[str, Any]:
+    """A pod that runs on a node."""
+    item = pod(name, **more)
+    item["spec"]["nodeName"] = on
+    item["status"]["phase"] = "Running"
+    item["status"].setdefault("startTime", "2027-01-02T00:00:00Z")
+    return item
+
+
+def member(group: str) -> dict[str, Any]:
+    """Metadata of a pod that belongs to a pod group of KAI."""
+    return {"annotations": {"pod-group-name": group}}
+
+
+def pod_group(name: str, **spec: Any) -> dict[str, Any]:
+    """A pod group of KAI or Volcano; `annotations` and `labels` go to its metadata."""
+    meta = {key: spec.pop(key) for key in ("annotations", "labels") if key in spec}
+    return {"metadata": {"name": name, "namespace": "team", **meta}, "spec": {"queue": "q", **spec}}
+
+
+def queue(name: str, **spec: Any) -> dict[str, Any]:
+    """A queue of KAI or Volcano."""
+    return {"metadata": {"name": name}, "spec": spec}

@@ -1,0 +1,229 @@
+"""Pod groups of pods that name none (R8.2, R8.3), from who owns them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.objects.meta import ObjectMeta, OwnerReference
+from tenure.kubernetes.objects.owner import OwnerObject
+from tenure.kubernetes.observe.owners import Owner
+from tenure.v1 import snapshot_pb2 as pb
+
+from tests.kubernetes.observe.cached_cluster import CONFIG, NOW, CachedCluster, node, pod, pod_group, running
+
+
+class KnownOwners:
+    """Owners that are known in advance; others cannot be looked up."""
+
+    def __init__(self, owners: Mapping[str, Owner]) -> None:
+        self.owners = dict(owners)
+
+    def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
+        return self.owners.get(reference.uid)
+
+
+def owned(kind: str, uid: str, **meta: Any) -> dict[str, Any]:
+    reference = {"apiVersion": "v1", "kind": kind, "name": f"{kind}-{uid}", "uid": uid, "controller": True}
+    return {"ownerReferences": [reference], **meta}
+
+
+def groups(world: CachedCluster) -> dict[str, pb.PodGroup]:
+    return {row.uid: row for row in world.snapshot().pod_groups}
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "ReplicationController"])
+def test_serving_pods_get_one_pod_group_each(kind: str) -> None:
+    world = CachedCluster()
+    world.put("priority_classes", {"metadata": {"name": "inference"}, "value": 125})
+    for name in "ab":
+        world.put("pods", pod(name, meta=owned(kind, "r")))
+    found = groups(world)
+    assert set(found) == {"uid-a", "uid-b"}
+    assert {(row.min_member, row.priority) for row in found.values()} == {(1, 125)}
+
+
+def test_pods_without_owner_get_one_pod_group_each() -> None:
+    world = CachedCluster()
+    world.put("priority_classes", {"metadata": {"name": "train"}, "value": 40})
+    world.put("pods", pod("a"))
+    row = groups(world)["uid-a"]
+    assert (row.name, row.namespace, row.queue, row.min_member, row.priority) == (
+        "a",
+        "team",
+        "default-queue",
+        1,
+        40,
+    )
+
+
+def test_pods_of_a_job_are_one_elastic_pod_group() -> None:
+    world = CachedCluster()
+    for name in "abc":
+        world.put("pods", pod(name, meta=owned("Job", "j", labels={"kai.scheduler/queue": "x"})))
+    [row] = groups(world).values()
+    assert (row.name, row.queue, row.min_member) == ("Job-j", "x", 1)
+    assert {one.pod_group for one in world.snapshot().pods} == {row.uid}
+
+
+def test_fields_of_the_owner_precede_those_of_its_pods_and_set_the_gang_size() -> None:
+    world = CachedCluster()
+    world.put("priority_classes", {"metadata": {"name": "high"}, "value": 125})
+    world.put("priority_classes", {"metadata": {"name": "low"}, "value": 5})
+    labels = {"kai.scheduler/queue": "of-pod", "priorityClassName": "low"}
+    annotations = {"kai.scheduler/requeue-delay": "1h", "kai.scheduler/expected-runtime": "2h"}
+    for name in "ab":
+        world.put("pods", pod(name, meta=owned("JobSet", "s", labels=labels, annotations=annotations)))
+    meta = ObjectMeta(
+        name="set",
+        uid="s",
+        labels={
+            "kai.scheduler/queue": "of-owner",
+            "priorityClassName": "high",
+            "kai.scheduler/preemptibility": "non-preemptible",
+        },
+        annotations={"kai.scheduler/expected-runtime": "3h", "kai.scheduler/preemption-delay": "30s"},
+    )
+    snapshot = world.builder(CONFIG, KnownOwners({"s": Owner(meta, gang=2)})).snapshot(NOW)
+    [row] = snapshot.pod_groups
+    assert (row.name, row.queue, row.priority, row.min_member) == ("set", "of-owner", 125, 2)
+    assert row.preemption_delay.seconds == 30
+    assert dict(row.annotations) == {
+        "kai.scheduler/preemptibility": "non-preemptible",
+        "kai.scheduler/expected-runtime": "3h",
+        "kai.scheduler/requeue-delay": "1h",
+    }
+
+
+def test_leaders_and_workers_are_a_gang_for_each_replica() -> None:
+    world = CachedCluster()
+    for name, key in {"a": "x", "b": "x", "c": "y"}.items():
+        meta = owned(
+            "StatefulSet",
+            name,
+            labels={"leaderworkerset.sigs.k8s.io/group-key": key},
+            annotations={"leaderworkerset.sigs.k8s.io/size": "2"},
+        )
+        world.put("pods", pod(name, meta=meta))
+    snapshot = world.snapshot()
+    assert [row.min_member for row in snapshot.pod_groups] == [2, 2]
+    of = {row.name: row.pod_group for row in snapshot.pods}
+    assert of["a"] == of["b"] != of["c"]
+
+
+def replica_of(uid: str) -> dict[str, Any]:
+    return {"labels": {"leaderworkerset.sigs.k8s.io/group-key": uid}}
+
+
+@pytest.mark.parametrize("claim", [replica_of, partial(owned, "Job")], ids=["replica", "owner"])
+def test_pod_cannot_join_a_foreign_pod_group_by_its_own_labels(
+    claim: Callable[[str], dict[str, Any]],
+) -> None:
+    """Neither into one that is an object, nor into that of a pod, nor into one of another namespace."""
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("gang"))
+    world.put("pods", pod("alone"))
+    world.put("pods", pod("theirs", meta=claim("x")))
+    world.put("pods", pod("ours", meta=claim("x")))
+    before = {row.name: row.pod_group for row in world.snapshot().pods}
+    assert before["theirs"] == before["ours"]
+    for number, uid in enumerate(("uid-gang", "uid-alone", "x", before["theirs"])):
+        world.put("pods", pod(f"evil{number}", meta={**claim(uid), "namespace": "poor"}))
+    after = {row.name: row.pod_group for row in world.snapshot().pods}
+    evil = {after.pop(f"evil{number}") for number in range(4)}
+    assert len(evil) == 4
+    assert evil.isdisjoint({*after.values(), "uid-gang"})
+
+
+def test_pod_with_an_unavailable_owner_is_delayed_until_lookup() -> None:
+    world, owners = CachedCluster(), KnownOwners({})
+    world.put("nodes", node())
+    world.put("pods", pod("waits", meta=owned("Job", "j")))
+    world.put("pods", running("runs", meta=owned("Job", "j")))
+    picture = world.builder(CONFIG, owners)
+    snapshot = picture.snapshot(NOW)
+    assert not snapshot.pods
+    assert snapshot.nodes[0].allocatable.cpu_milli == 63_000
+    assert picture.recheck_seconds is not None
+    assert not picture.delta(NOW).upserts.pods
+    owners.owners["j"] = Owner(ObjectMeta(name="j", uid="j"), 0)
+    delta = picture.delta(NOW)
+    assert [row.name for row in delta.upserts.pod_groups] == ["j"]
+    assert {row.pod_group for row in delta.upserts.pods} == {row.uid for row in delta.upserts.pod_groups}
+    assert delta.upserts.nodes[0].allocatable.cpu_milli == 64_000
+
+
+def test_owner_known_only_by_name_is_a_warning_and_looked_up_again() -> None:
+    world, meta = CachedCluster(), ObjectMeta(name="j", uid="j")
+    owners = KnownOwners({"j": Owner(meta, 0, warning="403")})
+    world.put("pods", pod("a", meta=owned("Job", "j")))
+    picture = world.builder(CONFIG, owners)
+    assert [row.min_member for row in picture.snapshot(NOW).pod_groups] == [1]
+    assert [warned.text for warned in picture.warnings.active] == ["403"]
+    owners.owners["j"] = Owner(meta, 8)
+    assert not picture.delta(NOW).upserts.pod_groups
+    assert picture.recheck_seconds is not None
+    later = Timestamp(seconds=int(picture.recheck_seconds))
+    assert [row.min_member for row in picture.delta(later).upserts.pod_groups] == [8]
+    assert picture.recheck_seconds is None
+    assert not picture.warnings.active
+
+
+def test_foreign_pods_and_pods_of_other_node_pools_get_no_pod_group() -> None:
+    world = CachedCluster()
+    world.put("pods", pod("other", spec={"schedulerName": "default-scheduler"}))
+    world.put("pods", pod("elsewhere", meta={"labels": {"kai.scheduler/node-pool": "b"}}))
+    world.put("pods", pod("ours"))
+    snapshot = world.snapshot(replace(CONFIG, node_pool_label="kai.scheduler/node-pool"))
+    assert [row.uid for row in snapshot.pod_groups] == ["uid-ours"]
+
+
+def test_disabled_derivation_creates_no_pod_groups() -> None:
+    world = CachedCluster()
+    world.put("pods", pod("a"))
+    picture = world.builder(replace(CONFIG, derive=False))
+    assert not picture.snapshot(NOW).pod_groups
+    assert "names no pod group" in picture.warnings.take_new()[0].text
+
+
+def test_derived_pod_group_is_removed_with_its_pods() -> None:
+    world = CachedCluster()
+    world.put("pods", pod("a"))
+    picture = world.builder()
+    picture.snapshot(NOW)
+    world.put("pods", pod("a", status={"phase": "Succeeded"}))
+    delta = picture.delta(NOW)
+    assert list(delta.removals.pod_groups) == list(delta.removals.pods) == ["uid-a"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "gang"),
+    [
+        ({}, 0),
+        ({"replicas": 3, "parallelism": 4}, 0),
+        ({"replicatedJobs": [{"replicas": 2, "template": {"spec": {"parallelism": 3}}}, {"name": "x"}]}, 7),
+        ({"pytorchReplicaSpecs": {"Master": {}, "Worker": {"replicas": 3}}}, 4),
+        (
+            {
+                "mpiReplicaSpecs": {"Launcher": {"replicas": 1}, "Worker": {"replicas": 3}},
+                "runPolicy": {"schedulingPolicy": {"minAvailable": 2}},
+            },
+            2,
+        ),
+        (
+            {
+                "headGroupSpec": {},
+                "workerGroupSpecs": [
+                    {"replicas": 5, "minReplicas": 2, "numOfHosts": 2},
+                    {"replicas": 1},
+                ],
+            },
+            6,
+        ),
+    ],
+)
+def test_gang_size_follows_from_the_owner_spec(spec: dict[str, Any], gang: int) -> None:
+    assert msgspec.convert({"spec": spec}, OwnerObject).gang() == gang

@@ -1,0 +1,185 @@
+"""Owners of pods, looked up on an API server: to the top, seldom, and never with an error."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.objects.meta import OwnerReference
+from tenure.kubernetes.observe.owners import ApiOwnerLookup
+
+from tests.kubernetes.environment.resource_definitions import define_kinds
+from tests.kubernetes.fake_api_server.server import FakeApiServer
+
+_JOBS = "/apis/batch/v1/namespaces/team/jobs"
+_SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/team/jobsets"
+
+
+def create_owner(
+    transport: Transport, collection: str, kind: str, name: str, spec: Any = None, **meta: Any
+) -> OwnerReference:
+    """A new owner, as what it owns refers to it."""
+    version = collection.removeprefix("/apis/").partition("/namespaces/")[0]
+    body = {"apiVersion": version, "kind": kind, "metadata": {"name": name, **meta}, "spec": spec or {}}
+    uid = json.loads(transport.post(collection, body))["metadata"]["uid"]
+    return OwnerReference(version, kind, name, uid, controller=True)
+
+
+def pod_owned_by(by: OwnerReference) -> dict[str, Any]:
+    reference = {"apiVersion": by.api_version, "kind": by.kind, "name": by.name, "uid": by.uid}
+    return {"ownerReferences": [{**reference, "controller": True}]}
+
+
+@pytest.fixture
+def kinds(transport: Transport) -> Transport:
+    define_kinds(transport)
+    return transport
+
+
+@pytest.fixture
+def unauthorized_transport(api: FakeApiServer, transport: Transport) -> Iterator[Transport]:
+    """Whoever may read nothing."""
+    accounts = "/api/v1/namespaces/team/serviceaccounts"
+    transport.post(accounts, {"metadata": {"name": "nobody"}})
+    token = json.loads(transport.post(f"{accounts}/nobody/token", {"spec": {}}))["status"]["token"]
+    with closing(Transport(api.kubeconfig(token))) as opened:
+        yield opened
+
+
+def test_top_owner_determines_pod_group_and_gang_size(kinds: Transport) -> None:
+    jobs = [{"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 3}}}]
+    top = create_owner(kinds, _SETS, "JobSet", "set", spec={"replicatedJobs": jobs})
+    job = create_owner(kinds, _JOBS, "Job", "set-w-0", **pod_owned_by(top))
+    found = ApiOwnerLookup(kinds).top("team", job)
+    assert found is not None
+    assert (found.metadata.name, found.metadata.uid, found.gang) == ("set", top.uid, 6)
+
+
+def test_a_kind_is_listed_once_and_later_owners_are_read_one_by_one(
+    api: FakeApiServer, transport: Transport
+) -> None:
+    first, second = (create_owner(transport, _JOBS, "Job", name) for name in ("one", "two"))
+    owners = ApiOwnerLookup(transport)
+    owners.top("team", first), owners.top("team", second), owners.top("team", first)
+    third = create_owner(transport, _JOBS, "Job", "three")
+    api.calls.clear()
+    found = owners.top("team", third)
+    assert found is not None
+    assert found.metadata.creation_timestamp is not None
+    assert [call.path for call in api.calls] == [f"{_JOBS}/three"]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        OwnerReference("batch/v1", "Job", "gone", "uid-gone", controller=True),
+        OwnerReference("example.com/v1", "Nothing", "x", "uid-x", controller=True),
+        OwnerReference("batch/v1", "Nothing", "x", "uid-x", controller=True),
+    ],
+    ids=["gone", "no such group", "no such kind"],
+)
+def test_missing_owner_is_known_by_its_name(transport: Transport, reference: OwnerReference) -> None:
+    found = ApiOwnerLookup(transport).top("team", reference)
+    assert found is not None
+    assert (found.metadata.uid, found.metadata.name, found.gang) == (reference.uid, reference.name, 0)
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ("batch/v1/../../../api/v1", "x"),
+        ("../api/v1", "x"),
+        ("batch/v1?limit=1", "x"),
+        ("batch/v1", "../../secrets/x"),
+        ("batch/v1", "x?watch=true"),
+        ("batch/v1", "x\ny"),
+        ("", ""),
+    ],
+)
+def test_invalid_version_or_name_is_not_requested(
+    api: FakeApiServer, transport: Transport, version: str, name: str
+) -> None:
+    api.calls.clear()
+    found = ApiOwnerLookup(transport).top(
+        "team", OwnerReference(version, "Job", name, "uid-x", controller=True)
+    )
+    assert found is not None
+    assert found.metadata.uid == "uid-x"
+    assert api.calls == []
+
+
+def test_recreated_object_is_not_mistaken_for_the_owner(transport: Transport) -> None:
+    job = create_owner(transport, _JOBS, "Job", "job")
+    before = OwnerReference(job.api_version, job.kind, job.name, "uid-before", controller=True)
+    found = ApiOwnerLookup(transport).top("team", before)
+    assert found is not None
+    assert (found.metadata.uid, found.metadata.creation_timestamp) == ("uid-before", None)
+
+
+def test_owner_in_another_namespace_is_ignored(transport: Transport) -> None:
+    labels = {"kai.scheduler/queue": "theirs"}
+    job, owners = create_owner(transport, _JOBS, "Job", "job", labels=labels), ApiOwnerLookup(transport)
+    own, foreign = owners.top("team", job), owners.top("poor", job)
+    assert own is not None
+    assert foreign is not None
+    assert own.metadata.labels == labels
+    assert (foreign.metadata.namespace, foreign.metadata.labels) == ("poor", {})
+
+
+def test_forbidden_owner_is_known_by_its_name(
+    transport: Transport, unauthorized_transport: Transport
+) -> None:
+    job = create_owner(transport, _JOBS, "Job", "job")
+    found = ApiOwnerLookup(unauthorized_transport, patience=0).top("team", job)
+    assert found is not None
+    assert (found.metadata.uid, found.metadata.creation_timestamp) == (job.uid, None)
+    assert "Job job is known by its name alone" in found.warning
+
+
+class Stopwatch:
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def test_late_permission_is_retried_until_it_exists(api: FakeApiServer, transport: Transport) -> None:
+    replicas = {"pytorchReplicaSpecs": {"Worker": {"replicas": 8}}}
+    job, stopwatch = create_owner(transport, _JOBS, "Job", "job", spec=replicas), Stopwatch()
+    owners = ApiOwnerLookup(transport, stopwatch=stopwatch)
+    api.faults.refuse("GET", "/apis/batch/v1*", 403, times=3)
+    assert owners.top("team", job) is None
+    stopwatch.seconds = 4
+    calls = len(api.calls)
+    assert owners.top("team", job) is None
+    assert len(api.calls) == calls
+    stopwatch.seconds = 59
+    assert owners.top("team", job) is None
+    stopwatch.seconds = 65
+    found = owners.top("team", job)
+    assert found is not None
+    assert (found.gang, "name alone" in found.warning) == (0, True)
+    stopwatch.seconds = 300
+    found = owners.top("team", job)
+    assert found is not None
+    assert (found.gang, found.warning) == (8, "")
+
+
+def test_unreadable_owner_is_a_warning_and_does_not_affect_other_owners(transport: Transport) -> None:
+    senseless = create_owner(transport, _JOBS, "Job", "odd", spec={"pytorchReplicaSpecs": "many"})
+    other = create_owner(transport, _JOBS, "Job", "other")
+    owners = ApiOwnerLookup(transport, patience=0)
+    odd, sound = owners.top("team", senseless), owners.top("team", other)
+    assert odd is not None
+    assert sound is not None
+    assert (odd.metadata.uid, odd.warning != "") == (senseless.uid, True)
+    assert sound.metadata.creation_timestamp is not None
+
+
+def test_failed_lookup_is_repeated(api: FakeApiServer, transport: Transport) -> None:
+    job, owners = create_owner(transport, _JOBS, "Job", "job"), ApiOwnerLookup(transport)
+    api.faults.refuse("GET", "/apis/batch/v1*", 503)
+    assert owners.top("team", job) is None
+    assert owners.top("team", job) is not None

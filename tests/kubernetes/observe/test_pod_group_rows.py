@@ -1,0 +1,290 @@
+"""Pod groups of KAI and Volcano: fields, annotations, and what cannot be used."""
+
+from typing import Any
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.observe.pod_group_table import TargetObject
+from tenure.v1 import snapshot_pb2 as pb
+
+from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, member, node, pod, pod_group, running
+
+
+def of_kai(world: CachedCluster | None = None, **spec: Any) -> pb.PodGroup:
+    world = world or CachedCluster()
+    world.put("kai_pod_groups", pod_group("g", **spec))
+    return world.snapshot().pod_groups[0]
+
+
+def of_volcano(world: CachedCluster | None = None, **spec: Any) -> pb.PodGroup:
+    world = world or CachedCluster()
+    world.put("volcano_pod_groups", pod_group("g", **spec))
+    return world.snapshot().pod_groups[0]
+
+
+def timestamp(text: str) -> Timestamp:
+    moment = Timestamp()
+    moment.FromJsonString(text)
+    return moment
+
+
+def test_fields_of_kai() -> None:
+    row = of_kai(
+        minMember=3,
+        preemptibility="non-preemptible",
+        preemptionDelay="1m",
+        stalenessGracePeriod="-1s",
+        queue="x",
+    )
+    assert row == pb.PodGroup(
+        uid="uid-g",
+        name="g",
+        namespace="team",
+        queue="x",
+        priority=50,
+        preemptibility=pb.PREEMPTIBILITY_NON_PREEMPTIBLE,
+        min_member=3,
+        creation_time=timestamp("2027-01-01T00:00:00Z"),
+        preemption_delay=Duration(seconds=60),
+        staleness_grace_period=Duration(seconds=-1),
+    )
+
+
+def test_an_unset_minimum_is_one() -> None:
+    assert of_kai().min_member == 1
+
+
+@pytest.mark.parametrize("make", [of_kai, of_volcano])
+def test_annotations_fill_stored_fields_and_pass_through_those_the_server_reads(make: Any) -> None:
+    annotations = {
+        "kai.scheduler/last-start-timestamp": "2027-01-03T00:00:00Z",
+        "kai.scheduler/last-eviction-timestamp": "2027-01-04T01:00:00+01:00",
+        "kai.scheduler/stale-podgroup-timestamp": "2027-01-05T00:00:00.5Z",
+        "tenure.scheduler/eviction-count": "4",
+        "tenure.scheduler/total-eviction-wait": "90.5s",
+        "kai.scheduler/preemptibility": "Semi-Preemptible",
+        "kai.scheduler/expected-runtime": "5d8h40m",
+        "kai.scheduler/requeue-delay": "1h",
+        "kai.scheduler/requeue-not-before": "2027-01-06T00:00:00Z",
+        "unrelated": "x",
+    }
+    row = make(annotations=annotations)
+    assert row.last_start_time == timestamp("2027-01-03T00:00:00Z")
+    assert row.last_eviction_time == timestamp("2027-01-04T00:00:00Z")
+    assert row.stale_since == timestamp("2027-01-05T00:00:00.5Z")
+    assert row.eviction_count == 4
+    assert row.total_eviction_wait == Duration(seconds=90, nanos=500_000_000)
+    passed = {
+        key for key in annotations if key.startswith("kai.scheduler/") and not key.endswith("-timestamp")
+    }
+    assert set(row.annotations) == passed
+    assert row.annotations["kai.scheduler/preemptibility"] == "Semi-Preemptible"
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2027-01-03", "2027-13-03T00:00:00Z"])
+def test_unreadable_start_time_is_a_warning_and_derived_from_the_pods(text: str) -> None:
+    world = CachedCluster()
+    world.put("nodes", node())
+    world.put(
+        "kai_pod_groups",
+        pod_group("g", annotations={"kai.scheduler/last-start-timestamp": text}, minMember=2),
+    )
+    for name, start in {
+        "a": "2027-01-05T00:00:00Z",
+        "b": "2027-01-04T00:00:00Z",
+        "c": "2027-01-06T00:00:00Z",
+    }.items():
+        world.put("pods", running(name, meta=member("g"), status={"startTime": start}))
+    picture = world.builder()
+    assert picture.snapshot(NOW).pod_groups[0].last_start_time == timestamp("2027-01-05T00:00:00Z")
+    assert [warned.subject for warned in picture.warnings.take_new()] == ["PodGroup team/g"]
+
+
+def test_an_unknown_mode_protects() -> None:
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("g", preemptibility="sometimes"))
+    picture = world.builder()
+    assert picture.snapshot(NOW).pod_groups[0].preemptibility == pb.PREEMPTIBILITY_NON_PREEMPTIBLE
+    assert "sometimes" in picture.warnings.take_new()[0].text
+
+
+def test_preemptibility_label_counts_without_annotation() -> None:
+    key = "kai.scheduler/preemptibility"
+    assert of_kai(labels={key: "preemptible"}).annotations[key] == "preemptible"
+    assert of_kai(labels={key: "preemptible"}, annotations={key: "x"}).annotations[key] == "x"
+
+
+def test_priorities_follow_classes_and_their_changes() -> None:
+    world = CachedCluster()
+    world.put("priority_classes", {"metadata": {"name": "high"}, "value": 125})
+    world.put("kai_pod_groups", pod_group("g", priorityClassName="high"))
+    world.put("kai_pod_groups", pod_group("h", priorityClassName="gone"))
+    picture = world.builder()
+    assert [row.priority for row in picture.snapshot(NOW).pod_groups] == [125, 50]
+    world.put("priority_classes", {"metadata": {"name": "usual"}, "value": 7, "globalDefault": True})
+    assert [(row.name, row.priority) for row in picture.delta(NOW).upserts.pod_groups] == [("h", 7)]
+
+
+def test_sub_group_minimum_counts_pods_in_leaves_and_sub_groups_elsewhere() -> None:
+    row = of_kai(
+        minSubGroup=1,
+        minMember=9,
+        subGroups=[
+            {"name": "top", "minSubGroup": 2, "minMember": 5},
+            {"name": "A", "parent": "Top", "minMember": 2},
+            {"name": "b", "parent": "top", "minSubGroup": 1},
+        ],
+    )
+    assert not row.HasField("min_member")
+    assert row.min_sub_group == 1
+    assert list(row.sub_groups) == [
+        pb.SubGroup(name="top", min_sub_group=2),
+        pb.SubGroup(name="A", parent="Top", min_member=2),
+        pb.SubGroup(name="b", parent="top"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"subGroups": [{"name": "a"}, {"name": "A"}]}, "used twice"),
+        ({"subGroups": [{"name": ""}]}, "empty"),
+        ({"subGroups": [{"name": "a", "parent": "x"}]}, "does not exist"),
+        ({"subGroups": [{"name": "a", "parent": "b"}, {"name": "b", "parent": "a"}]}, "in itself"),
+        ({"topologyConstraint": {"topology": "t", "requiredTopologyLevel": "rack"}}, "no topology 't'"),
+    ],
+)
+def test_unusable_pod_group_is_skipped_and_its_pods_occupy_capacity(
+    spec: dict[str, Any], reason: str
+) -> None:
+    world = CachedCluster()
+    world.put("nodes", node())
+    world.put("kai_pod_groups", pod_group("g", **spec))
+    world.put("pods", running("p", meta=member("g")))
+    picture = world.builder()
+    snapshot = picture.snapshot(NOW)
+    assert not snapshot.pod_groups
+    assert not snapshot.pods
+    assert snapshot.nodes[0].allocatable.cpu_milli == 63_000
+    assert reason in picture.warnings.take_new()[0].text
+    world.put("kai_pod_groups", pod_group("g"))
+    assert [row.uid for row in picture.delta(NOW).upserts.pods] == ["uid-p"]
+
+
+def test_topology_constraints_follow_the_existing_topologies() -> None:
+    world = CachedCluster()
+    constraint = {"topology": "t", "requiredTopologyLevel": "zone", "preferredTopologyLevel": "rack"}
+    world.put("kai_pod_groups", pod_group("g", topologyConstraint=constraint))
+    picture = world.builder()
+    assert not picture.snapshot(NOW).pod_groups
+    levels = [{"nodeLabel": "zone"}, {"nodeLabel": "rack"}]
+    uid = world.put("topologies", {"metadata": {"name": "t"}, "spec": {"levels": levels}})
+    delta = picture.delta(NOW)
+    assert delta.upserts.topologies[0] == pb.Topology(name="t", levels=["zone", "rack"])
+    assert delta.upserts.pod_groups[0].topology_constraint == pb.TopologyConstraint(
+        topology="t", required_level="zone", preferred_level="rack"
+    )
+    world.remove("topologies", uid)
+    assert list(picture.delta(NOW).removals.pod_groups) == ["uid-g"]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "mode"),
+    [
+        ({}, pb.PREEMPTIBILITY_UNSPECIFIED),
+        ({"volcano.sh/preemptable": "true"}, pb.PREEMPTIBILITY_PREEMPTIBLE),
+        ({"volcano.sh/preemptable": "False"}, pb.PREEMPTIBILITY_NON_PREEMPTIBLE),
+        ({"volcano.sh/preemptable": "perhaps"}, pb.PREEMPTIBILITY_NON_PREEMPTIBLE),
+        (
+            {"volcano.sh/preemptable": "true", "kai.scheduler/preemptibility": "Non-Preemptible"},
+            pb.PREEMPTIBILITY_UNSPECIFIED,
+        ),
+    ],
+)
+def test_volcano_preemptable_annotation_sets_preemptibility(
+    annotations: dict[str, str], mode: pb.Preemptibility
+) -> None:
+    assert of_volcano(annotations=annotations).preemptibility == mode
+
+
+def test_volcano_tasks_with_minimum_are_sub_groups() -> None:
+    world = CachedCluster()
+    for name, task in {"a": "Master", "b": "worker", "c": "extra"}.items():
+        annotations = {"scheduling.k8s.io/group-name": "g", "volcano.sh/task-spec": task}
+        world.put("pods", pod(name, meta={"annotations": annotations}))
+    row = of_volcano(world, minMember=3, minTaskMember={"master": 1, "worker": 2})
+    assert not row.HasField("min_member")
+    assert {part.name: part.min_member for part in row.sub_groups} == {"master": 1, "worker": 2, "extra": 0}
+    parts = {row.name: row.sub_group for row in world.snapshot().pods}
+    assert parts == {"a": "master", "b": "worker", "c": "extra"}
+
+
+def test_volcano_tasks_without_minimum_are_not_sub_groups() -> None:
+    world = CachedCluster()
+    annotations = {"scheduling.volcano.sh/group-name": "g", "volcano.sh/task-spec": "worker"}
+    world.put("pods", pod("a", meta={"annotations": annotations}))
+    row = of_volcano(world, minMember=3)
+    assert (row.min_member, len(row.sub_groups), row.queue) == (3, 0, "q")
+    assert world.snapshot().pods[0].sub_group == ""
+
+
+def test_target_object_of_a_pod_group_is_found() -> None:
+    world = CachedCluster()
+    world.put("kai_pod_groups", pod_group("g"))
+    world.put("volcano_pod_groups", pod_group("v"))
+    world.put("pods", pod("alone"))
+    picture = world.builder()
+    picture.snapshot(NOW)
+    assert picture.subject("uid-g") == TargetObject(
+        "scheduling.run.ai/v2alpha2", "PodGroup", "team", "g", "uid-g"
+    )
+    assert picture.subject("volcano_pod_groups-v") == TargetObject(
+        "scheduling.volcano.sh/v1beta1", "PodGroup", "team", "v", "volcano_pod_groups-v"
+    )
+    assert picture.subject("uid-alone") is None
+
+
+def test_recreated_pod_group_has_the_pods_that_name_it() -> None:
+    world = CachedCluster()
+    uid = world.put("kai_pod_groups", pod_group("g"))
+    world.put("pods", pod("p", meta=member("g")))
+    picture = world.builder()
+    picture.snapshot(NOW)
+    world.remove("kai_pod_groups", uid)
+    again = pod_group("g")
+    again["metadata"]["uid"] = "another"
+    world.put("kai_pod_groups", again)
+    delta = picture.delta(NOW)
+    assert [row.pod_group for row in delta.upserts.pods] == ["another"]
+    assert list(delta.removals.pod_groups) == ["uid-g"]
+
+
+def test_pods_of_a_deleted_pod_group_occupy_capacity() -> None:
+    world = CachedCluster()
+    world.put("nodes", node())
+    uid = world.put("kai_pod_groups", pod_group("g"))
+    world.put("pods", running("p", meta=member("g")))
+    picture = world.builder()
+    picture.snapshot(NOW)
+    world.remove("kai_pod_groups", uid)
+    delta = picture.delta(NOW)
+    assert list(delta.removals.pods) == ["uid-p"]
+    assert delta.upserts.nodes[0].allocatable.cpu_milli == 63_000
+    assert [warned.subject for warned in picture.warnings.take_new()] == ["Pod team/p"]
+
+
+@pytest.mark.parametrize(
+    ("meta", "told"),
+    [({}, ["Pod team/p"]), ({"deletionTimestamp": "2027-01-03T00:00:00Z"}, [])],
+    ids=["it stays", "it ends as well"],
+)
+def test_pod_of_a_deleted_pod_group_is_a_warning_unless_it_terminates(
+    meta: dict[str, Any], told: list[str]
+) -> None:
+    world = CachedCluster()
+    world.put("nodes", node())
+    world.put("pods", running("p", meta={**member("gone"), **meta}))
+    picture = world.builder()
+    assert [row.allocatable.cpu_milli for row in picture.snapshot(NOW).nodes] == [63_000]
+    assert [warned.subject for warned in picture.warnings.take_new()] == told

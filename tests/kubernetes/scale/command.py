@@ -1,0 +1,136 @@
+"""The check `adapter-scale`: a real API server with 1,000 nodes and 10,000 pods, a server and an adapter.
+
+Measured: the first list, push and cycle; the rounds after small changes; memory; and what is used while
+nothing changes. Both tell all of their spans to a receiver, as with telemetry in full.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, closing, redirect_stdout
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from tenure.kubernetes.api.transport import Transport
+
+from tests.checks import Counts
+from tests.kubernetes.adapter_process import adapter_arguments, run_adapter
+from tests.kubernetes.environment import binaries
+from tests.kubernetes.environment.control_plane import ControlPlane, run_control_plane
+from tests.kubernetes.environment.resource_definitions import define_kinds
+from tests.kubernetes.scale.large_cluster import NAMESPACE, ClusterSize, objects, populate
+from tests.kubernetes.scale.measurement import (
+    Measurement,
+    Process,
+    measure_first_reconcile,
+    measure_memory,
+    measure_small_changes,
+)
+from tests.kubernetes.scale.measurement import measure_idle as idle_figures
+from tests.telemetry.otlp_receiver import run_receiver
+from tests.telemetry.telemetry_server import run_telemetry_server
+
+Tables = dict[str, list[Measurement]]
+LIMITS: Final = {
+    ("first", "the first round"): 10.0,
+    ("steady", "a round that decides, the median"): 500.0,
+    ("steady", "a new pod, from its creation to its binding"): 1_000.0,
+    ("in the end", "memory, adapter"): 512.0,
+    ("in the end", "memory, server"): 512.0,
+}
+"""Highest acceptable figures, in their units, by table and figure."""
+
+
+def main(
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes of 8 GPUs")] = 1_000,
+    pods: Annotated[int, typer.Option(min=10, help="Pods, in gangs of ten")] = 10_000,
+    changes: Annotated[int, typer.Option(min=1, help="Small changes, one after the other")] = 10,
+    idle: Annotated[float, typer.Option(help="Seconds without a change")] = 60.0,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file")] = None,
+) -> Counts:
+    """Measure an adapter and a server on a large cluster of a real API server, against limits."""
+    programs = binaries.available()
+    size = ClusterSize(nodes, pods)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        progress = stack.enter_context(Progress(*columns, console=Console(stderr=True)))
+        plane = stack.enter_context(run_control_plane(programs, folder))
+        transport = stack.enter_context(closing(Transport(plane.kubeconfig())))
+        making = progress.add_task("objects made", total=objects(size))
+        define_kinds(transport)
+        populate(transport, size, lambda made: progress.advance(making, made))
+        with redirect_stdout(sys.stderr):
+            measured = _measured(plane, transport, folder, (changes, idle), progress)
+    told = {"nodes": size.nodes, "pods": size.pods, "load_average": os.getloadavg()[0]}
+    _print(measured, told)
+    if json_file:
+        figures = {name: [figure._asdict() for figure in table] for name, table in measured.items()}
+        json_file.write_text(json.dumps({**told, "figures": figures}, indent=2))
+    return _against_limits(measured)
+
+
+def _against_limits(measured: Tables) -> Counts:
+    figures = {(name, figure.what): figure for name, table in measured.items() for figure in table}
+    failed = 0
+    for key, limit in LIMITS.items():
+        if (figure := figures[key]).value > limit:
+            print(f"{', '.join(key)}: {figure.value:,.2f} {figure.unit}, limit {limit:,g}")
+            failed += 1
+    return Counts(len(LIMITS) - failed, failed)
+
+
+def _measured(
+    plane: ControlPlane,
+    transport: Transport,
+    folder: Path,
+    steps: tuple[int, float],
+    progress: Progress,
+) -> Tables:
+    changes, seconds = steps
+    with run_receiver() as (received, address):
+        endpoint = {"otlpEndpoint": f"http://{address}", "metricsInterval": "10s"}
+        with run_telemetry_server(folder, **endpoint) as (server, at):
+            config = folder / "adapter.yaml"
+            config.write_text(json.dumps({"adapter": {}, "telemetry": endpoint}))
+            told = (
+                *adapter_arguments(plane, at, NAMESPACE),
+                "--config",
+                str(config),
+                "--lease-duration",
+                "15s",
+            )
+            began_at = time.time()
+            with run_adapter(folder / "adapter.log", *told) as adapter:
+                processes = [
+                    Process("adapter", adapter.pid),
+                    Process("server", server.pid),
+                    Process("kube-apiserver", plane.api_server.pid),
+                    Process("etcd", plane.etcd.pid),
+                ]
+                tables = {"first": measure_first_reconcile(received, processes[:2], began_at)}
+                tables["after it"] = measure_memory(processes)
+                changing = progress.add_task("small changes", total=changes)
+                tables["steady"] = measure_small_changes(
+                    received, transport, processes[:2], changes, lambda: progress.advance(changing)
+                )
+                tables["nothing changes"] = idle_figures(received, processes, seconds)
+                tables["in the end"] = measure_memory(processes)
+                return tables
+
+
+def _print(measured: Tables, told: dict[str, float]) -> None:
+    table = Table("", "what", "measured", title=", ".join(f"{key} {value:,g}" for key, value in told.items()))
+    table.columns[-1].justify = "right"
+    for name, figures in measured.items():
+        for number, figure in enumerate(figures):
+            value = f"{figure.value:,.2f}" if figure.unit == "s" else f"{figure.value:,.0f}"
+            table.add_row("" if number else name, figure.what, f"{value} {figure.unit}")
+        table.add_section()
+    Console().print(table)

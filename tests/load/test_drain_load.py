@@ -1,0 +1,11 @@
+"""F17: a server that is told to stop under load fails no call that it let in."""
+
+from pathlib import Path
+
+from tests.load.drain_load import drain_under_load
+
+
+def test_no_admitted_call_fails_when_servers_are_stopped(tmp_path: Path) -> None:
+    summary = drain_under_load(tmp_path, calls=600, servers=2)
+    assert summary.counts == (602, 0), summary
+    assert summary.endings["OK"] == 600

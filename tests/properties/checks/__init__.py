@@ -1,0 +1,1 @@
+"""Properties of decisions, checked without code of the solver."""

@@ -1,0 +1,115 @@
+"""What must hold of every decision, judged by the model's facts alone: no ledger, no solver code."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import CycleResult
+from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.model.resources import GPU
+from tenure.solver.testing import evictions, placements
+
+from tests.properties.checks.gang_minimum import has_minimum
+from tests.properties.checks.quota_checks import find_exceeded_quotas
+from tests.properties.checks.victim_checks import STALE, find_forbidden_victims
+from tests.properties.cycle_sequence import CycleRun
+
+
+def find_violations(cycle: CycleRun) -> list[str]:
+    """Every broken rule, in words."""
+    checks: Sequence[Callable[[Cluster, CycleResult], Iterator[str]]] = (
+        find_overcommitments,
+        find_uncovered_reservations,
+        find_partial_gangs,
+        find_forbidden_victims,
+        find_needless_evictions,
+        find_exceeded_quotas,
+    )
+    return [problem for check in checks for problem in check(*cycle)]
+
+
+def find_overcommitments(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
+    """Bindings fit beside all who are still there; promises once those who terminate are gone."""
+    after = placements(cluster, decision.groups)
+    yield from _over(cluster, "now", [here for place in after for here in _current_placement(place)])
+    yield from _over(cluster, "later", [_final_placement(place) for place in after])
+
+
+def find_uncovered_reservations(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
+    """The promises of a group need no eviction of a later group: a caller may carry out the first few."""
+    for count in range(1, len(decision.groups)):
+        after = placements(cluster, decision.groups[:count])
+        for problem in _over(cluster, "later", [_final_placement(place) for place in after]):
+            yield f"with only the first {count} groups, {problem}"
+
+
+def _current_placement(place: Placement) -> Iterator[Placement]:
+    """Where the pod is at this moment; a promise is nowhere, but what moves is still at its old place."""
+    if place.status is TaskStatus.PIPELINED:
+        yield place.previous or Placement(TaskStatus.PENDING)
+    else:
+        yield place if place.status.is_active_used else Placement(TaskStatus.PENDING)
+
+
+def _final_placement(place: Placement) -> Placement:
+    return place if place.status.is_active_allocated else Placement(TaskStatus.PENDING)
+
+
+def _over(cluster: Cluster, when: str, places: Sequence[Placement]) -> Iterator[str]:
+    used: dict[int, Counter[int]] = defaultdict(Counter)
+    devices: dict[int, Counter[str]] = defaultdict(Counter)
+    for task, place in zip(cluster.tasks, places, strict=True):
+        if place.status is TaskStatus.PENDING:
+            continue
+        shape = task.shape
+        used[place.node].update(dict(enumerate(shape.request)))
+        portion = (
+            shape.gpu.memory_mib or shape.gpu.portion_milli * cluster.nodes[place.node].gpu_memory_mib // 1000
+        )
+        for group in place.gpu_groups:
+            devices[place.node][group] += portion
+    for node in cluster.nodes:
+        used[node.index][GPU] += 1000 * len(devices[node.index])
+        for slot, amount in sorted(used[node.index].items()):
+            if amount > node.allocatable[slot]:
+                yield f"{when}: {amount} of resource {slot} used on {node.name} of {node.allocatable[slot]}"
+        for group, memory in sorted(devices[node.index].items()):
+            if memory > node.gpu_memory_mib:
+                yield f"{when}: {memory} MiB of {group} used of {node.gpu_memory_mib}"
+
+
+def find_partial_gangs(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
+    """Whoever gains is whole afterwards; whoever was whole and loses is whole or gone."""
+    after = placements(cluster, decision.groups)
+    gaining = {
+        cluster.tasks[step.task].pod_group for g in decision.groups for step in (*g.bindings, *g.reservations)
+    }
+    binding = {cluster.tasks[step.task].pod_group for g in decision.groups for step in g.bindings}
+    losing = {cluster.tasks[task].pod_group for task in evictions(decision)}
+    for index in sorted(gaining | losing):
+        group = cluster.pod_groups[index]
+        active = {t for t in group.tasks if after[t].status.is_active_allocated}
+        promised = {t for t in active if after[t].status is TaskStatus.PIPELINED and not after[t].previous}
+        before = {t for t in group.tasks if cluster.tasks[t].placement.status.is_active_allocated}
+        if index in gaining and not has_minimum(group.root, active):
+            yield f"{group.name} gains, but is not whole: {len(active)} pods"
+        if index in binding and not has_minimum(group.root, active - promised):
+            yield f"{group.name} starts, but is not whole: {len(active - promised)} pods"
+        if (
+            index not in gaining
+            and has_minimum(group.root, before)
+            and active
+            and not has_minimum(group.root, active)
+        ):
+            yield f"{group.name} is cut: {len(active)} of {len(before)} pods are left"
+
+
+def find_needless_evictions(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
+    """Evictions are for a pod group that gets room in the same group of decisions."""
+    for group in decision.groups:
+        gains = {cluster.tasks[step.task].pod_group for step in (*group.reservations, *group.bindings)}
+        if group.action != STALE and group.evictions and group.beneficiary not in gains:
+            yield f"{len(group.evictions)} pods are evicted by {group.action} for nobody"
+        for evict in group.evictions:
+            if evict.relocating and evict.task not in {hold.task for hold in group.reservations}:
+                yield f"task {evict.task} moves nowhere"

@@ -1,0 +1,205 @@
+"""What the guards of a profile must say, read off the snapshot: none of the solver's own judgement.
+
+Each guard is one short function here; a `FactSheet` asks those of a profile.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from tenure.solver.model.caller_state import EvictionRecord
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import DecisionGroup
+from tenure.solver.model.queue import Queue
+from tenure.solver.model.workload import PodGroup, Preemptibility
+from tenure.solver.plugin_api.profile import Profile
+from tenure.terms.durations import parse_duration
+
+from tests.properties.generators.contested_clusters import ACTIONS
+
+NOTHING, MINIMUM, ALL = range(3)
+"""What of a pod group is protected; more is stricter."""
+
+
+class GuardFact(NamedTuple):
+    """What a guard says of a victim."""
+
+    guard: str
+    protects: int
+    until: int | None
+
+
+class GuardQuery(NamedTuple):
+    """May `asking` take something from `victim`?"""
+
+    cluster: Cluster
+    action: str
+    asking: PodGroup
+    victim: PodGroup
+
+
+GuardRule = tuple[int, int | None]
+Arguments = Mapping[str, str]
+
+
+def preemptibility(question: GuardQuery, arguments: Arguments) -> GuardRule:
+    """Firm ones keep everything, half firm ones their minimum; an opt-out is for its action alone."""
+    victim = question.victim
+    firm = victim.preemptibility is Preemptibility.NON_PREEMPTIBLE or (
+        victim.preemptibility is Preemptibility.UNSPECIFIED and victim.priority >= 100
+    )
+    if firm or question.action in victim.opt_out_actions:
+        return ALL, None
+    return MINIMUM if victim.preemptibility is Preemptibility.SEMI_PREEMPTIBLE else NOTHING, None
+
+
+def minruntime(question: GuardQuery, arguments: Arguments) -> GuardRule:
+    """The minimum until it has run for long enough; within a queue and between queues another value."""
+    same = question.asking.queue_name == question.victim.queue_name
+    is_preemption = {"preempt": True, "reclaim": False}.get(question.action, same)
+    kind = "Preempt" if is_preemption else "Reclaim"
+    field = f"{kind.lower()}_min_runtime"
+    values = [getattr(queue, field) for queue in _queues_that_count(question, arguments, is_preemption)]
+    default = parse_duration(arguments.get(f"default{kind}MinRuntime", "0"))
+    minimum = next((value for value in values if value is not None), default)
+    if question.victim.last_start is None or not minimum:
+        return NOTHING, None
+    end = question.victim.last_start + minimum
+    return MINIMUM if question.cluster.now < end else NOTHING, end
+
+
+def _queues_that_count(question: GuardQuery, arguments: Arguments, is_preemption: bool) -> Iterator[Queue]:
+    """From the victim's queue up; for `lca` only those at the top or right below one that both are in."""
+    cluster = question.cluster
+    shared = {None, *(queue.index for queue in _upwards(cluster, question.asking))}
+    for queue in _upwards(cluster, question.victim):
+        by_queue = arguments.get("reclaimResolveMethod") == "queue"
+        if is_preemption or by_queue or queue.parent in shared:
+            yield queue
+
+
+def _upwards(cluster: Cluster, group: PodGroup) -> Iterator[Queue]:
+    """The queue of a pod group, its parent, and so on."""
+    at = group.queue
+    while at is not None:
+        yield cluster.queues[at]
+        at = cluster.queues[at].parent
+
+
+def evictionlimit(question: GuardQuery, arguments: Arguments) -> GuardRule:
+    """Everything from so many evictions on."""
+    often = question.victim.eviction_count >= int(arguments.get("maxEvictions", "3"))
+    return ALL if often else NOTHING, None
+
+
+def waitlimit(question: GuardQuery, arguments: Arguments) -> GuardRule:
+    """Everything from so long a wait on."""
+    limit = parse_duration(arguments.get("maxWait", "24h"))
+    return ALL if question.victim.total_eviction_wait >= limit else NOTHING, None
+
+
+def nearcompletion(question: GuardQuery, arguments: Arguments) -> GuardRule:
+    """Everything in the last minutes before it is expected to end."""
+    victim, now = question.victim, question.cluster.now
+    runtime = expected_runtime(question.cluster, victim)
+    if runtime is None or victim.last_start is None:
+        return NOTHING, None
+    end = victim.last_start + runtime
+    is_near = victim.last_start <= now < end <= now + _window(arguments)
+    return ALL if is_near else NOTHING, end
+
+
+def _window(arguments: Arguments) -> int:
+    return parse_duration(arguments.get("window", "10m"))
+
+
+def expected_runtime(cluster: Cluster, group: PodGroup) -> int | None:
+    """Its own word, else that of the nearest queue that says anything; what is unreadable stays so."""
+    own = group.requeue.expected_runtime
+    if own.value is not None or own.problem:
+        return own.value
+    said = (queue.expected_runtime for queue in _upwards(cluster, group))
+    return next((value for value in said if value is not None), None) or None
+
+
+def evictionbackoff(question: GuardQuery, arguments: Arguments) -> GuardRule:
+    """Everything, from whom was evicted for it a short time ago, or evicted it several times for nothing."""
+    asking, victim = question.asking.index, question.victim.index
+    ends = []
+    for memory in question.cluster.eviction_history:
+        if (memory.victim, memory.preemptor) == (asking, victim):
+            ends.append(memory.last_eviction + parse_duration(arguments.get("cooldown", "5m")))
+        if (memory.victim, memory.preemptor) == (victim, asking) and memory.last_failure is not None:
+            delay = parse_duration(arguments.get("backoff", "1m")) * 2 ** (memory.consecutive_failures - 1)
+            longest = parse_duration(arguments.get("maxBackoff", "1h"))
+            ends.append(memory.last_failure + min(delay, longest))
+    if not ends:
+        return NOTHING, None
+    return ALL if question.cluster.now < max(ends) else NOTHING, max(ends)
+
+
+GUARDS: Final[Mapping[str, Callable[[GuardQuery, Arguments], GuardRule]]] = {
+    "preemptibility": preemptibility,
+    "minruntime": minruntime,
+    "evictionlimit": evictionlimit,
+    "waitlimit": waitlimit,
+    "nearcompletion": nearcompletion,
+    "evictionbackoff": evictionbackoff,
+}
+
+
+class ConfiguredGuard(NamedTuple):
+    """A guard of a profile."""
+
+    name: str
+    arguments: Arguments
+    actions: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardFacts:
+    """Who is protected from whom on a cluster, by the guards of a profile in their order."""
+
+    cluster: Cluster
+    guards: Sequence[ConfiguredGuard]
+
+    @classmethod
+    def for_pair(cls, cluster: Cluster, profile: Profile) -> "GuardFacts":
+        """What is always on comes first unless the profile says where."""
+        listed = {each.name: each.arguments for each in profile.plugins if each.name in GUARDS}
+        if "preemptibility" not in listed:
+            listed = {"preemptibility": {}, **listed}
+        return cls(cluster, [ConfiguredGuard(name, said, _actions(said)) for name, said in listed.items()])
+
+    def after_group(self, groups: Iterable[DecisionGroup]) -> "GuardFacts":
+        """The same once these groups of a decision are remembered."""
+        memory = {(each.victim, each.preemptor): each for each in self.cluster.eviction_history}
+        for group in groups:
+            evicted = {self.cluster.tasks[evict.task].pod_group for evict in group.evictions}
+            for victim in evicted if group.action in ACTIONS else ():
+                pair = (victim, group.beneficiary)
+                known = memory.get(pair, EvictionRecord(*pair, 0))
+                memory[pair] = known._replace(last_eviction=self.cluster.now)
+        return GuardFacts(replace(self.cluster, eviction_history=tuple(memory.values())), self.guards)
+
+    def begins_before(self, later: int) -> bool:
+        """Whether a protection begins after the snapshot and before a later time: as of nearcompletion."""
+        windows = [_window(guard.arguments) for guard in self.guards if guard.name == "nearcompletion"]
+        starts = [
+            max(group.last_start, group.last_start + runtime - window)
+            for window in windows
+            for group in self.cluster.pod_groups
+            if group.last_start is not None and (runtime := expected_runtime(self.cluster, group)) is not None
+        ]
+        return any(self.cluster.now < start <= later for start in starts)
+
+    def verdicts(self, action: str, asking: int, victim: int) -> list[GuardFact]:
+        """One for each guard that has a say in the action."""
+        groups = self.cluster.pod_groups
+        question = GuardQuery(self.cluster, action, groups[asking], groups[victim])
+        asked = (guard for guard in self.guards if action in guard.actions)
+        return [GuardFact(guard.name, *GUARDS[guard.name](question, guard.arguments)) for guard in asked]
+
+
+def _actions(arguments: Arguments) -> Collection[str]:
+    return [name.strip() for name in arguments.get("actions", ",".join(ACTIONS)).split(",")]

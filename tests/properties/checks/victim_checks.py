@@ -1,0 +1,71 @@
+"""Who may be evicted: by preemptibility, opt-outs, priority and minimum runtimes."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import CycleResult, DecisionGroup
+from tenure.solver.model.workload import PodGroup, Preemptibility
+
+from tests.properties.checks.gang_minimum import core, has_minimum
+
+STALE: Final = "stalegangeviction"
+
+
+def find_forbidden_victims(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
+    """Evictions of what may not be evicted at all, by this action, or for this pod group."""
+    gone: set[int] = set()
+    for group in decision.groups:
+        gone |= {evict.task for evict in group.evictions}
+        for index in sorted({cluster.tasks[evict.task].pod_group for evict in group.evictions}):
+            if group.action != STALE:
+                yield from _find_rejections(cluster, group, cluster.pod_groups[index], gone)
+
+
+def _find_rejections(
+    cluster: Cluster, group: DecisionGroup, victim: PodGroup, gone: set[int]
+) -> Iterator[str]:
+    asking = cluster.pod_groups[group.beneficiary]
+    words = f"{victim.name} is evicted by {group.action}, but"
+    if not victim.is_evictable:
+        yield f"{words} is not preemptible"
+    if group.action in victim.opt_out_actions:
+        yield f"{words} opts out of that"
+    if victim.preemptibility is Preemptibility.SEMI_PREEMPTIBLE and _loses_core(cluster, victim, gone):
+        yield f"{words} loses pods of its minimum, which is not preemptible"
+    if group.action == "preempt" and victim.priority >= asking.priority:
+        yield f"{words} {asking.name} has no higher priority"
+    if _is_protected(cluster, group.action, asking, victim) and _loses_minimum(cluster, victim, gone):
+        yield f"{words} is protected, and loses pods that it needs"
+
+
+def _active(cluster: Cluster, group: PodGroup) -> set[int]:
+    return {task for task in group.tasks if cluster.tasks[task].placement.status.is_active_allocated}
+
+
+def _loses_core(cluster: Cluster, victim: PodGroup, gone: set[int]) -> bool:
+    """Whether any pod is gone that was of its minimum when the cycle began."""
+    return bool(core(victim, _active(cluster, victim)) & gone)
+
+
+def _loses_minimum(cluster: Cluster, victim: PodGroup, gone: set[int]) -> bool:
+    """Whether it had its minimum, and has it no longer; one that had not loses surplus of its parts only."""
+    before = _active(cluster, victim)
+    if has_minimum(victim.root, before):
+        return not has_minimum(victim.root, before - gone)
+    return any(gone & set(part.tasks) and not has_minimum(part, before - gone) for part in victim.pod_sets)
+
+
+def _is_protected(cluster: Cluster, action: str, asking: PodGroup, victim: PodGroup) -> bool:
+    """By the minimum runtime: within a leaf queue the preempt value counts, else the reclaim value."""
+    if victim.last_start is None or victim.queue is None or asking.queue is None:
+        return False
+    path = [cluster.queues[q] for q in cluster.queues[victim.queue].path]
+    if action == "preempt" or (action != "reclaim" and asking.queue == victim.queue):
+        values = [q.preempt_min_runtime for q in path]
+    else:
+        other = cluster.queues[asking.queue].path
+        common = sum(1 for mine, theirs in zip(path, other, strict=False) if mine.index == theirs)
+        values = [q.reclaim_min_runtime for q in path[: common + 1]]
+    minimum = next((value for value in reversed(values) if value is not None), 0)
+    return cluster.now < victim.last_start + minimum

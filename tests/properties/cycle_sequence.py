@@ -1,0 +1,29 @@
+"""Several cycles on one cluster: what each decided, and on what."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from tenure.solver.cycle import decide
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import CycleResult
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.registry import default_profile
+from tenure.solver.testing import apply_decisions
+from tenure.terms.durations import SECOND
+
+PROFILE: Final = default_profile()
+
+
+class CycleRun(NamedTuple):
+    """A decision and the cluster it was made on."""
+
+    cluster: Cluster
+    decision: CycleResult
+
+
+def run_cycles(cluster: Cluster, count: int, profile: Profile = PROFILE) -> Iterator[CycleRun]:
+    """One cycle a second: bound pods run, evicted pods wait again, promises are forgotten."""
+    for _ in range(count):
+        decision = decide(cluster, profile)
+        yield CycleRun(cluster, decision)
+        cluster = apply_decisions(cluster, decision, SECOND)

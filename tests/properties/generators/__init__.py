@@ -1,0 +1,1 @@
+"""Random clusters, profiles and moves."""

@@ -1,0 +1,57 @@
+"""Whoever watches a cycle is told of every part of it, and changes nothing."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tenure.solver.cycle import decide
+from tenure.solver.framework.observer import Phase
+
+from tests.properties.cycle_sequence import PROFILE
+from tests.properties.generators.draw import ShrinkingDraw
+from tests.properties.generators.random_clusters import random_cluster
+
+
+class CountingObserver:
+    """Counts the parts that ended, and notes what they lay within."""
+
+    is_detailed = True
+
+    def __init__(self) -> None:
+        self.open: list[Phase] = []
+        self.ended: Counter[Phase] = Counter()
+        self.within: set[tuple[Phase, Phase | None]] = set()
+
+    def begin(self, part: Phase, name: str = "", pod_group: int | None = None) -> None:
+        self.within.add((part, self.open[-1] if self.open else None))
+        self.open.append(part)
+
+    def end(self, outcome: str = "") -> None:
+        self.ended[self.open.pop()] += 1
+
+    def call(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
+        return method(*args)
+
+
+WITHIN = {
+    (Phase.SESSION, None),
+    (Phase.ACTION, None),
+    (Phase.FOLD, None),
+    (Phase.POD_GROUP, Phase.ACTION),
+    (Phase.SCENARIO, Phase.POD_GROUP),
+    (Phase.SCENARIO, Phase.ACTION),
+}
+
+
+@given(data=st.data())
+@settings(max_examples=150)
+def test_observed_cycle_decides_the_same_and_reports_every_scenario(data: st.DataObject) -> None:
+    cluster, watcher = random_cluster(ShrinkingDraw(data)), CountingObserver()
+    decision = decide(cluster, PROFILE, observer=watcher)
+    assert decision == decide(cluster, PROFILE)
+    assert watcher.open == []
+    assert watcher.within <= WITHIN
+    assert watcher.ended[Phase.ACTION] == len(PROFILE.actions)
+    assert watcher.ended[Phase.SCENARIO] == decision.counters.simulated

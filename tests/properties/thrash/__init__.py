@@ -1,0 +1,1 @@
+"""Simulated callers over many cycles, and how often pod groups evict each other."""

@@ -1,0 +1,285 @@
+"""A cluster, and the caller that carries out decisions there, message by message: all that can go wrong does.
+
+Evicted pods take their time to terminate and come back under a new uid; budgets refuse evictions; bindings
+fail, and the pods are held back before they are tried again; jobs arrive and end. Each fate hangs on the
+seed and on what it befalls, not on what was asked before: two runs of a seed differ where their decisions
+do, and nowhere else.
+"""
+
+import random
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from tenure.client.in_flight import retain_in_flight, track_group
+from tenure.codec.engine import Engine
+from tenure.solver.registry import default_profile
+from tenure.v1 import decision_pb2, snapshot_pb2
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+
+from tests.properties.thrash.contention_patterns import ContentionPattern, JobPlan
+
+START: Final = 1_750_000_000
+"""Time of the first cycle, in seconds since the epoch."""
+STEP: Final = 15
+"""Seconds from one cycle to the next."""
+BURST: Final = 12
+"""Cycles for which all bindings of a job fail, or all its evictions are refused, once one is."""
+ENGINE: Final = Engine(default_profile())
+GATED: Final = snapshot_pb2.POD_STATUS_GATED
+PENDING: Final = snapshot_pb2.POD_STATUS_PENDING
+RUNNING: Final = snapshot_pb2.POD_STATUS_RUNNING
+RELEASING: Final = snapshot_pb2.POD_STATUS_RELEASING
+
+
+Cycle = tuple[snapshot_pb2.ClusterSnapshot, DecideResponse]
+"""What was asked, and what was answered."""
+
+
+class JobEviction(NamedTuple):
+    """In one cycle, pods of one job for another."""
+
+    cycle: int
+    victim: str
+    preemptor: str
+    gone: int
+    """The cycle in which the last of them is gone; that of the eviction if all were refused."""
+
+
+@dataclass(slots=True)
+class SimulatedJob:
+    """A pod group in the cluster, the pods it was made so far, and the cycles it ran with its minimum."""
+
+    plan: JobPlan
+    message: snapshot_pb2.PodGroup
+    created_pods: int = 0
+    worked: int = 0
+
+
+@dataclass(slots=True)
+class SimulatedCaller:
+    """Runs a scenario.
+
+    `remembers`: whether it stores what the answers tell it to remember of evictions.
+    `keeps`: whether it sends groups that it accepted until they are done; if not, it nominates nodes for pods
+    that were promised room.
+    `late`: how often, in percent, it sees what it did to a pod only a cycle or two afterwards.
+    """
+
+    scenario: ContentionPattern
+    seed: str
+    stores_history: bool
+    keeps_in_flight: bool = False
+    delay_percent: int = 0
+    cycle: int = 0
+    jobs: dict[str, SimulatedJob] = field(default_factory=dict)
+    pods: dict[str, snapshot_pb2.Pod] = field(default_factory=dict)
+    eviction_history: dict[tuple[str, str], snapshot_pb2.EvictionRecord] = field(default_factory=dict)
+    groups: list[snapshot_pb2.InFlightGroup] = field(default_factory=list)
+    """Those in flight."""
+    unseen: dict[str, tuple[int, snapshot_pb2.Pod]] = field(default_factory=dict)
+    """Pods as they are still seen, and the cycle from which on they are seen as they are."""
+    repeated: list[str] = field(default_factory=list)
+    """Pods that were to be evicted, or bound, although they had been already."""
+    leaves: dict[str, int] = field(default_factory=dict)
+    """The cycle in which a terminating pod is gone."""
+    returns: dict[str, int] = field(default_factory=dict)
+    """The cycle in which a pod whose binding failed may be tried again."""
+    evictions: list[JobEviction] = field(default_factory=list)
+    starts: dict[str, list[int]] = field(default_factory=dict)
+    """Cycles in which pods of a job were bound, and stayed so."""
+    worked: int = 0
+    """Cycles in which jobs ran with their minimum, all jobs together."""
+
+    def step(self) -> Cycle:
+        """Ask, carry out, let time pass."""
+        for plan in self.scenario.plans:
+            if plan.arrival == self.cycle:
+                self._submit_jobs(plan)
+        snapshot = self._snapshot()
+        response = ENGINE.decide(DecideRequest(snapshot=snapshot))
+        self.groups = retain_in_flight(self.groups, response)
+        for group in response.groups:
+            refused = self._apply(group)
+            if self.keeps_in_flight:
+                self.groups.append(track_group(group, refused))
+        self.cycle += 1
+        self._pass_time()
+        return snapshot, response
+
+    def _snapshot(self) -> snapshot_pb2.ClusterSnapshot:
+        message = snapshot_pb2.ClusterSnapshot(
+            cluster_id="simulated",
+            version=self.cycle,
+            nodes=[_node(number, gpus) for number, gpus in enumerate(self.scenario.nodes)],
+            queues=self.scenario.queues,
+            pod_groups=[job.message for job in self.jobs.values()],
+            pods=[self._seen(pod) for pod in self.pods.values()],
+            shapes=[_shape(gpus) for gpus in sorted({plan.gpus for plan in self.scenario.plans})],
+            eviction_history=self.eviction_history.values(),
+            in_flight_groups=self.groups,
+        )
+        message.now.FromSeconds(START + STEP * self.cycle)
+        return message
+
+    def _seen(self, pod: snapshot_pb2.Pod) -> snapshot_pb2.Pod:
+        until, before = self.unseen.get(pod.uid, (0, pod))
+        return before if self.cycle < until else pod
+
+    def _changes(self, pod: snapshot_pb2.Pod) -> None:
+        """It is not seen at once, now and then."""
+        if self.delay_percent:
+            draw = random.Random(f"{self.seed} late {pod.uid} {pod.status}")
+            if draw.randrange(100) < self.delay_percent:
+                before = snapshot_pb2.Pod()
+                before.CopyFrom(pod)
+                self.unseen[pod.uid] = (self.cycle + draw.randint(2, 3), before)
+
+    def _submit_jobs(self, plan: JobPlan) -> None:
+        message = snapshot_pb2.PodGroup(
+            uid=plan.name,
+            name=plan.name,
+            queue=plan.queue,
+            priority=plan.priority,
+            preemptibility=snapshot_pb2.PREEMPTIBILITY_PREEMPTIBLE,
+            min_member=plan.minimum,
+        )
+        message.creation_time.FromSeconds(START + STEP * self.cycle)
+        self.jobs[plan.name] = SimulatedJob(plan, message)
+        for _ in range(plan.pods):
+            self._make_pod(plan.name, nominated="")
+
+    def _make_pod(self, job: str, nominated: str) -> None:
+        plan, number = self.jobs[job].plan, self.jobs[job].created_pods
+        self.jobs[job].created_pods += 1
+        name = f"{job}-{number}"
+        self.pods[name] = snapshot_pb2.Pod(
+            uid=name,
+            name=name,
+            pod_group=job,
+            shape=_shape_id(plan.gpus),
+            status=PENDING,
+            nominated_node=nominated,
+        )
+
+    def _apply(self, group: decision_pb2.DecisionGroup) -> list[str]:
+        """Ids of decisions that could not be taken. Patches are stored whatever becomes of the rest."""
+        gone: dict[str, int] = {}
+        refused: list[str] = []
+        for decision in group.decisions:
+            match decision.WhichOneof("kind"):
+                case "evict":
+                    job = self.pods[decision.evict.pod].pod_group
+                    leaves = self._evict(decision.evict.pod)
+                    gone[job] = max(gone.get(job, 0), leaves)
+                    if leaves == self.cycle:
+                        refused.append(decision.id)
+                case "reserve" if not self.keeps_in_flight:
+                    self.pods[decision.reserve.pod].nominated_node = decision.reserve.node
+                case "bind":
+                    if not self._bind(decision.bind):
+                        refused.append(decision.id)
+                case "patch":
+                    self._store(decision.patch)
+        for job, cycle in gone.items():
+            if job != group.beneficiary:
+                self.evictions.append(JobEviction(self.cycle, job, group.beneficiary, cycle))
+        return refused
+
+    def _evict(self, uid: str) -> int:
+        """The cycle in which the pod is gone; this one when the eviction is refused."""
+        pod = self.pods[uid]
+        if self._chance("refused", pod.pod_group, self.scenario.rejection_percent):
+            return self.cycle
+        if pod.status == RELEASING:
+            self.repeated.append(uid)
+        self._changes(pod)
+        pod.status = RELEASING
+        self.leaves[uid] = self._random_delay(uid)
+        return self.leaves[uid]
+
+    def _bind(self, bind: decision_pb2.Bind) -> bool:
+        """Whether the pod runs."""
+        pod = self.pods[bind.pod]
+        if self._chance("fails", pod.pod_group, self.scenario.failure_percent):
+            pod.status, self.returns[pod.uid] = GATED, self._random_delay(pod.uid)
+            return False
+        if pod.status != PENDING:
+            self.repeated.append(pod.uid)
+        self._changes(pod)
+        pod.status, pod.node, pod.nominated_node = RUNNING, bind.node, ""
+        self.starts.setdefault(pod.pod_group, []).append(self.cycle)
+        return True
+
+    def _chance(self, what: str, job: str, percent: int) -> bool:
+        return random.Random(f"{self.seed} {what} {job} {self.cycle // BURST}").randrange(100) < percent
+
+    def _random_delay(self, uid: str) -> int:
+        return self.cycle + random.Random(f"{self.seed} {uid}").randint(1, self.scenario.patience)
+
+    def _store(self, patch: decision_pb2.Patch) -> None:
+        message = self.jobs[patch.pod_group].message
+        match patch.WhichOneof("change"):
+            case "set_eviction_record":
+                if self.stores_history:
+                    self.eviction_history[
+                        patch.set_eviction_record.victim, patch.set_eviction_record.preemptor
+                    ] = patch.set_eviction_record
+            case "delete_eviction_record":
+                del self.eviction_history[patch.pod_group, patch.delete_eviction_record]
+            case "clear_stale_since":
+                message.ClearField("stale_since")
+            case "eviction_count":
+                message.eviction_count = patch.eviction_count
+            case field:
+                getattr(message, field).CopyFrom(getattr(patch, field))
+
+    def _pass_time(self) -> None:
+        """Pods come back, and jobs that have run for long enough end."""
+        for uid in self._due(self.leaves):
+            pod = self.pods.pop(uid)
+            self._make_pod(pod.pod_group, pod.nominated_node)
+        for uid in self._due(self.returns):
+            self.pods[uid].status = PENDING
+        for job in list(self.jobs.values()):
+            running = sum(p.status == RUNNING for p in self.pods.values() if p.pod_group == job.plan.name)
+            if running >= job.plan.minimum:
+                job.worked += 1
+                self.worked += 1
+            if job.worked >= job.plan.work:
+                self._end(job.plan.name)
+
+    def _due(self, times: dict[str, int]) -> list[str]:
+        """Pods whose time has come; they are taken out."""
+        due = [uid for uid, cycle in times.items() if cycle <= self.cycle]
+        for uid in due:
+            del times[uid]
+        return due
+
+    def _end(self, name: str) -> None:
+        """It is deleted with its pods; what is remembered of it is of no account any more."""
+        del self.jobs[name]
+        self.pods = {uid: pod for uid, pod in self.pods.items() if pod.pod_group != name}
+        for times in (self.leaves, self.returns):
+            for uid in [uid for uid in times if uid not in self.pods]:
+                del times[uid]
+        self.eviction_history = {
+            pair: memory for pair, memory in self.eviction_history.items() if name not in pair
+        }
+
+
+def _node(number: int, gpus: int) -> snapshot_pb2.Node:
+    node = snapshot_pb2.Node(name=f"n{number}")
+    node.allocatable.cpu_milli, node.allocatable.memory_bytes = 64_000, 1 << 38
+    node.allocatable.gpu_milli, node.allocatable.pods = gpus * 1000, 110
+    return node
+
+
+def _shape(gpus: int) -> snapshot_pb2.PodShape:
+    shape = snapshot_pb2.PodShape(id=_shape_id(gpus))
+    shape.requests.cpu_milli, shape.requests.memory_bytes = 1000, 1 << 30
+    shape.gpu.devices = gpus
+    return shape
+
+
+def _shape_id(gpus: int) -> str:
+    return f"gpus-{gpus}"

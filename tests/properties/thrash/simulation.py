@@ -1,0 +1,125 @@
+"""How often pod groups evict each other in turn, and what memory and groups in flight change in that.
+
+The check `eviction-thrash` prints a table, one row for a family of scenarios, with three callers in each
+cell. The first ignores what the answers tell it to remember, and keeps no groups in flight; the second
+remembers; the third does both. Nothing else differs.
+"""
+
+from collections import Counter
+from itertools import product
+from multiprocessing import Pool
+from typing import Annotated, Final, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from tenure.terms.durations import SECOND, parse_duration
+
+from tests.checks import Counts
+from tests.properties.thrash.contention_patterns import FAMILIES
+from tests.properties.thrash.simulated_caller import STEP, Cycle, JobEviction, SimulatedCaller
+
+COOLDOWN: Final = parse_duration("5m") // (STEP * SECOND)
+"""The default cooldown of the plugin evictionbackoff, in cycles."""
+PROCESSES: Final = 2
+
+
+class CallerBehavior(NamedTuple):
+    """What a caller does with answers beside carrying them out."""
+
+    stores_history: bool
+    keeps_in_flight: bool
+
+
+CALLERS: Final = (CallerBehavior(False, False), CallerBehavior(True, False), CallerBehavior(True, True))
+NEITHER, MEMORY, BOTH = CALLERS
+
+
+class EvictionCounts(NamedTuple):
+    """What happened in a run."""
+
+    evictions: int
+    """How often a job lost pods to another in a cycle."""
+    retaliatory: int
+    """Of these, by a job that had lost pods to the victim less than a cooldown ago."""
+    ineffective: int
+    """Of these, repetitions of one that had come to nothing: all were gone or had been refused, and of the
+    preemptor nothing had started."""
+    worked: int
+    """Cycles in which jobs ran with their minimum, all jobs together."""
+
+
+def simulate(
+    family: str, seed: int, cycles: int, habits: CallerBehavior
+) -> tuple[SimulatedCaller, list[Cycle]]:
+    """A run: its caller when it is over, and what was asked and answered."""
+    caller = SimulatedCaller(FAMILIES[family](seed, cycles), f"{family} {seed}", *habits)
+    return caller, [caller.step() for _ in range(cycles)]
+
+
+def count(caller: SimulatedCaller) -> EvictionCounts:
+    """What happened in it."""
+    latest: dict[tuple[str, str], JobEviction] = {}
+    in_turn = in_vain = 0
+    for eviction in caller.evictions:
+        _, victim, preemptor, _ = eviction
+        reverse, same = latest.get((preemptor, victim)), latest.get((victim, preemptor))
+        in_turn += reverse is not None and eviction.cycle - reverse.cycle < COOLDOWN
+        in_vain += same is not None and _was_ineffective(caller, same, eviction.cycle)
+        latest[victim, preemptor] = eviction
+    return EvictionCounts(len(caller.evictions), in_turn, in_vain, caller.worked)
+
+
+def _was_ineffective(caller: SimulatedCaller, eviction: JobEviction, cycle: int) -> bool:
+    starts = caller.starts.get(eviction.preemptor, ())
+    is_over = eviction.cycle < cycle and eviction.gone <= cycle
+    return is_over and not any(eviction.cycle <= start <= cycle for start in starts)
+
+
+Run = tuple[str, CallerBehavior, int, int]
+"""Family, the caller's habits, seed, cycles."""
+
+
+def _run_one(run: Run) -> tuple[Run, EvictionCounts]:
+    family, habits, seed, cycles = run
+    caller, _ = simulate(family, seed, cycles, habits)
+    return run, count(caller)
+
+
+def table(cycles: int, seeds: int) -> dict[tuple[str, CallerBehavior], Counter[str]]:
+    """The sums over all seeds, by family and the caller's habits; with a progress bar.
+
+    Beside the counts, `turning` is the number of runs in which a pod group evicted its evictor.
+    """
+    runs = [(*key, cycles) for key in product(FAMILIES, CALLERS, range(seeds))]
+    sums: dict[tuple[str, CallerBehavior], Counter[str]] = {
+        key: Counter() for key in product(FAMILIES, CALLERS)
+    }
+    with Pool(PROCESSES) as pool:
+        done = track(
+            pool.imap_unordered(_run_one, runs), "simulating", len(runs), console=Console(stderr=True)
+        )
+        for (family, habits, _, _), found in done:
+            sums[family, habits].update(found._asdict(), turning=int(found.retaliatory > 0))
+    return sums
+
+
+def main(
+    cycles: Annotated[int, typer.Option(min=1, help="Cycles of a run")] = 1000,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of a family")] = 20,
+) -> Counts:
+    """Simulate callers of all habits. A run with memory fails when a pod group evicts its evictor."""
+    sums = table(cycles, seeds)
+    told = "neither / memory / memory and groups in flight"
+    shown = Table(title=f"{seeds} runs of {cycles} cycles: {told}")
+    shown.add_column("family", no_wrap=True)
+    for name in EvictionCounts._fields:
+        shown.add_column(name.replace("_", " "), justify="right")
+    for family in FAMILIES:
+        cells = [[f"{sums[family, habits][name]:,}" for habits in CALLERS] for name in EvictionCounts._fields]
+        shown.add_row(family, *map(" / ".join, cells))
+    Console(width=120).print(shown)
+    remembering = [habits for habits in CALLERS if habits.stores_history]
+    failed = sum(sums[key]["turning"] for key in product(FAMILIES, remembering))
+    return Counts(len(FAMILIES) * len(remembering) * seeds - failed, failed)

@@ -1,0 +1,89 @@
+"""A caller that keeps its groups in flight, and sees late what it did: nothing is asked for twice.
+
+The clusters are those of `scenarios`: pods take their time to terminate and come back under new uids,
+bindings fail, evictions are refused, jobs come and go.
+"""
+
+from collections import Counter
+from functools import cache
+
+import pytest
+from tenure.v1 import decision_pb2, snapshot_pb2
+
+from tests.checker.checker import verify
+from tests.properties.thrash.contention_patterns import FAMILIES
+from tests.properties.thrash.simulated_caller import RELEASING, RUNNING, Cycle, SimulatedCaller
+
+CYCLES = 100
+IN_FLIGHT = (
+    decision_pb2.IN_FLIGHT_GROUP_STATE_IN_FLIGHT,
+    decision_pb2.IN_FLIGHT_GROUP_STATE_SUPERSEDED,
+    decision_pb2.IN_FLIGHT_GROUP_STATE_COMPLETED,
+    decision_pb2.IN_FLIGHT_GROUP_STATE_CANCELLED,
+)
+DELAYED = 50
+"""Percent of evictions and bindings that are seen late."""
+
+
+@cache
+def run(family: str, keeps: bool) -> tuple[SimulatedCaller, list[Cycle], list[str]]:
+    """A run: its caller, what was asked and answered, and where the cluster itself was given too much."""
+    caller = SimulatedCaller(
+        FAMILIES[family](3, CYCLES),
+        f"{family} late",
+        stores_history=True,
+        keeps_in_flight=keeps,
+        delay_percent=DELAYED,
+    )
+    answers, crowded = [], []
+    for _ in range(CYCLES):
+        answers.append(caller.step())
+        crowded += _overcommitted_nodes(caller)
+    return caller, answers, crowded
+
+
+def _overcommitted_nodes(caller: SimulatedCaller) -> list[str]:
+    """Nodes that have more on them than they have, whoever has seen it."""
+    used: Counter[str] = Counter()
+    for pod in caller.pods.values():
+        if pod.status in (RUNNING, RELEASING):
+            used[pod.node] += caller.jobs[pod.pod_group].plan.gpus
+    gpus = {f"n{number}": gpus for number, gpus in enumerate(caller.scenario.nodes)}
+    return [f"{caller.cycle}: {node}" for node in used if used[node] > gpus[node]]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_decision_is_repeated_and_no_node_overcommitted(family: str) -> None:
+    caller, _, crowded = run(family, keeps=True)
+    assert (caller.repeated, crowded) == ([], [])
+
+
+def test_caller_without_in_flight_groups_gets_repeated_decisions() -> None:
+    repeated = [run(family, keeps=False)[0].repeated for family in FAMILIES]
+    assert any(repeated)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_response_passes_the_checker(family: str) -> None:
+    _, answers, _ = run(family, keeps=True)
+    assert [violation for answer in answers for violation in verify(*answer)] == []
+
+
+def test_runs_contain_every_in_flight_state_and_kind() -> None:
+    """Else the tests above say little."""
+    results: Counter[int] = Counter()
+    steps: Counter[str] = Counter()
+    for family in FAMILIES:
+        for snapshot, response in run(family, keeps=True)[1]:
+            results.update(status.state for status in response.in_flight_group_statuses)
+            steps.update(kind for group in snapshot.in_flight_groups for kind in _open_kinds(snapshot, group))
+    assert all(results[result] for result in IN_FLIGHT)
+    assert min(steps["evictions"], steps["reservations"], steps["bindings"]) > 10
+
+
+def _open_kinds(snapshot: snapshot_pb2.ClusterSnapshot, group: snapshot_pb2.InFlightGroup) -> list[str]:
+    """Kinds of steps of the group that are not seen done."""
+    status = {pod.uid: pod.status for pod in snapshot.pods}
+    found = ["evictions"] * any(status.get(step.pod) == RUNNING for step in group.evictions)
+    found += ["reservations"] * any(status.get(step.pod) != RUNNING for step in group.reservations)
+    return found + ["bindings"] * any(status.get(step.pod) != RUNNING for step in group.bindings)

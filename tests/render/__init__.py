@@ -1,0 +1,1 @@
+"""Tests of snapshots and responses as text and tables."""

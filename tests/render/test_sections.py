@@ -1,0 +1,230 @@
+"""The report for people: which facts it states, in how much room, and that it is always the same."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+from tenure.render import print_report
+from tenure.terms.formatting import (
+    format_clock,
+    format_count,
+    format_gpus,
+    format_remaining,
+    format_rough,
+    join_words,
+)
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse, QueueStatus, ResourceShare
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue, QueueResource
+
+SECOND = 1_000_000_000
+NOW = 1_740_998_100 * SECOND
+"""2025-03-03 10:35 UTC."""
+
+
+def snapshot(*pod_groups: tuple[str, str]) -> ClusterSnapshot:
+    """Pod groups of one pod as (name, queue)."""
+    message = ClusterSnapshot(cluster_id="test")
+    message.now.FromNanoseconds(NOW)
+    message.queues.append(Queue(name="root", gpu_milli=QueueResource(quota=8000)))
+    message.queues.append(Queue(name="leaf", parent="root"))
+    for name, queue in pod_groups:
+        message.pod_groups.append(PodGroup(uid=f"uid-{name}", name=name, queue=queue))
+        message.pods.append(Pod(uid=f"pod-{name}", name=f"{name}-0", pod_group=f"uid-{name}"))
+    return message
+
+
+def bind(name: str, node: str = "n1") -> pb.DecisionGroup:
+    step = pb.Decision(bind=pb.Bind(pod=f"pod-{name}", node=node))
+    return pb.DecisionGroup(action="allocate", beneficiary=f"uid-{name}", decisions=[step])
+
+
+def evict(victim: str, beneficiary: str, code: pb.ReasonCode = pb.REASON_CODE_RECLAIMED) -> pb.DecisionGroup:
+    uid = f"uid-{beneficiary}"
+    step = pb.Evict(pod=f"pod-{victim}", node="n1", preemptor=uid)
+    hold = pb.Decision(reserve=pb.Reserve(pod=f"pod-{beneficiary}", node="n1"))
+    decisions = [pb.Decision(evict=step, reason=pb.Reason(code=code)), hold]
+    return pb.DecisionGroup(action="reclaim", beneficiary=uid, decisions=decisions)
+
+
+def outcome(name: str, kind: pb.OutcomeKind, message: str = "", until: int = 0) -> pb.PodGroupOutcome:
+    reason = pb.Reason(code=pb.REASON_CODE_INSUFFICIENT_RESOURCES, message=message)
+    if until:
+        reason.until.FromNanoseconds(until)
+    return pb.PodGroupOutcome(pod_group=f"uid-{name}", kind=kind, reason=reason)
+
+
+def protection(name: str, minutes: int = 0, against: str = "", **fields: object) -> pb.Protection:
+    """A protection by minruntime; `against` is the pod group's own queue, or the top of other queues."""
+    action = "preempt" if against == "leaf" else "reclaim"
+    said = {"guard": "minruntime", "source": "queue leaf", "actions": [action, "consolidation", "requeue"]}
+    said |= {"against": against, "scope": pb.PROTECTION_SCOPE_ALL}
+    message = pb.Protection(**{"pod_group": f"uid-{name}", **said, **fields})
+    if minutes:
+        message.until.FromNanoseconds(NOW + minutes * 60 * SECOND)
+    return message
+
+
+def report(snapshot: ClusterSnapshot, response: DecideResponse, width: int = 100) -> str:
+    console = Console(file=StringIO(), width=width)
+    print_report(console, snapshot, response)
+    file = console.file
+    assert isinstance(file, StringIO)
+    return file.getvalue()
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+STORY = snapshot(("new", "leaf"), ("urgent", "leaf"), ("stuck", "leaf"), ("old", "leaf"), ("young", "leaf"))
+ANSWER = DecideResponse(
+    groups=[bind("new"), evict("old", "urgent", pb.REASON_CODE_PREEMPTED)],
+    outcomes=[
+        outcome("new", pb.OUTCOME_KIND_BOUND),
+        outcome("urgent", pb.OUTCOME_KIND_WAITING_FOR_VICTIMS),
+        outcome("stuck", pb.OUTCOME_KIND_DELAYED, "not yet", until=NOW + 90 * SECOND),
+    ],
+    protections=[protection("young", minutes=7)],
+    queues=[
+        QueueStatus(
+            name=name,
+            fair_share=ResourceShare(gpu_milli=6000),
+            allocated_before=ResourceShare(gpu_milli=1500),
+            allocated_after=ResourceShare(gpu_milli=4000),
+        )
+        for name in ("leaf", "root")
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "At 10:35 UTC: 1 pod group starts now, 1 starts as soon as 1 pod of others leaves and 1 must wait.",
+        "new leaf 1 n1",
+        "urgent leaf n1 1 pod of old has left",
+        "stuck leaf not yet (for another 1m30s, until 10:36 UTC)",
+        "old 1 urgent lower priority in the same queue",
+        "young other queues for another 7m, until 10:42 UTC queue leaf",
+        "root 8 6 1.5 4 ████████········│",
+        "leaf no limit 6 1.5 4 ████████········",
+    ],
+)
+def test_report_contains_the_fact(fact: str) -> None:
+    assert fact in flat(report(STORY, ANSWER))
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    assert max(map(len, report(STORY, ANSWER, width).splitlines())) <= width
+
+
+def test_equal_responses_have_equal_text() -> None:
+    assert report(STORY, ANSWER) == report(STORY, ANSWER)
+
+
+def test_empty_response_has_a_headline_and_no_table() -> None:
+    text = report(snapshot(), DecideResponse())
+    assert text.strip() == "At 10:35 UTC: no pod group has pods to schedule."
+
+
+EVERY = ["reclaim", "preempt", "consolidation", "requeue"]
+PROTECTED = {
+    "by one guard from all actions": (
+        [protection("young", actions=EVERY)],
+        "young everyone as long as it runs",
+    ),
+    "by one guard from its own queue and from others": (
+        [protection("young", 7), protection("young", 7, against="leaf")],
+        "young everyone for another 7m",
+    ),
+    "from its own queue only": ([protection("young", 7, against="leaf")], "young its own queue for"),
+    "from a part of the tree": ([protection("young", 7, against="root")], "young other queues of root for"),
+    "from other queues, those of a part of the tree included": (
+        [protection("young", 7), protection("young", 7, against="root")],
+        "young other queues for another 7m",
+    ),
+    "its minimum only": (
+        [protection("young", 7, scope=pb.PROTECTION_SCOPE_CORE)],
+        "until 10:42 UTC, its minimum only",
+    ),
+}
+
+
+@pytest.mark.parametrize(("protections", "fact"), PROTECTED.values(), ids=PROTECTED)
+def test_protections_are_listed_with_preemptors_and_end(protections: list[pb.Protection], fact: str) -> None:
+    assert fact in flat(report(STORY, DecideResponse(protections=protections)))
+
+
+def test_exception_from_a_wider_protection_is_not_listed() -> None:
+    nothing = protection("young", against="root", scope=pb.PROTECTION_SCOPE_UNSPECIFIED)
+    assert "young" not in report(STORY, DecideResponse(protections=[nothing]))
+
+
+def test_protections_are_sorted_by_end_and_endless_ones_last() -> None:
+    guards = [protection("old"), protection("new", 9), protection("young", 7)]
+    text = report(STORY, DecideResponse(protections=guards))
+    assert text.index("young") < text.index("new ") < text.index("old ")
+
+
+def test_long_table_is_shortened_with_a_note() -> None:
+    names = [f"job-{i:03}" for i in range(60)]
+    waiting = [outcome(name, pb.OUTCOME_KIND_INFEASIBLE, "no room") for name in names]
+    text = report(snapshot(*[(name, "leaf") for name in names]), DecideResponse(outcomes=waiting))
+    assert "60 leaf insufficient resources" in flat(text)
+    assert "job-004" in text
+    assert "job-005" not in text
+    assert "… and 55 more: --output json shows all." in text
+
+
+def test_reasons_of_a_later_version_do_not_break_the_report() -> None:
+    answer = DecideResponse(groups=[evict("old", "urgent", 999)])  # type: ignore[arg-type]
+    assert "old 1 urgent" in flat(report(STORY, answer))
+
+
+def test_unknown_uids_are_printed_verbatim() -> None:
+    assert "uid-ghost" in report(snapshot(), DecideResponse(groups=[bind("ghost")]))
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (format_clock(NOW, NOW), "10:35 UTC"),
+        (format_clock(NOW + 86_400 * SECOND, NOW), "4 Mar 10:35 UTC"),
+        (format_clock(NOW + 366 * 86_400 * SECOND, NOW), "4 Mar 2026 10:35 UTC"),
+        (format_remaining(NOW + 420 * SECOND, NOW), "for another 7m, until 10:42 UTC"),
+        (format_rough(SECOND // 2), "1s"),
+        (format_rough(601 * SECOND), "11m"),
+        (format_rough(50 * 3_600 * SECOND + 1), "2d3h"),
+        (format_gpus(1_204_000), "1,204"),
+        (format_gpus(460), "0.46"),
+        (format_gpus(0), "0"),
+        (format_gpus(-1), "no limit"),
+        (format_count(1, "pod"), "1 pod"),
+        (format_count(2, "pod"), "2 pods"),
+        (join_words([]), ""),
+        (join_words(["a"]), "a"),
+        (join_words(["a", "b", "c"]), "a, b and c"),
+    ],
+)
+def test_times_and_amounts_have_a_short_form(said: str, expected: str) -> None:
+    assert said == expected
+
+
+def test_in_flight_groups_are_listed_with_their_state() -> None:
+    asked = snapshot(("new", "leaf"), ("old", "leaf"))
+    asked.pods[1].node = "n1"
+    group = asked.in_flight_groups.add(id="f1", beneficiary="uid-new")
+    group.evictions.add(pod="pod-old", node="n1", pod_group="uid-old")
+    answer = DecideResponse(outcomes=[outcome("new", pb.OUTCOME_KIND_WAITING_FOR_VICTIMS)])
+    status = answer.in_flight_group_statuses.add(id="f1", state=pb.IN_FLIGHT_GROUP_STATE_IN_FLIGHT)
+    status.reason.message = (
+        "The group in flight for pod group new (queue leaf) is kept: they have not left yet."
+    )
+    status.reservations.add(pod="pod-new", node="n1", pod_group="uid-new")
+    text = flat(report(asked, answer))
+    assert "Starts soon Pod group Queue Room kept on As soon as" in text
+    assert "new leaf n1 1 pod of old has left" in text
+    assert "Groups in flight Group For What to do Why" in text
+    assert "f1 new send it again they have not left yet" in text

@@ -1,0 +1,177 @@
+"""A pod group `job` that waits for every reason there is, on clusters of a few lines."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.workload import Preemptibility
+from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.registry import default_profile
+from tenure.solver.testing import ClusterBuilder
+
+from tests.solver.plugins.guards.eviction_pair import index_of, with_eviction_record
+
+DEFAULT = default_profile()
+NON_PREEMPTIBLE = Preemptibility.NON_PREEMPTIBLE
+
+
+class PendingCase(NamedTuple):
+    """A cluster, what everybody may read, and the kinds of remedies that work."""
+
+    cluster: Callable[[], Cluster]
+    public: str
+    remedies: tuple[str, ...] = ()
+    profile: Profile = DEFAULT
+
+
+def single_queue(gpus: int = 2, **queue: object) -> ClusterBuilder:
+    """One node, one queue."""
+    return ClusterBuilder().node("n1", gpus=gpus).queue("q", **queue)
+
+
+def full_node(**queue: object) -> ClusterBuilder:
+    """`old`, of lower priority, has the only GPU."""
+    return single_queue(1, **queue).running("old", queue="q", gpus=1, node="n1", started_ago="5m")
+
+
+def preempting(**options: object) -> ClusterBuilder:
+    return full_node().pending("job", queue="q", gpus=1, priority=60, **options)
+
+
+def two_queues(mine: float, theirs: float) -> ClusterBuilder:
+    """`old` of another queue has both GPUs."""
+    builder = ClusterBuilder().node("n1", gpus=2).queue("q", quota=mine).queue("other", quota=theirs)
+    return builder.running("old", queue="other", gpus=1, count=2, node="n1")
+
+
+def with_recent_eviction(victim: str, preemptor: str, **fields: object) -> Cluster:
+    return with_eviction_record(preempting().build(), victim, preemptor, evicted="30s", **fields)
+
+
+def near_completion() -> Cluster:
+    return (
+        single_queue(1)
+        .running("old", queue="q", gpus=1, node="n1", started_ago="55m", expected_runtime="1h")
+        .pending("job", queue="q", gpus=1, priority=60)
+        .build()
+    )
+
+
+NEAR_COMPLETION = replace(DEFAULT, plugins=(*DEFAULT.plugins, PluginConfig("nearcompletion")))
+WITHIN_QUEUE = replace(DEFAULT, actions=("allocate", "preempt"))
+NO_SEARCH = replace(DEFAULT, options=replace(DEFAULT.options, max_simulations_per_pod_group=0))
+
+CASES: Mapping[str, PendingCase] = {
+    "ALLOCATED": PendingCase(
+        lambda: single_queue().pending("job", queue="q", gpus=1).build(),
+        "starts now: there is room for 1 pod",
+    ),
+    "PIPELINED": PendingCase(
+        lambda: (
+            single_queue(1)
+            .pods("old", TaskStatus.RELEASING, queue="q", gpus=1, node="n1")
+            .pending("job", queue="q", gpus=1)
+            .build()
+        ),
+        "starts as soon as pods that are already terminating have left",
+    ),
+    "VICTIMS_EVICTED": PendingCase(
+        lambda: preempting().build(), "starts as soon as 1 pod of others have left"
+    ),
+    "NOT_READY": PendingCase(
+        lambda: single_queue().pod_group("job", queue="q", min_member=2).pending("job", gpus=1).build(),
+        "fewer pods that can be scheduled than its minimum",
+        ("REDUCE_MINIMUM",),
+    ),
+    "INVALID_QUEUE": PendingCase(
+        lambda: single_queue().queue("below", parent="q").pending("job", queue="q", gpus=1).build(),
+        "its queue does not exist or has child queues",
+    ),
+    "OVER_LIMIT": PendingCase(
+        lambda: single_queue(limit=1).pending("job", queue="q", gpus=2).build(),
+        "would use more than its limit",
+        ("RAISE_LIMIT",),
+    ),
+    "NON_PREEMPTIBLE_OVER_QUOTA": PendingCase(
+        lambda: (
+            single_queue(quota=1).pending("job", queue="q", gpus=2, preemptibility=NON_PREEMPTIBLE).build()
+        ),
+        "what of it cannot be taken back would exceed the quota",
+        ("MAKE_PREEMPTIBLE", "RAISE_QUOTA"),
+    ),
+    "OVER_FAIR_SHARE": PendingCase(
+        lambda: two_queues(1, 2).pending("job", queue="q", gpus=1, count=2).build(),
+        "more than its fair share, so it may not take room from other queues",
+        ("ADD_NODES",),
+    ),
+    "NO_NODE_MATCHES": PendingCase(
+        lambda: single_queue().pending("job", queue="q", gpus=1, node_selector={"zone": "a"}).build(),
+        "no node could run it, not even an empty one",
+    ),
+    "INSUFFICIENT_RESOURCES": PendingCase(
+        lambda: preempting().build(),
+        "no node that it may use has enough free room",
+        ("ADD_NODES",),
+        replace(DEFAULT, actions=("allocate",)),
+    ),
+    "NO_SOLUTION": PendingCase(
+        lambda: full_node().pending("job", queue="q", gpus=1, priority=50).build(),
+        "no evictions that all rules allow would make room",
+        ("RAISE_PRIORITY", "ADD_NODES"),
+        WITHIN_QUEUE,
+    ),
+    "BUDGET_EXHAUSTED": PendingCase(
+        lambda: preempting().build(), "the search ended before it was complete", ("ADD_NODES",), NO_SEARCH
+    ),
+    "PREEMPTION_DELAY": PendingCase(
+        lambda: preempting(preemption_delay="25h").build(),
+        "before its preemption delay is over",
+        ("WAIT", "ADD_NODES"),
+    ),
+    "SIMILAR_FAILED": PendingCase(
+        lambda: (
+            full_node()
+            .pending("first", queue="q", gpus=1, priority=50)
+            .pending("job", queue="q", gpus=1, priority=50)
+            .build()
+        ),
+        "another workload of its queue that asks for no more just found no room either",
+        ("RAISE_PRIORITY", "ADD_NODES"),
+        WITHIN_QUEUE,
+    ),
+    "MIN_RUNTIME": PendingCase(
+        lambda: full_node(preempt_min_runtime="10m").pending("job", queue="q", gpus=1, priority=60).build(),
+        "those that might yield to it have not run for their guaranteed minimum",
+        ("WAIT", "ADD_NODES"),
+    ),
+    "NEAR_COMPLETION": PendingCase(
+        near_completion, "close to their expected end", ("WAIT", "ADD_NODES"), NEAR_COMPLETION
+    ),
+    "EVICTION_COOLDOWN": PendingCase(
+        lambda: with_recent_eviction("job", "old"),
+        "it was itself evicted a short time ago",
+        ("WAIT", "ADD_NODES"),
+    ),
+    "EVICTION_BACKOFF": PendingCase(
+        lambda: with_recent_eviction("old", "job", consecutive_failures=1),
+        "came to nothing before",
+        ("WAIT", "ADD_NODES"),
+    ),
+    "WITHIN_FAIR_SHARE": PendingCase(
+        lambda: two_queues(2, 2).pending("job", queue="q", gpus=1).build(),
+        "the other queues are within their share",
+        ("ADD_NODES",),
+    ),
+    "BLOCKED": PendingCase(
+        lambda: single_queue().pending("job", queue="q", gpus=1, blocked_reason="a volume").build(),
+        "something that one of its pods needs is missing",
+    ),
+}
+"""By the name of the reason code."""
+
+
+def index(cluster: Cluster, name: str = "job") -> int:
+    """The pod group of this name."""
+    return index_of(cluster, name)

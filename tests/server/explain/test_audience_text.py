@@ -1,0 +1,96 @@
+"""Nobody but operators reads the names of others; equal states give equal answers."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from tenure.server.explain.audience_text import moment
+from tenure.server.explain.explain_result import ExplainResult
+from tenure.server.explain.protected_until import protected_until
+from tenure.server.explain.why_not_victim import why_not_victim
+from tenure.server.explain.why_pending import why_pending
+from tenure.server.explain.why_victim import why_victim
+from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.persistent_vector import PersistentVector
+from tenure.solver.plugin_api.profile import PluginConfig
+from tenure.solver.registry import default_profile
+
+from tests.properties.generators.contested_clusters import contested_cluster
+from tests.properties.generators.draw import SeededDraw
+from tests.properties.generators.random_clusters import random_cluster
+
+DEFAULT = default_profile()
+GUARDS = ("evictionlimit", "nearcompletion", "waitlimit")
+PROFILE = replace(DEFAULT, plugins=(*DEFAULT.plugins, *map(PluginConfig, GUARDS)))
+MARK = re.compile(r"<[^<>]*>")
+
+
+def mark_names(cluster: Cluster) -> Cluster:
+    """The cluster with marks around every name, by which they are found in any text."""
+    groups = (
+        replace(g, name=f"<{g.name}>", uid=f"<{g.uid}>", queue_name=f"<{g.queue_name}>", namespace="<ns>")
+        for g in cluster.pod_groups
+    )
+    return replace(
+        cluster,
+        nodes=tuple(replace(node, name=f"<{node.name}>") for node in cluster.nodes),
+        queues=tuple(replace(queue, name=f"<{queue.name}>") for queue in cluster.queues),
+        pod_groups=PersistentVector(groups),
+        tasks=PersistentVector(
+            replace(task, name=f"<{task.name}>", uid=f"<{task.uid}>") for task in cluster.tasks
+        ),
+    )
+
+
+def explain_everything(inquiry: CycleReplay) -> Iterator[tuple[int, ExplainResult]]:
+    """Every question about everybody, with the pod group whose owner reads the answer."""
+    for group in inquiry.cluster.pod_groups:
+        yield group.index, why_pending(inquiry, group.index)
+        yield group.index, why_victim(inquiry, group.index)
+        yield group.index, protected_until(inquiry, group.index)
+        for other in inquiry.cluster.pod_groups:
+            yield other.index, why_not_victim(inquiry, group.index, other.index)
+
+
+def collect_texts(answer: ExplainResult) -> Iterator[tuple[str, str, str]]:
+    yield answer.text
+    for remedy in answer.remedies:
+        yield remedy.explanation.public, remedy.explanation.tenant, remedy.explanation.operator
+
+
+@pytest.mark.parametrize("draw", [random_cluster, contested_cluster])
+@pytest.mark.parametrize("seed", range(15))
+def test_foreign_names_are_hidden_from_public_and_tenants(draw: object, seed: int) -> None:
+    cluster = mark_names(draw(SeededDraw(seed)))  # type: ignore[operator]
+    for owner, answer in explain_everything(CycleReplay.of(cluster, PROFILE)):
+        group = cluster.pod_groups[owner]
+        path = () if group.queue is None else cluster.queues[group.queue].path
+        own_pods = {cluster.tasks[task].name for task in group.tasks}
+        own = {group.name, group.queue_name, *(cluster.queues[queue].name for queue in path), *own_pods}
+        for public, tenant, operator in collect_texts(answer):
+            assert set(MARK.findall(public)) <= {group.name}
+            assert set(MARK.findall(tenant)) <= own
+            assert public
+            assert tenant
+            assert operator
+
+
+@pytest.mark.parametrize("draw", [random_cluster, contested_cluster])
+def test_equal_states_have_equal_explanations(draw: object) -> None:
+    for seed in range(4):
+        first, second = (
+            [answer for _, answer in explain_everything(CycleReplay.of(draw(SeededDraw(seed)), PROFILE))]  # type: ignore[operator]
+            for _ in range(2)
+        )
+        assert first == second
+
+
+def test_times_are_absolute() -> None:
+    assert moment(1_740_998_520_000_000_000) == "2025-03-03 10:42:00 UTC"
+    assert moment(1_740_998_520_500_000_000) == "2025-03-03 10:42:00.5 UTC"
+    for seed in range(10):
+        cluster = contested_cluster(SeededDraw(seed))
+        for _, answer in explain_everything(CycleReplay.of(cluster, PROFILE)):
+            assert not re.search(r"for another \d", " ".join(answer.text))

@@ -1,0 +1,32 @@
+"""What was decided earlier is explained as that: for whom pods leave, and who waits for them."""
+
+from tenure.server.explain.why_pending import why_pending
+from tenure.server.explain.why_victim import why_victim
+from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.registry import default_profile
+from tenure.solver.testing import ClusterBuilder
+
+OLD, NEW = 1, 0
+
+
+def inquiry() -> CycleReplay:
+    """`old` is to leave n for `new`."""
+    builder = ClusterBuilder().node("n", gpus=1).queue("q")
+    builder.running("old", queue="q", node="n", gpus=1).pending("new", queue="q", gpus=1, priority=75)
+    builder.in_flight("f", beneficiary="new", evicts={"old-0": "n"}, reserves={"new-0": "n"})
+    return CycleReplay.of(builder.build(), default_profile())
+
+
+def test_pod_group_with_reservation_is_waiting_for_its_victims() -> None:
+    text = why_pending(inquiry(), NEW).text
+    assert (
+        text.operator
+        == "Pod group new (queue q) has room for 1 pod and starts as soon as 1 pod of old have left."
+    )
+
+
+def test_earlier_eviction_is_explained_as_decided_earlier() -> None:
+    text = why_victim(inquiry(), OLD).text
+    assert "loses 1 pod to pod group new" in text.operator
+    assert "decided earlier" in text.public
+    assert "new" not in text.public

@@ -1,0 +1,97 @@
+"""Why a pod group waits: every reason code has its sentence, and remedies that really help."""
+
+from dataclasses import replace
+
+import pytest
+from tenure.server.explain.why_pending import why_pending
+from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.model.reason import DOMINANCE, ReasonCode
+from tenure.solver.testing import ClusterBuilder
+from tenure.v1.explain_pb2 import RemedyKind
+
+from tests.server.explain.pending_cases import CASES, DEFAULT, PendingCase, index, single_queue
+
+FREE_CAPACITY = (ReasonCode.ALLOCATED, ReasonCode.PIPELINED, ReasonCode.VICTIMS_EVICTED)
+
+
+def test_table_contains_every_pending_reason() -> None:
+    assert set(CASES) == {code.name for code in (*DOMINANCE, *FREE_CAPACITY)}
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_reason_and_remedies_are_reported_to_every_audience(code: str) -> None:
+    case = CASES[code]
+    cluster = case.cluster()
+    answer = why_pending(CycleReplay.of(cluster, case.profile), index(cluster))
+    assert answer.reasons[0].code.name == code
+    assert case.public in answer.text.public
+    kinds = tuple(RemedyKind.Name(each.kind).removeprefix("REMEDY_KIND_") for each in answer.remedies)
+    assert kinds == case.remedies
+
+
+@pytest.mark.parametrize("code", [code for code, case in CASES.items() if "WAIT" in case.remedies])
+def test_pod_group_starts_at_the_reported_time_and_not_a_second_earlier(code: str) -> None:
+    case = CASES[code]
+    cluster = case.cluster()
+    answer = why_pending(CycleReplay.of(cluster, case.profile), index(cluster))
+    assert answer.until is not None
+    for at, waits in ((answer.until - 10**9, True), (answer.until, False)):
+        later = CycleReplay.of(replace(cluster, now=at), case.profile).outcome(index(cluster))
+        assert later is not None
+        assert (later.reserved == 0) == waits
+
+
+def test_blocked_reason_is_shown_to_the_tenant_and_not_to_the_public() -> None:
+    cluster = CASES["BLOCKED"].cluster()
+    text = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster)).text
+    assert "a volume" not in text.public
+    assert "pod job-0 cannot be placed: a volume" in text.tenant
+
+
+def test_operators_see_the_candidates_of_every_action_and_why_none_is_evictable() -> None:
+    cluster = CASES["MIN_RUNTIME"].cluster()
+    answer = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster))
+    assert "By preempt it may ask 1 pod group: 1 within the minimum runtime." in answer.text.operator
+    assert "By preempt" not in answer.text.tenant
+    assert [(each.guard, each.source) for each in answer.protections] == [("minruntime", "queue q")]
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        (
+            PendingCase(lambda: single_queue().running("job", queue="q", gpus=1, node="n1").build(), ""),
+            "does not wait: 1 pod of it run",
+        ),
+        (
+            PendingCase(lambda: single_queue().pod_group("job", queue="q").build(), ""),
+            "does not wait: 0 pods of it run",
+        ),
+    ],
+)
+def test_pod_group_that_is_not_pending_is_reported_as_such(case: PendingCase, said: str) -> None:
+    cluster = case.cluster()
+    answer = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster))
+    assert said in answer.text.public
+    assert not answer.reasons
+    assert not answer.remedies
+
+
+def test_reports_when_no_remedy_works() -> None:
+    cluster = CASES["NO_NODE_MATCHES"].cluster()
+    answer = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster))
+    assert answer.text.public.endswith("None of the changes that were tried would help.")
+
+
+def test_remedies_name_the_limiting_queue_to_permitted_audiences() -> None:
+    cluster = (
+        ClusterBuilder()
+        .node("n1", gpus=8)
+        .queue("top", limit=1)
+        .queue("q", parent="top", limit=4)
+        .pending("job", queue="q", gpus=2)
+        .build()
+    )
+    (remedy,) = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster)).remedies
+    assert remedy.explanation.public == "raise the GPU limit of a queue above its own; then it starts."
+    assert remedy.explanation.tenant == "raise the GPU limit of queue top from 1 to 2 GPUs; then it starts."

@@ -1,0 +1,360 @@
+"""Why this victim, why not that one, and who is protected: every kind of answer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+from tenure.server.explain.protected_until import protected_until
+from tenure.server.explain.why_not_victim import why_not_victim
+from tenure.server.explain.why_victim import why_victim
+from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.model.workload import Preemptibility
+from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.registry import default_profile
+from tenure.solver.testing import NOW, ClusterBuilder
+from tenure.terms.durations import SECOND
+
+from tests.server.explain.pending_cases import (
+    full_node,
+    index,
+    single_queue,
+    two_queues,
+    with_recent_eviction,
+)
+
+DEFAULT = default_profile()
+GUARDS = ("evictionlimit", "nearcompletion", "waitlimit")
+GUARDED = replace(DEFAULT, plugins=(*DEFAULT.plugins, *map(PluginConfig, GUARDS)))
+SEMI = Preemptibility.SEMI_PREEMPTIBLE
+ENDS = "2025-06-15 15:11:40 UTC"
+"""Five minutes after the time of built clusters."""
+
+
+def evicted_for_job(**options: object) -> Cluster:
+    """`job` asks for the GPU of `old` in its own queue."""
+    builder = single_queue(1).running("old", queue="q", gpus=1, node="n1", **{"started_ago": "5m", **options})
+    return builder.pending("job", queue="q", gpus=1, priority=60).build()
+
+
+def three_candidates() -> Cluster:
+    builder = ClusterBuilder().node("n1", gpus=3).queue("q")
+    builder.running("old", queue="q", gpus=1, node="n1", priority=40)
+    builder.running("next", queue="q", gpus=1, node="n1", priority=45)
+    builder.running("last", queue="q", gpus=1, node="n1", priority=47)
+    return builder.pending("job", queue="q", gpus=1, priority=60).build()
+
+
+def scattered() -> Cluster:
+    builder = ClusterBuilder().node("n1", gpus=2).node("n2", gpus=2).queue("q")
+    builder.running("old", queue="q", gpus=1, node="n1").running("other", queue="q", gpus=1, node="n2")
+    return builder.pending("job", queue="q", gpus=2).build()
+
+
+def stale() -> Cluster:
+    builder = single_queue(2).pod_group("old", queue="q", min_member=2, stale_ago="2m")
+    return builder.running("old", gpus=1, node="n1").build()
+
+
+def overdue() -> Cluster:
+    builder = ClusterBuilder().node("n1", gpus=1).queue("q", quota=1).queue("other", quota=1)
+    builder.running("old", queue="other", gpus=1, node="n1", started_ago="2h", expected_runtime="1h")
+    return builder.pending("job", queue="q", gpus=1, priority=60).build()
+
+
+def reclaimed() -> Cluster:
+    return two_queues(2, 0).pending("job", queue="q", gpus=1).build()
+
+
+VICTIMS: Mapping[str, tuple[Callable[[], Cluster], ReasonCode, str]] = {
+    "reclaim": (
+        reclaimed,
+        ReasonCode.RECLAIMED,
+        "to another workload by reclaim: the queue of that one is below",
+    ),
+    "preempt": (
+        evicted_for_job,
+        ReasonCode.PREEMPTED,
+        "by preempt: that one has a higher priority in the same queue",
+    ),
+    "consolidation": (
+        scattered,
+        ReasonCode.CONSOLIDATED,
+        "(1 of them move to another node) to another workload",
+    ),
+    "requeue": (
+        overdue,
+        ReasonCode.REQUEUED,
+        "it ran longer than expected, and that one has a higher priority",
+    ),
+    "stalegangeviction": (stale, ReasonCode.STALE_GANG, "loses 1 pod: it ran below its minimum for too long"),
+}
+
+
+@pytest.mark.parametrize("action", VICTIMS)
+def test_victim_explanation_names_rule_and_preemptor(action: str) -> None:
+    build, code, said = VICTIMS[action]
+    cluster = build()
+    inquiry = CycleReplay.of(cluster, DEFAULT)
+    victim = next(
+        cluster.tasks[evict.task].pod_group for group in inquiry.result.groups for evict in group.evictions
+    )
+    answer = why_victim(inquiry, victim)
+    assert [(fact.code, fact.source) for fact in answer.reasons] == [(code, action)]
+    assert said in answer.text.public
+
+
+def test_victim_explanation_lists_the_guards_that_allowed_it() -> None:
+    cluster = evicted_for_job(started_ago="1h")
+    cluster = replace(cluster, queues=(replace(cluster.queues[0], preempt_min_runtime=600 * SECOND),))
+    text = why_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old")).text
+    assert "minruntime (its protection ended 2025-06-15 14:16:40 UTC, queue q)" in text.tenant
+    assert "preemptibility (does not protect it, its priority 50)" in text.public
+
+
+def test_victim_explanation_contains_its_position_in_victim_order() -> None:
+    cluster = three_candidates()
+    text = why_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old")).text
+    assert "Of those that might yield it comes first." in text.public
+    assert "Next comes another workload of its queue, which has a higher priority." in text.public
+    assert "Next comes pod group next (queue q), which has a higher priority." in text.operator
+    assert "Then pod group last (queue q), which has a higher priority." in text.operator
+
+
+def test_pod_group_that_is_not_evicted_is_reported_as_such() -> None:
+    cluster = three_candidates()
+    assert (
+        why_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "last")).text.public
+        == "Pod group last is not evicted."
+    )
+
+
+NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
+    "NON_PREEMPTIBLE": (
+        lambda: evicted_for_job(preemptibility=Preemptibility.NON_PREEMPTIBLE),
+        "preempt",
+        "it is not preemptible (says its own preemptibility)",
+        DEFAULT,
+    ),
+    "NON_PREEMPTIBLE, its minimum": (
+        lambda: evicted_for_job(preemptibility=SEMI),
+        "preempt",
+        "it is not preemptible, and it has nothing beyond its minimum",
+        DEFAULT,
+    ),
+    "OPTED_OUT": (
+        lambda: evicted_for_job(opt_out_actions=["preempt"]),
+        "preempt",
+        "it opts out of being a victim of preempt (says its own opt-out)",
+        DEFAULT,
+    ),
+    "MIN_RUNTIME": (
+        lambda: full_node(preempt_min_runtime="10m").pending("job", queue="q", gpus=1, priority=60).build(),
+        "preempt",
+        "it has not run for its guaranteed minimum, and it has nothing beyond its minimum"
+        f" (until {ENDS}, says its queue)",
+        DEFAULT,
+    ),
+    "PRIORITY_NOT_LOWER": (
+        lambda: evicted_for_job(priority=60),
+        "preempt",
+        "its priority is not lower than that of the one that waits",
+        DEFAULT,
+    ),
+    "EVICTION_LIMIT": (
+        lambda: evicted_for_job(eviction_count=3),
+        "preempt",
+        "it was evicted often enough (says default of evictionlimit)",
+        GUARDED,
+    ),
+    "NEAR_COMPLETION": (
+        lambda: evicted_for_job(started_ago="55m", expected_runtime="1h"),
+        "preempt",
+        f"its expected end is near (until {ENDS}, says its own expected runtime)",
+        GUARDED,
+    ),
+    "WAIT_LIMIT": (
+        lambda: evicted_for_job(total_eviction_wait="25h"),
+        "preempt",
+        "it has waited long enough after evictions (says default of waitlimit)",
+        GUARDED,
+    ),
+    "EVICTION_COOLDOWN": (
+        lambda: with_recent_eviction("job", "old"),
+        "preempt",
+        "the one that waits was evicted for it a short time ago (until 2025-06-15 15:11:10 UTC,",
+        DEFAULT,
+    ),
+    "EVICTION_BACKOFF": (
+        lambda: with_recent_eviction("old", "job", consecutive_failures=1),
+        "preempt",
+        "evicting it for the one that waits came to nothing before (until 2025-06-15 15:07:10 UTC,",
+        DEFAULT,
+    ),
+    "WITHIN_FAIR_SHARE": (
+        lambda: two_queues(2, 2).pending("job", queue="q", gpus=1).build(),
+        "reclaim",
+        "its queue is within its share",
+        DEFAULT,
+    ),
+    "OVER_FAIR_SHARE": (
+        lambda: two_queues(1, 1).pending("job", queue="q", gpus=2).build(),
+        "reclaim",
+        "pod group job may not ask anybody, for with it, its queue would use more than its fair share",
+        DEFAULT,
+    ),
+    "NO_SOLUTION": (
+        lambda: (
+            ClusterBuilder()
+            .node("n1", gpus=2)
+            .queue("q")
+            .running("old", queue="q", gpus=1, node="n1")
+            .running("firm", queue="q", gpus=1, node="n1", priority=120)
+            .pending("job", queue="q", gpus=2, priority=60)
+            .build()
+        ),
+        "preempt",
+        "evicting it alone would not make enough room",
+        DEFAULT,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT)
+def test_first_rejection_of_a_candidate_is_reported(case: str) -> None:
+    build, action, said, profile = NOT[case]
+    cluster = build()
+    answer = why_not_victim(CycleReplay.of(cluster, profile), index(cluster, "old"), index(cluster))
+    assert answer.reasons[0].code.name == case.partition(",")[0]
+    assert f"is not evicted by {action}: {said}" in answer.text.public
+
+
+PLAIN: Mapping[str, tuple[Callable[[], Cluster], str, str, str]] = {
+    "it is evicted": (
+        evicted_for_job,
+        "old",
+        "job",
+        "Another workload of its queue is evicted for pod group job.",
+    ),
+    "itself": (evicted_for_job, "job", "job", "Pod group job does not make room for itself."),
+    "nothing runs": (
+        lambda: (
+            full_node()
+            .pending("late", queue="q", gpus=1)
+            .pending("job", queue="q", gpus=1, priority=60)
+            .build()
+        ),
+        "late",
+        "job",
+        "Nothing of another workload of its queue runs that could be evicted.",
+    ),
+    "nobody waits": (three_candidates, "old", "next", "Pod group next does not wait for room."),
+    "there is room": (
+        lambda: (
+            single_queue(2)
+            .running("old", queue="q", gpus=1, node="n1")
+            .pending("job", queue="q", gpus=1)
+            .build()
+        ),
+        "old",
+        "job",
+        "Pod group job finds room without evicting anybody.",
+    ),
+    "others come first": (
+        three_candidates,
+        "last",
+        "job",
+        "Another workload of its queue might yield to pod group job by preempt. It is not needed: others come"
+        " first, such as another workload of its queue, and make the room.",
+    ),
+    "no action does": (
+        evicted_for_job,
+        "old",
+        "job",
+        "Another workload of its queue is not evicted: no action of the profile could.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_requests_with_a_wrong_premise_get_a_plain_explanation(case: str) -> None:
+    build, victim, preemptor, said = PLAIN[case]
+    cluster = build()
+    profile = replace(DEFAULT, actions=("allocate",)) if case == "no action does" else DEFAULT
+    answer = why_not_victim(
+        CycleReplay.of(cluster, profile), index(cluster, victim), index(cluster, preemptor)
+    )
+    assert answer.text.public == said
+
+
+def test_pod_group_without_leaf_queue_cannot_evict() -> None:
+    builder = single_queue(1).running("old", queue="q", gpus=1, node="n1")
+    cluster = builder.queue("top").queue("leaf", parent="top").pending("job", queue="top", gpus=1).build()
+    answer = why_not_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"), index(cluster))
+    assert "may not ask anybody, for its queue does not exist or has child queues" in answer.text.public
+
+
+def explain_protected(cluster: Cluster, profile: Profile = DEFAULT) -> tuple[str, int | None]:
+    answer = protected_until(CycleReplay.of(cluster, profile), index(cluster, "old"))
+    return answer.text.tenant, answer.until
+
+
+def test_protections_are_listed_with_source_preemptors_and_end() -> None:
+    builder = single_queue(2, reclaim_min_runtime="10m").queue("other")
+    cluster = builder.running("old", queue="q", gpus=1, node="n1", started_ago="5m").build()
+    text, until = explain_protected(cluster)
+    assert (
+        f"From everybody (by reclaim, consolidation and requeue): all of it, until {ENDS}, by minruntime"
+        in text
+    )
+    assert "(queue q)" in text
+    assert "Not from whoever is in queue q (by preempt, consolidation and requeue), says minruntime" in text
+    assert until == NOW + 300 * SECOND
+
+
+def test_protection_while_running_has_no_end_time() -> None:
+    text, until = explain_protected(evicted_for_job(preemptibility=Preemptibility.NON_PREEMPTIBLE))
+    assert (
+        "From everybody: all of it, as long as it runs, by preemptibility (its own preemptibility)." in text
+    )
+    assert until is None
+
+
+def test_protected_minimum_is_reported_as_minimum_only() -> None:
+    builder = single_queue(3).pod_group("old", queue="q", min_member=1, preemptibility=SEMI)
+    text, _ = explain_protected(builder.running("old", gpus=1, count=2, node="n1").build())
+    assert "From everybody: its minimum, as long as it runs" in text
+
+
+def test_protection_from_one_pod_group_names_it_to_operators_only() -> None:
+    cluster = with_recent_eviction("job", "old")
+    answer = protected_until(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"))
+    assert "From another workload of its queue: all of it, until" in answer.text.tenant
+    assert "From pod group job (queue q): all of it, until" in answer.text.operator
+
+
+@pytest.mark.parametrize(
+    ("cluster", "said"),
+    [
+        (
+            evicted_for_job(),
+            "is not protected: it may be evicted at once, if the rules of queues and priorities say so",
+        ),
+        (single_queue().pending("old", queue="q", gpus=1).build(), "Nothing of pod group old (queue q) runs"),
+    ],
+)
+def test_unprotected_pod_group_is_reported_as_such(cluster: Cluster, said: str) -> None:
+    assert said in explain_protected(cluster)[0]
+
+
+def test_operators_see_why_a_pod_group_is_not_requeued() -> None:
+    builder = (
+        ClusterBuilder().node("n1", gpus=1).node("n2", gpus=1).queue("q", quota=2).queue("other", quota=2)
+    )
+    builder.running("old", queue="other", gpus=1, node="n1", started_ago="2h", expected_runtime="1h")
+    builder.running("firm", queue="other", gpus=1, node="n2", priority=120)
+    cluster = builder.pending("job", queue="q", gpus=1, count=2, priority=60).build()
+    answer = why_not_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"), index(cluster))
+    assert "By requeue it keeps running: evicting it would make no room" in answer.text.operator
+    assert "requeue" not in answer.text.tenant

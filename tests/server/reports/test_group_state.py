@@ -1,0 +1,177 @@
+"""What to do with a group by what became of its steps, and what to remember of it."""
+
+import pytest
+from tenure.server.reports import evaluate
+from tenure.v1 import report_pb2 as pb
+from tenure.v1.report_pb2 import GroupState
+
+from tests.server.reports.group_reports import (
+    APPLIED,
+    BINDING,
+    DECIDED_AT,
+    ELASTIC,
+    END,
+    EVICTING,
+    FAILED,
+    LATER,
+    PATCHING,
+    REPORTED_AT,
+    STALE,
+    at,
+    report,
+)
+
+
+def evaluate_report(now: int, group: str, memory: str = "", **steps: str) -> pb.GroupStatus:
+    return evaluate(report(group, memory, **steps), at(now))
+
+
+def patches_to_store(found: pb.GroupStatus) -> list[str]:
+    return [each.decision_id for each in found.patches]
+
+
+def stored_record(failures: int, eviction: int, failure: int | None = None, unsettled: bool = False) -> str:
+    """What the caller keeps of v1 and b."""
+    failed = "" if failure is None else f"last_failure_time {{ seconds: {failure} }}"
+    return f"""eviction_history {{ victim: "v1" preemptor: "b" consecutive_failures: {failures} {failed}
+               last_eviction_time {{ seconds: {eviction} }} result_pending: {str(unsettled).lower()} }}"""
+
+
+@pytest.mark.parametrize(
+    ("group", "steps", "fate", "patches"),
+    [
+        (EVICTING, {}, "IN_FLIGHT", []),
+        (EVICTING, {"e1": APPLIED}, "IN_FLIGHT", ["p1", "p2", "p3"]),
+        (EVICTING, {"e1": APPLIED, "e2": APPLIED}, "IN_FLIGHT", ["p1", "p2", "p3", "p4", "p5"]),
+        (
+            EVICTING,
+            {"e1": APPLIED, "e2": APPLIED, "h1": APPLIED},
+            "COMPLETED",
+            ["p1", "p2", "p3", "p4", "p5"],
+        ),
+        (EVICTING, {"e1": FAILED}, "CANCELLED", ["p3"]),
+        (EVICTING, {"e1": STALE}, "CANCELLED", ["p3"]),
+        (EVICTING, {"e1": APPLIED, "e2": FAILED}, "CANCELLED", ["p1", "p2", "p3", "p5"]),
+        (EVICTING, {"e1": LATER}, "RETRY", []),
+        (EVICTING, {"e1": APPLIED, "e2": LATER}, "RETRY", ["p1", "p2", "p3"]),
+        (EVICTING, {"e1": LATER, "e2": STALE}, "CANCELLED", ["p3", "p5"]),
+        (EVICTING, {"e1": f"{LATER} retry_time {{ seconds: {END - 1} }}"}, "RETRY", []),
+        (EVICTING, {"e1": f"{LATER} retry_time {{ seconds: {END} }}"}, "CANCELLED", ["p3"]),
+        (BINDING, {}, "IN_FLIGHT", []),
+        (BINDING, {"b1": APPLIED}, "IN_FLIGHT", ["p1"]),
+        (BINDING, {"b1": APPLIED, "b2": APPLIED}, "COMPLETED", ["p1"]),
+        (BINDING, {"b1": STALE}, "CANCELLED", []),
+        (BINDING, {"b1": APPLIED, "b2": STALE}, "CANCELLED", ["p1"]),
+        (ELASTIC, {"b1": STALE}, "IN_FLIGHT", []),
+        (ELASTIC, {"b1": STALE, "b2": APPLIED}, "COMPLETED", ["p1"]),
+        (ELASTIC, {"b1": STALE, "b2": FAILED}, "COMPLETED", []),
+        (ELASTIC, {"b1": LATER, "b2": APPLIED}, "RETRY", ["p1"]),
+        (PATCHING, {}, "COMPLETED", ["p1"]),
+    ],
+)
+def test_state_and_patches_to_store(group: str, steps: dict[str, str], fate: str, patches: list[str]) -> None:
+    found = evaluate_report(REPORTED_AT, group, **steps)
+    assert GroupState.Name(found.state) == f"GROUP_STATE_{fate}"
+    assert patches_to_store(found) == patches
+    assert found.message
+
+
+@pytest.mark.parametrize(
+    ("group", "steps", "fate", "patches"),
+    [
+        (EVICTING, {}, "CANCELLED", []),
+        (EVICTING, {"e1": LATER}, "CANCELLED", ["p3"]),
+        (EVICTING, {"e1": APPLIED, "e2": APPLIED}, "CANCELLED", ["p1", "p2", "p3", "p4", "p5"]),
+        (
+            EVICTING,
+            {"e1": APPLIED, "e2": APPLIED, "h1": APPLIED},
+            "COMPLETED",
+            ["p1", "p2", "p3", "p4", "p5"],
+        ),
+        (ELASTIC, {"b1": APPLIED}, "CANCELLED", ["p1"]),
+    ],
+)
+def test_expired_group_is_cancelled_or_completed(
+    group: str, steps: dict[str, str], fate: str, patches: list[str]
+) -> None:
+    assert evaluate_report(END - 1, group, **steps).state != pb.GROUP_STATE_CANCELLED
+    found = evaluate_report(END, group, **steps)
+    assert GroupState.Name(found.state) == f"GROUP_STATE_{fate}"
+    assert patches_to_store(found) == patches
+
+
+def test_ineffective_eviction_counts_one_more_failure() -> None:
+    (patch,) = evaluate_report(REPORTED_AT, EVICTING, e1=FAILED).patches
+    assert patch.patch.pod_group == "v1"
+    row = patch.patch.set_eviction_record
+    assert (row.victim, row.preemptor, row.consecutive_failures, row.result_pending) == ("v1", "b", 3, False)
+    assert row.last_eviction_time.seconds == DECIDED_AT
+    assert row.last_failure_time.seconds == REPORTED_AT
+
+
+def test_eviction_of_an_ineffective_group_is_stored_with_its_failure() -> None:
+    found = {
+        each.decision_id: each.patch
+        for each in evaluate_report(REPORTED_AT, EVICTING, e1=APPLIED, e2=FAILED).patches
+    }
+    assert found["p2"].eviction_count == 4
+    assert "p4" not in found
+    assert (
+        found["p3"].set_eviction_record.consecutive_failures,
+        found["p5"].set_eviction_record.consecutive_failures,
+    ) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("memory", "counts"),
+    [
+        (stored_record(2, DECIDED_AT - 500, DECIDED_AT - 400), True),
+        (stored_record(2, DECIDED_AT - 500, DECIDED_AT), True),
+        (stored_record(2, DECIDED_AT, unsettled=True), True),
+        (stored_record(3, DECIDED_AT, REPORTED_AT), False),
+        (stored_record(0, DECIDED_AT), False),
+        (stored_record(3, DECIDED_AT + 5, unsettled=True), False),
+    ],
+)
+def test_stored_failure_is_not_counted_again(memory: str, counts: bool) -> None:
+    found = evaluate_report(REPORTED_AT, EVICTING, memory, e1=FAILED)
+    assert patches_to_store(found) == (["p3"] if counts else [])
+
+
+def test_repeated_report_of_a_stored_failure_changes_nothing() -> None:
+    (patch,) = evaluate_report(REPORTED_AT, EVICTING, e1=FAILED).patches
+    again = report(EVICTING, e1=FAILED)
+    again.eviction_history.append(patch.patch.set_eviction_record)
+    found = evaluate(again, at(REPORTED_AT + 30))
+    assert (found.state, patches_to_store(found)) == (pb.GROUP_STATE_CANCELLED, [])
+
+
+def test_retry_time_is_the_latest_of_the_failed_decisions() -> None:
+    steps = {"e1": f"{LATER} retry_time {{ seconds: 1020 }}", "e2": f"{LATER} retry_time {{ seconds: 1040 }}"}
+    assert evaluate_report(REPORTED_AT, EVICTING, **steps).retry_time.seconds == 1_040
+    assert not evaluate_report(REPORTED_AT, EVICTING, e1=LATER).HasField("retry_time")
+
+
+@pytest.mark.parametrize(
+    ("now", "steps", "says"),
+    [
+        (
+            REPORTED_AT,
+            {"e1": FAILED},
+            "step e1 was not taken, for the cluster refused it: take no further step",
+        ),
+        (REPORTED_AT, {"e1": STALE, "e2": FAILED}, "what it relied on has changed, as were 1 more"),
+        (REPORTED_AT, {"e1": LATER}, "the cluster refused it; it may be tried again"),
+        (END, {"e1": APPLIED}, "its time is over: take no further step of it"),
+    ],
+)
+def test_status_has_a_message(now: int, steps: dict[str, str], says: str) -> None:
+    assert says in evaluate_report(now, EVICTING, **steps).message
+
+
+def test_equal_reports_get_equal_statuses() -> None:
+    one = report(EVICTING, e1=APPLIED, e2=LATER)
+    assert evaluate(one, at(REPORTED_AT)) == evaluate(one, at(REPORTED_AT))
+    assert evaluate(one, at(REPORTED_AT)).SerializeToString(deterministic=True) == evaluate(
+        report(EVICTING, e2=LATER, e1=APPLIED), at(REPORTED_AT)
+    ).SerializeToString(deterministic=True)

@@ -1,0 +1,40 @@
+"""Certificates and tokens in files, made for one test."""
+
+from pathlib import Path
+
+import trustme
+
+TOKEN = "a-token-that-is-long-enough"
+OTHER_TOKEN = "another-token-of-some-length"
+
+
+class CertificateAuthority:
+    """A CA that signs certificates for the server and for clients, and writes them into a folder."""
+
+    def __init__(self, folder: Path, name: str = "ours") -> None:
+        self._authority = trustme.CA()
+        self._folder, self._name = folder, name
+        self.file = folder / f"{name}-ca.pem"
+        self._authority.cert_pem.write_to_path(str(self.file))
+
+    def server(self, host: str = "127.0.0.1") -> dict[str, Path]:
+        """A certificate for a host and its key, as settings of a server; written over what was there."""
+        return self._issued(host, "server")
+
+    def client(self) -> dict[str, Path]:
+        """A certificate to show to a server and its key, as arguments of a client."""
+        return self._issued("caller@example.com", "client")
+
+    def _issued(self, identity: str, role: str) -> dict[str, Path]:
+        issued = self._authority.issue_cert(identity)
+        certificate, key = (self._folder / f"{self._name}-{role}.{kind}" for kind in ("pem", "key"))
+        issued.cert_chain_pems[0].write_to_path(str(certificate))
+        issued.private_key_pem.write_to_path(str(key))
+        return {"tls_cert": certificate, "tls_key": key}
+
+
+def token_file(folder: Path, *lines: str) -> Path:
+    """A file with these lines."""
+    file = folder / "tokens"
+    file.write_text("".join(f"{line}\n" for line in lines))
+    return file

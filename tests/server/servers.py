@@ -1,0 +1,92 @@
+"""A real server on a free port of this machine, in this process or in one of its own."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tenure.codec.engine import Engine
+from tenure.server.grpc_server import GrpcServer
+from tenure.server.records import NO_RECORDS, Recorder
+from tenure.server.security.access_control import OPEN, AccessControl
+from tenure.server.settings import ServerLimits
+from tenure.server.telemetry.timeline import Timeline
+from tenure.solver.framework.stop_signal import never
+from tenure.solver.registry import default_profile
+from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+
+from tests.small_snapshot import child_environment
+
+
+class BlockingEngine(Engine):
+    """Decides as ever, but every call waits until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(default_profile())
+        self.entered, self.release = threading.Semaphore(0), threading.Event()
+
+    def decide(
+        self,
+        request: DecideRequest,
+        stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
+    ) -> DecideResponse:
+        self.entered.release()
+        assert self.release.wait(30)
+        return super().decide(request, stop, timeline)
+
+
+class FailingEngine(Engine):
+    """Fails in a way nobody foresaw."""
+
+    def decide(
+        self,
+        request: DecideRequest,
+        stop: Callable[[], bool] = never,
+        timeline: Timeline | None = None,
+    ) -> DecideResponse:
+        raise KeyError("secret of the inside")
+
+
+@contextmanager
+def run_server(
+    engine: Engine | None = None,
+    guard: AccessControl = OPEN,
+    recorder: Recorder = NO_RECORDS,
+    **limits: object,
+) -> Iterator[tuple[GrpcServer, str]]:
+    """A server in this process, drained afterwards, and its address."""
+    settings = ServerLimits().model_copy(update=limits)
+    server = GrpcServer(engine or Engine(default_profile()), settings, guard, recorder)
+    address = server.start("127.0.0.1:0")
+    try:
+        yield server, address
+    finally:
+        server.drain()
+
+
+@contextmanager
+def run_server_process(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """`tenure serve` on a free port, killed afterwards if it still runs, and its address.
+
+    Nothing is recorded, unless the arguments or a configuration say where.
+    """
+    records = [] if {"--records", "--config"} & set(arguments) else ["--no-records"]
+    command = [
+        sys.executable,
+        "-m",
+        "tenure.cli",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        *records,
+        *arguments,
+    ]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=child_environment(), stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline().split()[-1]
+        finally:
+            process.kill()

@@ -1,0 +1,200 @@
+"""The configuration file: existing scheduler configurations work, and every fault is named by its path."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from tenure.codec.engine import profile_digest
+from tenure.server.settings import ConfigurationError, load_settings
+from tenure.server.settings.configuration import OptionsSection
+from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
+from tenure.solver.registry import default_profile
+from tenure.terms.durations import SECOND
+
+EXISTING = """
+actions: "allocate, reclaim"
+tiers:
+- plugins:
+  - name: priority
+  # - name: elastic
+  - name: minruntime
+    arguments:
+      defaultPreemptMinRuntime: "10m"
+      defaultReclaimMinRuntime: 1w2d
+      reclaimResolveMethod: "lca"  # or "queue"
+- plugins:
+  - name: proportion
+    arguments:
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "scheduler.yaml"
+
+
+def faults(file: Path, content: str) -> list[str]:
+    file.write_text(content)
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(file)
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(f"{file}: ") for line in lines)
+    return [line.removeprefix(f"{file}: ") for line in lines]
+
+
+def test_without_a_file_the_embedded_profile_is_used() -> None:
+    settings = load_settings(None)
+    assert settings.profile == default_profile()
+    assert settings.limits.max_message_mib == 64
+
+
+def test_existing_scheduler_configuration_works_unchanged(file: Path) -> None:
+    file.write_text(EXISTING)
+    assert load_settings(file).profile == Profile(
+        ("allocate", "reclaim"),
+        (
+            PluginConfig("priority", {}),
+            PluginConfig(
+                "minruntime",
+                {
+                    "defaultPreemptMinRuntime": "10m",
+                    "defaultReclaimMinRuntime": "1w2d",
+                    "reclaimResolveMethod": "lca",
+                },
+            ),
+            PluginConfig("proportion", {}),
+        ),
+    )
+
+
+def test_actions_can_be_a_list(file: Path) -> None:
+    file.write_text("actions: [preempt, allocate]")
+    assert load_settings(file).profile.actions == ("preempt", "allocate")
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "options:\nserver:\n", "{}"])
+def test_absent_settings_have_the_values_of_the_default_profile(file: Path, content: str) -> None:
+    file.write_text(content)
+    assert load_settings(file) == load_settings(None)
+
+
+def test_options_and_limits(file: Path) -> None:
+    file.write_text(
+        "options: {maxConsolidationVictims: -1, allowConsolidatingReclaim: false, skipSimilarPodGroups: off, "
+        "stalenessGracePeriod: 1h30m, prune: no, "
+        "maxSimulationsPerPodGroup: 5, maxSimulationsPerAction: 6}\n"
+        "server: {maxMessageMib: 1, maxQueuedCalls: 2, drainTimeout: 3s}\n"
+    )
+    settings = load_settings(file)
+    assert settings.profile.options == CycleOptions(
+        max_consolidation_victims=-1,
+        allow_consolidating_reclaim=False,
+        skip_similar_pod_groups=False,
+        staleness_grace_period=5400 * SECOND,
+        prune=False,
+        max_simulations_per_pod_group=5,
+        max_simulations_per_action=6,
+    )
+    limits = settings.limits
+    assert (limits.max_message_mib, limits.max_queued_calls, limits.drain_timeout) == (1, 2, 3 * SECOND)
+
+
+def test_every_option_of_a_cycle_can_be_configured() -> None:
+    assert list(OptionsSection.model_fields) == [field.name for field in fields(CycleOptions)]
+
+
+def test_staleness_grace_can_be_unlimited(file: Path) -> None:
+    file.write_text("options: {stalenessGracePeriod: never}")
+    assert load_settings(file).profile.options.staleness_grace_period == -1
+
+
+def test_argument_values_are_text_as_written(file: Path) -> None:
+    file.write_text("tiers: [{plugins: [{name: nodeplacement, arguments: {gpu: 'spread', cpu: binpack}}]}]")
+    assert load_settings(file).profile.plugins[0].arguments == {"gpu": "spread", "cpu": "binpack"}
+
+
+PLUGINS = "tiers[0].plugins"
+FAULTS = {
+    "queueDepthPerAction: {x: 3}": "queueDepthPerAction: unknown key; known: actions, options, records, "
+    "server, telemetry, tiers",
+    "tier: []": "tier: unknown key; did you mean tiers?",
+    "tiers: [{plugins: [], plugin: []}]": "tiers[0].plugin: unknown key; did you mean plugins?",
+    "tiers: [{plugins: [{name: x, argument: {}}]}]": f"{PLUGINS}[0].argument: unknown key; did you mean",
+    "tiers: [{}]": f"{PLUGINS}: Field required",
+    "options: {stalenesGracePeriod: 1s}": "options.stalenesGracePeriod: unknown key; did you mean stalenessGracePeriod?",
+    "options: {stalenessGracePeriod: 10}": "options.stalenessGracePeriod: '10' is not a duration: write it like 30s, ",
+    "options: {stalenessGracePeriod: -1s}": "options.stalenessGracePeriod: '-1s' is not a duration: write it like 30s, ",
+    "options: {skipSimilarPodGroups: maybe}": "options.skipSimilarPodGroups: Input should be a valid boolean",
+    "server: {drainTimeout: [1s]}": "server.drainTimeout: must be a duration like 30s, 1h30m or 2d",
+    "server: {maxMessageMib: 0}": "server.maxMessageMib: Input should be greater than or equal to 1",
+    "actions: allocate, reclam": "actions[1]: unknown action 'reclam'; known: allocate, ",
+    "actions: []": "actions: Value should have at least 1 item",
+    "tiers: [{plugins: [{name: elastic}, {name: x}]}]": f"{PLUGINS}[1].name: unknown plugin 'x'; known: ",
+    "tiers: [{plugins: []}, {plugins: [{name: minruntime, arguments: {defaultReclaimMinRuntime: 10}}]}]": (
+        "tiers[1].plugins[0].arguments.defaultReclaimMinRuntime: '10' is not a duration"
+    ),
+    "tiers: [{plugins: [{name: minruntime, arguments: {resolve: lca}}]}]": (
+        f"{PLUGINS}[0].arguments.resolve: plugin minruntime has no argument 'resolve'; known: "
+    ),
+    "tiers: [{plugins: [{name: elastic}]}, {plugins: [{name: elastic}]}]": (
+        f"tiers[1].plugins[0].name: plugin elastic is already listed at {PLUGINS}[0]"
+    ),
+    "a: 1\nactions: [allocate\n": "line 3, column 1: expected ',' or ']'",
+    "actions: allocate\nactions: reclaim": "line 2, column 1: the key 'actions' occurs twice",
+    "- allocate": "must be a mapping with keys such as `actions`",
+    "\x00": "is not YAML: unacceptable character",
+    "[" * 100_000: "is not YAML: maximum recursion depth exceeded",
+    "x" * (2**20 + 1): "is larger than 1,048,576 bytes",
+}
+
+
+@pytest.mark.parametrize("content", FAULTS, ids=lambda content: content[:60])
+def test_error_has_its_path(file: Path, content: str) -> None:
+    (fault,) = faults(file, content)
+    assert fault.startswith(FAULTS[content])
+
+
+def test_file_that_is_not_text_is_rejected(file: Path) -> None:
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigurationError, match="is not YAML"):
+        load_settings(file)
+
+
+def test_all_errors_of_a_file_are_listed(file: Path) -> None:
+    found = faults(file, "x: 1\noptions: {y: 1, stalenessGracePeriod: z}\nserver: {maxQueuedCalls: 0}")
+    assert [fault.partition(":")[0] for fault in found] == [
+        "options.stalenessGracePeriod",
+        "options.y",
+        "server.maxQueuedCalls",
+        "x",
+    ]
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"nowhere\.yaml: cannot be read: No such file"):
+        load_settings(tmp_path / "nowhere.yaml")
+
+
+def test_digest_depends_only_on_settings_that_change_decisions() -> None:
+    profile = Profile(("allocate",), (PluginConfig("a", {"x": "1", "y": "2"}), PluginConfig("b")))
+    same = Profile(("allocate",), (PluginConfig("a", {"y": "2", "x": "1"}), PluginConfig("b")))
+    others = [
+        Profile(("reclaim",), profile.plugins),
+        Profile(profile.actions, profile.plugins[::-1]),
+        Profile(profile.actions, (PluginConfig("a", {"x": "1", "y": "3"}), PluginConfig("b"))),
+        Profile(profile.actions, profile.plugins, CycleOptions(skip_similar_pod_groups=False)),
+    ]
+    assert profile_digest(profile) == profile_digest(same)
+    assert len({profile_digest(p) for p in (profile, *others)}) == 5
+
+
+def test_page_lists_every_option_with_its_default(tmp_path: Path) -> None:
+    """The table of the page, read as a configuration file, gives the default options."""
+    page = Path("docs/configuration.md").read_text()
+    table = page.partition("\n## Options\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    told = {name.strip(" `"): default.strip() for name, default in rows}
+    assert told.keys() == {field.alias for field in OptionsSection.model_fields.values()}
+    file = tmp_path / "options.yaml"
+    file.write_text("options:\n" + "".join(f"  {name}: {default}\n" for name, default in told.items()))
+    assert load_settings(file).profile.options == CycleOptions()

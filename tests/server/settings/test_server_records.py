@@ -1,0 +1,49 @@
+"""The section `records` of the configuration file, and what the command line makes of it."""
+
+from pathlib import Path
+
+import pytest
+from tenure.server.settings import ConfigurationError, RecordSettings, load_settings
+from tenure.terms.durations import SECOND
+
+
+def settings(tmp_path: Path, text: str) -> RecordSettings:
+    (tmp_path / "c.yaml").write_text(text)
+    return load_settings(tmp_path / "c.yaml").records
+
+
+def test_records_are_retained_for_a_week_by_default(tmp_path: Path) -> None:
+    told = {"enabled": True, "path": None, "max_age": 7 * 86_400 * SECOND, "max_mib": 512}
+    assert load_settings(None).records == settings(tmp_path, "records:")
+    assert load_settings(None).records.model_dump() == told
+
+
+def test_every_key_is_read(tmp_path: Path) -> None:
+    text = "records: {enabled: false, path: /var/lib/tenure/r, maxAge: 36h, maxMib: 64}"
+    path, age = Path("/var/lib/tenure/r"), 36 * 3_600 * SECOND
+    told = {"enabled": False, "path": path, "max_age": age, "max_mib": 64}
+    assert settings(tmp_path, text).model_dump() == told
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{maxAge: 7}", "records.maxAge: '7' is not a duration"),
+        ("{maxAge: 0s}", "records.maxAge: must be longer than zero"),
+        ("{maxMib: 0}", "records.maxMib: Input should be greater than or equal to 1"),
+        ("{enabled: perhaps}", "records.enabled: Input should be a valid boolean"),
+        ("{maxage: 7d}", "records.maxage: unknown key; did you mean maxAge?"),
+    ],
+)
+def test_invalid_setting_prevents_the_start(text: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        settings(tmp_path, f"records: {text}")
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_command_line_overrides_the_file(is_enabled: bool) -> None:
+    said = RecordSettings(enabled=is_enabled, path=Path("a"))
+    assert said.with_overrides(None, is_off=False) == said
+    assert said.with_overrides(Path("b"), is_off=False) == RecordSettings(enabled=True, path=Path("b"))
+    assert not said.with_overrides(None, is_off=True).enabled

@@ -1,0 +1,223 @@
+"""Metrics and logs of requeue after calls to a real server, with names, labels and words of the proposal."""
+
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+from prometheus_client import REGISTRY
+from tenure.client import Client
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.enum_labels import enum_label
+
+from tests.server.servers import run_server
+from tests.server.telemetry.captured_telemetry import Counts, count_metrics, log_lines
+from tests.server.telemetry.requeue_cases import NOW, REQUEUE_CASES, RequeueCase, add_contender, one_job
+
+NOMINATED = "kai_scheduler_requeue_nominations_total"
+SKIPPED = "kai_scheduler_requeue_nomination_skipped_total"
+COMMITTED = "kai_scheduler_requeue_committed_total"
+ROLLED_BACK = "kai_scheduler_requeue_rolled_back_total"
+WARNINGS = "tenure_snapshot_warnings_total"
+PLUGIN = "expectedruntime"
+JOB = "job=training-job/default"
+
+Decide = Callable[..., DecideResponse]
+
+
+@pytest.fixture
+def decide(caplog: pytest.LogCaptureFixture) -> Iterator[Decide]:
+    """Asks a server of its own for the action requeue alone; all that came before is forgotten."""
+    count_metrics()
+    caplog.set_level(logging.DEBUG, "tenure")
+    with run_server() as (_, address), Client(address) as client:
+        yield lambda snapshot, *actions: client.decide(snapshot, actions or ["requeue"])
+
+
+def above_debug(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    return [line for line in log_lines(caplog.records) if line[0] != "DEBUG"]
+
+
+def job_nomination(answer: DecideResponse) -> pb.Nomination:
+    (nomination,) = [each for each in answer.nominations if each.pod_group == "job"]
+    return nomination
+
+
+@pytest.mark.parametrize("story", REQUEUE_CASES.values(), ids=list(REQUEUE_CASES))
+def test_every_reason_is_a_label(
+    story: RequeueCase, decide: Decide, caplog: pytest.LogCaptureFixture
+) -> None:
+    snapshot = one_job()
+    story.change(snapshot)
+    nomination = job_nomination(decide(snapshot))
+    assert (nomination.result, nomination.skip_reason) == story.nomination
+    expected: Counts = {(SKIPPED, PLUGIN, story.reason): 1}
+    if story.warning:
+        expected[WARNINGS, story.warning] = 1
+    skipped = f"Requeue nomination skipped: {JOB}, reason={story.reason}"
+    written = [(story.level, f"{skipped}, error={story.error}" if story.error else skipped)]
+    if story.result != "SKIPPED":
+        expected[NOMINATED, PLUGIN] = 1
+        written.insert(0, ("INFO", f"Requeue candidate nominated: {JOB}, plugin={PLUGIN}"))
+    assert count_metrics() == expected
+    assert above_debug(caplog) == written
+
+
+def test_reasons_are_those_of_the_contract() -> None:
+    reasons = {
+        enum_label(pb.NominationSkipReason, value) for value in pb.NominationSkipReason.values() if value
+    }
+    assert {story.reason for story in REQUEUE_CASES.values()} == reasons
+
+
+def late_job() -> ClusterSnapshot:
+    return one_job()
+
+
+def late_job_with_contender() -> ClusterSnapshot:
+    snapshot = one_job()
+    add_contender(snapshot)
+    return snapshot
+
+
+def late_job_with_unfitting_contender() -> ClusterSnapshot:
+    """The one that waits has a pod that fits on no node."""
+    snapshot = late_job_with_contender()
+    snapshot.shapes.add(id="huge").gpu.devices = 2
+    snapshot.pods[-1].shape = "huge"
+    return snapshot
+
+
+def job_due_in_a_second() -> ClusterSnapshot:
+    snapshot = one_job()
+    snapshot.pod_groups[0].last_start_time.FromSeconds(NOW - 3_599)
+    return snapshot
+
+
+def job_without_expected_runtime() -> ClusterSnapshot:
+    return one_job("")
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "result", "counts"),
+    [
+        (late_job, "NO_CONTENDER", {(NOMINATED, PLUGIN): 1}),
+        (late_job_with_contender, "REQUEUED", {(NOMINATED, PLUGIN): 1, (COMMITTED, PLUGIN): 1}),
+        (late_job_with_unfitting_contender, "NO_BENEFIT", {(NOMINATED, PLUGIN): 1, (ROLLED_BACK, PLUGIN): 1}),
+        (job_due_in_a_second, "NOT_DUE", {}),
+    ],
+    ids=lambda given: getattr(given, "__name__", None),
+)
+def test_metrics_of_a_cycle(
+    snapshot: Callable[[], ClusterSnapshot], result: str, counts: Counts, decide: Decide
+) -> None:
+    assert (
+        pb.NominationResult.Name(job_nomination(decide(snapshot())).result) == f"NOMINATION_RESULT_{result}"
+    )
+    assert count_metrics() == counts
+
+
+def test_pod_group_without_expected_runtime_is_not_counted_r12_62(
+    decide: Decide, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not decide(job_without_expected_runtime()).nominations
+    assert count_metrics() == {}
+    assert log_lines(caplog.records) == []
+
+
+def test_no_counts_without_the_requeue_action(decide: Decide) -> None:
+    decide(late_job(), "allocate")
+    assert count_metrics() == {}
+
+
+def test_every_cycle_is_counted(decide: Decide) -> None:
+    for _ in range(3):
+        decide(late_job())
+    assert count_metrics() == {(NOMINATED, PLUGIN): 3}
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "written"),
+    [
+        (job_due_in_a_second, ["DEBUG"]),
+        (late_job, ["INFO", "DEBUG"]),
+        (late_job_with_contender, ["INFO", "INFO", "DEBUG"]),
+        (late_job_with_unfitting_contender, ["INFO", "DEBUG"]),
+    ],
+    ids=lambda given: getattr(given, "__name__", None),
+)
+def test_log_records_have_their_levels(
+    snapshot: Callable[[], ClusterSnapshot],
+    written: list[str],
+    decide: Decide,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    decide(snapshot())
+    assert [level for level, _ in log_lines(caplog.records)] == written
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "line"),
+    [
+        (late_job, f"Requeue candidate nominated: {JOB}, plugin=expectedruntime"),
+        (
+            late_job_with_contender,
+            f"Requeue committed: {JOB}, contender=urgent/default, not_before=2023-11-14T22:13:20Z",
+        ),
+        (
+            job_due_in_a_second,
+            f"Requeue eligibility: {JOB}, result=not_due, overrun=0s, until=2023-11-14T22:13:21Z, "
+            "detail=for another 1s",
+        ),
+        (
+            late_job_with_unfitting_contender,
+            f"Requeue eligibility: {JOB}, result=no_benefit, overrun=3600s, "
+            "detail=evicting it would make no room for those that wait",
+        ),
+    ],
+    ids=lambda given: getattr(given, "__name__", None),
+)
+def test_log_records_match_the_examples_of_the_proposal(
+    snapshot: Callable[[], ClusterSnapshot], line: str, decide: Decide, caplog: pytest.LogCaptureFixture
+) -> None:
+    decide(snapshot())
+    assert line in [text for _, text in log_lines(caplog.records)]
+
+
+def test_invalid_value_is_logged_as_warning_once_and_then_as_info(
+    decide: Decide, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        decide(one_job("0s"))
+    assert [level for level, _ in above_debug(caplog)] == ["WARNING", "INFO", "INFO"]
+    assert count_metrics()[SKIPPED, PLUGIN, "invalid_duration"] == 3
+
+
+def test_invalid_requeue_delay_is_a_warning(decide: Decide, caplog: pytest.LogCaptureFixture) -> None:
+    snapshot = late_job()
+    snapshot.pod_groups[0].annotations["kai.scheduler/requeue-delay"] = "soon"
+    for _ in range(2):
+        decide(snapshot)
+    (warning,) = [text for level, text in log_lines(caplog.records) if level == "WARNING"]
+    assert warning.startswith(f"Requeue delay ignored: {JOB}, error=annotation kai.scheduler/requeue-delay: ")
+    assert count_metrics()[WARNINGS, "invalid_requeue_delay"] == 2
+
+
+def test_prometheus_exposes_exactly_these_names(decide: Decide) -> None:
+    decide(late_job_with_contender())
+    decide(late_job_with_unfitting_contender())
+    decide(one_job("5"))
+    exposed = {
+        sample.name: sorted(key for key in sample.labels if not key.startswith("otel_scope_"))
+        for family in REGISTRY.collect()
+        for sample in family.samples
+        if sample.name.startswith(("kai_", "tenure_snapshot_"))
+    }
+    assert exposed == {
+        "kai_scheduler_requeue_nominations_total": ["plugin"],
+        "kai_scheduler_requeue_nomination_skipped_total": ["plugin", "reason"],
+        "kai_scheduler_requeue_committed_total": ["plugin"],
+        "kai_scheduler_requeue_rolled_back_total": ["plugin"],
+        "tenure_snapshot_warnings_total": ["code"],
+    }

@@ -1,0 +1,39 @@
+"""What becomes of groups in flight, in the words of a test."""
+
+from typing import NamedTuple
+
+from tenure.solver.cycle import decide
+from tenure.solver.model.decision import CycleResult, InFlightGroupState
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.registry import default_profile
+from tenure.solver.testing import ClusterBuilder, evictions
+
+
+class InFlightCycle(NamedTuple):
+    """Results with their reasons by group, and what the decision does, by uids of pods and names of nodes."""
+
+    results: dict[str, tuple[InFlightGroupState, ReasonCode]]
+    kept_reservations: dict[str, str]
+    reserved: dict[str, str]
+    bound: dict[str, str]
+    evicted: list[str]
+    decision: CycleResult
+
+
+def run_in_flight_cycle(builder: ClusterBuilder, profile: Profile | None = None) -> InFlightCycle:
+    """The decision on the cluster. `kept` are promises of groups in flight, `held` those of this decision."""
+    cluster = builder.build()
+    decision = decide(cluster, default_profile() if profile is None else profile)
+    tasks, nodes = cluster.tasks, cluster.nodes
+    kept = [hold for status in decision.in_flight for hold in status.reservations]
+    held = [hold for group in decision.groups for hold in group.reservations]
+    bound = [bind for group in decision.groups for bind in group.bindings]
+    return InFlightCycle(
+        results={cluster.in_flight[s.group].id: (s.state, s.reason.code) for s in decision.in_flight},
+        kept_reservations={tasks[hold.task].uid: nodes[hold.node].name for hold in kept},
+        reserved={tasks[hold.task].uid: nodes[hold.node].name for hold in held},
+        bound={tasks[bind.task].uid: nodes[bind.node].name for bind in bound},
+        evicted=sorted(tasks[task].uid for task in evictions(decision)),
+        decision=decision,
+    )

@@ -1,0 +1,163 @@
+"""Remedies: what is found really helps, and a little less does not."""
+
+from collections.abc import Callable
+
+import pytest
+from tenure.solver.cycle import decide
+from tenure.solver.explain import cluster_changes
+from tenure.solver.explain.cycle_replay import CycleReplay
+from tenure.solver.explain.remedies import Remedy, RemedyKind, find_remedies
+from tenure.solver.explain.what_if import HELPFUL_OUTCOMES
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import OutcomeKind
+from tenure.solver.model.resources import CPU, GPU
+from tenure.solver.model.workload import Preemptibility
+from tenure.solver.registry import default_profile
+from tenure.solver.testing import ClusterBuilder
+
+PROFILE = default_profile()
+
+
+def index(cluster: Cluster) -> int:
+    return next(group.index for group in cluster.pod_groups if group.name == "job")
+
+
+def remedies_of(cluster: Cluster) -> dict[RemedyKind, Remedy]:
+    return {each.kind: each for each in find_remedies(CycleReplay.of(cluster, PROFILE), index(cluster))}
+
+
+def does_start(cluster: Cluster) -> bool:
+    outcome = next(o for o in decide(cluster, PROFILE).outcomes if o.pod_group == index(cluster))
+    return outcome.kind in HELPFUL_OUTCOMES
+
+
+def with_priority(cluster: Cluster, priority: int) -> Cluster:
+    return cluster_changes.with_group(cluster, index(cluster), priority=priority)
+
+
+def low_priority() -> Cluster:
+    return (
+        ClusterBuilder()
+        .node("n1", gpus=3)
+        .queue("q", quota=3)
+        .running("low", queue="q", gpus=1, node="n1", priority=40)
+        .running("mid", queue="q", gpus=1, node="n1", priority=55)
+        .running("high", queue="q", gpus=1, node="n1", priority=70)
+        .pending("job", queue="q", gpus=2, priority=45)
+        .build()
+    )
+
+
+def large_gang() -> Cluster:
+    return ClusterBuilder().node("n1", gpus=5).queue("q").pending("job", queue="q", gpus=1, count=9).build()
+
+
+def tight_limits(**options: object) -> Cluster:
+    builder = ClusterBuilder().node("n1", gpus=8).queue("top", limit=6, quota=6)
+    builder.queue("q", parent="top", limit=2, quota=2)
+    return builder.pending("job", queue="q", gpus=1, count=4, **options).build()
+
+
+def both_limits() -> Cluster:
+    builder = ClusterBuilder().node("n1", gpus=8).queue("top", limit=1).queue("q", parent="top", limit=2)
+    return builder.pending("job", queue="q", gpus=3).build()
+
+
+def few_nodes() -> Cluster:
+    builder = ClusterBuilder().node("big", gpus=8).node("small", gpus=2).queue("q")
+    builder.running("old", queue="q", gpus=8, node="big").running("other", queue="q", gpus=2, node="small")
+    return builder.pending("job", queue="q", gpus=1, count=5).build()
+
+
+def limited(cluster: Cluster, more: int) -> Cluster:
+    queue = next(queue.index for queue in cluster.queues if queue.name == "q")
+    return cluster_changes.with_larger_bounds(cluster, "limit", (queue,), GPU, more)
+
+
+SMALLEST: dict[str, tuple[Callable[[], Cluster], RemedyKind, int, Callable[[Cluster, int], Cluster], int]] = {
+    "priority": (low_priority, RemedyKind.RAISE_PRIORITY, 56, with_priority, 55),
+    "minimum": (
+        large_gang,
+        RemedyKind.REDUCE_MINIMUM,
+        5,
+        lambda cluster, n: cluster_changes.with_minimum(cluster, index(cluster), n),
+        6,
+    ),
+    "limit": (tight_limits, RemedyKind.RAISE_LIMIT, 2000, limited, 1900),
+    "nodes": (
+        few_nodes,
+        RemedyKind.ADD_NODES,
+        3,
+        lambda cluster, n: cluster_changes.with_nodes(cluster, 1, n),
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SMALLEST)
+def test_the_smallest_change_is_found(name: str) -> None:
+    build, kind, number, change, less = SMALLEST[name]
+    cluster = build()
+    assert not does_start(cluster)
+    assert remedies_of(cluster)[kind].number == number
+    assert does_start(change(cluster, number))
+    assert not does_start(change(cluster, less))
+
+
+def test_evictions_of_a_remedy_are_counted() -> None:
+    remedy = remedies_of(low_priority())[RemedyKind.RAISE_PRIORITY]
+    assert remedy.result == (OutcomeKind.WAITING_FOR_VICTIMS, 2)
+
+
+def test_quota_and_preemptibility_are_remedies_for_a_non_preemptible_pod_group() -> None:
+    cluster = tight_limits(preemptibility=Preemptibility.NON_PREEMPTIBLE)
+    cluster = cluster_changes.with_larger_bounds(cluster, "limit", (1, 0), GPU, 10_000)
+    by_kind = remedies_of(cluster)
+    assert (by_kind[RemedyKind.RAISE_QUOTA].number, by_kind[RemedyKind.RAISE_QUOTA].resource) == (2000, GPU)
+    assert [cluster.queues[queue].name for queue in by_kind[RemedyKind.RAISE_QUOTA].queues] == ["q"]
+    assert by_kind[RemedyKind.MAKE_PREEMPTIBLE].result.evicted == 0
+
+
+def test_limits_of_all_queues_on_the_path_are_raised_if_one_is_not_enough() -> None:
+    cluster = both_limits()
+    remedy = remedies_of(cluster)[RemedyKind.RAISE_LIMIT]
+    assert [cluster.queues[queue].name for queue in remedy.queues] == ["q", "top"]
+    assert remedy.number == 2000
+    assert does_start(cluster_changes.with_larger_bounds(cluster, "limit", remedy.queues, GPU, 2000))
+    assert not does_start(cluster_changes.with_larger_bounds(cluster, "limit", remedy.queues, GPU, 1900))
+
+
+def test_limits_of_every_requested_resource_are_tried() -> None:
+    builder = ClusterBuilder().node("n1").queue("q", cpu_limit=2)
+    remedy = remedies_of(builder.pending("job", queue="q", cpus=3).build())[RemedyKind.RAISE_LIMIT]
+    assert (remedy.resource, remedy.number) == (CPU, 1000)
+
+
+def test_added_node_equals_the_smallest_fitting_ready_node() -> None:
+    builder = ClusterBuilder().node("a-cordoned", gpus=1, unready="cordoned").node("b-tiny", gpus=0, cpus=0.1)
+    builder.node("c-fits", gpus=2).node("d-large", gpus=8).queue("q")
+    builder.running("x", queue="q", gpus=2, node="c-fits").running("y", queue="q", gpus=8, node="d-large")
+    cluster = builder.pending("job", queue="q", gpus=1).build()
+    assert cluster.nodes[remedies_of(cluster)[RemedyKind.ADD_NODES].node].name == "c-fits"
+
+
+def test_remedies_are_ordered_by_extent_of_the_change() -> None:
+    kinds = [
+        each.kind for each in find_remedies(CycleReplay.of(low_priority(), PROFILE), index(low_priority()))
+    ]
+    assert kinds == sorted(kinds)
+    assert len(kinds) == len(set(kinds)) > 1
+
+
+def test_search_for_remedies_changes_nothing() -> None:
+    cluster = low_priority()
+    before = decide(cluster, PROFILE)
+    remedies_of(cluster)
+    assert decide(cluster, PROFILE) == before
+    assert cluster == low_priority()
+
+
+def test_stop_signal_ends_the_trials_with_partial_results() -> None:
+    cluster = low_priority()
+    inquiry = CycleReplay.of(cluster, PROFILE)
+    assert find_remedies(inquiry, index(cluster), lambda: True) == []

@@ -1,0 +1,116 @@
+"""Plugins that keep victims or whole scenarios from happening: who is asked what, and how answers add up."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from tenure.solver.framework.session import PluginFactory, Session
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.plugin_api.profile import PluginConfig
+from tenure.solver.plugin_api.scenario import Scenario
+from tenure.solver.registry import default_profile, load_plugins, with_required_plugins
+from tenure.solver.testing import ClusterBuilder
+
+from tests.solver.sessions import run_actions
+
+NO = Rejection(ReasonCode.NO_SOLUTION, "not this one")
+
+
+class FilterCall(NamedTuple):
+    """A question to a plugin: the action, who asks, and whose pods are wanted, how many (0: not yet said)."""
+
+    action: str
+    preemptor: str
+    victims: tuple[tuple[str, int], ...]
+
+
+class RecordingFilters:
+    """A plugin of somebody else: writes down what it is asked, and says no or nothing."""
+
+    def __init__(self, cluster: Cluster, refuses: str = "") -> None:
+        self._groups = cluster.pod_groups
+        self._refuses = refuses
+        self.asked: list[FilterCall] = []
+
+    def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
+        asked = FilterCall(action, self._groups[preemptor].name, ((self._groups[victim].name, 0),))
+        self.asked.append(asked)
+        return NO if self._refuses == "victim" else None
+
+    def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
+        wanted = tuple((self._groups[group].name, len(tasks)) for group, tasks in scenario.victims().items())
+        self.asked.append(FilterCall(action, self._groups[scenario.preemptor].name, wanted))
+        return NO if self._refuses == "scenario" else None
+
+
+def evicted_pods(cluster: Cluster, *hooks: RecordingFilters) -> list[str]:
+    """Uids of the pods that a cycle evicts when these plugins are in the profile."""
+    names = [f"theirs-{number}" for number in range(len(hooks))]
+    profile = with_required_plugins(default_profile())
+    profile = replace(profile, plugins=(*profile.plugins, *(PluginConfig(name) for name in names)))
+    factories = {
+        **load_plugins(),
+        **{name: _calls_with(hook) for name, hook in zip(names, hooks, strict=True)},
+    }
+    session = Session.open(cluster, profile, factories)
+    run_actions(session)
+    after = session.ledger.placements
+    return [task.uid for task in cluster.tasks if after[task.index].status is TaskStatus.RELEASING]
+
+
+def _calls_with(hook: RecordingFilters) -> PluginFactory:
+    return lambda session, arguments: hook
+
+
+def contested_cluster(action: str) -> Cluster:
+    """`new` wants the two GPUs of `low`; a preemption can take neither `same` nor `other`."""
+    builder = ClusterBuilder().node("n", gpus=4).queue("mine", quota=4).queue("theirs", quota=0)
+    queue = "mine" if action == "preempt" else "theirs"
+    builder.running("low", queue=queue, gpus=1, count=2, node="n")
+    builder.running("same", queue="mine", gpus=1, node="n", priority=75)
+    builder.running("other", queue="theirs", gpus=1, node="n", priority=60)
+    return builder.pending("new", queue="mine", gpus=2, priority=75).build()
+
+
+ACTIONS = ["preempt", "reclaim"]
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("what", ["victim", "scenario"])
+@pytest.mark.parametrize(
+    ("first", "second"), [(False, False), (False, True), (True, False), (True, True)], ids=str
+)
+def test_eviction_requires_the_consent_of_every_plugin_r7_32(
+    action: str, what: str, first: bool, second: bool
+) -> None:
+    cluster = contested_cluster(action)
+    hooks = [RecordingFilters(cluster, what if refuses else "") for refuses in (first, second)]
+    assert bool(evicted_pods(cluster, *hooks)) is not (first or second)
+
+
+def test_preemption_filters_only_its_candidates() -> None:
+    """Not about an equal priority, not about another queue: they are out before any plugin is asked."""
+    cluster = contested_cluster("preempt")
+    hooks = RecordingFilters(cluster)
+    assert evicted_pods(cluster, hooks) == ["low-0", "low-1"]
+    about = {name for asked in hooks.asked if asked.action == "preempt" for name, _ in asked.victims}
+    assert about == {"low"}
+
+
+def test_reclaim_filters_only_other_queues() -> None:
+    cluster = contested_cluster("reclaim")
+    hooks = RecordingFilters(cluster)
+    assert evicted_pods(cluster, hooks) == ["low-0", "low-1"]
+    about = {name for asked in hooks.asked if asked.action == "reclaim" for name, _ in asked.victims}
+    assert {"low"} <= about <= {"low", "other"}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_scenario_validator_receives_action_preemptor_and_all_victims(action: str) -> None:
+    cluster = contested_cluster(action)
+    hooks = RecordingFilters(cluster)
+    evicted_pods(cluster, hooks)
+    assert FilterCall(action, "new", (("low", 2),)) in hooks.asked
+    assert FilterCall(action, "new", (("low", 0),)) in hooks.asked

@@ -1,0 +1,227 @@
+"""What the answers of guards mean: all of a pod group, its minimum, or nothing stays."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+from tenure.solver.framework.session import Session
+from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.plugin_api.scenario import Batch, Scenario
+from tenure.solver.testing import NOW, ClusterBuilder
+from tenure.solver.testing.options import GroupOptions
+
+ALL, CORE, NOTHING = ProtectionScope.ALL, ProtectionScope.CORE, ProtectionScope.NOTHING
+JOB, NEW = 0, 1
+
+
+def guard_with_scope(scope: ProtectionScope | None, *protected: int) -> Any:
+    """A guard that says this of the pod groups named (by default of all); None: it has no say."""
+
+    class Saying:
+        def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+            self._name = arguments["name"]
+
+        def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+            if scope is None or (protected and victim not in protected):
+                return None
+            code = ReasonCode.MIN_RUNTIME
+            return GuardVerdict(self._name, scope, f"who says {self._name}", NOW, code, f"by {self._name}")
+
+    return Saying
+
+
+def open_guarded_session(builder: ClusterBuilder, *guards: Any) -> Session:
+    """A session with these guards, named a, b, c, ... in their order."""
+    factories = dict(zip("abc", guards, strict=False))
+    settings = tuple(PluginConfig(name, {"name": name}) for name in factories)
+    return Session.open(builder.build(), Profile((), settings), factories)
+
+
+def with_sub_groups(required: int | None, *sizes: tuple[int, int]) -> ClusterBuilder:
+    """`job` with sub groups of (running pods, minimum), of which so many are required, and `new`."""
+    minimum_of_job: GroupOptions = {} if required is None else {"min_sub_groups": required}
+    builder = ClusterBuilder().node("n", gpus=9).queue("q").pod_group("job", queue="q", **minimum_of_job)
+    for number, (count, minimum) in enumerate(sizes):
+        builder.sub_group("job", f"part{number}", min_member=minimum)
+        builder.running("job", count=count, node="n", sub_group=f"part{number}")
+    return builder.pending("new", queue="q")
+
+
+def without_sub_groups(count: int, min_member: int) -> ClusterBuilder:
+    """`job` with so many running pods, and `new`."""
+    builder = ClusterBuilder().node("n", gpus=9).queue("q")
+    builder.running("job", queue="q", count=count, min_member=min_member, node="n")
+    return builder.pending("new", queue="q")
+
+
+def nested() -> ClusterBuilder:
+    """A required sub group, one of whose two gangs is optional."""
+    builder = ClusterBuilder().node("n", gpus=9).queue("q").pod_group("job", queue="q")
+    builder.sub_group("job", "inner", min_sub_groups=1)
+    for name in ("x", "y"):
+        builder.sub_group("job", name, parent="inner", min_member=1)
+        builder.running("job", node="n", sub_group=name)
+    return builder.pending("new", queue="q")
+
+
+SHAPES: Final = {
+    "a gang": (without_sub_groups(2, 2), False),
+    "a gang that lacks a pod": (without_sub_groups(1, 2), False),
+    "an elastic pod group": (without_sub_groups(3, 2), True),
+    "one without a minimum": (without_sub_groups(1, 0), True),
+    "sub groups that are gangs": (with_sub_groups(None, (2, 2), (1, 1)), False),
+    "one elastic sub group": (with_sub_groups(None, (2, 2), (2, 1)), True),
+    "an optional sub group": (with_sub_groups(1, (2, 2), (1, 1)), True),
+    "an optional sub group further down": (nested(), True),
+    "as many sub groups as are required": (with_sub_groups(2, (2, 2), (1, 1)), False),
+}
+"""Whether the pod group has anything beyond its minimum."""
+
+
+@pytest.mark.parametrize(("builder", "has_surplus"), SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("scope", [ALL, CORE, NOTHING, None])
+def test_scope_all_excludes_a_victim_and_core_does_without_surplus(
+    builder: ClusterBuilder, has_surplus: bool, scope: ProtectionScope | None
+) -> None:
+    guards = open_guarded_session(builder, guard_with_scope(scope)).guards
+    is_victim = {ALL: False, CORE: has_surplus}.get(scope, True)
+    assert (guards.allows_victim("preempt", NEW, JOB) is None) is is_victim
+    assert guards.keeps_core("preempt", NEW, JOB) is bool(scope)
+
+
+REJECTS: Final = {
+    "nobody": ((), ""),
+    "nobody says no": ((guard_with_scope(NOTHING), guard_with_scope(None)), ""),
+    "one of several": ((guard_with_scope(NOTHING), guard_with_scope(CORE)), "b"),
+    "the first of equals": ((guard_with_scope(CORE), guard_with_scope(CORE)), "a"),
+    "who protects most": ((guard_with_scope(CORE), guard_with_scope(NOTHING), guard_with_scope(ALL)), "c"),
+    "the first who protects most": (
+        (guard_with_scope(CORE), guard_with_scope(ALL), guard_with_scope(ALL)),
+        "b",
+    ),
+    "nobody, for it is about others": ((guard_with_scope(ALL, NEW),), ""),
+}
+
+
+@pytest.mark.parametrize(("said", "objects"), REJECTS.values(), ids=REJECTS)
+def test_rejection_is_that_of_the_first_guard_with_the_strictest_scope(
+    said: tuple[Any, ...], objects: str
+) -> None:
+    found = open_guarded_session(without_sub_groups(2, 2), *said).guards.allows_victim("preempt", NEW, JOB)
+    told = Rejection(ReasonCode.MIN_RUNTIME, f"by {objects}", NOW, objects)
+    assert found == (told if objects else None)
+
+
+def test_verdicts_of_all_effective_guards_are_in_profile_order() -> None:
+    guards = open_guarded_session(
+        without_sub_groups(2, 2), guard_with_scope(NOTHING), guard_with_scope(None), guard_with_scope(ALL)
+    ).guards
+    found = guards.verdicts("preempt", NEW, JOB)
+    assert [(verdict.guard, verdict.scope) for verdict in found] == [("a", NOTHING), ("c", ALL)]
+
+
+def partly_running() -> ClusterBuilder:
+    """Of a minimum of 1, one pod runs, one is promised room, one terminates and one waits."""
+    builder = without_sub_groups(1, 1).node("m", gpus=9)
+    builder.pods("job", TaskStatus.PIPELINED, node="m").pods("job", TaskStatus.RELEASING, node="m")
+    return builder.pending("job")
+
+
+EVICTED: Final = {
+    "surplus": (without_sub_groups(3, 1), [1, 2], True),
+    "one too many": (without_sub_groups(3, 1), [0, 1, 2], False),
+    "surplus, whichever pods it is": (without_sub_groups(3, 1), [0, 1], True),
+    "one of a gang": (without_sub_groups(2, 2), [0], False),
+    "below its minimum it loses nothing": (without_sub_groups(2, 3), [0], False),
+    "no minimum, nothing to keep": (without_sub_groups(2, 0), [0, 1], True),
+    "surplus of a sub group": (with_sub_groups(None, (3, 1), (1, 1)), [1, 2], True),
+    "the last of a sub group": (with_sub_groups(None, (3, 1), (1, 1)), [3], False),
+    "an optional sub group": (with_sub_groups(1, (1, 1), (2, 2)), [1, 2], True),
+    "the other one": (with_sub_groups(1, (1, 1), (2, 2)), [0], True),
+    "both": (with_sub_groups(1, (1, 1), (2, 2)), [0, 1, 2], False),
+    "one of three, two are required": (with_sub_groups(2, (1, 1), (1, 1), (1, 1)), [1], True),
+    "two of three, two are required": (with_sub_groups(2, (1, 1), (1, 1), (1, 1)), [1, 2], False),
+    "a broken pod group loses from parts that stay whole": (
+        with_sub_groups(None, (1, 2), (3, 1)),
+        [2, 3],
+        True,
+    ),
+    "and from no other": (with_sub_groups(None, (1, 2), (3, 1)), [0], False),
+    "and not down to the last": (with_sub_groups(None, (1, 2), (3, 1)), [1, 2, 3], False),
+    "an optional one further down": (nested(), [1], True),
+    "both further down": (nested(), [0, 1], False),
+    "a promise counts as left": (partly_running(), [0], True),
+    "a terminating pod does not r7_41": (partly_running(), [0, 1], False),
+}
+"""Which tasks of `job` are taken, and whether its minimum is kept."""
+
+
+@pytest.mark.parametrize(("builder", "tasks", "keeps"), EVICTED.values(), ids=EVICTED)
+@pytest.mark.parametrize("scope", [CORE, NOTHING, None])
+def test_scenario_that_evicts_a_protected_minimum_is_rejected_r7_40(
+    builder: ClusterBuilder, tasks: list[int], keeps: bool, scope: ProtectionScope | None
+) -> None:
+    guards = open_guarded_session(builder, guard_with_scope(scope)).guards
+    scenario = Scenario(NEW, (), (), (Batch(JOB, tuple(tasks)),))
+    expected = keeps or not scope
+    assert (guards.allows_scenario("preempt", scenario) is None) is expected
+
+
+def test_recorded_and_potential_tasks_count_together() -> None:
+    guards = open_guarded_session(without_sub_groups(3, 1), guard_with_scope(CORE)).guards
+    taken = Scenario(NEW, (), (Batch(JOB, (2,)),), (Batch(JOB, (1,)),))
+    assert guards.allows_scenario("preempt", taken) is None
+    too_many = Scenario(NEW, (), (Batch(JOB, (2,)),), (Batch(JOB, (1,)), Batch(JOB, (0,))))
+    assert guards.allows_scenario("preempt", too_many) == Rejection(ReasonCode.MIN_RUNTIME, "by a", NOW, "a")
+
+
+def test_relocated_task_counts_as_lost_r7_42() -> None:
+    session = open_guarded_session(without_sub_groups(2, 2).node("m", gpus=9), guard_with_scope(CORE))
+    with session.statement() as statement:
+        statement.evict(0)
+        statement.pipeline(0, 0)
+        assert session.guards.allows_scenario("preempt", Scenario(NEW, (), (), (Batch(JOB, (0,)),)))
+
+
+def test_each_of_several_victims_retains_its_own_minimum() -> None:
+    builder = ClusterBuilder().node("n", gpus=9).queue("q")
+    for name in ("a", "b"):
+        builder.running(name, queue="q", count=2, min_member=1, node="n")
+    session = open_guarded_session(builder.pending("new", queue="q"), guard_with_scope(CORE, 1))
+    a, b, new = session.cluster.pod_groups
+    whole_a = Batch(a.index, a.tasks)
+    for tasks, is_allowed in ((b.tasks[1:], True), (b.tasks, False)):
+        scenario = Scenario(new.index, (), (), (whole_a, Batch(b.index, tasks)))
+        assert (session.guards.allows_scenario("preempt", scenario) is None) is is_allowed
+
+
+def counting_guard(kind: str | None, asked: list[int]) -> Any:
+    """A guard that notes of which preemptors it was asked, all of them of this kind."""
+
+    class Counting:
+        def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+            pass
+
+        def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+            asked.append(preemptor)
+            return None
+
+        def guard_cache_key(self, preemptor: int) -> str | None:
+            return kind
+
+    return Counting
+
+
+@pytest.mark.parametrize(("kinds", "times"), [(["one"], 1), ([None], 2), (["one", None], 2)])
+def test_preemptors_with_equal_cache_key_share_verdicts(kinds: list[str | None], times: int) -> None:
+    asked: list[int] = []
+    builder = without_sub_groups(2, 2).pending("newer", queue="q")
+    guards = open_guarded_session(builder, *(counting_guard(kind, asked) for kind in kinds)).guards
+    for preemptor in (NEW, NEW + 1):
+        guards.allows_victim("preempt", preemptor, JOB)
+    assert len(asked) == times * len(kinds)
+    guards.allows_victim("reclaim", NEW, JOB)
+    assert len(asked) == (times + 1) * len(kinds)

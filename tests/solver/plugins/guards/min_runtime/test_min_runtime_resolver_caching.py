@@ -1,0 +1,91 @@
+"""What the resolver remembers: a value per queue, a value per pair of queues, and nothing else."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from tenure.solver.model.facts import QueueSpec
+from tenure.solver.model.queue import Queue
+from tenure.solver.plugins.guards.min_runtime_resolver import LCA, QUEUE, Resolver
+from tenure.solver.resolution.reference_resolution import resolve_queues
+from tenure.solver.testing import ClusterBuilder
+from tenure.terms.durations import SECOND
+
+from tests.solver.plugins.guards.min_runtime.contested_gpu import evicted_pods, reclaim_cluster, tree
+
+
+class CountingQueues(Sequence[Queue]):
+    """Queues that count how often one of them is looked at."""
+
+    def __init__(self, *specs: QueueSpec) -> None:
+        self._queues = resolve_queues(specs)
+        self.looks = 0
+
+    def __getitem__(self, index: int) -> Queue:  # type: ignore[override]
+        self.looks += 1
+        return self._queues[index]
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    def index_of(self, name: str) -> int:
+        return next(queue.index for queue in self._queues if queue.name == name)
+
+
+@pytest.fixture
+def queues() -> CountingQueues:
+    return CountingQueues(
+        QueueSpec("top", "", preempt_min_runtime=3, reclaim_min_runtime=4),
+        QueueSpec("a", "top"),
+        QueueSpec("b", "top", reclaim_min_runtime=0),
+    )
+
+
+def test_preempt_minimum_is_resolved_once_per_queue_r7_15(queues: CountingQueues) -> None:
+    resolver = Resolver(queues, 0, 0, LCA)
+    a, b = queues.index_of("a"), queues.index_of("b")
+    assert resolver.preempt(a).minimum == 3
+    before = queues.looks
+    assert resolver.preempt(a).minimum == 3
+    assert queues.looks == before
+    assert resolver.preempt(b).minimum == 3
+    assert queues.looks > before
+
+
+@pytest.mark.parametrize("method", [LCA, QUEUE])
+def test_reclaim_minimum_is_resolved_once_per_pair_r7_15(queues: CountingQueues, method: str) -> None:
+    resolver = Resolver(queues, 0, 0, method)
+    a, b = queues.index_of("a"), queues.index_of("b")
+    assert resolver.reclaim(b, a).minimum == 4
+    before = queues.looks
+    assert resolver.reclaim(b, a).minimum == 4
+    assert queues.looks == before
+    assert resolver.reclaim(a, b).minimum == 0
+    assert queues.looks > before
+
+
+def two_pod_groups() -> ClusterBuilder:
+    """An old pod group and a young one in queue a, the young one the lesser of the two; b wants a GPU."""
+    builder = tree({"a": "", "b": ""}, rich="b", reclaim={"a": "5m"}).node("n", gpus=2)
+    builder.running("old", queue="a", gpus=1, node="n", started_ago="6m", priority=60)
+    builder.running("young", queue="a", gpus=1, node="n", started_ago="4m")
+    return builder.pending("new", queue="b", gpus=1)
+
+
+def test_protection_is_not_cached_per_queue_r7_15() -> None:
+    """The young one is considered first, and protected; the old one of the same queue still yields."""
+    assert evicted_pods(two_pod_groups().build()) == ["old-0"]
+
+
+def test_sessions_do_not_share_cached_values() -> None:
+    """The same question again and again, while the queue's value and the time of the snapshot change."""
+    cluster = reclaim_cluster(tree({"a": "", "b": ""}, rich="b", reclaim={"a": "5m"}), "b", "a", "4m")
+    a = next(queue for queue in cluster.queues if queue.name == "a")
+    shorter = tuple(replace(q, reclaim_min_runtime=0) if q == a else q for q in cluster.queues)
+    asked = (
+        cluster,
+        replace(cluster, queues=shorter),
+        cluster,
+        replace(cluster, now=cluster.now + 60 * SECOND),
+    )
+    assert [evicted_pods(each) for each in asked] == [[], ["old-0"], [], ["old-0"]]

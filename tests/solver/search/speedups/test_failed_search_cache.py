@@ -1,0 +1,75 @@
+"""What one pod group found no room for, another that asks for the same is not searched for again."""
+
+from dataclasses import replace
+
+import pytest
+from tenure.solver.cycle import decide
+from tenure.solver.model.decision import CycleResult, OutcomeKind
+from tenure.solver.model.reason import ReasonCode
+from tenure.solver.plugin_api.profile import CycleOptions
+from tenure.solver.registry import default_profile
+from tenure.solver.testing import ClusterBuilder
+
+
+def reclaim(*asking: tuple[int, int]) -> CycleResult:
+    """Two jobs run on a node that is full, in a queue that goes first and so takes its room back; then these
+    ask one after the other, with so many pods and CPUs.
+    """
+    builder = ClusterBuilder().node("n", gpus=2)
+    builder.queue("first", quota=1, weight=0, priority=200).queue("second", quota=0, weight=1)
+    for name in ("a", "b"):
+        builder.running(name, queue="first", gpus=1, node="n")
+    for number, (count, cpus) in enumerate(asking):
+        builder.pending(f"asks{number}", queue="second", gpus=1, cpus=cpus, count=count)
+    profile = replace(
+        default_profile(), actions=("reclaim",), options=CycleOptions(skip_similar_pod_groups=False)
+    )
+    return decide(builder.build(), profile)
+
+
+@pytest.mark.parametrize(
+    ("asking", "searches"),
+    [(((1, 1),), 1), (((1, 1), (1, 1)), 1), (((1, 1), (1, 2)), 2), (((1, 1), (1, 2), (1, 1)), 2)],
+)
+def test_equal_requests_of_a_queue_are_searched_for_once(
+    asking: tuple[tuple[int, int], ...], searches: int
+) -> None:
+    alone = reclaim((1, 1)).counters.simulated
+    decision = reclaim(*asking)
+    assert alone > 0
+    assert decision.counters.simulated == searches * alone
+    assert [outcome.kind for outcome in decision.outcomes] == [OutcomeKind.INFEASIBLE] * len(asking)
+    assert len({outcome.reason for outcome in decision.outcomes}) == 1
+
+
+def consolidate(*cpus: int, protected: bool, skip_similar_pod_groups: bool = True) -> CycleResult:
+    """These would fit where a job runs that fits nowhere else. In another queue nobody may be moved for an
+    hour, if anybody is protected.
+    """
+    builder = ClusterBuilder().node("a", gpus=2, cpus=8).node("b", gpus=2, cpus=4).node("c", gpus=1)
+    builder.queue("q").queue("other", reclaim_min_runtime="1h" if protected else "0s")
+    builder.running("on-a", queue="q", gpus=1, cpus=5, node="a")
+    builder.running("on-b", queue="q", gpus=1, cpus=1, node="b")
+    builder.running("elsewhere", queue="other", gpus=1, node="c", started_ago="1m")
+    for number, amount in enumerate(cpus):
+        builder.pending(f"waits{number}", queue="q", gpus=2, cpus=amount, priority=75)
+    options = CycleOptions(skip_similar_pod_groups=skip_similar_pod_groups)
+    return decide(builder.build(), replace(default_profile(), actions=("consolidation",), options=options))
+
+
+@pytest.mark.parametrize("protected", [False, True])
+def test_failed_search_with_protected_candidates_is_not_repeated(protected: bool) -> None:
+    alone = consolidate(6, protected=protected)
+    again = consolidate(6, 6, 6, protected=protected)
+    assert alone.counters.simulated == again.counters.simulated > 0
+    first, *others = again.outcomes
+    code = ReasonCode.MIN_RUNTIME if protected else ReasonCode.NO_SOLUTION
+    assert first.reason.code is code
+    if protected:
+        assert {outcome.reason for outcome in others} == {first.reason}
+
+
+def test_search_rejected_by_validators_is_repeated_unless_similar_ones_are_skipped() -> None:
+    alone = consolidate(6, protected=True, skip_similar_pod_groups=False)
+    again = consolidate(6, 6, protected=True, skip_similar_pod_groups=False)
+    assert again.counters.simulated == 2 * alone.counters.simulated > 0

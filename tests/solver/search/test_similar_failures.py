@@ -1,0 +1,111 @@
+"""Skipping pod groups that ask for no less than one that just failed."""
+
+import pytest
+from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.workload import Preemptibility
+from tenure.solver.search.similar_failures import SimilarFailures
+from tenure.solver.testing import ClusterBuilder
+from tenure.solver.testing.options import JobOptions
+
+from tests.solver.sessions import open_session
+
+TWO_GPUS: JobOptions = {"gpus": 2}
+NON_PREEMPTIBLE = Preemptibility.NON_PREEMPTIBLE
+SEMI = Preemptibility.SEMI_PREEMPTIBLE
+HOPELESS = {
+    "R5.83 the same": (TWO_GPUS, 2, {"gpus": 2}, 2, True),
+    "R5.83 more of a resource": (TWO_GPUS, 2, {"gpus": 3}, 2, True),
+    "R5.83 less of a resource is easier": (TWO_GPUS, 2, {"gpus": 1}, 2, False),
+    "R5.83 fewer pods are easier": (TWO_GPUS, 2, {"gpus": 8}, 1, False),
+    "R5.83 more pods": (TWO_GPUS, 2, {"gpus": 1}, 3, True),
+    "R5.83 less of one, more of another": (TWO_GPUS, 2, {"gpus": 1, "cpus": 9}, 2, True),
+    "R5.83 a smaller share": ({"gpus": 0.5}, 1, {"gpus": 0.3}, 1, False),
+    "R5.82 another priority": (TWO_GPUS, 2, {"gpus": 2, "priority": 75}, 2, False),
+    "R5.82 other constraints": (TWO_GPUS, 2, {"gpus": 2, "node_selector": {"a": "b"}}, 2, False),
+    "R5.81 another queue": (TWO_GPUS, 2, {"gpus": 2, "queue": "other"}, 2, False),
+    "R5.82 one must be within quota": (
+        TWO_GPUS,
+        2,
+        {**TWO_GPUS, "preemptibility": NON_PREEMPTIBLE},
+        2,
+        False,
+    ),
+    "R5.82 both must be within quota": (
+        {**TWO_GPUS, "preemptibility": NON_PREEMPTIBLE},
+        2,
+        {**TWO_GPUS, "opt_out_actions": ["reclaim"]},
+        2,
+        True,
+    ),
+    "R8.30 a minimum must be within quota": (TWO_GPUS, 2, {**TWO_GPUS, "preemptibility": SEMI}, 2, False),
+    "R8.30 surplus need not be": (
+        TWO_GPUS,
+        2,
+        {**TWO_GPUS, "preemptibility": SEMI, "min_member": 0},
+        2,
+        True,
+    ),
+}
+
+
+def failures(*jobs: tuple[JobOptions, int], by_queue: bool = True) -> tuple[SimilarFailures, list[list[int]]]:
+    """The record of an action, and the tasks of each job."""
+    builder = ClusterBuilder().node("n").queue("q").queue("other")
+    for number, (options, count) in enumerate(jobs):
+        builder.pending(f"job{number}", count=count, **{"queue": "q", **options})
+    session = open_session(builder.build())
+    return SimilarFailures(session, by_queue=by_queue), [list(g.tasks) for g in session.cluster.pod_groups]
+
+
+@pytest.mark.parametrize(
+    ("failed", "failed_count", "next_", "next_count", "expected"), HOPELESS.values(), ids=HOPELESS
+)
+def test_pod_group_with_no_smaller_request_is_hopeless(
+    failed: JobOptions, failed_count: int, next_: JobOptions, next_count: int, expected: bool
+) -> None:
+    similar, tasks = failures((failed, failed_count), (next_, next_count))
+    assert not similar.is_hopeless(1, tasks[1])
+    similar.add(0, tasks[0])
+    assert similar.is_hopeless(1, tasks[1]) is expected
+
+
+def test_consolidation_compares_across_queues_r5_81() -> None:
+    similar, tasks = failures((TWO_GPUS, 1), ({**TWO_GPUS, "queue": "other"}, 1), by_queue=False)
+    similar.add(0, tasks[0])
+    assert similar.is_hopeless(1, tasks[1])
+
+
+@pytest.mark.parametrize(
+    ("second", "third", "expected"),
+    [({"gpus": 1}, {"gpus": 1}, True), ({"gpus": 3}, {"gpus": 1}, False)],
+    ids=["an easier failure replaces the known one", "a harder one does not"],
+)
+def test_smallest_failed_request_is_stored_r5_84(
+    second: JobOptions, third: JobOptions, expected: bool
+) -> None:
+    similar, tasks = failures((TWO_GPUS, 1), (second, 1), (third, 1))
+    similar.add(0, tasks[0])
+    similar.add(1, tasks[1])
+    assert similar.is_hopeless(2, tasks[2]) is expected
+
+
+PROTECTED = {
+    "nobody was protected": ([], True, True),
+    "min-runtime is the same for a whole queue, not for others": ([ReasonCode.MIN_RUNTIME], True, False),
+    "what is between two pod groups": ([ReasonCode.EVICTION_COOLDOWN], False, False),
+    "or was in vain between them": (
+        [ReasonCode.MIN_RUNTIME, ReasonCode.EVICTION_BACKOFF],
+        False,
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("codes", "in_queue", "anywhere"), PROTECTED.values(), ids=PROTECTED)
+def test_failure_is_general_unless_specific_to_one_pod_group_r5_84(
+    codes: list[ReasonCode], in_queue: bool, anywhere: bool
+) -> None:
+    session = open_session(ClusterBuilder().queue("q").build())
+    protected = [Rejection(code, "") for code in codes]
+    assert SimilarFailures(session, by_queue=True).is_general(protected) is in_queue
+    assert SimilarFailures(session, by_queue=False).is_general(protected) is anywhere

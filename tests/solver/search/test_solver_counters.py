@@ -1,0 +1,60 @@
+"""The work of a search that must fail, counted: the numbers the reference scheduler publishes.
+
+8N pods of one GPU run on N nodes in a queue that may lose 79 of them; a gang of ten pods with eight GPUs each
+reclaims. Fairness permits nine of the ten.
+"""
+
+from dataclasses import replace
+
+import pytest
+from tenure.solver.cycle import decide
+from tenure.solver.model.decision import CycleResult, OutcomeKind
+from tenure.solver.plugin_api.profile import CycleOptions
+from tenure.solver.registry import default_profile
+from tenure.solver.testing import ClusterBuilder
+
+GPUS_PER_NODE = 8
+GANG = 10
+ENDLESS = 1 << 30
+
+
+def reclaim(nodes: int, *, prune: bool) -> CycleResult:
+    """The decision on the workload with so many nodes."""
+    gpus = nodes * GPUS_PER_NODE
+    builder = ClusterBuilder().queue("default")
+    builder.queue("victims", parent="default", quota=gpus - GANG * GPUS_PER_NODE + 1, weight=0)
+    builder.queue("reclaimer", parent="default", quota=GANG * GPUS_PER_NODE, weight=0)
+    for number in range(nodes):
+        builder.node(f"node{number}", gpus=GPUS_PER_NODE, memory_gib=20)
+    for number in range(gpus):
+        builder.running(f"running{number}", queue="victims", gpus=1, node=f"node{number % nodes}")
+    builder.pending("gang", queue="reclaimer", gpus=GPUS_PER_NODE, count=GANG)
+    options = CycleOptions(
+        prune=prune,
+        skip_similar_pod_groups=False,
+        max_consolidation_victims=-1,
+        max_simulations_per_pod_group=ENDLESS,
+        max_simulations_per_action=ENDLESS,
+    )
+    return decide(builder.build(), replace(default_profile(), actions=("reclaim",), options=options))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "generated", "simulated", "duplicate"),
+    [(10, 18, 18, 0), (50, 544, 178, 366), (100, 1398, 378, 1020)],
+)
+def test_plain_search_has_the_published_counters(
+    nodes: int, generated: int, simulated: int, duplicate: int
+) -> None:
+    decision = reclaim(nodes, prune=False)
+    counters = decision.counters
+    assert (counters.generated, counters.simulated, counters.duplicate) == (generated, simulated, duplicate)
+    assert decision.groups == ()
+
+
+@pytest.mark.parametrize("nodes", [10, 50, 100])
+def test_pruned_search_fails_as_well_without_evictions(nodes: int) -> None:
+    decision = reclaim(nodes, prune=True)
+    assert decision.groups == ()
+    assert [outcome.kind for outcome in decision.outcomes] == [OutcomeKind.INFEASIBLE]
+    assert decision.counters.simulated == 0

@@ -1,0 +1,41 @@
+"""A session on a cluster, opened as a cycle opens it, and snapshots of everything that moves change."""
+
+from typing import Any
+
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.session import Session
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.registry import ACTIONS, default_profile, load_plugins, with_required_plugins
+
+
+def open_session(cluster: Cluster) -> Session:
+    """A session of the default profile."""
+    return Session.open(cluster, with_required_plugins(default_profile()), load_plugins())
+
+
+def run_actions(session: Session) -> None:
+    """All actions of the default profile, as `decide` runs them."""
+    context = CycleContext.open(session)
+    for action in default_profile().actions:
+        ACTIONS[action](context)
+
+
+def ledger_state(ledger: Ledger) -> Any:
+    """Everything the ledger knows, comparable."""
+    rooms = [
+        (
+            room.idle.vector(),
+            room.releasing.vector(),
+            {name: (gpu.used, gpu.allocated, gpu.releasing) for name, gpu in room.gpus.items()},
+        )
+        for room in ledger.node_infos
+    ]
+    counts = (list(ledger.active_allocated), list(ledger.active_used), list(ledger.allocated))
+    return list(ledger.placements), rooms, counts
+
+
+def session_state(session: Session) -> Any:
+    """The ledger's state and what every queue uses."""
+    used = [(status.queue, status.allocated_after) for status in session.queue_status()]
+    return ledger_state(session.ledger), used

@@ -1,0 +1,105 @@
+"""The test kit itself: what is not said has sensible values, and what is wrong is said."""
+
+from collections.abc import Callable
+
+import pytest
+from tenure.solver.cycle import decide
+from tenure.solver.model.decision import PatchKind
+from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.model.resources import GpuRequest
+from tenure.solver.registry import default_profile
+from tenure.solver.testing import NOW, ClusterBuilder, TaskState, apply_decisions, evictions, statuses
+from tenure.solver.testing.options import PodOptions
+from tenure.terms.durations import SECOND
+
+GIB = 1 << 30
+
+
+def test_options_have_defaults() -> None:
+    cluster = ClusterBuilder().node("n").queue("q").running("job", queue="q", node="n", count=2).build()
+    (node,), (queue,), (group,) = cluster.nodes, cluster.queues, cluster.pod_groups
+    assert node.allocatable == (64_000, 512 * GIB, 0, 110)
+    assert (queue.quota, queue.limit, queue.weight) == ((-1, -1, -1), (-1, -1, -1), (1, 1, 1))
+    assert (group.priority, group.is_preemptible, group.pod_sets[0].min_available) == (50, True, 2)
+    assert group.last_start == NOW - 3600 * SECOND
+    assert cluster.tasks[0].shape.request == (1000, GIB, 0, 1)
+    assert cluster.tasks[0].placement == Placement(TaskStatus.RUNNING, 0)
+
+
+GPUS: dict[str, tuple[PodOptions, GpuRequest, int]] = {
+    "none": ({}, GpuRequest(), 0),
+    "whole": ({"gpus": 2}, GpuRequest(2), 2000),
+    "a share": ({"gpus": 0.5}, GpuRequest(1, 500), 0),
+    "shares of several": ({"gpus": 0.25, "devices": 3}, GpuRequest(3, 250), 0),
+    "memory": ({"gpu_memory_mib": 4096}, GpuRequest(1, 0, 4096), 0),
+}
+
+
+@pytest.mark.parametrize(("pod", "gpu", "charged"), GPUS.values(), ids=GPUS)
+def test_gpus_are_numbers_of_devices(pod: PodOptions, gpu: GpuRequest, charged: int) -> None:
+    shape = ClusterBuilder().queue("q").pending("job", queue="q", **pod).build().tasks[0].shape
+    assert (shape.gpu, shape.request[2]) == (gpu, charged)
+
+
+def test_shares_run_on_the_first_devices_by_default() -> None:
+    builder = ClusterBuilder().node("n", gpus=4).queue("q")
+    builder.running("one", queue="q", node="n", gpus=0.5, devices=2)
+    builder.running("two", queue="q", node="n", gpus=0.5, gpu_groups=["n/gpu-7"])
+    groups = [task.placement.gpu_groups for task in builder.build().tasks]
+    assert groups == [("n/gpu-0", "n/gpu-1"), ("n/gpu-7",)]
+
+
+def test_equal_requests_are_one_shape() -> None:
+    builder = ClusterBuilder().queue("q").pending("a", queue="q", gpus=1).pending("b", queue="q", gpus=1)
+    cluster = builder.pending("c", queue="q", gpus=2).build()
+    assert [task.shape.index for task in cluster.tasks] == [0, 0, 1]
+    assert [shape.index for shape in cluster.shapes] == [0, 1]
+
+
+MISTAKES: dict[str, Callable[[ClusterBuilder], object]] = {
+    "a node twice": lambda b: b.node("n").node("n"),
+    "a queue twice": lambda b: b.queue("q").queue("q"),
+    "a pod group twice": lambda b: b.pod_group("j").pod_group("j"),
+    "a pod group's options twice": lambda b: b.pending("j", queue="q").pending("j", priority=1),
+    "a GPU and a half": lambda b: b.queue("q").pending("j", queue="q", gpus=1.5).build(),
+    "a bare number as duration": lambda b: b.pending("j", queue="q", created_ago="5").build(),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_invalid_calls_are_errors(mistake: Callable[[ClusterBuilder], object]) -> None:
+    with pytest.raises(ValueError, match=r"added before|whole devices|not a duration"):
+        mistake(ClusterBuilder())
+
+
+def preempted_pods() -> ClusterBuilder:
+    return (
+        ClusterBuilder()
+        .node("n", gpus=1)
+        .queue("q")
+        .running("low", queue="q", gpus=1, node="n", started_ago="5m")
+        .pending("high", queue="q", gpus=1, priority=75)
+    )
+
+
+def test_statuses_contain_every_pod_after_the_decision() -> None:
+    cluster = preempted_pods().build()
+    decision = decide(cluster, default_profile())
+    assert list(evictions(decision)) == [1]
+    assert statuses(cluster, decision) == {
+        "high-0": TaskState(TaskStatus.PIPELINED, "n"),
+        "low-0": TaskState(TaskStatus.RELEASING, "n"),
+    }
+
+
+def test_next_cluster_is_the_cluster_after_the_decision() -> None:
+    cluster = preempted_pods().build()
+    later = apply_decisions(cluster, decide(cluster, default_profile()), SECOND)
+    assert later.now == NOW + SECOND
+    assert [task.placement.status for task in later.tasks] == [TaskStatus.PENDING] * 2
+    assert later.pod_groups[1].last_eviction == NOW
+    decision = decide(later, default_profile())
+    assert PatchKind.LAST_START_TIME in [patch.kind for group in decision.groups for patch in group.patches]
+    last = apply_decisions(later, decision, SECOND)
+    assert [task.placement.status for task in last.tasks] == [TaskStatus.RUNNING, TaskStatus.PENDING]
+    assert last.pod_groups[0].last_start == NOW + SECOND

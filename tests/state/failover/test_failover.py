@@ -1,0 +1,40 @@
+"""F14: how soon a caller has its next decision when its server is killed."""
+
+import time
+from pathlib import Path
+
+from tenure.client import Client, StateSession
+
+from tests.server.servers import run_server_process
+from tests.small_snapshot import small_snapshot
+from tests.state.failover.restartable_server import RestartableServer
+
+
+def test_another_server_decides_within_two_seconds() -> None:
+    with (
+        run_server_process() as (first, one),
+        run_server_process() as (_, other),
+        Client(f"ipv4:{one},{other}") as client,
+        StateSession(client) as session,
+    ):
+        session.push(small_snapshot())
+        before = session.decide()
+        first.kill()
+        began = time.monotonic()
+        assert session.decide() == before
+        assert time.monotonic() - began < 2
+
+
+def test_replacement_server_decides_within_ten_seconds(tmp_path: Path) -> None:
+    with (
+        RestartableServer(tmp_path) as server,
+        Client(server.address) as client,
+        StateSession(client) as session,
+    ):
+        session.push(small_snapshot())
+        before = session.decide()
+        server.kill()
+        began = time.monotonic()
+        server.start()
+        assert session.decide() == before
+        assert time.monotonic() - began < 10

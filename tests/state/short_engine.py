@@ -1,0 +1,12 @@
+"""An engine whose search is short, so that large snapshots are answered soon and always alike."""
+
+from dataclasses import replace
+
+from tenure.codec.engine import Engine
+from tenure.solver.registry import default_profile
+
+
+def short_engine() -> Engine:
+    profile = default_profile()
+    options = replace(profile.options, max_simulations_per_pod_group=20, max_simulations_per_action=60)
+    return Engine(replace(profile, options=options))

@@ -1,0 +1,13 @@
+"""Random sequences of deltas: what they build is the snapshot; gaps, replays and the like change nothing."""
+
+import pytest
+
+from tests.state.delta_walk import run_walk
+
+SEQUENCES, CHUNKS = 400, 8
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_deltas_build_the_snapshot_and_invalid_ones_change_nothing(chunk: int) -> None:
+    for seed in range(chunk, SEQUENCES, CHUNKS):
+        run_walk(seed)

@@ -1,0 +1,51 @@
+"""What an adapter told on its page for Prometheus, after a round of its work went well and a list did not."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+from urllib.error import URLError
+
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from tenure.kubernetes.api.transport import Transport
+
+from tests.kubernetes.adapter_process import adapter_arguments, run_adapter
+from tests.kubernetes.cluster import wait_until
+from tests.kubernetes.environment.resource_definitions import define_kinds
+from tests.kubernetes.fake_api_server.server import run_fake_api_server
+from tests.server.servers import run_server
+from tests.telemetry.decision_life import run_live_cluster
+from tests.telemetry.external_programs import free_port
+from tests.telemetry.telemetry_server import fetch_metrics
+
+LISTS_REJECTED = 2
+
+
+def collect_adapter_metrics(folder: Path) -> dict[str, Metric]:
+    """Families of the page by name."""
+    file, port = folder / "adapter.yaml", free_port()
+    telemetry = {"metricsListen": f"127.0.0.1:{port}"}
+    file.write_text(json.dumps({"adapter": {}, "telemetry": telemetry}))
+    with (
+        run_fake_api_server(folder) as api,
+        closing(Transport(api.kubeconfig())) as transport,
+        run_server() as (_, server),
+    ):
+        define_kinds(transport)
+        api.faults.refuse("GET", "/api/v1/nodes", 500, times=LISTS_REJECTED)
+        with run_live_cluster(transport) as cluster:
+            told = adapter_arguments(api, server, cluster.namespace)
+            with run_adapter(folder / "adapter.log", *told, "--config", str(file)):
+                cluster.workload("gang", 2, 4)
+                return wait_until(lambda: _families_after_reconcile(port))
+
+
+def _families_after_reconcile(port: int) -> dict[str, Metric]:
+    """Nothing, as long as nothing was bound and annotated."""
+    try:
+        found = {family.name: family for family in text_string_to_metric_families(fetch_metrics(port))}
+    except (URLError, ConnectionError):
+        return {}
+    calls = found.get("tenure_adapter_api_call_duration_seconds")
+    written = {(one.labels["method"], one.labels["resource"]) for one in calls.samples} if calls else set()
+    return found if ("PATCH", "podgroups") in written else {}

@@ -1,0 +1,1 @@
+"""What telemetry costs, with a working and with a faulty collector."""

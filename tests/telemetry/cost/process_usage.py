@@ -1,0 +1,19 @@
+"""What a process uses, by the kernel's account."""
+
+from pathlib import Path
+from typing import Final
+
+from tenure.terms.durations import SECOND
+
+_PAGE: Final = 4_096
+_MIB: Final = 2**20
+
+
+def processor_seconds(pid: int) -> float:
+    """Of all threads that it has now."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / SECOND
+
+
+def resident_mib(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE / _MIB

@@ -1,0 +1,1 @@
+"""The diagram of a trace in the documentation."""

@@ -1,0 +1,100 @@
+"""What a server told after calls of every kind that metrics are about."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from tenure.client import Client, StateSession
+from tenure.client.errors import InvalidSnapshot
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, ReportResultsRequest
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+from tests.telemetry.external_programs import free_port
+from tests.telemetry.otlp_receiver import ReceivedTelemetry, run_receiver
+from tests.telemetry.telemetry_server import (
+    METRICS_INTERVAL,
+    contested_snapshot,
+    fetch_metrics,
+    run_telemetry_server,
+)
+
+CYCLES = 3
+MEASURED = "tenure_call_duration_seconds"
+"""Its measurements lead to traces."""
+
+
+class ServerMetrics(NamedTuple):
+    """The page for Prometheus as text and parsed, and what came over OTLP."""
+
+    page: str
+    families: dict[str, Metric]
+    received: ReceivedTelemetry
+
+    def value(self, sample: str, **labels: str) -> float:
+        """Of the one series of a name that has these labels."""
+        (found,) = [
+            each.value
+            for family in self.families.values()
+            for each in family.samples
+            if each.name == sample and labels.items() <= each.labels.items()
+        ]
+        return found
+
+
+def collect_server_metrics(folder: Path) -> ServerMetrics:
+    port = free_port()
+    with (
+        run_receiver() as (received, address),
+        run_telemetry_server(
+            folder,
+            otlpEndpoint=f"http://{address}",
+            metricsInterval=METRICS_INTERVAL,
+            metricsListen=f"127.0.0.1:{port}",
+        ) as (_, server),
+        Client(server) as client,
+    ):
+        _call(client)
+        text = fetch_metrics(port)
+        received.wait_until(lambda got: got.metrics.get("tenure_call_failures_total"))
+        received.wait_until(_has_the_traces)
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    return ServerMetrics(text, families, received)
+
+
+def _has_the_traces(received: ReceivedTelemetry) -> bool:
+    """Whether all traces arrived that measurements of calls lead to: spans come apart from metrics."""
+    leads = received.exemplars.get(MEASURED, set())
+    return bool(leads) and leads <= {span.trace_id for span in received.spans}
+
+
+def _call(client: Client) -> None:
+    session, snapshot = StateSession(client), protected_snapshot()
+    session.push(snapshot)
+    for later in range(CYCLES):
+        now = Timestamp(seconds=snapshot.now.seconds + later)
+        answer = session.decide(now=now)
+    assert session.decide(now=now) == answer
+    client.report_results(_report_first_applied(answer))
+    with pytest.raises(InvalidSnapshot):
+        client.decide(ClusterSnapshot())
+
+
+def protected_snapshot() -> ClusterSnapshot:
+    """The contested cluster, and a guard that protects one of those who could yield."""
+    snapshot = contested_snapshot()
+    group = next(group for group in snapshot.pod_groups if group.uid == "runs")
+    group.last_start_time.CopyFrom(snapshot.now)
+    next(queue for queue in snapshot.queues if queue.name == "left").reclaim_min_runtime.FromSeconds(60)
+    return snapshot
+
+
+def _report_first_applied(answer: DecideResponse) -> ReportResultsRequest:
+    (group,) = answer.groups
+    request = ReportResultsRequest(cluster_id=answer.header.cluster_id, now=answer.header.now)
+    report = request.groups.add(group=group)
+    report.results.add(decision_id=group.decisions[0].id, status=APPLY_STATUS_APPLIED)
+    return request

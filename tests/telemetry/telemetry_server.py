@@ -1,0 +1,69 @@
+"""A server process that says what it does, and clusters that give it something to say."""
+
+import json
+import subprocess
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import pytest
+from tenure.v1 import snapshot_pb2 as pb
+
+from tests.server.servers import run_server_process
+from tests.small_snapshot import small_snapshot
+
+METRICS_INTERVAL: Final = "200ms"
+NO_OPTIONS: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+@contextmanager
+def export_immediately() -> Iterator[None]:
+    """Processes that are started within send what they have at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        for queue in ("BSP", "BLRP"):
+            patch.setenv(f"OTEL_{queue}_SCHEDULE_DELAY", "50")
+        yield
+
+
+@contextmanager
+def run_telemetry_server(
+    folder: Path, /, *, solver: str = "thread", options: Mapping[str, int] = NO_OPTIONS, **telemetry: Any
+) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """`tenure serve` with a section `telemetry` of these keys, and its address."""
+    file = folder / "telling.yaml"
+    write_configuration(file, solver=solver, options=options, **telemetry)
+    arguments = ("--records", str(folder / "records.db"), "--config", str(file))
+    with run_server_process(*arguments) as (process, address):
+        yield process, address
+
+
+def write_configuration(
+    file: Path, *, solver: str = "thread", options: Mapping[str, int] = NO_OPTIONS, **telemetry: Any
+) -> None:
+    """JSON is YAML."""
+    sections = {"server": {"solverHost": solver}, "options": dict(options), "telemetry": telemetry}
+    file.write_text(json.dumps(sections))
+
+
+def fetch_metrics(port: int) -> str:
+    """The page for Prometheus."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
+
+
+def contested_snapshot() -> pb.ClusterSnapshot:
+    """The small cluster, full: who waits in `right` can reclaim from `left`, which is above its share."""
+    snapshot = small_snapshot()
+    for name, node in (("hog-0", "n1"), ("hog-1", "n2"), ("hog-2", "n2")):
+        group = snapshot.pod_groups.add(uid=name, name=name, queue="left", min_member=1)
+        group.creation_time.seconds = group.last_start_time.seconds = 1_690_000_000
+        group.preemptibility = pb.PREEMPTIBILITY_PREEMPTIBLE
+        snapshot.pods.add(
+            uid=f"{name}-pod", pod_group=name, shape="gpu", status=pb.POD_STATUS_RUNNING, node=node
+        )
+    snapshot.pods[1].ClearField("gpu_groups")
+    del snapshot.pods[1]
+    return snapshot

@@ -1,0 +1,110 @@
+"""What a real server exposes for Prometheus and sends over OTLP: names, labels, values, and no more series
+than there may be.
+"""
+
+import subprocess
+
+import pytest
+from tenure.server.telemetry.gauges import MAX_QUEUES, MAX_SHARDS, OTHER, LastCycles
+from tenure.v1 import decision_pb2 as pb
+from tenure.v1.decide_pb2 import DecideResponse
+from tenure.wire.enum_labels import enum_label
+
+from tests.telemetry.external_programs import find_program
+from tests.telemetry.server_metrics_page import CYCLES, MEASURED, ServerMetrics
+
+
+def test_metrics_page_passes_promtool(server_metrics: ServerMetrics) -> None:
+    checked = subprocess.run(
+        [find_program("promtool"), "check", "metrics"],
+        input=server_metrics.page,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
+def test_every_family_has_help_and_a_type(server_metrics: ServerMetrics) -> None:
+    for family in server_metrics.families.values():
+        assert family.documentation
+        assert family.type in ("counter", "gauge", "histogram")
+
+
+@pytest.mark.parametrize(
+    ("sample", "labels", "value"),
+    [
+        ("tenure_cycle_duration_seconds_count", {}, CYCLES),
+        ("tenure_action_duration_seconds_count", {"action": "reclaim"}, CYCLES),
+        ("tenure_cycle_phase_duration_seconds_count", {"phase": "encode"}, CYCLES),
+        ("tenure_call_duration_seconds_count", {"method": "Decide", "code": "OK"}, CYCLES + 1),
+        ("tenure_call_duration_seconds_count", {"method": "Decide", "code": "INVALID_ARGUMENT"}, 1),
+        ("tenure_call_failures_total", {"cause": "snapshot_validation_error"}, 1),
+        ("tenure_decisions_total", {"action": "reclaim", "kind": "evict"}, 2 * CYCLES),
+        ("tenure_guard_allowed_evictions_total", {"guard": "minruntime", "action": "reclaim"}, 2 * CYCLES),
+        ("tenure_pod_group_outcomes_total", {"outcome": "waiting_for_victims"}, CYCLES),
+        ("tenure_cycles_stopped_early_total", {}, 0),
+        ("tenure_cached_responses_total", {}, 1),
+        ("tenure_states", {}, 1),
+        ("tenure_guard_protected_pod_groups", {"guard": "minruntime"}, 1),
+        ("tenure_decision_results_total", {"kind": "evict", "status": "applied"}, 1),
+        ("tenure_records_dropped_total", {"reason": "disk"}, 0),
+        ("tenure_calls_in_flight", {}, 0),
+        ("tenure_cycles_queued", {}, 0),
+        ("tenure_queue_fair_share", {"queue": "right", "resource": "gpu"}, 2),
+        ("tenure_queue_allocated", {"queue": "left", "resource": "gpu"}, 2),
+        ("kai_scheduler_requeue_nominations_total", {"plugin": "expectedruntime"}, 0),
+    ],
+)
+def test_events_are_counted(
+    sample: str, labels: dict[str, str], value: float, server_metrics: ServerMetrics
+) -> None:
+    assert server_metrics.value(sample, **labels) == value
+
+
+def test_every_skip_reason_is_exposed_before_it_occurs(server_metrics: ServerMetrics) -> None:
+    family = server_metrics.families["kai_scheduler_requeue_nomination_skipped"]
+    reasons = {
+        enum_label(pb.NominationSkipReason, value) for value in pb.NominationSkipReason.values() if value
+    }
+    assert {sample.labels["reason"] for sample in family.samples} == reasons
+
+
+def test_collector_receives_the_metrics_of_the_page(server_metrics: ServerMetrics) -> None:
+    sent = {name.removesuffix("_total") for name in server_metrics.received.metrics}
+    shown = {name for name in server_metrics.families if name.startswith(("tenure_", "kai_"))}
+    assert sent == shown
+
+
+def test_exemplars_refer_to_traces(server_metrics: ServerMetrics) -> None:
+    leads = server_metrics.received.exemplars[MEASURED]
+    assert leads
+    assert leads <= {span.trace_id for span in server_metrics.received.spans}
+
+
+def answer(cluster: str, queues: int) -> DecideResponse:
+    response = DecideResponse()
+    response.header.cluster_id = cluster
+    for number in range(queues):
+        response.queues.add(name=f"queue-{number:05}").fair_share.gpu_milli = 1_000
+    return response
+
+
+def test_queues_beyond_the_cap_are_merged() -> None:
+    cycles = LastCycles()
+    cycles.update(answer("c", MAX_QUEUES + 50))
+    gpus = {
+        each.attributes["queue"]: each.value
+        for each in cycles.shares("fair_share")(None)
+        if each.attributes["resource"] == "gpu"
+    }
+    assert len(gpus) == MAX_QUEUES + 1
+    assert gpus[OTHER] == 50
+
+
+def test_oldest_shards_beyond_the_cap_are_dropped() -> None:
+    cycles = LastCycles()
+    for number in range(MAX_SHARDS + 3):
+        cycles.update(answer(f"c{number}", 1))
+    clusters = [each.attributes["cluster"] for each in cycles.times(None)]
+    assert clusters == [f"c{number}" for number in range(3, MAX_SHARDS + 3)]

@@ -1,0 +1,1 @@
+"""Tests of the terms that every package shares."""
