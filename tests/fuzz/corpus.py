@@ -14,8 +14,8 @@ from tests.small_snapshot import SMALL
 
 RICH: Final = """
 resource_claims { id: "c" requests { device_class: "gpu.example.com" count: 1 } queue: "left" node: "n2" }
-eviction_history { victim: "runs" preemptor: "waits" last_eviction_time { seconds: 1699999000 } consecutive_failures: 2
-                  last_failure_time { seconds: 1699999500 } result_pending: true }
+eviction_history { victim: "runs" preemptor: "waits" last_eviction_time { seconds: 1699999000 }
+                   consecutive_failures: 2 last_failure_time { seconds: 1699999500 } result_pending: true }
 in_flight_groups { id: "f" action: "reclaim" beneficiary: "waits" expire_time { seconds: 1700000300 }
                    evictions { pod: "runs-0" node: "n1" pod_group: "runs" }
                    reservations { pod: "waits-0" node: "n1" pod_group: "waits" }
@@ -56,9 +56,9 @@ shapes { id: "picky" requests { cpu_milli: 1000 memory_bytes: 1000 } guaranteed:
          pod_affinity { match_labels { key: "app" value: "x" } topology_key: "rack" } }
 shapes { id: "claiming" requests { cpu_milli: 500 memory_bytes: 10 } }
 shapes { id: "memory" requests { cpu_milli: 1 } gpu { devices: 1 memory_mib: 1000 } }
-pod_columns { string_table: "waits" string_table: "gpu" string_table: "runs" string_table: "n2" string_table: ""
-              uid: "x-0" uid: "x-1" name: "x0" name: "x1" pod_group: 0 pod_group: 2 shape: 1 shape: 1 status: POD_STATUS_PENDING
-              status: POD_STATUS_RUNNING node: 4 node: 3 creation_time_delta_ns: 1600000000000000000
+pod_columns { string_table: "waits" string_table: "gpu" string_table: "runs" string_table: "n2"
+              string_table: "" uid: "x-0" uid: "x-1" name: "x0" name: "x1" pod_group: 0 pod_group: 2
+              shape: 1 shape: 1 status: POD_STATUS_PENDING status: POD_STATUS_RUNNING node: 4 node: 3 creation_time_delta_ns: 1600000000000000000
               creation_time_delta_ns: 1000 }
 """
 
@@ -92,8 +92,8 @@ def results_report() -> Message:
     """Something of every kind that may be reported."""
     refused = report(
         EVICTING,
-        """eviction_history { victim: "v1" preemptor: "b" consecutive_failures: 2 last_eviction_time { seconds: 900 }
-           last_failure_time { seconds: 950 } result_pending: true }""",
+        """eviction_history { victim: "v1" preemptor: "b" consecutive_failures: 2
+           last_eviction_time { seconds: 900 } last_failure_time { seconds: 950 } result_pending: true }""",
         e1=APPLIED,
         e2=f'{LATER} detail: "429" retry_time {{ seconds: 1020 }}',
     )

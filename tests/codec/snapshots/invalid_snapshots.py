@@ -114,7 +114,8 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
         "pods[1].gpu_groups[1]: 'd' is named twice",
         "pods[1].gpu_groups[2]: is required",
     ),
-    "s.pods[0].resource_claims.extend(['no', 'c', 'c']); s.resource_claims.add(id='c', requests=[_REQUEST])": (
+    "s.pods[0].resource_claims.extend(['no', 'c', 'c'])\n"
+    "s.resource_claims.add(id='c', requests=[_REQUEST])": (
         "pods[0].resource_claims[0]: there is no device claim 'no'",
         "pods[0].resource_claims[2]: 'c' is named twice",
     ),

@@ -10,11 +10,11 @@ import (
 // around is more than what a list adds to the bytes of one row.
 const around = 16
 
-// split cuts a snapshot into parts of at most so many bytes. Violations that are no lists come with the first;
+// split cuts a snapshot into chunks of at most so many bytes. Fields that are no lists come with the first;
 // every list is cut between rows, so a new list of the contract needs no change here.
 func split(snapshot *pb.ClusterSnapshot, most int) []*pb.ClusterSnapshot {
-	parts := []*pb.ClusterSnapshot{withoutLists(snapshot)}
-	size := proto.Size(parts[0])
+	chunks := []*pb.ClusterSnapshot{withoutLists(snapshot)}
+	size := proto.Size(chunks[0])
 	source := snapshot.ProtoReflect()
 	for _, field := range lists(source) {
 		rows := source.Get(field).List()
@@ -22,17 +22,17 @@ func split(snapshot *pb.ClusterSnapshot, most int) []*pb.ClusterSnapshot {
 			row := rows.Get(at)
 			more := proto.Size(row.Message().Interface()) + around
 			if size+more > most {
-				parts = append(parts, &pb.ClusterSnapshot{})
+				chunks = append(chunks, &pb.ClusterSnapshot{})
 				size = 0
 			}
-			parts[len(parts)-1].ProtoReflect().Mutable(field).List().Append(row)
+			chunks[len(chunks)-1].ProtoReflect().Mutable(field).List().Append(row)
 			size += more
 		}
 	}
-	return parts
+	return chunks
 }
 
-// withoutLists is a snapshot with all violations but the lists.
+// withoutLists is a snapshot with all fields but the lists.
 func withoutLists(snapshot *pb.ClusterSnapshot) *pb.ClusterSnapshot {
 	rest := &pb.ClusterSnapshot{}
 	snapshot.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
@@ -44,12 +44,12 @@ func withoutLists(snapshot *pb.ClusterSnapshot) *pb.ClusterSnapshot {
 	return rest
 }
 
-// lists are the violations that are lists, in the order of the contract.
+// lists are the fields that are lists, in the order of the contract.
 func lists(message protoreflect.Message) []protoreflect.FieldDescriptor {
 	var found []protoreflect.FieldDescriptor
-	violations := message.Descriptor().Violations()
-	for at := range violations.Len() {
-		if field := violations.Get(at); field.IsList() {
+	fields := message.Descriptor().Fields()
+	for at := range fields.Len() {
+		if field := fields.Get(at); field.IsList() {
 			found = append(found, field)
 		}
 	}

@@ -16,14 +16,14 @@ import (
 type deltaStream = pb.DecisionService_SyncStateClient
 
 func pushSnapshot(ctx context.Context, s *session) (string, error) {
-	pieces, err := s.push(ctx)
+	chunks, err := s.push(ctx)
 	if err != nil {
 		return "", err
 	}
-	if pieces < 2 {
-		return "", fmt.Errorf("the snapshot went in %d piece", pieces)
+	if chunks < 2 {
+		return "", fmt.Errorf("the snapshot went in %d chunk", chunks)
 	}
-	return fmt.Sprintf("%d nodes and %d pods in %d pieces", len(s.snapshot.Nodes), len(s.snapshot.Pods), pieces), nil
+	return fmt.Sprintf("%d nodes and %d pods in %d chunks", len(s.snapshot.Nodes), len(s.snapshot.Pods), chunks), nil
 }
 
 // streamDeltas sends what changed three times; the second change is not valid, and changes nothing.
@@ -35,12 +35,12 @@ func streamDeltas(ctx context.Context, s *session) (string, error) {
 	if err := s.change(stream, arrival("first")); err != nil {
 		return "", err
 	}
-	error, err := send(stream, s.delta(&pb.ClusterSnapshot{Pods: []*pb.Pod{{Uid: "lost", PodGroup: "nobody"}}}))
+	refused, err := send(stream, s.delta(&pb.ClusterSnapshot{Pods: []*pb.Pod{{Uid: "lost", PodGroup: "nobody"}}}))
 	if err != nil {
 		return "", err
 	}
-	if error.GetFault().GetCode() != pb.StateFaultCode_STATE_FAULT_CODE_INVALID || error.State.GetVersion() != s.state.Version {
-		return "", fmt.Errorf("a pod of no pod group was answered with %v", error)
+	if refused.GetError().GetCode() != pb.StateErrorCode_STATE_ERROR_CODE_INVALID || refused.State.GetVersion() != s.state.Version {
+		return "", fmt.Errorf("a pod of no pod group was answered with %v", refused)
 	}
 	if err := s.change(stream, arrival("second")); err != nil {
 		return "", err
@@ -48,7 +48,7 @@ func streamDeltas(ctx context.Context, s *session) (string, error) {
 	if err := end(stream); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("2 applied; 1 refused: %s", describe(error.Error.Violations)), nil
+	return fmt.Sprintf("2 applied; 1 refused: %s", describe(refused.Error.Violations)), nil
 }
 
 // fallOutOfStep sends a delta on a version that the server does not have, and does what the server asks for.
@@ -64,8 +64,8 @@ func fallOutOfStep(ctx context.Context, s *session) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	error := answer.GetFault()
-	if error.GetCode() != pb.StateFaultCode_STATE_FAULT_CODE_VERSION_GAP || !error.ResyncRequired {
+	fault := answer.GetError()
+	if fault.GetCode() != pb.StateErrorCode_STATE_ERROR_CODE_VERSION_GAP || !fault.ResyncRequired {
 		return "", fmt.Errorf("a gap was answered with %v", answer)
 	}
 	if err := end(stream); err != nil {
@@ -74,7 +74,7 @@ func fallOutOfStep(ctx context.Context, s *session) (string, error) {
 	if _, err := s.push(ctx); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s; pushed again as %s", error.Message, s.state.Epoch), nil
+	return fmt.Sprintf("%s; pushed again as %s", fault.Message, s.state.Epoch), nil
 }
 
 // arrival is a job that is new.
@@ -93,9 +93,9 @@ func (s *session) delta(upserts *pb.ClusterSnapshot) *pb.StateDelta {
 			Epoch:     s.state.Epoch,
 			Version:   s.state.Version,
 		},
-		Version: s.state.Version + 1,
-		Now:     timestamppb.New(s.snapshot.Now.AsTime().Add(time.Second)),
-		Upserts: upserts,
+		Version:  s.state.Version + 1,
+		Now:      timestamppb.New(s.snapshot.Now.AsTime().Add(time.Second)),
+		Upserts:  upserts,
 		Removals: &pb.StateKeys{},
 	}
 }

@@ -29,10 +29,10 @@ func readRefusal(ctx context.Context, s *session) (string, error) {
 			return "", fmt.Errorf("the error does not name %s: %v", field, found)
 		}
 	}
-	return fmt.Sprintf("%d violations named, among them queues[0].parent: %s", len(found), found["queues[0].parent"]), nil
+	return fmt.Sprintf("%d fields named, among them queues[0].parent: %s", len(found), found["queues[0].parent"]), nil
 }
 
-// violations are the violations that an error names, with what is wrong.
+// violations are the fields that an error names, with what is wrong.
 func violations(refused *status.Status) map[string]string {
 	found := map[string]string{}
 	for _, detail := range refused.Details() {
@@ -48,8 +48,8 @@ func violations(refused *status.Status) map[string]string {
 // describe is the same for the faults of a delta, on one line.
 func describe(faults []*pb.FieldViolation) string {
 	told := make([]string, len(faults))
-	for at, error := range faults {
-		told[at] = error.Field + ": " + error.Description
+	for at, fault := range faults {
+		told[at] = fault.Field + ": " + fault.Description
 	}
 	return strings.Join(told, "; ")
 }

@@ -1,6 +1,6 @@
 // The client talks to a Tenure server as a scheduler in Go would. It is made from the protos alone.
 //
-// It pushes a snapshot, streams deltas, falls out of kind on purpose and gets back into it, asks for
+// It pushes a snapshot, streams deltas, falls out of step on purpose and gets back into it, asks for
 // decisions, simulations and explanations, and reads what the server says of a bad snapshot.
 //
 // Exit codes: 0 all went as the contract says; 1 something did not; 2 the command line must be mended.
@@ -19,13 +19,13 @@ import (
 	pb "tenure.test/client/gen/tenure/v1"
 )
 
-// A kind is one thing the client tries; its report is for people.
-type kind struct {
+// A step is one thing the client tries; its report is for people.
+type step struct {
 	name string
 	run  func(context.Context, *session) (report string, err error)
 }
 
-var results = []kind{
+var steps = []step{
 	{"capabilities", readCapabilities},
 	{"refusal", readRefusal},
 	{"push", pushSnapshot},
@@ -38,7 +38,7 @@ var results = []kind{
 
 func main() {
 	address := flag.String("address", "", "HOST:PORT of a server that listens in clear text")
-	timeout := flag.Duration("timeout", 30*time.Second, "how long one kind may take")
+	timeout := flag.Duration("timeout", 30*time.Second, "how long one step may take")
 	flag.Parse()
 	if *address == "" || flag.NArg() > 0 {
 		flag.Usage()
@@ -61,7 +61,7 @@ func run(address string, timeout time.Duration) error {
 		connection: connection,
 		snapshot:   newCluster(time.Now()),
 	}
-	for _, each := range results {
+	for _, each := range steps {
 		if err := try(each, talk, timeout); err != nil {
 			return fmt.Errorf("%s: %w", each.name, err)
 		}
@@ -69,7 +69,7 @@ func run(address string, timeout time.Duration) error {
 	return nil
 }
 
-func try(each kind, talk *session, timeout time.Duration) error {
+func try(each step, talk *session, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	began := time.Now()

@@ -12,8 +12,8 @@ import (
 	pb "tenure.test/client/gen/tenure/v1"
 )
 
-// wantedPart is small, so that a small snapshot goes in several pieces.
-const wantedPart = 8 << 10
+// wantedChunk is small, so that a small snapshot goes in several chunks.
+const wantedChunk = 8 << 10
 
 func readCapabilities(ctx context.Context, s *session) (string, error) {
 	answer, err := s.service.GetCapabilities(ctx, &pb.GetCapabilitiesRequest{})
@@ -21,8 +21,8 @@ func readCapabilities(ctx context.Context, s *session) (string, error) {
 		return "", err
 	}
 	limits := answer.Limits
-	s.maxPart = int(min(wantedPart, limits.MaxChunkBytes))
-	if s.maxPart <= 0 || int64(len(s.snapshot.Pods)) > limits.MaxRows["pods"] {
+	s.maxChunk = int(min(wantedChunk, limits.MaxChunkBytes))
+	if s.maxChunk <= 0 || int64(len(s.snapshot.Pods)) > limits.MaxRows["pods"] {
 		return "", fmt.Errorf("the server takes too little: %v", limits)
 	}
 	return fmt.Sprintf("Tenure %s runs %s", answer.Version, strings.Join(answer.ProfileActions, ", ")), nil
@@ -46,25 +46,25 @@ func compareDecisions(ctx context.Context, s *session) (string, error) {
 		return "", err
 	}
 	evicted, reserved := count(answer)
-	if evicted == 0 || reserved == 0 || answer.ResponseHeader.Version != s.snapshot.Version {
+	if evicted == 0 || reserved == 0 || answer.Header.Version != s.snapshot.Version {
 		return "", fmt.Errorf("launch got no room: %v", answer.Outcomes)
 	}
-	return fmt.Sprintf("%d bytes either way: %d pods yield, %d get their room", len(pushed), evicted, held), nil
+	return fmt.Sprintf("%d bytes either way: %d pods yield, %d get their room", len(pushed), evicted, reserved), nil
 }
 
 // count tells how many pods yield and for how many room is kept.
-func count(answer *pb.DecideResponse) (evicted, held int) {
+func count(answer *pb.DecideResponse) (evicted, reserved int) {
 	for _, group := range answer.Groups {
 		for _, decision := range group.Decisions {
 			switch decision.Kind.(type) {
 			case *pb.Decision_Evict:
 				evicted++
-			case *pb.Decision_Hold:
-				held++
+			case *pb.Decision_Reserve:
+				reserved++
 			}
 		}
 	}
-	return evicted, held
+	return evicted, reserved
 }
 
 // simulateMoreQuota asks what would be if the queue research owned everything: nobody yields then.

@@ -14,8 +14,8 @@ import (
 type session struct {
 	service    pb.DecisionServiceClient
 	connection grpc.ClientConnInterface
-	// Largest piece the server takes, in bytes.
-	maxPart int
+	// Largest chunk the server takes, in bytes.
+	maxChunk int
 	// The truth, kept by the client.
 	snapshot *pb.ClusterSnapshot
 	// What the server keeps.
@@ -24,16 +24,16 @@ type session struct {
 	pushes int
 }
 
-// push sends the whole snapshot in pieces and begins a new epoch.
-func (s *session) push(ctx context.Context) (pieces int, err error) {
+// push sends the whole snapshot in chunks and begins a new epoch.
+func (s *session) push(ctx context.Context) (sent int, err error) {
 	s.pushes++
 	stream, err := s.service.PutSnapshot(ctx)
 	if err != nil {
 		return 0, err
 	}
-	parts := split(s.snapshot, s.maxPart)
-	for at, chunk := range parts {
-		request := &pb.PutSnapshotRequest{Chunk: chunk, LastChunk: at == len(parts)-1}
+	chunks := split(s.snapshot, s.maxChunk)
+	for at, chunk := range chunks {
+		request := &pb.PutSnapshotRequest{Chunk: chunk, LastChunk: at == len(chunks)-1}
 		if at == 0 {
 			request.Epoch = fmt.Sprintf("epoch-%d", s.pushes)
 		}
@@ -46,7 +46,7 @@ func (s *session) push(ctx context.Context) (pieces int, err error) {
 		return 0, err
 	}
 	s.state = answer.State
-	return len(parts), s.checkState()
+	return len(chunks), s.checkState()
 }
 
 // checkState fails when the server keeps another version than the client has.

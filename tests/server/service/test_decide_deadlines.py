@@ -126,7 +126,8 @@ class Hanging(grpc_server.Engine):
 
 grpc_server.Engine = Hanging
 limits = ServerLimits().model_copy(update={"drain_timeout": 10**8})
-grpc_server.serve(Settings(default_profile(), limits), "127.0.0.1:0", lambda address: print(address, flush=True))
+settings = Settings(default_profile(), limits)
+grpc_server.serve(settings, "127.0.0.1:0", lambda address: print(address, flush=True))
 """
 
 

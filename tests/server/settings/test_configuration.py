@@ -121,9 +121,15 @@ FAULTS = {
     "tiers: [{plugins: [], plugin: []}]": "tiers[0].plugin: unknown key; did you mean plugins?",
     "tiers: [{plugins: [{name: x, argument: {}}]}]": f"{PLUGINS}[0].argument: unknown key; did you mean",
     "tiers: [{}]": f"{PLUGINS}: Field required",
-    "options: {stalenesGracePeriod: 1s}": "options.stalenesGracePeriod: unknown key; did you mean stalenessGracePeriod?",
-    "options: {stalenessGracePeriod: 10}": "options.stalenessGracePeriod: '10' is not a duration: write it like 30s, ",
-    "options: {stalenessGracePeriod: -1s}": "options.stalenessGracePeriod: '-1s' is not a duration: write it like 30s, ",
+    "options: {stalenesGracePeriod: 1s}": (
+        "options.stalenesGracePeriod: unknown key; did you mean stalenessGracePeriod?"
+    ),
+    "options: {stalenessGracePeriod: 10}": (
+        "options.stalenessGracePeriod: '10' is not a duration: write it like 30s, "
+    ),
+    "options: {stalenessGracePeriod: -1s}": (
+        "options.stalenessGracePeriod: '-1s' is not a duration: write it like 30s, "
+    ),
     "options: {skipSimilarPodGroups: maybe}": "options.skipSimilarPodGroups: Input should be a valid boolean",
     "server: {drainTimeout: [1s]}": "server.drainTimeout: must be a duration like 30s, 1h30m or 2d",
     "server: {maxMessageMib: 0}": "server.maxMessageMib: Input should be greater than or equal to 1",
