@@ -1,4 +1,4 @@
-"""docs/seeds.md stays true: its rows are numbered without gaps, and the tests it names exist."""
+"""tests/requirements.md stays true: its rows are numbered without gaps, and the tests it names exist."""
 
 import re
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.contract.seeds_page import PAGE, ROOT, Row, rows
+from tests.contract.requirements_page import PAGE, ROOT, Row, rows
 from tests.small_snapshot import child_environment
 
 TEXT = PAGE.read_text()

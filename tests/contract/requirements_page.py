@@ -1,11 +1,11 @@
-"""docs/seeds.md as data: one row per requirement."""
+"""tests/requirements.md as data: one row per requirement."""
 
 import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = ROOT / "docs" / "seeds.md"
+PAGE: Final = ROOT / "tests" / "requirements.md"
 _ROW: Final = re.compile(r"^\| ([A-Z])(\d+) \|(.*)\|$")
 _NODE_ID: Final = re.compile(r"`(tests/[^`]*?\.py::[^`]*)`")
 
@@ -40,7 +40,7 @@ def rows(text: str) -> list[Row]:
             cells = [cell.strip() for cell in rest.split(" | ")]
             if len(cells) != 4 or not all(cells):
                 raise ValueError(
-                    f"{letter}{number} has {len(cells)} cells: write asked, documents, where, proof"
+                    f"{letter}{number} has {len(cells)} cells: write requirement, documents, where, proof"
                 )
             found.append(Row(letter, int(number), *cells))
     return found
