@@ -5,7 +5,7 @@ Usage:
   python -m tests NAME [OPTIONS]      run one; --help prints its options
   python -m tests build [TOOL...]     build tools that are missing; without a name, list them
   python -m tests --ci                print the names of those that CI runs on every change
-  python -m tests --write-page        write both lists into tests/README.md
+  python -m tests --write-page        write both lists into docs/internals/testing.md
 
 The last line of a check is `N passed, N failed`. Exit status: 0 all passed; 1 some failed; 2 the check cannot
 run here, for the reason on standard error.

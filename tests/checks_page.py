@@ -1,4 +1,4 @@
-"""The tables of checks and tools in tests/README.md, written from the registries."""
+"""The tables of checks and tools in docs/internals/testing.md, written from the registries."""
 
 import re
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Final
 from tests.checks import CHECKS
 from tests.tools.catalog import TOOLS
 
-PAGE: Final = Path(__file__).with_name("README.md")
+PAGE: Final = Path(__file__).parents[1] / "docs" / "internals" / "testing.md"
 BEGIN: Final = "<!-- checks: written by python -m tests --write-page -->\n"
 END: Final = "<!-- end of checks -->"
 
 
 def written(page: str) -> str:
-    """The page with the tables of today between its markers."""
+    """The page with the current tables between its markers."""
     return re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}{_checks()}\n{_tools()}{END}", page, flags=re.DOTALL)
 
 
