@@ -1,21 +1,26 @@
-"""The page about guards is true: its profile loads, its tables name everything, its own guard works."""
+"""The pages about guards and plugins: the profile loads, the tables are complete, the examples work."""
 
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tenure.server.settings import load_settings
+from tenure.solver.framework.chains import POINTS
 from tenure.solver.framework.session import Session
+from tenure.solver.plugin_api import points
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import ALWAYS_ON, DEFAULT_PLUGINS, load_plugins
 from tenure.solver.testing import ClusterBuilder
 
-from tests.e2e.command import ROOT, SAMPLE, run_tenure
+from tests.e2e.command import ROOT, SAMPLE, run_command, run_tenure
 
-PAGE = (ROOT / "docs/guards.md").read_text()
+REFERENCE = (ROOT / "docs/reference/guards.md").read_text()
+GUIDE = (ROOT / "docs/extend/guards.md").read_text()
+PLUGINS = (ROOT / "docs/extend/plugins.md").read_text()
 
 
 def guards() -> dict[str, Any]:
@@ -28,14 +33,15 @@ def guards() -> dict[str, Any]:
 GUARDS = guards()
 
 
-def blocks(language: str) -> list[str]:
-    """The code blocks of a language."""
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+def block(page: str, language: str) -> str:
+    """The only code block of a language on a page."""
+    (text,) = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+    return str(text)
 
 
-def rows(heading: str) -> list[list[str]]:
+def rows(heading: str, page: str = REFERENCE) -> list[list[str]]:
     """The cells of the first table under a heading, without its head."""
-    table = re.search(r"(?:^\|.*\n)+", PAGE.split(heading, 1)[1], re.MULTILINE)
+    table = re.search(r"(?:^\|.*\n)+", page.split(heading, 1)[1], re.MULTILINE)
     assert table, f"no table under {heading}"
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in table[0].splitlines()[2:]]
 
@@ -70,7 +76,7 @@ def test_every_argument_is_in_the_table_with_a_default_that_the_guard_reads() ->
 
 def test_the_profile_with_all_of_them_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "guards.yaml"
-    file.write_text(blocks("yaml")[0])
+    file.write_text(block(REFERENCE, "yaml"))
     profile = load_settings(file).profile
     names = [setting.name for setting in profile.plugins]
     assert set(names) == set(DEFAULT_PLUGINS) - {"kubeflow", "ray"} | set(GUARDS) - set(ALWAYS_ON)
@@ -79,20 +85,22 @@ def test_the_profile_with_all_of_them_is_accepted(tmp_path: Path) -> None:
 
 @pytest.fixture
 def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The page's profile with its own guard, and that guard as an installed package."""
+    """The profile of the reference page with the guard of the guide, which is an installed package."""
     package = tmp_path / "site"
     (package / "keepqueues-1.0.dist-info").mkdir(parents=True)
     (package / "keepqueues-1.0.dist-info/METADATA").write_text(
         "Metadata-Version: 2.1\nName: keepqueues\nVersion: 1.0\n"
     )
-    points = (
-        blocks("toml")[0].replace('project.entry-points."tenure.plugins"', "tenure.plugins").replace('"', "")
+    entry_points = (
+        block(GUIDE, "toml")
+        .replace('project.entry-points."tenure.plugins"', "tenure.plugins")
+        .replace('"', "")
     )
-    (package / "keepqueues-1.0.dist-info/entry_points.txt").write_text(points)
-    (package / "keepqueues.py").write_text(blocks("python")[0])
+    (package / "keepqueues-1.0.dist-info/entry_points.txt").write_text(entry_points)
+    (package / "keepqueues.py").write_text(block(GUIDE, "python"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package), os.environ["PYTHONPATH"]]))
     file = tmp_path / "guards.yaml"
-    file.write_text(blocks("yaml")[0] + blocks("yaml")[1])
+    file.write_text(block(REFERENCE, "yaml") + block(GUIDE, "yaml"))
     return file
 
 
@@ -122,3 +130,22 @@ def test_arguments_of_a_guard_of_another_package_are_validated(configuration: Pa
     ran = run_tenure("decide", str(SAMPLE), "--config", str(configuration))
     assert ran.returncode == 2
     assert "arguments.queue: plugin keepqueues has no argument 'queue'; known: queues" in ran.stderr
+
+
+def test_the_test_of_the_plugin_page_passes(configuration: Path) -> None:
+    file = configuration.with_name("test_keepqueues.py")
+    file.write_text(block(PLUGINS, "python"))
+    ran = run_command(
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(file)
+    )
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_every_extension_point_and_trait_is_in_the_tables_of_the_plugin_page() -> None:
+    source = Path(points.__file__).read_text()
+    table = rows("## Extension points\n", PLUGINS)
+    protocols, methods = ({name for row in table for name in re.findall(r"`(\w+)`", row[i])} for i in (0, 1))
+    assert protocols == set(re.findall(r"^class (\w+)\(Protocol", source, re.MULTILINE))
+    assert methods == {*POINTS, "concerns"}
+    attributes = {row[0].strip("`") for row in rows("## Class attributes\n", PLUGINS)}
+    assert attributes == {"ARGUMENTS", *re.findall(r"`([A-Z]+_[A-Z_]+)`", source)}

@@ -4,7 +4,7 @@ The same scenarios with a caller that remembers evictions and with one that does
 In 20 runs of 1,000 cycles of each family pod groups evicted their evictors 3,361 times without memory and
 never with it, and 15,384 evictions repeated what had come to nothing without, 2,851 with it, and 1,885 when
 the caller kept its groups in flight as well. To see that again:
-`python -m tests eviction-thrash`; `docs/anti-thrash.md` has the table.
+`python -m tests eviction-thrash`; `docs/internals/anti-thrash.md` has the table.
 """
 
 from functools import cache
