@@ -46,7 +46,7 @@ def test_readme_commands_run_the_demo_and_the_tests() -> None:
 
 def test_the_example_configuration_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "tenure.yaml"
-    file.write_text(example("docs/configuration.md", "yaml"))
+    file.write_text(example("docs/reference/configuration.md", "yaml"))
     settings = load_settings(file)
     arguments = {plugin.name: dict(plugin.arguments) for plugin in settings.profile.plugins}
     assert arguments["minruntime"]["defaultReclaimMinRuntime"] == "10m"

@@ -15,7 +15,7 @@ from tests.telemetry.external_programs import ROOT
 from tests.telemetry.server_metrics_page import ServerMetrics
 
 PAGE = (ROOT / "docs" / "telemetry.md").read_text()
-KEYS = (ROOT / "docs" / "configuration.md").read_text()
+KEYS = (ROOT / "docs" / "reference" / "configuration.md").read_text()
 
 
 def test_every_metric_is_on_the_page(

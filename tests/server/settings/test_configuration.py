@@ -192,15 +192,3 @@ def test_digest_depends_only_on_settings_that_change_decisions() -> None:
     ]
     assert profile_digest(profile) == profile_digest(same)
     assert len({profile_digest(p) for p in (profile, *others)}) == 5
-
-
-def test_page_lists_every_option_with_its_default(tmp_path: Path) -> None:
-    """The table of the page, read as a configuration file, gives the default options."""
-    page = Path("docs/configuration.md").read_text()
-    table = page.partition("\n## Options\n")[2].partition("\n## ")[0]
-    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
-    told = {name.strip(" `"): default.strip() for name, default in rows}
-    assert told.keys() == {field.alias for field in OptionsSection.model_fields.values()}
-    file = tmp_path / "options.yaml"
-    file.write_text("options:\n" + "".join(f"  {name}: {default}\n" for name, default in told.items()))
-    assert load_settings(file).profile.options == CycleOptions()

@@ -17,7 +17,7 @@ class ImportedProfile(NamedTuple):
 
 
 def import_profile(source: KaiSnapshot) -> ImportedProfile:
-    """Actions, plugins and options in the format of `docs/configuration.md`.
+    """Actions, plugins and options in the format of `docs/reference/configuration.md`.
 
     What Tenure would refuse is left out and told: the scheduler ran with it, Tenure decides without.
     """
