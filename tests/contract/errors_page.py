@@ -1,4 +1,4 @@
-"""The tables of errors in protos/README.md and in the comments of the service."""
+"""The tables of errors in docs/reference/errors.md and in the comments of the service."""
 
 import re
 from collections import defaultdict
@@ -8,14 +8,16 @@ from typing import Final
 
 import grpc
 
-PROTOS: Final = Path(__file__).parents[2] / "protos"
+ROOT: Final = Path(__file__).parents[2]
+PROTOS: Final = ROOT / "protos"
+PAGE: Final = ROOT / "docs" / "reference" / "errors.md"
 _CODES: Final = frozenset(code.name for code in grpc.StatusCode)
 _TABLES: Final = ("| status |", "| method | status |")
 
 
 def read_page() -> tuple[set[str], dict[str, set[str]]]:
     """The codes of every method, and those of each by its name, as the page has them."""
-    text = (PROTOS / "README.md").read_text()
+    text = PAGE.read_text()
     common, own = (list(_rows(text, head)) for head in _TABLES)
     of_methods: dict[str, set[str]] = defaultdict(set)
     for method, code, *_ in own:
@@ -40,8 +42,8 @@ def read_comments() -> tuple[set[str], dict[str, set[str]]]:
 
 
 def state_error_codes() -> set[str]:
-    """The faults of deltas that the page tells about."""
-    return {code for code, *_ in _rows((PROTOS / "README.md").read_text(), "| `StateErrorCode` |")}
+    """The state errors on the page."""
+    return {code for code, *_ in _rows(PAGE.read_text(), "| `StateErrorCode` |")}
 
 
 def _rows(text: str, head: str) -> Iterator[list[str]]:

@@ -4,13 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+from tenure.client import errors as client_errors
 from tenure.server import errors
 from tenure.server.security import access_control
 from tenure.server.service import error_mapping
 from tenure.v1 import state_pb2
 
 from tests.contract import error_triggers
-from tests.contract.errors_page import read_comments, read_page, state_error_codes
+from tests.contract.errors_page import PAGE, read_comments, read_page, state_error_codes
 
 COMMON, OWN = read_page()
 
@@ -52,3 +53,9 @@ def test_method_returns_exactly_the_documented_codes(
     assert seen == COMMON
     monkeypatch.undo()
     assert error_triggers.invalid_requests(name) == OWN[name]
+
+
+def test_every_exception_of_the_client_is_there() -> None:
+    section = PAGE.read_text().partition("## Exceptions of the Python client\n")[2].partition("\n## ")[0]
+    known = {kind.__name__ for kind in client_errors.TenureError.__subclasses__()}
+    assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == known
