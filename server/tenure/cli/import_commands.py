@@ -82,7 +82,7 @@ def kai(
 
     Get the file from the scheduler's own HTTP port, where its plugin `snapshot` is on:
     curl -o snapshot.zip http://SCHEDULER:PORT/get-snapshot. The mapping is described in
-    docs/kubernetes-objects.md.
+    docs/reference/kubernetes-objects.md.
     """
     with require_kubernetes_extra():
         from google.protobuf.timestamp_pb2 import Timestamp

@@ -1,4 +1,4 @@
-"""From Kubernetes objects to rows of a snapshot; docs/kubernetes-objects.md has the table.
+"""From Kubernetes objects to rows of a snapshot; docs/reference/kubernetes-objects.md has the table.
 
     mirrors ──► picture ──► ClusterSnapshot, or a StateDelta of what changed
                    │
