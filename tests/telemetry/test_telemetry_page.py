@@ -1,4 +1,4 @@
-"""docs/telemetry.md names everything that can be seen, and its example can be used."""
+"""docs/reference/metrics.md names everything that can be seen, and its example can be used."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from tenure.server.telemetry import cycle_spans
 from tests.telemetry.external_programs import ROOT
 from tests.telemetry.server_metrics_page import ServerMetrics
 
-PAGE = (ROOT / "docs" / "telemetry.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "metrics.md").read_text()
 KEYS = (ROOT / "docs" / "reference" / "configuration.md").read_text()
 
 
