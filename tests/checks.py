@@ -191,6 +191,12 @@ CHECKS: Final = (
         in_ci=True,
     ),
     Check(
+        "reference-pages",
+        "docs/reference/cli.md and api.md are generated from --help and the protos; --update writes them",
+        "1 s",
+        "tests.contract.reference_pages:main",
+    ),
+    Check(
         "manifests",
         "docker/manifests is what the chart renders; --update writes it",
         "1 s",
