@@ -1,4 +1,4 @@
-"""The figures of docs/performance.md, written between two marks of the page."""
+"""The figures of docs/internals/performance.md, written between two marks of the page."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any, Final
 from tests.bench.reference_figures import PUBLISHED_MS, TWO_CORES_MS
 from tests.bench.workloads.case import CallMode
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "performance.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "internals" / "performance.md"
 BEGIN: Final = "<!-- figures: written by make bench -->\n"
 END: Final = "<!-- end of figures -->\n"
 _COLUMNS: Final = (
