@@ -19,7 +19,7 @@ _COLUMNS: Final = (
     CallMode.WHAT_IF,
 )
 _PERCENTILES: Final = 100
-"""Runs from which on a 99th percentile is told."""
+"""Runs from which on a 99th percentile is shown."""
 
 Row = Mapping[str, Any]
 
@@ -48,25 +48,21 @@ def _table(rows: Sequence[Row]) -> str:
 
 def _notes(rows: Sequence[Row], growth: Mapping[str, float]) -> str:
     loads, runs, stolen = ([row[name] for row in rows] for name in ("load", "runs", "stolen_share"))
-    told = [
-        f"Medians of {min(runs)} or more runs; from {_PERCENTILES} on the 99th percentile is told too"
+    notes = [
+        f"Medians of at least {min(runs)} runs; from {_PERCENTILES} runs on, the 99th percentile follows"
         f"{_batched_notes(rows)}. "
-        f"Load average while measuring: {min(loads):.1f} to {max(loads):.1f}. Of the processor time that was "
-        f"wanted, the host gave {min(stolen):.0%} to {max(stolen):.0%} to other machines.\n"
+        f"Load average during the measurement: {min(loads):.1f} to {max(loads):.1f}. Processor time that the "
+        f"host gave to other machines: {min(stolen):.0%} to {max(stolen):.0%}.\n"
     ]
     if growth:
         powers = ", ".join(f"{name} {exponent:.2f}" for name, exponent in growth.items())
-        told.append(f"\nTime grows with the number of nodes to the power of: {powers}.\n")
-    return "".join(told)
+        notes.append(f"\nGrowth exponents of time by number of nodes: {powers}.\n")
+    return "".join(notes)
 
 
 def _batched_notes(rows: Sequence[Row]) -> str:
     several = max(len(row["tails_ms"]) for row in rows)
-    return (
-        f" (of {CallMode.CHURN}: the median of those of {several} runs on servers of their own)"
-        if several
-        else ""
-    )
+    return f" ({CallMode.CHURN}: the median of {several} runs on separate servers)" if several else ""
 
 
 def _time(row: Row | None) -> str:
