@@ -126,8 +126,8 @@ def test_new_figures_replace_those_on_the_page():
     ]
     page = render_page(old, rows, {"W1 decide": 1.04})
     assert "| W1@S | 7 ms | 7.6 ms | 4.5 ms |  |  | 0.8 ms / 1.2 s |  |  | 63 MiB |" in page
-    assert "the host gave 1% to 1% to other machines" in page
-    assert "to the power of: W1 decide 1.04." in page
+    assert "host gave to other machines: 1% to 1%" in page
+    assert "by number of nodes: W1 decide 1.04." in page
     assert "earlier" not in page
     assert render_page(page, rows, {"W1 decide": 1.04}) == page
 
@@ -135,7 +135,7 @@ def test_new_figures_replace_those_on_the_page():
 def test_page_states_the_number_of_runs_of_a_p99():
     row = {**ROW, "way": "churn", "median_ms": 1.8, "p99_ms": 2.5, "runs": 300, "tails_ms": [2, 2.5, 3]}
     page = render_page(f"{BEGIN}{END}", [row], {})
-    assert "(of churn: the median of those of 3 runs on servers of their own)" in page
+    assert "(churn: the median of 3 runs on separate servers)" in page
 
 
 def test_performance_page_has_one_block_for_figures():
