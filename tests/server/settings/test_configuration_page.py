@@ -35,7 +35,7 @@ def test_options_read_as_a_file_are_the_default_options(tmp_path: Path) -> None:
 
 
 def test_limits_read_as_a_file_are_the_default_limits(tmp_path: Path) -> None:
-    table = rows("Server: limits")
+    table = rows("Limits")
     limits = {names(row[0])[0]: row[1].strip("`") for row in table if len(row) == 3}
     lists = {names(row[i])[0]: row[i + 1] for row in table if len(row) == 4 for i in (0, 2)}
     assert limits.keys() == {field.alias for field in ServerLimits.model_fields.values()}
@@ -48,7 +48,7 @@ def test_limits_read_as_a_file_are_the_default_limits(tmp_path: Path) -> None:
 
 
 def test_keys_of_security_and_records_are_complete() -> None:
-    security = {name for row in rows("Server: security") for name in names(row[0]) if name[0] != "-"}
+    security = {name for row in rows("Security") for name in names(row[0]) if name[0] != "-"}
     assert security == {field.alias for field in Security.model_fields.values()}
     records = {names(row[0])[0].removeprefix("records.") for row in rows("Records")}
     assert records == {field.alias for field in RecordSettings.model_fields.values()}
