@@ -1,4 +1,4 @@
-"""The page about explanations is true: every command on it is run, and says what the page shows."""
+"""The pages about explanations and simulations: every command prints what the page shows."""
 
 import re
 from pathlib import Path
@@ -7,8 +7,9 @@ import pytest
 
 from tests.e2e.command import ROOT, SAMPLE, run_tenure
 
-PAGE = (ROOT / "docs/explain.md").read_text()
-EXAMPLES = re.findall(r"```console\n\$ tenure (.*)\n((?:.*\n)*?)```", PAGE)
+EXPLAIN = (ROOT / "docs/use/explain.md").read_text()
+SIMULATE = (ROOT / "docs/use/simulate.md").read_text()
+EXAMPLES = re.findall(r"```console\n\$ tenure (.*)\n((?:.*\n)*?)```", EXPLAIN + SIMULATE)
 QUESTIONS = {"why-pending", "why-victim", "why-not-victim", "protected-until"}
 AUDIENCES = {"public", "tenant"}
 
@@ -19,12 +20,12 @@ def test_page_covers_every_topic_and_every_audience() -> None:
 
 
 @pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
-def test_command_prints_the_output_on_the_page(
+def test_command_prints_what_the_page_shows(
     command: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     probe = tmp_path / "probe.yaml"
-    probe.write_text(re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0])
+    probe.write_text(re.findall(r"```yaml\n(.*?)```", SIMULATE, re.DOTALL)[0])
     files = {"cluster.yaml": str(SAMPLE), "probe.yaml": str(probe)}
     ran = run_tenure(*(files.get(word, word) for word in command.split()))
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.command import ROOT, run_tenure
 
-PAGE = (ROOT / "docs/preemptibility.md").read_text()
+PAGE = (ROOT / "docs/use/preemptibility.md").read_text()
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def openb(
         typer.Option(metavar="TIME", formats=_TIMES, help="Time of the snapshot, like 2023-05-30T12:00:00Z."),
     ] = None,
 ) -> None:
-    """A snapshot from the openb trace of a production GPU cluster; docs/openb.md describes the mapping.
+    """A snapshot from the openb trace of a production GPU cluster; docs/use/import.md describes the mapping.
 
     The trace does not say where pods ran: Tenure's own allocate places them, in order of creation. Those
     that fit on no node wait instead.

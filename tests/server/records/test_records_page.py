@@ -1,4 +1,4 @@
-"""docs/records.md: every command on it can be run, every counter and default is what the code has."""
+"""docs/use/records-and-replay.md: every command on it can be run, every counter and default is what the code has."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ from tenure.server.state.state import MAX_DELTAS
 from tests.cli.test_records import tenure
 from tests.server.records.recorded_cycles import draw_snapshots, inline_cycle, write_records
 
-PAGE = (Path(__file__).parents[3] / "docs" / "records.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "use" / "records-and-replay.md").read_text()
 COMMANDS = [shlex.split(line, comments=True) for line in re.findall(r"^tenure .*$", PAGE, re.MULTILINE)]
 
 

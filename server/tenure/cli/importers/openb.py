@@ -1,6 +1,6 @@
 """A snapshot from the openb trace: a sample of the pods and nodes of a production GPU cluster.
 
-The mapping and its reasons are described in `docs/openb.md`.
+The mapping and its reasons are described in `docs/use/import.md`.
 
 Nodes for pods that ran somewhere, when nobody recorded where.
 

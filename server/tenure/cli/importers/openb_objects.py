@@ -6,7 +6,7 @@ Two departments with two teams each. A pod goes to the department that its quali
 and to a team by a checksum of its name, so that every team has pods of high and of low priority. Quotas
 come from what the pods of a team ask for: each covers all that may not be interrupted, and a part of the
 rest that differs from team to team, so that some teams are within their quota and some live on borrowed
-GPUs. `docs/openb.md` gives the reasons.
+GPUs. `docs/use/import.md` gives the reasons.
 """
 
 from collections.abc import Iterable

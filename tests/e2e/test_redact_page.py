@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.command import ROOT, SAMPLE, run_tenure
 
-PAGE = (ROOT / "docs/redaction.md").read_text()
+PAGE = (ROOT / "docs/use/redact.md").read_text()
 SHOWN = re.findall(r"^\$ tenure (.*)\n((?:[^$`].*\n)+)", PAGE, re.MULTILINE)
 
 
