@@ -1,4 +1,4 @@
-"""The example of protos/README.md: its messages are sent to a server, and its answers are those that come."""
+"""The exchange of docs/integrate/state-sync.md: the server responds as the page shows."""
 
 import re
 from collections.abc import Iterator
@@ -9,9 +9,10 @@ from google.protobuf.json_format import MessageToDict, Parse
 from google.protobuf.message import Message
 from tenure.v1 import decide_pb2, state_pb2
 
-from tests.contract.errors_page import PROTOS
+from tests.e2e.command import ROOT
 from tests.state.state_calls import stub
 
+PAGE: Final = ROOT / "docs/integrate/state-sync.md"
 _BLOCK: Final = re.compile(r"^`(\w+)`\n\n```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _METHODS: Final = {
     "PutSnapshotRequest": "PutSnapshot",
@@ -23,7 +24,7 @@ _METHODS: Final = {
 
 def messages() -> Iterator[Message]:
     """The messages of the page, in order. Raises ParseError for what the contract does not have."""
-    for name, text in _BLOCK.findall((PROTOS / "README.md").read_text()):
+    for name, text in _BLOCK.findall(PAGE.read_text()):
         kind = getattr(state_pb2, name, None) or getattr(decide_pb2, name)
         yield Parse(text, kind())
 

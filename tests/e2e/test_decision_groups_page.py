@@ -10,7 +10,7 @@ from tenure.v1 import decision_pb2
 
 from tests.e2e.command import ROOT, SAMPLE, run_command, run_tenure
 
-PAGE = (ROOT / "docs/decision-groups.md").read_text()
+PAGE = (ROOT / "docs/integrate/decision-groups.md").read_text()
 
 
 def block(language: str) -> str:
@@ -23,27 +23,25 @@ def test_loop_of_the_page_applies_every_decision_once(tmp_path: Path) -> None:
     script = tmp_path / "loop.py"
     with server_process() as address:
         code = block("python").replace("127.0.0.1:50051", address).replace("cluster.yaml", str(SAMPLE))
-        script.write_text(f'{code}\n        print("asked")\n')
+        script.write_text(f'{code}\n        print("decided")\n')
         ran = run_command(sys.executable, str(script))
     assert (ran.returncode, ran.stderr) == (0, "")
-    first, second, _ = ran.stdout.split("asked\n")
-    assert "reclaim for distill: 7 steps" in first
+    first, second, _ = ran.stdout.split("decided\n")
+    assert "reclaim for distill: 7 decisions" in first
     assert "allocate for" in first
     assert second == ""
 
 
 def test_example_prints_the_output_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    file = tmp_path / "promised.yaml"
+    file = tmp_path / "in-flight.yaml"
     file.write_text(block("yaml"))
     ran = run_tenure("decide", str(file))
     assert (ran.returncode, ran.stderr) == (0, "")
-    shown = block("console").removeprefix("$ tenure decide promised.yaml\n")
+    shown = block("console").removeprefix("$ tenure decide in-flight.yaml\n")
     assert [line.rstrip() for line in ran.stdout.splitlines()] == shown.splitlines()
 
 
 def test_page_lists_every_in_flight_state() -> None:
     results = [value.name for value in decision_pb2.InFlightGroupState.DESCRIPTOR.values if value.number]
-    assert [
-        name for name in results if f"| `{name.removeprefix('IN_FLIGHT_GROUP_STATE_')}` |" not in PAGE
-    ] == []
+    assert [name for name in results if f"| `{name.removeprefix('IN_FLIGHT_GROUP_STATE_')}` |" not in PAGE] == []

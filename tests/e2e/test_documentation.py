@@ -25,7 +25,7 @@ def example(page: str, language: str) -> str:
     ("page", "said"),
     [
         ("README.md", ["preempt: Pod backfill-us-0", "waits: Pod group nightly-eval"]),
-        ("client/README.md", []),
+        ("docs/integrate/python.md", []),
     ],
 )
 def test_python_examples_run_against_a_server(page: str, said: list[str], tmp_path: Path) -> None:
