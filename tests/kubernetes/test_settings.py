@@ -6,7 +6,7 @@ import pytest
 from tenure.kubernetes.settings import AdapterSettings, EvictionMode, load_adapter_settings
 from tenure.server.settings import ConfigurationError
 
-PAGE = Path(__file__).parents[2] / "docs/kubernetes.md"
+PAGE = Path(__file__).parents[2] / "docs/operate/kubernetes-adapter.md"
 
 
 def test_the_page_names_every_key() -> None:

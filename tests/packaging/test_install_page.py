@@ -1,4 +1,4 @@
-"""docs/install.md: its commands and its kustomization give something, its tables name what exists."""
+"""docs/operate/install.md: its commands and its kustomization give something, its tables name what exists."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ from tests.packaging.charts import CHART, ROOT, run
 
 pytestmark = pytest.mark.kube
 
-PAGE = (ROOT / "docs/install.md").read_text()
+PAGE = (ROOT / "docs/operate/install.md").read_text()
 COMMANDS = re.findall(r"^helm install (.*)", PAGE.replace("\\\n", " "), re.MULTILINE)
 
 
