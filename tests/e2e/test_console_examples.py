@@ -1,0 +1,40 @@
+"""Commands in console blocks of pages print what the pages show."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import ROOT, SAMPLE, run_tenure
+
+EXPLAIN, SIMULATE = "use/explain.md", "use/simulate.md"
+PAGES = {
+    page: (ROOT / "docs" / page).read_text() for page in (EXPLAIN, SIMULATE, "get-started/quickstart.md")
+}
+EXAMPLES = {
+    f"{page}: {command}": (command, output)
+    for page, text in PAGES.items()
+    for command, output in re.findall(r"```console\n\$ tenure (.*)\n((?:.*\n)*?)```", text)
+}
+QUESTIONS = {"why-pending", "why-victim", "why-not-victim", "protected-until"}
+AUDIENCES = {"public", "tenant"}
+
+
+def test_pages_show_every_question_and_every_audience() -> None:
+    words = {word for command, _ in EXAMPLES.values() for word in command.split()}
+    assert words >= QUESTIONS | AUDIENCES | {"simulate", "decide"}
+
+
+@pytest.mark.parametrize(("command", "output"), EXAMPLES.values(), ids=EXAMPLES)
+def test_command_prints_what_the_page_shows(
+    command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    probe = tmp_path / "probe.yaml"
+    probe.write_text(re.findall(r"```yaml\n(.*?)```", PAGES[SIMULATE], re.DOTALL)[0])
+    files = {"cluster.yaml": str(SAMPLE), "probe.yaml": str(probe)}
+    ran = run_tenure(*(files.get(word, word) for word in command.split()))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [line.rstrip() for line in ran.stdout.splitlines()] == [
+        line.rstrip() for line in output.splitlines()
+    ]
