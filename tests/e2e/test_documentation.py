@@ -24,7 +24,7 @@ def example(page: str, language: str) -> str:
 @pytest.mark.parametrize(
     ("page", "said"),
     [
-        ("README.md", ["preempt: Pod backfill-us-0", "pending: Pod group nightly-eval"]),
+        ("README.md", ["preempt: Pod backfill-us-0", "nightly-eval: Pod group nightly-eval"]),
         ("docs/integrate/python.md", []),
     ],
 )

@@ -21,7 +21,8 @@ def test_gang_starts_and_gives_its_surplus_to_the_other_queue(stage: AdapterStag
     for queue in QUEUES:
         cluster.make(f"/apis/{queue['apiVersion']}/queues", queue)
     submit(cluster, *TRAIN_A)
-    assert [step["step"] for step in stage.dry_run_output()] == ["bind"] * 8
+    assert len(stage.dry_run_output()) == 8
+    assert stage.writes() == []
     with stage.adapter():
         wait_until(lambda: cluster.running("train-a") == 8)
         submit(cluster, *TRAIN_B)
