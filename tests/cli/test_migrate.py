@@ -266,7 +266,7 @@ def test_help_explains_exit_codes_and_rules(migrate: Migrate) -> None:
     assert "A priority below 100 means preemptible" in said
 
 
-def test_the_example_of_the_documentation_is_what_the_command_does(migrate: Migrate, tmp_path: Path) -> None:
+def test_example_of_the_documentation_prints_the_output_on_the_page(migrate: Migrate, tmp_path: Path) -> None:
     page = (ROOT / "docs/use/preemptibility.md").read_text()
     manifest = page.split("```yaml\n")[2].split("```")[0]
     shown = page.split("```diff\n")[1].split("```")[0]

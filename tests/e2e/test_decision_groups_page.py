@@ -42,7 +42,7 @@ def test_example_prints_the_output_on_the_page(tmp_path: Path, monkeypatch: pyte
     assert [line.rstrip() for line in ran.stdout.splitlines()] == shown.splitlines()
 
 
-def test_page_lists_every_state() -> None:
+def test_page_lists_every_in_flight_state() -> None:
     values = decision_pb2.InFlightGroupState.DESCRIPTOR.values
     states = [value.name.removeprefix("IN_FLIGHT_GROUP_STATE_") for value in values if value.number]
     assert [state for state in states if f"| `{state}` |" not in PAGE] == []

@@ -20,13 +20,13 @@ QUESTIONS = {"why-pending", "why-victim", "why-not-victim", "protected-until"}
 AUDIENCES = {"public", "tenant"}
 
 
-def test_pages_show_every_question_and_every_audience() -> None:
+def test_page_covers_every_topic_and_every_audience() -> None:
     words = {word for command, _ in EXAMPLES.values() for word in command.split()}
     assert words >= QUESTIONS | AUDIENCES | {"simulate", "decide"}
 
 
 @pytest.mark.parametrize(("command", "output"), EXAMPLES.values(), ids=EXAMPLES)
-def test_command_prints_what_the_page_shows(
+def test_command_prints_the_output_on_the_page(
     command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
