@@ -58,8 +58,8 @@ shapes { id: "claiming" requests { cpu_milli: 500 memory_bytes: 10 } }
 shapes { id: "memory" requests { cpu_milli: 1 } gpu { devices: 1 memory_mib: 1000 } }
 pod_columns { string_table: "waits" string_table: "gpu" string_table: "runs" string_table: "n2"
               string_table: "" uid: "x-0" uid: "x-1" name: "x0" name: "x1" pod_group: 0 pod_group: 2
-              shape: 1 shape: 1 status: POD_STATUS_PENDING status: POD_STATUS_RUNNING node: 4 node: 3 creation_time_delta_ns: 1600000000000000000
-              creation_time_delta_ns: 1000 }
+              shape: 1 shape: 1 status: POD_STATUS_PENDING status: POD_STATUS_RUNNING node: 4 node: 3
+              creation_time_delta_ns: 1600000000000000000 creation_time_delta_ns: 1000 }
 """
 
 EPOCH: Final = "e1"

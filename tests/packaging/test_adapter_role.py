@@ -81,4 +81,4 @@ def test_permissions_follow_the_values(values: tuple[str, ...], more: set[Right]
 def test_role_permits_changes_of_its_own_lease_and_journal_only(values: tuple[str, ...], lease: str) -> None:
     rules = only_object(render_chart(values), "Role")["rules"]
     named = [rule["resourceNames"] for rule in rules if rule["verbs"] != ["create"]]
-    assert named == [[lease], [f"{lease}-ledger"]]
+    assert named == [[lease], [f"{lease}-journal"]]

@@ -81,7 +81,7 @@ class Client:
     With `tls_ca`, the CA of the server's certificate, or with a certificate of one's own (`tls_cert` and
     `tls_key`) calls are encrypted; all are files in PEM. A `token`, or the one in `token_file`, which is read
     for every call, is shown to the server; over clear text only on this machine, unless
-    `allow_plaintext` permits it. Raises BadCredentials when something of it cannot be used.
+    `allow_plaintext` permits it. Raises InvalidCredentials when something of it cannot be used.
 
     Use it in a `with` statement, or call `close`. Threads may share one client. `timeout` is in seconds and
     bounds a call as a whole: waiting for the server to be there, retries and the decision.
@@ -189,7 +189,7 @@ class Client:
     ) -> tuple[StateReference, ClusterSnapshot]:
         """The state that the server keeps of a cluster and node pool, and what to refer to it by.
 
-        Raises an error of `tenure.client.errors`; StaleState when nothing is kept of them.
+        Raises an error of `tenure.client.errors`; StateMismatch when nothing is kept of them.
         """
         request = GetStateRequest(cluster_id=cluster_id, node_pool=node_pool)
         reference, snapshot = StateReference(), ClusterSnapshot()

@@ -33,11 +33,11 @@ class Token(NamedTuple):
     file: Path | None
 
     def entries(self) -> Entries:
-        """The metadata that shows it. Raises BadCredentials."""
+        """The metadata that shows it. Raises InvalidCredentials."""
         return (("authorization", f"Bearer {self.read()}"),)
 
     def read(self) -> str:
-        """The token. Raises BadCredentials, which never shows it."""
+        """The token. Raises InvalidCredentials, which never shows it."""
         if self.file is None:
             return _checked(self.text or "", "the token")
         try:
@@ -81,7 +81,7 @@ class ConnectionOptions(NamedTuple):
         return self.tls_ca is not None or self.tls_cert is not None
 
     def channel(self, address: str, options: Options) -> grpc.Channel:
-        """A channel to the server at an address. Raises BadCredentials."""
+        """A channel to the server at an address. Raises InvalidCredentials."""
         if token := self._token():
             if not (self.has_tls or self.allow_plaintext or _is_loopback(address)):
                 raise InvalidCredentials(_PLAINTEXT)
@@ -91,7 +91,7 @@ class ConnectionOptions(NamedTuple):
         return grpc.insecure_channel(address, options)
 
     def metadata(self) -> Entries:
-        """What a call that is made now shows to the server beside its message. Raises BadCredentials."""
+        """What a call that is made now shows to the server beside its message. Raises InvalidCredentials."""
         token = self._token()
         return (*trace_context(), *token.entries()) if token else trace_context()
 
@@ -103,7 +103,7 @@ class ConnectionOptions(NamedTuple):
         return Token(self.token, None if self.token_file is None else Path(self.token_file))
 
     def _credentials(self) -> grpc.ChannelCredentials:
-        """Raises BadCredentials for files that gRPC would stumble over later, and say less about."""
+        """Raises InvalidCredentials for files that gRPC would stumble over later, and say less about."""
         if (self.tls_cert is None) != (self.tls_key is None):
             missing = "tls_key" if self.tls_key is None else "tls_cert"
             raise InvalidCredentials(f"a client certificate goes with its key: give {missing} as well")

@@ -57,8 +57,9 @@ class DeltaStream:
     def send(self, delta: pb.StateDelta, timeout: float) -> pb.StateReference:
         """The state after a delta. `timeout` is in seconds, waiting for the server included.
 
-        Raises an error of `tenure.client.errors`. After InvalidSnapshot, StateMismatch and MessageTooLarge,
-        the server has the state from before. After other errors its state is unknown: send the delta again.
+        Raises an error of `tenure.client.errors`. After InvalidSnapshot, StateMismatch and MessageTooLarge
+        the server has the state from before; after others it is not known, and the same delta may be sent
+        again.
         """
         deadline = monotonic() + timeout
         self._sent += 1

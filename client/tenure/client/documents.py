@@ -32,7 +32,7 @@ class DocumentSyntaxError(ValueError):
 
 
 def parse_json(text: str) -> object:
-    """The document in a JSON text. Raises SyntaxFault."""
+    """The document in a JSON text. Raises DocumentSyntaxError."""
     try:
         return json.loads(text, object_pairs_hook=_reject_duplicate_keys)
     except json.JSONDecodeError as error:
@@ -42,7 +42,7 @@ def parse_json(text: str) -> object:
 
 
 def parse_yaml(text: str) -> object:
-    """The document in a YAML text. Raises SyntaxFault."""
+    """The document in a YAML text. Raises DocumentSyntaxError."""
     try:
         _check_depth(text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 (it builds what JSON can say, and nothing else)

@@ -65,8 +65,8 @@ class StateSession:
         session.update(later_snapshot)
         answer = session.decide()
 
-    Methods raise errors of `tenure.client.errors`. After InvalidSnapshot, StateMismatch or MessageTooLarge,
-    the session has its earlier state. After other errors it has the state that it was given last.
+    Methods raise errors of `tenure.client.errors`. After InvalidSnapshot, StateMismatch or MessageTooLarge
+    the session holds what it held before; after others it holds what it was given last.
 
     Deltas go on a stream, which stays open until `close` or the end of a `with` statement.
     """

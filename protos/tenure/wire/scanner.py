@@ -45,8 +45,9 @@ _SHORT_LENGTHS: Final = bytes(range(_SHORT))
 def check_request(request: bytes, kind: type[Message], limits: ServerLimits) -> None:
     """Look through the bytes of a message of the contract.
 
-    Raises LimitExceeded for too many rows, InvalidSnapshot for every text that is too long (paths are those
-    within the snapshot, if it is part of one), and DecodeError for what the parser would not accept either.
+    Raises LimitExceeded for too many rows, SnapshotValidationError for every text that is too long (paths are
+    those within the snapshot, if it is part of one), and DecodeError for what the parser would not accept
+    either.
     """
     scan = _Scan(request, limits)
     try:

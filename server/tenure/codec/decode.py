@@ -90,9 +90,9 @@ def decode_snapshot(message: ClusterSnapshot) -> Cluster:
 def decode(message: ClusterSnapshot) -> DecodedSnapshot:
     """What the snapshot describes.
 
-    Raises InvalidSnapshot with every violating field. Three things are no violation: a pod group whose queue
-    is missing or has children (it gets no queue), a pod of an unknown sub group, and a pod or device claim on
-    a node that is not in the snapshot (both are warned about).
+    Raises SnapshotValidationError with every violating field. Three things are no violation: a pod group
+    whose queue is missing or has children (it gets no queue), a pod of an unknown sub group, and a pod or
+    device claim on a node that is not in the snapshot (both are warned about).
     """
     cluster, pod_groups, tasks, known, levels = _decode(message)
     by_uid = PersistentMap({group.uid: group for group in pod_groups})

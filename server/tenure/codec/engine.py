@@ -101,7 +101,7 @@ class BaseState(NamedTuple):
 
 
 def decode_source(snapshot: ClusterSnapshot | None) -> BaseState:
-    """The snapshot of a request. Raises InvalidSnapshot, with paths that begin with `snapshot`."""
+    """The snapshot of a request. Raises SnapshotValidationError, with paths that begin with `snapshot`."""
     if snapshot is None:
         raise SnapshotValidationError([FieldViolation("snapshot", f"{MISSING}, or a state to refer to")])
     try:
@@ -149,9 +149,9 @@ class Engine:
     ) -> DecideResponse:
         """The answer to a request; equal requests give equal bytes, unless `stop` ends the search.
 
-        What happens is written into the timeline, if there is one; the answer is the same. Raises
-        InvalidSnapshot with every violating field: paths are those within the snapshot, but for "snapshot"
-        itself and "actions[i]".
+        What happens is written into the timeline, if there is one; the answer is the same.
+        Raises SnapshotValidationError with every violating field: paths are those within the snapshot, but
+        for "snapshot" itself and "actions[i]".
         """
         with pause_gc():
             return self._decide(request, stop, timeline)
@@ -170,8 +170,8 @@ class Engine:
 
         `cluster` is the state decoded, and `header` a snapshot whose lists are of no account; both are of the
         time to decide at. `opening` is what is known about the state from earlier answers, if it is kept;
-        `read` gives the state as a message, for those that decide elsewhere. Raises InvalidSnapshot when
-        `actions[i]` are unknown.
+        `read` gives the state as a message, for those that decide elsewhere. Raises SnapshotValidationError
+        when `actions[i]` are unknown.
         """
         if violations := check_actions(request.actions):
             raise SnapshotValidationError(violations)

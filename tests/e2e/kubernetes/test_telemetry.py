@@ -78,8 +78,8 @@ def test_binding_links_to_the_freeing_and_to_the_previous_eviction(
 def test_metrics_and_log_records_of_an_adapter_are_exported(received: ReceivedTelemetry) -> None:
     steps = received.wait_until(lambda got: got.metrics.get("tenure_adapter_apply_attempts_total"))
     assert {tuple(sorted(text_attributes(p.attributes).items())) for p in steps.sum.data_points} == {
-        (("result", "applied"), ("kind", "bind")),
-        (("result", "applied"), ("kind", "evict")),
+        (("kind", "bind"), ("result", "applied")),
+        (("kind", "evict"), ("result", "applied")),
     }
     line = received.wait_until(
         lambda got: next((one for one in got.lines if "requeue-delay" in one.body.string_value), None)

@@ -15,7 +15,8 @@ decisions {{ id: "h1" reserve {{ pod: "b-0" node: "n1" pod_group: "b" }} }}
 decisions {{ id: "p1" patch {{ pod_group: "v1" last_eviction_time {{ seconds: {DECIDED_AT} }} }} }}
 decisions {{ id: "p2" patch {{ pod_group: "v1" eviction_count: 4 }} }}
 decisions {{ id: "p3" patch {{ pod_group: "v1" set_eviction_record {{ victim: "v1" preemptor: "b"
-             consecutive_failures: 2 last_eviction_time {{ seconds: {DECIDED_AT} }} result_pending: true }} }} }}
+             consecutive_failures: 2 result_pending: true
+             last_eviction_time {{ seconds: {DECIDED_AT} }} }} }} }}
 decisions {{ id: "p4" patch {{ pod_group: "v2" eviction_count: 1 }} }}
 decisions {{ id: "p5" patch {{ pod_group: "v2" set_eviction_record {{ victim: "v2" preemptor: "b"
              last_eviction_time {{ seconds: {DECIDED_AT} }} result_pending: true }} }} }}

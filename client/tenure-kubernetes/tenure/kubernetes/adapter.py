@@ -86,7 +86,7 @@ class Adapter:
             term.stop()
 
     def run(self) -> None:
-        """Lead whenever the lease is to be had, until stopped. Raises LedgerUnreadable."""
+        """Lead whenever the lease is to be had, until stopped. Raises JournalUnreadable."""
         self._lease_thread.start()
         try:
             while not self._stopped.wait(_LOOK_SECONDS):

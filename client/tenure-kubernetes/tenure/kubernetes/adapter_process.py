@@ -26,7 +26,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 def run_adapter(configuration: AdapterConfiguration, reread: Callable[[], None]) -> None:
     """Run an adapter until SIGTERM or SIGINT. `reread` is called whenever SIGHUP comes.
 
-    Raises ConfigurationError, BadCredentials, TelemetryError and LedgerUnreadable.
+    Raises ConfigurationError, InvalidCredentials, TelemetryError and JournalUnreadable.
     """
     settings = configuration.adapter
     signal.signal(signal.SIGHUP, lambda *_: reread())
@@ -46,7 +46,7 @@ def run_adapter(configuration: AdapterConfiguration, reread: Callable[[], None])
 
 
 def print_dry_run(settings: AdapterSettings, *, as_json: bool) -> None:
-    """Print what would be done now. Raises as `adapt` does, and ApiFailure and TenureError."""
+    """Print what would be done now. Raises as `run_adapter` does, and ApiError and TenureError."""
     with _transport(settings) as transport, _client(settings) as client:
         run = dry_run(settings, transport, client)
     for warned in run.warnings:

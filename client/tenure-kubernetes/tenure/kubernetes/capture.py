@@ -115,7 +115,7 @@ def capture(
 
 
 def _read(caches: "ObjectCaches", transport: "Transport", api: WorkloadApi) -> int:
-    """List every collection once; how many objects cannot be read. Raises ApiFailure."""
+    """List every collection once; how many objects cannot be read. Raises ApiError."""
     from tenure.kubernetes.api.object_caches import COLLECTIONS, WORKLOAD_APIS
 
     without = frozenset[str]()

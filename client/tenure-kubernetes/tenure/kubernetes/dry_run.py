@@ -27,7 +27,7 @@ class DryRun(NamedTuple):
 
 
 def dry_run(settings: AdapterSettings, transport: Transport, client: Client) -> DryRun:
-    """Observe and ask. Raises ApiFailure, LedgerUnreadable and TenureError."""
+    """Observe and ask. Raises ApiError, JournalUnreadable and TenureError."""
     mirrors = ObjectCaches.create(lambda: None)
     for reflector in mirrors.follow(transport, unfollowed_collections(settings.workload_api)):
         reflector.list_once()

@@ -89,7 +89,7 @@ class JournalStore:
     def load(self) -> Journal:
         """The ledger as it was stored last; an empty one when there is none.
 
-        Raises ApiFailure and LedgerUnreadable.
+        Raises ApiError and JournalUnreadable.
         """
         try:
             stored = self._read()
@@ -107,7 +107,7 @@ class JournalStore:
             ) from None
 
     def save(self, journal: Journal) -> None:
-        """Store it. Raises ApiFailure, LedgerFull, LeaseLost; Conflict means that somebody else did since."""
+        """Store it. Raises ApiError, JournalFull, LeaseLost; Conflict means that somebody else did since."""
         packed = _packed(journal)
         if len(packed) > MAX_BYTES:
             raise JournalFull

@@ -117,7 +117,7 @@ class LeadershipTerm:
     def run(self) -> None:
         """Rounds until stopped, until there are more kinds to follow, or until somebody else had the lease.
 
-        Raises ApiFailure and LedgerUnreadable.
+        Raises ApiError and JournalUnreadable.
         """
         with ExitStack() as ends:
             mirrors = ObjectCaches.create(self._wake_timer.wake)

@@ -92,7 +92,7 @@ class Reconciler:
     def run_once(self) -> bool:
         """One round; whether a decision was asked for.
 
-        Raises TenureError, ApiFailure, LedgerFull and LeaseLost; the next one goes on.
+        Raises TenureError, ApiError, JournalFull and LeaseLost; the next one goes on.
         """
         try:
             with reconcile_span():

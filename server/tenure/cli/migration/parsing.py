@@ -29,7 +29,7 @@ class ManifestSyntaxError(ValueError):
 
 
 def parse_yaml(text: str) -> list[Node]:
-    """The documents of a stream, empty ones included. Raises SyntaxFault."""
+    """The documents of a stream, empty ones included. Raises ManifestSyntaxError."""
     if found := _UNPRINTABLE.search(text):
         raise _error_at(text, found.start(), f"the character {found[0]!a} must be escaped")
     try:
@@ -41,7 +41,7 @@ def parse_yaml(text: str) -> list[Node]:
 
 
 def parse_json(text: str) -> list[Node]:
-    """The document of a JSON text. Raises SyntaxFault."""
+    """The document of a JSON text. Raises ManifestSyntaxError."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -78,7 +78,7 @@ class _Builder:
         self._open: list[tuple[MappingNode | SequenceNode, list[Node]]] = []
 
     def build(self) -> Node:
-        """The root. Raises SyntaxFault, or an error of the parser."""
+        """The root. Raises ManifestSyntaxError, or an error of the parser."""
         for event in self._events:
             if isinstance(event, yaml.CollectionStartEvent):
                 self._enter(event)

@@ -163,8 +163,9 @@ def redact(snapshot: pb.ClusterSnapshot) -> RedactedSnapshot:
     """The same cluster under other names, about which every decision is the same.
 
     Amounts, times, priorities and the order of the lists stay. Ids of decisions differ, for they are digests
-    that names go into. Spellings of a sub group that differ in case alone become one. Raises InvalidSnapshot
-    when no decision can be taken on the snapshot.
+    that names go into. Spellings of a sub group that differ in case alone become one.
+
+    Raises SnapshotValidationError when no decision can be taken on the snapshot.
     """
     decode_snapshot(snapshot)
     names = NameMap(set(_compared_keys(snapshot)))

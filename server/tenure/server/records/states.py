@@ -64,7 +64,7 @@ class StateRows:
         """Rows of a lineage, by its base and the number of deltas since."""
 
     def save(self, cycle: CycleEntry) -> StateRowKey:
-        """The row of the state of a cycle, written if it is new. Raises BaseMissing."""
+        """The row of the state of a cycle, written if it is new. Raises MissingBase."""
         if cycle.lineage is not None:
             return self._save_version(cycle.lineage, cycle.snapshot)
         assert cycle.snapshot is not None, "a snapshot that came with a request is recorded with it"

@@ -9,7 +9,7 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError, Viol
 
 
 def check_report(request: pb.ReportResultsRequest) -> None:
-    """Raises InvalidSnapshot when a field violates the contract; paths are those in the request."""
+    """Raises SnapshotValidationError when a field violates the contract; paths are those in the request."""
     if violations := list(_violations(request)):
         raise SnapshotValidationError(violations)
 

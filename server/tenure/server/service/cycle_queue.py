@@ -35,7 +35,7 @@ class CycleQueue:
     def acquire(self, shard: Shard, seconds: float) -> Iterator[Deadline]:
         """The turn of a shard, waited for at most so long, and what says when the cycle must end.
 
-        Raises NoTurn when the time was not enough, TooManyCalls when as many calls wait already as may.
+        Raises CycleQueueTimeout when the time was not enough, TooManyCalls when too many calls wait already.
         """
         begin = time.monotonic()
         self._wait(shard, seconds)

@@ -21,7 +21,7 @@ from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 
 
 def resolve_state(shared: ServiceContext, request: SimulateRequest | ExplainRequest) -> BaseState | None:
-    """The state that a request refers to; None when it brings a snapshot. Raises Fault."""
+    """The state that a request refers to; None when it brings a snapshot. Raises StateError."""
     if not request.HasField("state"):
         return None
     state = shared.states.find(request.state)
@@ -35,7 +35,7 @@ def acquire_query_slot(
     """A turn for a question about a shard, and what says when its time is up.
 
     Questions about a shard wait for each other, not for its decisions, and its decisions not for them.
-    Raises NoTurn when the time is up before there is an answer.
+    Raises CycleQueueTimeout when the time is up before there is an answer.
     """
     about = request.state if request.HasField("state") else request.snapshot
     shard = Shard(about.cluster_id, f"{about.node_pool} (questions)")

@@ -56,7 +56,7 @@ def apply_delta(
 
 
 def apply(shared: ServiceContext, delta: StateDelta) -> State:
-    """The state after a delta, kept from now on. Raises Fault."""
+    """The state after a delta, kept from now on. Raises StateError."""
     state = shared.states.apply(delta)
     shared.push_links.add(state.reference)
     return state
@@ -117,7 +117,7 @@ def _nonce(unread: UndecodedRequest[SyncStateRequest]) -> str:
 def get_state(
     shared: ServiceContext, request: GetStateRequest, context: grpc.ServicerContext
 ) -> Iterator[GetStateResponse]:
-    """The newest version of the state, which a delta that comes meanwhile does not change. Raises Fault."""
+    """The newest version of the state. A delta that comes meanwhile does not change it. Raises StateError."""
     shard = (request.cluster_id, request.node_pool)
     state = shared.states.newest(StateReference(cluster_id=shard[0], node_pool=shard[1]))
     if state is None:

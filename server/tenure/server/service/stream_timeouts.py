@@ -93,7 +93,7 @@ class StreamIdleTimeout(TimeoutError):
 def receive_with_timeout(
     requests: Iterator[bytes], admission: Admission, idle_seconds: float
 ) -> Iterator[bytes]:
-    """The requests of a stream. Raises IdleStream or Draining.
+    """The requests of a stream. Raises StreamIdleTimeout or Draining.
 
     gRPC lets nobody wait for a request with a timeout, so a thread of its own waits for it; it ends with the
     call. It takes a request when it is asked for one, so a slow reader holds its caller back.

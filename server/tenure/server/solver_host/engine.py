@@ -38,7 +38,7 @@ class ProcessEngine(Engine):
         stop: Callable[[], bool] = never,
         timeline: Timeline | None = None,
     ) -> DecideResponse:
-        """See Engine. Raises ChildLost or NotReady as well."""
+        """See Engine. Raises SolverProcessLost or SolverUnavailable as well."""
         return self._solve(SolveRequest(request.SerializeToString(), _seconds(stop)), stop, timeline)
 
     def decide_state(
@@ -51,7 +51,10 @@ class ProcessEngine(Engine):
         warm_start: WarmStartCache | None = None,
         read: Callable[[], ClusterSnapshot] | None = None,
     ) -> DecideResponse:
-        """See Engine. Raises ChildLost or NotReady as well. Processes keep nothing, so they are sent it."""
+        """See Engine. Raises SolverProcessLost or SolverUnavailable as well.
+
+        Processes keep nothing, so they are sent it.
+        """
         assert read is not None, "a process has to be sent the state"
         whole = DecideRequest(snapshot=read(), actions=request.actions)
         whole.snapshot.now.CopyFrom(header.now)

@@ -36,7 +36,10 @@ class SolverPool:
         self._changing = threading.Lock()
 
     def solve(self, request: SolveRequest, stop: Callable[[], bool]) -> SolveResult:
-        """The answer of some process. Raises ChildLost when that one is lost, NotReady when too many were."""
+        """The answer of some process.
+
+        Raises SolverProcessLost when that one is lost, SolverUnavailable when too many were.
+        """
         child = self._acquire()
         try:
             answer = child.solve(request, stop)

@@ -40,7 +40,10 @@ class SolverProcess:
         return self._process.pid
 
     def solve(self, request: SolveRequest, stop: Callable[[], bool]) -> SolveResult:
-        """The answer; when `stop` says so, what is decided by then. Raises ChildLost when there is none."""
+        """The answer; when `stop` says so, what is decided by then.
+
+        Raises SolverProcessLost when there is none.
+        """
         try:
             self._connection.send(request)
             self._wait(stop)

@@ -100,7 +100,7 @@ class State:
     def with_time(self, now: Timestamp) -> tuple[Cluster, ClusterSnapshot]:
         """The cluster at a time that is not before the state's, and a snapshot without rows to go with it.
 
-        Raises InvalidSnapshot when it is no time, Fault when it is before the state's.
+        Raises SnapshotValidationError when it is no time, StateError when it is before the state's.
         """
         if problem := time_problem(now):
             raise SnapshotValidationError([FieldViolation("now", problem)])
@@ -111,7 +111,7 @@ class State:
         return replace(self.cluster, now=now.ToNanoseconds()), header
 
     def check_clock(self, now: Timestamp) -> None:
-        """Raise Fault when a time is before the state's."""
+        """Raise StateError when a time is before the state's."""
         if now.ToNanoseconds() < self.cluster.now:
             raise errors.clock_regression(self.header.now.ToJsonString(), now.ToJsonString())
 
@@ -122,14 +122,17 @@ class State:
 
 
 def full_state(epoch: str, snapshot: ClusterSnapshot, most: MaxRows) -> State:
-    """The state that begins with a full snapshot. Raises InvalidSnapshot, or Fault for too many rows."""
+    """The state that begins with a full snapshot.
+
+    Raises SnapshotValidationError, or StateError for too many rows.
+    """
     _check_rows(snapshot, most)
     decoded = with_base(decode(snapshot), snapshot)
     return State(epoch, _header(snapshot), LazySnapshot(snapshot), decoded)
 
 
 def next_state(state: State, delta: StateDelta, max_bytes: int, most: MaxRows) -> State:
-    """The state after a delta on it. Raises Fault; nothing is changed either way."""
+    """The state after a delta on it. Raises StateError; nothing is changed either way."""
     problems = [*_header_problems(state, delta), *check_upserts(delta.upserts)]
     if problems:
         raise errors.invalid_delta(problems)

@@ -54,14 +54,14 @@ class StateStore:
         self._changing = threading.Lock()
 
     def put(self, state: State) -> None:
-        """Keep a full state in place of what was there of its shard. Raises Fault when it is too large."""
+        """Keep a full state in place of that of its shard. Raises StateError when it is too large."""
         if state.size > self._bounds.max_bytes:
             raise errors.too_large(state.size, self._bounds.max_bytes)
         with self._changing:
             self._put(state)
 
     def find(self, reference: StateReference) -> State:
-        """The state that is referred to. Raises Fault: unknown, another version, too old."""
+        """The state that is referred to. Raises StateError: unknown, another version, too old."""
         state = self._touch(reference)
         if state.header.version != reference.version:
             raise errors.version_gap(state.header.version, reference.version)
@@ -69,7 +69,7 @@ class StateStore:
         return state
 
     def apply(self, delta: StateDelta) -> State:
-        """The state after a delta, kept from now on. Raises Fault, and keeps the state from before.
+        """The state after a delta, kept from now on. Raises StateError, and keeps the state from before.
 
         The delta that was applied last is not applied again.
         """
@@ -117,7 +117,7 @@ class StateStore:
             return kept.state
 
     def check_staleness(self, state: State) -> None:
-        """Raises Fault when the state is too far behind the clock to be decided on."""
+        """Raises StateError when the state is too far behind the clock to be decided on."""
         most, age = self._bounds.max_staleness_seconds, self._wall_clock() - state.cluster.now
         if most is not None and age > most:
             raise errors.stale_state(age, most)

@@ -52,7 +52,10 @@ class UploadMemory:
                 self._bytes -= upload.size
 
     def reserve(self, upload: "Upload", size: int) -> None:
-        """Room for one more piece. Raises PieceTooLarge, Fault (all is too large) or TooMuchUploading."""
+        """Room for one more piece.
+
+        Raises ChunkTooLarge, StateError (all is too large) or UploadMemoryExhausted.
+        """
         if size > self._max_chunk_mib * _MIB:
             told = f"a piece has {size:,} bytes, more than {self._max_chunk_mib} MiB"
             raise ChunkTooLarge(
@@ -80,7 +83,7 @@ class Upload:
         self.size = 0
 
     def add(self, chunk: PutSnapshotRequest) -> None:
-        """Merge one piece. Raises InvalidSnapshot (columns do not fit together) and what `reserve` raises."""
+        """Merge one piece. Raises as `reserve` does, and SnapshotValidationError for columns."""
         self._memory.reserve(self, chunk.ByteSize())
         if self._is_complete:
             raise SnapshotValidationError(
@@ -102,7 +105,7 @@ class Upload:
                 getattr(self._snapshot, name).extend(getattr(chunk.chunk, name))
 
     def state(self) -> State:
-        """The state that all pieces make. Raises InvalidSnapshot with paths in the whole snapshot."""
+        """The state that all pieces make. Raises SnapshotValidationError with paths in the whole snapshot."""
         problems = []
         if not self._epoch:
             problems.append(FieldViolation("epoch", f"{MISSING} in the first piece"))

@@ -1,13 +1,13 @@
 """What a call to an API server can end with, other than an answer.
 
-    ApiFailure
-     ├── NotFound       404: the object is gone, or its kind is not known to the server
-     ├── Conflict       409, and 422 for another uid: a precondition does not hold, or somebody was first
-     ├── Expired        410: the version to go on from is forgotten; list again
+    ApiError
+     ├── NotFound        404: the object is gone, or its kind is not known to the server
+     ├── Conflict        409, and 422 for another uid: a precondition does not hold, or somebody was first
+     ├── Expired         410: the version to go on from is forgotten; list again
      ├── TooManyRequests 429: later; of an eviction: a disruption budget is in the way
-     ├── Refused        any other 4xx: asking again does not help
-     ├── Broken         5xx: the server could not; asking again may help
-     └── Unreachable    no answer: the call may have had its effect, or not
+     ├── RequestRejected any other 4xx: asking again does not help
+     ├── ApiServerError  5xx: the server could not; asking again may help
+     └── Unreachable     no answer: the call may have had its effect, or not
 
 Every one of them is about one call; nothing was retried.
 """

@@ -100,7 +100,7 @@ class ObjectCaches:
     def follow(self, transport: Transport, excluded: frozenset[str] = frozenset()) -> list[Reflector[Any]]:
         """A reflector for each collection that the API server serves, but those that are to be left out.
 
-        Each is to be run in a thread of its own. Raises ApiFailure.
+        Each is to be run in a thread of its own. Raises ApiError.
         """
         reflectors: list[Reflector[Any]] = []
         for collection in list_served(transport, excluded):
@@ -111,7 +111,7 @@ class ObjectCaches:
 
 
 def list_served(transport: Transport, excluded: frozenset[str]) -> list[Collection]:
-    """The collections that an API server serves, but those of these names. Raises ApiFailure."""
+    """The collections that an API server serves, but those of these names. Raises ApiError."""
     wanted = (collection for collection in COLLECTIONS if collection.name not in excluded)
     return [collection for collection in wanted if _is_served(transport, collection)]
 

@@ -135,7 +135,7 @@ class Reflector(Generic[Kind]):
                 self._watched.close()
 
     def list_once(self) -> None:
-        """Tell all objects, and follow no further. Raises ApiFailure."""
+        """Tell all objects, and follow no further. Raises ApiError."""
         self._list()
 
     def run(self) -> None:

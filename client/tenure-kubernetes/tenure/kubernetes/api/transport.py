@@ -91,28 +91,28 @@ class Transport:
         self._http.close()
 
     def get(self, path: str, query: Query | None = None) -> bytes:
-        """An object or a list of them. Raises ApiFailure."""
+        """An object or a list of them. Raises ApiError."""
         return self._call("GET", path, query)
 
     def post(self, path: str, body: Any, query: Query | None = None) -> bytes:
-        """Create something. Raises ApiFailure."""
+        """Create something. Raises ApiError."""
         return self._call("POST", path, query, body, JSON)
 
     def put(self, path: str, body: Any) -> bytes:
-        """Replace an object. Raises ApiFailure."""
+        """Replace an object. Raises ApiError."""
         return self._call("PUT", path, None, body, JSON)
 
     def patch(self, path: str, body: Any, media_type: str, query: Query | None = None) -> bytes:
-        """Change an object. Raises ApiFailure."""
+        """Change an object. Raises ApiError."""
         return self._call("PATCH", path, query, body, media_type)
 
     def delete(self, path: str, body: Any = None) -> bytes:
-        """Delete an object; `body` are DeleteOptions. Raises ApiFailure."""
+        """Delete an object; `body` are DeleteOptions. Raises ApiError."""
         return self._call("DELETE", path, None, body, JSON)
 
     @contextmanager
     def lines(self, path: str, query: Query, idle_seconds: float) -> Iterator[LineStream]:
-        """The lines of an answer as they come, for watches. Raises ApiFailure, also between lines.
+        """The lines of an answer as they come, for watches. Raises ApiError, also between lines.
 
         When nothing comes for `idle_seconds`, the connection counts as broken.
         """

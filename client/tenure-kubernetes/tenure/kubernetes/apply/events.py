@@ -51,7 +51,7 @@ class EventRecorder:
     def record(
         self, about: ObjectReference, key: str, reason: str, note: str, action: str, is_warning: bool = False
     ) -> None:
-        """An event that is told once for each key; told again, it is counted up. Raises ApiFailure."""
+        """An event that is told once for each key; told again, it is counted up. Raises ApiError."""
         name = f"{about.name[:_MAX_NAME_LENGTH]}.{sha256(f'{about.uid} {key}'.encode()).hexdigest()[:16]}"
         collection = f"/apis/events.k8s.io/v1/namespaces/{quote(about.namespace, safe='')}/events"
         try:
@@ -60,7 +60,7 @@ class EventRecorder:
             self._count_up(f"{collection}/{name}")
 
     def record_once(self, about: ObjectReference, key: str, reason: str, note: str, action: str) -> None:
-        """An event that nobody tells again. Raises ApiFailure."""
+        """An event that nobody tells again. Raises ApiError."""
         name = f"{about.name[:_MAX_NAME_LENGTH]}.{key[:32]}"
         collection = f"/apis/events.k8s.io/v1/namespaces/{quote(about.namespace, safe='')}/events"
         try:

@@ -46,13 +46,13 @@ class CallPool:
 
 
 class LeaderTransport:
-    """A transport for whoever leads. Raises ApiFailure as that does, and LeaseLost: nothing was sent."""
+    """A transport for whoever leads. Raises ApiError as that does, and LeaseLost: nothing was sent."""
 
     def __init__(self, transport: Transport, may_act: Callable[[], bool]) -> None:
         self._transport, self._is_leader = transport, may_act
 
     def get(self, path: str) -> bytes:
-        """An object. Raises ApiFailure alone."""
+        """An object. Raises ApiError alone."""
         return self._transport.get(path)
 
     def post(self, path: str, body: Any) -> bytes:

@@ -33,7 +33,7 @@ class Unrepresentable(Exception):
 
 
 def node_affinity(spec: PodSpec) -> list[pb.NodeSelectorTerm]:
-    """Terms of which one must hold. Raises CannotSay."""
+    """Terms of which one must hold. Raises Unrepresentable."""
     required = spec.affinity.node_affinity.required
     terms = required.node_selector_terms if required else []
     return [
@@ -45,7 +45,7 @@ def node_affinity(spec: PodSpec) -> list[pb.NodeSelectorTerm]:
 
 
 def pod_terms(terms: Iterable[PodAffinityTerm], namespace: str) -> list[pb.PodAffinityTerm]:
-    """Terms that must all hold, of a pod in this namespace. Raises CannotSay."""
+    """Terms that must all hold, of a pod in this namespace. Raises Unrepresentable."""
     return [_pod_term(term, namespace) for term in terms]
 
 
@@ -86,7 +86,7 @@ def _pod_term(term: PodAffinityTerm, namespace: str) -> pb.PodAffinityTerm:
 
 
 def _labels(selector: LabelSelector) -> dict[str, str]:
-    """The selector as labels with one value each. Raises CannotSay."""
+    """The selector as labels with one value each. Raises Unrepresentable."""
     labels = dict(selector.match_labels)
     for one in selector.match_expressions:
         if (

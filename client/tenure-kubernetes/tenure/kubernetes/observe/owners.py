@@ -145,7 +145,7 @@ class ApiOwnerLookup:
         return found if found and found.metadata.namespace in ("", namespace) else None
 
     def _request(self, namespace: str, reference: OwnerReference) -> None:
-        """Look the owner up, unless it was refused a short time ago. Raises ApiFailure."""
+        """Look the owner up, unless it was refused a short time ago. Raises ApiError."""
         refusal, now = self._refusal(reference), self._stopwatch()
         if refusal is not None and now < refusal.retry_at:
             raise refusal.failure
