@@ -1,6 +1,7 @@
-"""`python -m tests.kubernetes.fault_injection.skewed_clock SECONDS ARGUMENTS...`: `tenure` on a machine whose clock is ahead.
+"""Run `tenure ARGUMENTS...` on a machine whose clock is SECONDS ahead.
 
-Where the adapter reads the clock of its machine it finds one that is ahead; stopwatches run as ever.
+Usage: `python -m tests.kubernetes.fault_injection.skewed_clock SECONDS ARGUMENTS...`. The adapter reads a
+wall clock that is ahead of time; monotonic clocks are correct.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""docs/use/records-and-replay.md: every command on it can be run, every counter and default is what the code has."""
+"""Commands, counters and defaults on docs/use/records-and-replay.md are those of the code."""
 
 import re
 import shlex
