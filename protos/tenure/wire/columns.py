@@ -1,16 +1,104 @@
 """Pods as columns: two thirds of the bytes of the same pods as messages, and faster to read."""
 
-from collections.abc import Iterable, Iterator
-from itertools import accumulate, pairwise
-from typing import Final
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import accumulate, chain, compress, pairwise
+from typing import Any, Final, NamedTuple
 
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodColumns
+from tenure.wire.violations import ViolationCollector
 
 _SECOND: Final = 10**9
-_TEXTS: Final = ("pod_group", "sub_group", "shape", "node", "nominated_node")
-"""Fields of pods whose columns are indices into texts."""
-_COLUMNS: Final = frozenset(("uid", "name", "status", "creation_time", *_TEXTS))
+TEXT_COLUMNS: Final = ("pod_group", "sub_group", "shape", "node", "nominated_node")
+"""Columns of indices into `string_table`."""
+COLUMNS: Final = ("name", "status", "creation_time_delta_ns", *TEXT_COLUMNS)
+"""All columns but `uid`: as long as it, or empty."""
+_POD_FIELDS: Final = frozenset(("uid", "name", "status", "creation_time", *TEXT_COLUMNS))
 """Fields of pods that have a column."""
+
+
+class PodTable(NamedTuple):
+    """Columns of one length with their texts; absent ones are filled with the default of the field in Pod."""
+
+    uid: Sequence[str]
+    name: Sequence[str]
+    pod_group: Sequence[str]
+    sub_group: Sequence[str]
+    shape: Sequence[str]
+    status: Sequence[int]
+    node: Sequence[str]
+    creation: Sequence[int]
+    """Nanoseconds since the epoch."""
+    nominated_node: Sequence[str]
+
+
+def check_structure(columns: PodColumns, findings: ViolationCollector) -> bool:
+    """Whether every column is as long as `uid` or empty, and every index has a text; notes what is not."""
+    rows, texts = len(columns.uid), len(columns.string_table)
+    is_sound = True
+    for field in COLUMNS:
+        count = len(getattr(columns, field))
+        if count not in (0, rows):
+            findings.add_to_list(field, f"has {count} values, and uid has {rows}")
+            is_sound = False
+    for field in TEXT_COLUMNS:
+        column = getattr(columns, field)
+        if column and max(column) >= texts:
+            is_sound = False
+            for i, index in enumerate(column):
+                if index >= texts:
+                    findings.add(i, field, f"index {index} is beyond the {texts} texts")
+    return is_sound
+
+
+def read_table(columns: PodColumns) -> PodTable:
+    """The columns written out. Raises IndexError when an index has no text."""
+    rows, texts = len(columns.uid), list(columns.string_table)
+    named = {
+        field: [texts[index] for index in column] if (column := getattr(columns, field)) else [""] * rows
+        for field in TEXT_COLUMNS
+    }
+    return PodTable(
+        uid=list(columns.uid),
+        name=list(columns.name) or [""] * rows,
+        status=list(columns.status) or [0] * rows,
+        creation=list(accumulate(columns.creation_time_delta_ns)) or [0] * rows,
+        **named,
+    )
+
+
+def write_tables(tables: Iterable[PodTable]) -> PodColumns:
+    """Tables, one after the other, as columns. Columns that hold nothing but the default are left out."""
+    columns, texts = PodColumns(), dict[str, int]()
+    for field, parts in zip(PodTable._fields, zip(*tables, strict=True), strict=False):
+        values: list[Any] = list(chain.from_iterable(parts))
+        if field != "uid" and not any(values):
+            continue
+        if field == "creation":
+            columns.creation_time_delta_ns.extend(_differences(values))
+        elif field in TEXT_COLUMNS:
+            getattr(columns, field).extend([texts.setdefault(text, len(texts)) for text in values])
+        else:
+            getattr(columns, field).extend(values)
+    columns.string_table.extend(texts)
+    return columns
+
+
+def _differences(times: Iterable[int]) -> list[int]:
+    return [after - before for before, after in pairwise(chain((0,), times))]
+
+
+def join_columns(chunks: Sequence[PodColumns]) -> PodColumns:
+    """All rows of sound columns, one after the other; texts that no row uses any more are dropped."""
+    filled = [piece for piece in chunks if piece.uid]
+    return filled[0] if len(filled) == 1 else write_tables([read_table(piece) for piece in filled])
+
+
+def remove_rows(columns: PodColumns, gone: Container[str]) -> PodColumns:
+    """The rows of sound columns whose uid is not among those that are gone."""
+    stays = [uid not in gone for uid in columns.uid]
+    if all(stays):
+        return columns
+    return write_tables([PodTable._make(list(compress(column, stays)) for column in read_table(columns))])
 
 
 def to_columns(snapshot: ClusterSnapshot) -> ClusterSnapshot:
@@ -24,7 +112,8 @@ def to_columns(snapshot: ClusterSnapshot) -> ClusterSnapshot:
     del result.pods[:]
     result.ClearField("pod_columns")
     result.pods.extend([pod for pod in pods if not _fits(pod)])
-    _write([pod for pod in pods if _fits(pod)], result.pod_columns)
+    if fitting := [pod for pod in pods if _fits(pod)]:
+        result.pod_columns.CopyFrom(write_tables([_table_of(fitting)]))
     return result
 
 
@@ -39,19 +128,13 @@ def to_pods(snapshot: ClusterSnapshot) -> ClusterSnapshot:
 
 def from_columns(columns: PodColumns) -> Iterator[Pod]:
     """The rows as pods; a time of zero is unset. Raises IndexError when columns do not fit together."""
-    texts = list(columns.string_table)
-    times = list(accumulate(columns.creation_time_delta_ns))
-    for i, uid in enumerate(columns.uid):
-        pod = Pod(uid=uid)
-        for field in _TEXTS:
-            if column := getattr(columns, field):
-                setattr(pod, field, texts[column[i]])
-        if columns.name:
-            pod.name = columns.name[i]
-        if columns.status:
-            pod.status = columns.status[i]
-        if times and times[i]:
-            pod.creation_time.seconds, pod.creation_time.nanos = divmod(times[i], _SECOND)
+    table = read_table(columns)
+    for i, uid in enumerate(table.uid):
+        pod = Pod(uid=uid, name=table.name[i], status=table.status[i])  # type: ignore[arg-type]  # an enum
+        pod.pod_group, pod.sub_group, pod.shape = table.pod_group[i], table.sub_group[i], table.shape[i]
+        pod.node, pod.nominated_node = table.node[i], table.nominated_node[i]
+        if created := table.creation[i]:
+            pod.creation_time.seconds, pod.creation_time.nanos = divmod(created, _SECOND)
         yield pod
 
 
@@ -59,26 +142,18 @@ def _fits(pod: Pod) -> bool:
     """Whether columns can hold all of a pod. A malformed time stays where the server will find it."""
     if not 0 <= pod.creation_time.nanos < _SECOND:
         return False
-    return all(field.name in _COLUMNS for field, _ in pod.ListFields())
+    return all(field.name in _POD_FIELDS for field, _ in pod.ListFields())
 
 
-def _write(pods: list[Pod], columns: PodColumns) -> None:
-    """Columns that would hold nothing but the default are left out."""
-    texts: dict[str, int] = {}
-    columns.uid.extend([pod.uid for pod in pods])
-    for field in _TEXTS:
-        values = [getattr(pod, field) for pod in pods]
-        if any(values):
-            getattr(columns, field).extend([texts.setdefault(text, len(texts)) for text in values])
-    columns.string_table.extend(texts)
-    for field in ("name", "status"):
-        values = [getattr(pod, field) for pod in pods]
-        if any(values):
-            getattr(columns, field).extend(values)
-    times = [pod.creation_time.seconds * _SECOND + pod.creation_time.nanos for pod in pods]
-    if any(times):
-        columns.creation_time_delta_ns.extend(_differences(times))
-
-
-def _differences(times: Iterable[int]) -> list[int]:
-    return [after - before for before, after in pairwise((0, *times))]
+def _table_of(pods: Sequence[Pod]) -> PodTable:
+    return PodTable(
+        uid=[pod.uid for pod in pods],
+        name=[pod.name for pod in pods],
+        pod_group=[pod.pod_group for pod in pods],
+        sub_group=[pod.sub_group for pod in pods],
+        shape=[pod.shape for pod in pods],
+        status=[pod.status for pod in pods],
+        node=[pod.node for pod in pods],
+        creation=[pod.creation_time.seconds * _SECOND + pod.creation_time.nanos for pod in pods],
+        nominated_node=[pod.nominated_node for pod in pods],
+    )

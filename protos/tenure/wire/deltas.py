@@ -1,14 +1,19 @@
-"""Deltas between two versions of a snapshot: made of them, and carried out on them."""
+"""Deltas between two versions of a snapshot: made of them, merged, checked and applied.
 
-from collections.abc import Callable, Mapping
+Rows are replaced and removed by their keys. Columns of pods change without a message for each pod.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
 from tenure.v1.state_pb2 import StateDelta, StateKeys
-from tenure.wire.columns import to_pods
+from tenure.wire.columns import check_structure, join_columns, remove_rows, to_pods
+from tenure.wire.violations import FieldViolation, ViolationCollector, quote_name
 
-_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+KEY_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "nodes": ("name",),
     "queues": ("name",),
     "pod_groups": ("uid",),
@@ -19,16 +24,20 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "eviction_history": ("victim", "preemptor"),
     "in_flight_groups": ("id",),
 }
+"""Every list of a snapshot with the fields that make the key of a row. Columns of pods are apart."""
 KEYS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    name: attrgetter(*fields) for name, fields in _FIELDS.items()
+    name: attrgetter(*fields) for name, fields in KEY_FIELDS.items()
 }
-"""Every list of a snapshot with what makes the key of a row. Columns of pods are apart."""
+"""The key of a row, by its list."""
+COLUMNS: Final = "pod_columns"
+_ALL_ROWS: Final = 1 << 60
+"""More rows than a list has."""
 
 
 def compute_delta(old: ClusterSnapshot, new: ClusterSnapshot) -> StateDelta:
     """What changed from one snapshot to a later one of the same cluster and node pool.
 
-    The base has no epoch: that belongs to whoever pushed the state. Raises ValueError when the two are not of
+    The base has no epoch: that belongs to the sender of the state. Raises ValueError when the two are not of
     one cluster and node pool.
     """
     if (old.cluster_id, old.node_pool) != (new.cluster_id, new.node_pool):
@@ -44,38 +53,169 @@ def compute_delta(old: ClusterSnapshot, new: ClusterSnapshot) -> StateDelta:
         rows = {key(row): row for row in getattr(before, name)}
         changed = [row for row in getattr(after, name) if rows.pop(key(row), None) != row]
         getattr(delta.upserts, name).extend(changed)
-        _remove(delta.removals, name, rows)
+        _add_removals(delta.removals, name, rows)
     return delta
 
 
+class RowChanges(NamedTuple):
+    """What changes in every list that is named."""
+
+    gone: Mapping[str, Collection[Any]]
+    """Keys of rows that are removed or replaced."""
+    fresh: Mapping[str, Iterable[Any]]
+    """Rows that come last."""
+    columns: PodColumns
+    """Rows that come last in `pod_columns`."""
+
+
+class MergedDelta:
+    """What one delta would contain instead of several."""
+
+    def __init__(self) -> None:
+        self._fresh: dict[str, dict[Any, Any]] = {name: {} for name in KEYS}
+        """Rows by list and key, in the order in which they came."""
+        self._gone: dict[str, dict[Any, None]] = {name: {} for name in KEYS}
+
+    def add(self, upserts: ClusterSnapshot, removals: StateKeys) -> None:
+        """One delta more, after all others. It has no `pod_columns`."""
+        for name, key in KEYS.items():
+            rows, gone = self._fresh[name], self._gone[name]
+            for removed in _removed(removals, name):
+                rows.pop(removed, None)
+                gone[removed] = None
+            for row in getattr(upserts, name):
+                its_key = key(row)
+                rows.pop(its_key, None)
+                rows[its_key] = row
+                gone[its_key] = None
+
+    def changes(self) -> RowChanges:
+        """What it changes in the state below the first delta."""
+        fresh = {name: rows.values() for name, rows in self._fresh.items()}
+        return RowChanges(self._gone, fresh, PodColumns())
+
+
+def change_rows(
+    result: ClusterSnapshot, base: ClusterSnapshot, changes: RowChanges, chunk_size: int = _ALL_ROWS
+) -> Iterator[None]:
+    """Fill the lists of a new snapshot: the rows of a sound one without those that are gone, then fresh ones.
+
+    Yields after every `chunk_size` rows of a list; columns are one chunk. Nothing is shared with the base, so
+    that the memory of what is replaced is freed.
+    """
+    for name, key in KEYS.items():
+        kept, rows, gone = getattr(base, name), getattr(result, name), changes.gone.get(name, ())
+        for start in range(0, len(kept), chunk_size):
+            chunk = kept if len(kept) <= chunk_size else kept[start : start + chunk_size]
+            rows.extend([row for row in chunk if key(row) not in gone] if gone else chunk)
+            yield
+        rows.extend(changes.fresh.get(name, ()))
+        yield
+    stays = remove_rows(base.pod_columns, changes.gone.get("pods", ()))
+    result.pod_columns.CopyFrom(join_columns((stays, changes.columns)))
+    yield
+
+
 def apply_deltas(snapshot: ClusterSnapshot, *deltas: StateDelta) -> ClusterSnapshot:
-    """The snapshot after deltas, one or more; epochs and versions of their bases are of no account."""
-    before, last = to_pods(snapshot), deltas[-1]
-    changes = [(to_pods(delta.upserts), delta.removals) for delta in deltas]
+    """The snapshot, with every pod in `pods`, after deltas, one or more; their bases are of no account."""
+    merged, last = MergedDelta(), deltas[-1]
+    for delta in deltas:
+        merged.add(to_pods(delta.upserts), delta.removals)
     result = ClusterSnapshot(
         cluster_id=snapshot.cluster_id, node_pool=snapshot.node_pool, version=last.version
     )
     if last.HasField("now"):
         result.now.CopyFrom(last.now)
-    for name, key in KEYS.items():
-        rows = {key(row): row for row in getattr(before, name)}
-        for upserts, removes in changes:
-            fresh = {key(row): row for row in getattr(upserts, name)}
-            for gone in (*fresh, *_removed(removes, name)):
-                rows.pop(gone, None)
-            rows.update(fresh)
-        getattr(result, name).extend(rows.values())
+    for _ in change_rows(result, to_pods(snapshot), merged.changes()):
+        pass
+    result.ClearField(COLUMNS)
     return result
 
 
-def _remove(removes: StateKeys, name: str, rows: Mapping[Any, Any]) -> None:
+@dataclass(frozen=True)
+class Overlay:
+    """A state with upserts, which are the last rows of every list."""
+
+    snapshot: ClusterSnapshot
+    upserts: ClusterSnapshot
+
+    def locate(self, violation: FieldViolation) -> FieldViolation:
+        """A violation of the snapshot as its sender finds it: in `upserts`, or by key in the state."""
+        name, opening, rest = violation.field.partition("[")
+        index, _, inner = rest.partition("]")
+        if not opening or not index.isdecimal():
+            return violation
+        rows, upserts = _rows(self.snapshot, name), _rows(self.upserts, name)
+        key, at = _shown_key(name, rows[int(index)]), int(index) - len(rows) + len(upserts)
+        if at < 0:
+            return FieldViolation(f"{name}[{key}]{inner}", violation.description)
+        return FieldViolation(f"upserts.{name}[{at}]{inner}", f"{violation.description} (in {key})")
+
+
+def overlay(state: ClusterSnapshot, upserts: ClusterSnapshot, removals: StateKeys) -> Overlay:
+    """A new snapshot: rows of a sound state without those that are removed, and upserts that were checked.
+
+    An upsert takes the place of the row with its key; a row that is removed and upserted is there. The header
+    is the state's.
+    """
+    result = ClusterSnapshot(cluster_id=state.cluster_id, node_pool=state.node_pool, version=state.version)
+    result.now.CopyFrom(state.now)
+    fresh = {name: getattr(upserts, name) for name in KEYS}
+    gone = {name: {*_removed(removals, name), *map(key, fresh[name])} for name, key in KEYS.items()}
+    gone["pods"].update(upserts.pod_columns.uid)
+    for _ in change_rows(result, state, RowChanges(gone, fresh, upserts.pod_columns)):
+        pass
+    return Overlay(result, upserts)
+
+
+def check_upserts(upserts: ClusterSnapshot) -> list[FieldViolation]:
+    """What is wrong with upserts by themselves: a key that occurs twice, columns that do not fit together."""
+    sent = {field.name for field, _ in upserts.ListFields()}
+    findings = {
+        name: ViolationCollector(f"upserts.{name}") for name in (*KEY_FIELDS, COLUMNS) if name in sent
+    }
+    for name in findings:
+        if name not in ("pods", COLUMNS):
+            key, rows = KEYS[name], getattr(upserts, name)
+            _note_repeats([(name, i, key(row)) for i, row in enumerate(rows)], findings)
+    pods = [("pods", i, pod.uid) for i, pod in enumerate(upserts.pods)]
+    columns = [(COLUMNS, i, uid) for i, uid in enumerate(upserts.pod_columns.uid)]
+    _note_repeats((*pods, *columns), findings)
+    if COLUMNS in findings:
+        check_structure(upserts.pod_columns, findings[COLUMNS])
+    return [violation for found in findings.values() for violation in found.violations()]
+
+
+def _removed(removals: StateKeys, name: str) -> Iterable[Any]:
+    keys = getattr(removals, name)
+    return map(KEYS[name], keys) if name == "eviction_history" else keys
+
+
+def _add_removals(removals: StateKeys, name: str, keys: Iterable[Any]) -> None:
     if name == "eviction_history":
-        for victim, preemptor in rows:
-            removes.eviction_history.add(victim=victim, preemptor=preemptor)
+        for victim, preemptor in keys:
+            removals.eviction_history.add(victim=victim, preemptor=preemptor)
     else:
-        getattr(removes, name).extend(rows)
+        getattr(removals, name).extend(keys)
 
 
-def _removed(removes: StateKeys, name: str) -> list[Any]:
-    keys = getattr(removes, name)
-    return [KEYS[name](key) for key in keys] if name == "eviction_history" else list(keys)
+def _note_repeats(keys: Iterable[tuple[str, int, Any]], findings: Mapping[str, ViolationCollector]) -> None:
+    """Note keys that occur twice, given with their list and position. Empty ones are for the codec."""
+    first: dict[Any, tuple[str, int]] = {}
+    for name, i, key in keys:
+        place = (name, i)
+        if key and first.setdefault(key, place) != place:
+            field, (used_in, at) = "uid" if name == COLUMNS else KEY_FIELDS[name][0], first[key]
+            findings[name].add(i, field, f"{_text(key)} is already used by upserts.{used_in}[{at}]")
+
+
+def _rows(snapshot: ClusterSnapshot, name: str) -> Any:
+    return snapshot.pod_columns.uid if name == COLUMNS else getattr(snapshot, name)
+
+
+def _shown_key(name: str, row: Any) -> str:
+    return _text(row if name == COLUMNS else KEYS[name](row))
+
+
+def _text(key: str | tuple[str, ...]) -> str:
+    return quote_name(key) if isinstance(key, str) else " for ".join(map(quote_name, key))

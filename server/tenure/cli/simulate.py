@@ -197,7 +197,7 @@ def _changed(plain: "SimulateRequest", files: list[str], without: list[str]) -> 
 def _views(request: "SimulateRequest", response: "SimulateResponse") -> "list[ResponseView]":
     """The answers beside the rows they are about; names of the rows that were there before are known too."""
     from tenure.render.response_view import ResponseView
-    from tenure.server.state.overlay import overlay
+    from tenure.wire.deltas import overlay
 
     laid = overlay(request.snapshot, request.upserts, request.removals).snapshot
     views = []

@@ -1,8 +1,8 @@
 """Pods as columns: from one message straight to specs, without a message for each pod."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, repeat
-from typing import Final, NamedTuple
+from itertools import repeat
+from typing import Final
 
 from tenure.codec.checks import MISSING, check_enum
 from tenure.codec.missing_nodes import LEFT_OUT
@@ -20,49 +20,11 @@ from tenure.solver.model.placement import NOWHERE, Placement
 from tenure.solver.model.workload import TaskShape
 from tenure.terms.durations import SECOND
 from tenure.v1.snapshot_pb2 import PodColumns
+from tenure.wire.columns import PodTable, check_structure, read_table
 from tenure.wire.limits import MAX_TIME_SECONDS
 from tenure.wire.violations import ViolationCollector, quote_name
 
-TEXT_COLUMNS: Final = ("pod_group", "sub_group", "shape", "node", "nominated_node")
-"""Columns of indices into `texts`."""
-COLUMNS: Final = ("name", "status", "creation_time_delta_ns", *TEXT_COLUMNS)
-"""All columns but `uid`: as long as it, or empty."""
-
 _LATEST: Final = MAX_TIME_SECONDS * SECOND
-
-
-class PodTable(NamedTuple):
-    """Columns of one length with their texts; absent ones are filled with the default of the field in Pod."""
-
-    uid: Sequence[str]
-    name: Sequence[str]
-    pod_group: Sequence[str]
-    sub_group: Sequence[str]
-    shape: Sequence[str]
-    status: Sequence[int]
-    node: Sequence[str]
-    creation: Sequence[int]
-    """Nanoseconds since the epoch."""
-    nominated_node: Sequence[str]
-
-
-def check_structure(columns: PodColumns, findings: ViolationCollector) -> bool:
-    """Whether every column is as long as `uid` or empty, and every index has a text; notes what is not."""
-    rows, texts = len(columns.uid), len(columns.string_table)
-    is_sound = True
-    for field in COLUMNS:
-        count = len(getattr(columns, field))
-        if count not in (0, rows):
-            findings.add_to_list(field, f"has {count} values, and uid has {rows}")
-            is_sound = False
-    for field in TEXT_COLUMNS:
-        column = getattr(columns, field)
-        if column and max(column) >= texts:
-            is_sound = False
-            for i, index in enumerate(column):
-                if index >= texts:
-                    findings.add(i, field, f"index {index} is beyond the {texts} texts")
-    return is_sound
 
 
 def check_uids(columns: PodColumns, pods: Mapping[str, int], findings: ViolationCollector) -> None:
@@ -99,22 +61,6 @@ def decode_columns(columns: PodColumns, known: PodReferences, findings: Violatio
         [known.nodes.get(node, NOWHERE) for node in table.nominated_node],
     )
     return list(specs)
-
-
-def read_table(columns: PodColumns) -> PodTable:
-    """The columns written out. Their structure must be sound."""
-    rows, texts = len(columns.uid), list(columns.string_table)
-    named = {
-        field: [texts[index] for index in column] if (column := getattr(columns, field)) else [""] * rows
-        for field in TEXT_COLUMNS
-    }
-    return PodTable(
-        uid=list(columns.uid),
-        name=list(columns.name) or [""] * rows,
-        status=list(columns.status) or [0] * rows,
-        creation=list(accumulate(columns.creation_time_delta_ns)) or [0] * rows,
-        **named,
-    )
 
 
 def _check_references(

@@ -13,7 +13,6 @@ from tenure.codec.decode import decode_snapshot
 from tenure.codec.encode import encode_response
 from tenure.codec.engine import BaseState, build_header, check_actions, decode_source, profile_digest
 from tenure.codec.incremental_decode import decode_change
-from tenure.server.state.overlay import check_upserts, overlay
 from tenure.solver.cycle import decide
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.framework.warm_start import WarmStartCache
@@ -24,6 +23,7 @@ from tenure.terms.durations import SECOND
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.deltas import check_upserts, overlay
 from tenure.wire.limits import MAX_DURATION_SECONDS, MAX_TIME_SECONDS
 from tenure.wire.timestamps import timestamp
 from tenure.wire.violations import FieldViolation, SnapshotValidationError

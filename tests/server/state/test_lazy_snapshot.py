@@ -6,10 +6,10 @@ from copy import copy
 
 import pytest
 from tenure.server.state.lazy_snapshot import LazySnapshot
-from tenure.server.state.overlay import overlay
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
 from tenure.wire.columns import to_columns
+from tenure.wire.deltas import overlay
 
 from tests.properties.generators.draw import SeededDraw
 from tests.state.generated_snapshots import generate_snapshot

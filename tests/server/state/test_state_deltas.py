@@ -3,12 +3,12 @@
 import pytest
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import StateError, full_state
-from tenure.server.state.overlay import KEY_FIELDS
 from tenure.server.state.state import next_state
 from tenure.v1 import state_pb2 as pb
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire import deltas
 from tenure.wire.columns import to_columns
+from tenure.wire.deltas import KEY_FIELDS
 
 from tests.small_snapshot import small_snapshot
 from tests.state.state_calls import delta

@@ -7,6 +7,7 @@ A snapshot written anew, field by field, with every name changed by a rule.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -15,31 +16,23 @@ from tenure.cli.redaction.name_fields import NAMES, NO_NAMES, NameField
 from tenure.cli.redaction.name_map import NameMap
 from tenure.codec.annotations import KEYS
 from tenure.codec.decode import decode_snapshot
-from tenure.codec.pod_columns import TEXT_COLUMNS
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns, PodGroup
+from tenure.wire.columns import TEXT_COLUMNS, read_table, write_tables
 
-_COPIED: Final = ("status", "creation_time_delta_ns")
 
-
-def rewrite_columns(
-    source: PodColumns, target: PodColumns, change: Callable[[NameField, str, str], str]
-) -> None:
-    """Fill the target; columns must be sound, and empty ones stay empty."""
-    for field in _COPIED:
-        getattr(target, field).extend(getattr(source, field))
-    for field in ("uid", "name"):
-        name = NAMES[f"Pod.{field}"]
-        getattr(target, field).extend([change(name, "", text) for text in getattr(source, field)])
-    texts: dict[str, int] = {}
-    old = list(source.string_table)
-    groups = [old[index] for index in source.pod_group]
-    for field in TEXT_COLUMNS:
-        name, column = NAMES[f"Pod.{field}"], getattr(source, field)
-        scopes = groups if field == "sub_group" and column else [""] * len(column)
-        new = [change(name, scope, old[index]) for scope, index in zip(scopes, column, strict=True)]
-        getattr(target, field).extend([texts.setdefault(text, len(texts)) for text in new])
-    target.string_table.extend(texts)
+def rewrite_columns(source: PodColumns, change: Callable[[NameField, str, str], str]) -> PodColumns:
+    """The same rows with other names. Columns must be sound."""
+    table = read_table(source)
+    scopes = {"sub_group": table.pod_group}
+    new: dict[str, Any] = {
+        field: [
+            change(NAMES[f"Pod.{field}"], scope, text)
+            for scope, text in zip(scopes.get(field, repeat("")), getattr(table, field), strict=False)
+        ]
+        for field in ("uid", "name", *TEXT_COLUMNS)
+    }
+    return write_tables([table._replace(**new)])
 
 
 Change = Callable[[NameField, str, str], str]
@@ -109,7 +102,7 @@ class _Rewriter:
                 entries = _known(value) if field.full_name == _ANNOTATIONS else value
                 self._map(use, entries, getattr(target, use.name))
             elif use.inner == _COLUMNS:
-                rewrite_columns(value, target.pod_columns, self._one)
+                target.pod_columns.CopyFrom(rewrite_columns(value, self._one))
             elif use.inner:
                 self._messages(use, value, target, row)
             elif use.is_other_message:

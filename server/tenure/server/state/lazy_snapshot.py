@@ -9,40 +9,15 @@ The message that results is that of `overlay`.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
-from tenure.server.state.overlay import KEYS, overlay, remove_rows
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
-from tenure.v1.state_pb2 import StateDelta, StateKeys
+from tenure.v1.state_pb2 import StateDelta
+from tenure.wire.deltas import KEYS, MergedDelta, change_rows
 
 CHUNK_SIZE: Final = 64
 """Rows that are looked at in one go; columns are one piece."""
-LISTS: Final[Mapping[str, str]] = {"pod_groups": "uid", "pods": "uid", "in_flight_groups": "id"}
-"""Lists that may be noted, and the keys of their rows."""
-
-
-class MergedDelta:
-    """What one delta would say instead of several."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, dict[str, Any]] = {name: {} for name in LISTS}
-        """What is there by list and key, in the order in which it came."""
-        self.removals: dict[str, dict[str, None]] = {name: {} for name in LISTS}
-        """What is not there any more, or other than it was."""
-
-    def add(self, delta: StateDelta) -> None:
-        """One delta more, after all others."""
-        for name, key in LISTS.items():
-            rows, gone = self.rows[name], self.removals[name]
-            for removed in getattr(delta.removals, name):
-                rows.pop(removed, None)
-                gone[removed] = None
-            for row in getattr(delta.upserts, name):
-                uid = getattr(row, key)
-                rows.pop(uid, None)
-                rows[uid] = row
-                gone[uid] = None
 
 
 class DeltaCompaction:
@@ -76,19 +51,13 @@ def _work(whole: ClusterSnapshot, base: ClusterSnapshot, notes: tuple[StateDelta
     """
     together = MergedDelta()
     for note in notes:
-        together.add(note)
+        together.add(note.upserts, note.removals)
         yield False
     last = notes[-1]
     whole.cluster_id, whole.node_pool, whole.version = base.cluster_id, base.node_pool, last.version
     whole.now.CopyFrom(last.now)
-    for name, key in KEYS.items():
-        kept, rows, gone = getattr(base, name), getattr(whole, name), together.removals.get(name, {})
-        for start in range(0, len(kept), CHUNK_SIZE):
-            rows.extend([row for row in kept[start : start + CHUNK_SIZE] if key(row) not in gone])
-            yield False
-        rows.extend(together.rows.get(name, {}).values())
+    for _ in change_rows(whole, base, together.changes(), CHUNK_SIZE):
         yield False
-    whole.pod_columns.CopyFrom(remove_rows(base.pod_columns, together.removals["pods"]))
     yield True
 
 
@@ -148,24 +117,12 @@ class LazySnapshot:
         base, _, notes, _, _ = self._form
         if not notes:
             return base
-        whole = overlay(base, *_as_delta(notes)).snapshot
-        whole.version = notes[-1].version
-        whole.now.CopyFrom(notes[-1].now)
+        whole = ClusterSnapshot()
+        for _ in _work(whole, base, notes):
+            pass
         self._form = _Form(whole, whole.ByteSize())
         return whole
 
 
 def _size(delta: StateDelta) -> int:
     return delta.upserts.ByteSize() + delta.removals.ByteSize() + _HEADER_BYTES
-
-
-def _as_delta(notes: tuple[StateDelta, ...]) -> tuple[ClusterSnapshot, StateKeys]:
-    """What one delta would say instead of several."""
-    together = MergedDelta()
-    for note in notes:
-        together.add(note)
-    upserts, removes = ClusterSnapshot(), StateKeys()
-    for name in LISTS:
-        getattr(upserts, name).extend(together.rows[name].values())
-        getattr(removes, name).extend(together.removals[name])
-    return upserts, removes

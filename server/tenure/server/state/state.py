@@ -17,12 +17,12 @@ from tenure.server.settings.server import MaxRows
 from tenure.server.shard import Shard
 from tenure.server.state import errors
 from tenure.server.state.lazy_snapshot import LazySnapshot
-from tenure.server.state.overlay import Overlay, check_upserts, overlay
 from tenure.server.state.response_cache import ResponseCache
 from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateKeys, StateReference
+from tenure.wire.deltas import Overlay, check_upserts, overlay
 from tenure.wire.limits import LimitExceeded
 from tenure.wire.scanner import check_rows
 from tenure.wire.violations import FieldViolation, SnapshotValidationError

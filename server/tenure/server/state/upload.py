@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from typing import Final
 
 from tenure.codec.checks import MISSING
-from tenure.codec.pod_columns import check_structure
 from tenure.server.settings.server import DEFAULT_ROWS, MaxRows
 from tenure.server.state import errors
-from tenure.server.state.overlay import KEY_FIELDS, join_columns
 from tenure.server.state.state import State, full_state
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
 from tenure.v1.state_pb2 import PutSnapshotRequest
+from tenure.wire.columns import check_structure, join_columns
+from tenure.wire.deltas import KEY_FIELDS
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, ViolationCollector
 
 _MIB: Final = 2**20
