@@ -1,15 +1,16 @@
 """Names of values of the contract, as programs and people read them."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
-from tenure.solver.model.workload import Preemptibility
+from tenure.v1.snapshot_pb2 import Preemptibility
 
-PREEMPTIBILITY: Final = {
-    Preemptibility.PREEMPTIBLE: "Preemptible",
-    Preemptibility.NON_PREEMPTIBLE: "Non-Preemptible",
-    Preemptibility.SEMI_PREEMPTIBLE: "Semi-Preemptible",
+PREEMPTIBILITY: Final[Mapping[int, str]] = {
+    Preemptibility.PREEMPTIBILITY_PREEMPTIBLE: "Preemptible",
+    Preemptibility.PREEMPTIBILITY_NON_PREEMPTIBLE: "Non-Preemptible",
+    Preemptibility.PREEMPTIBILITY_SEMI_PREEMPTIBLE: "Semi-Preemptible",
 }
 """The values of the annotation, as they are usually written."""
 

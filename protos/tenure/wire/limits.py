@@ -3,7 +3,7 @@
 What is said when a request has more of something than the server accepts.
 """
 
-from typing import Final
+from typing import Final, Protocol
 
 
 class LimitExceeded(ValueError):
@@ -20,6 +20,34 @@ class LimitExceeded(ValueError):
             f"{field} has more than {maximum:,} {'rows' if limit != 'elements' else 'entries'}, "
             f"the limit {limit}: send fewer, or raise {self.setting} in the server's configuration"
         )
+
+
+class RowLimits(Protocol):
+    """Most rows by list of a snapshot. Every list has an attribute of its name."""
+
+    @property
+    def pods(self) -> int:
+        """Of `pods` and of `pod_columns`, each."""
+
+    @property
+    def elements(self) -> int:
+        """Entries of all lists and maps within rows, and in the rest of a request, all together."""
+
+
+class RequestLimits(Protocol):
+    """What a receiver accepts. Lengths are in characters."""
+
+    @property
+    def max_rows(self) -> RowLimits:
+        """By list."""
+
+    @property
+    def max_name_length(self) -> int:
+        """Of a name or uid."""
+
+    @property
+    def max_text_length(self) -> int:
+        """Of any other text."""
 
 
 MAX_AMOUNT: Final = 2**53

@@ -14,27 +14,26 @@ from typing import Final, cast
 
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
-from tenure.server.settings import ServerLimits
-from tenure.server.settings.server import MaxRows
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
-from tenure.wire.encoding import BYTES, count_others, malformed, packed_length, skip, varint
+from tenure.wire.deltas import KEY_FIELDS
+from tenure.wire.encoding import SIZED, count_others, malformed, packed_length, skip, varint
 from tenure.wire.field_plan import ELEMENTS, Field, FieldKind, is_unmeasured, plan_of
-from tenure.wire.limits import LimitExceeded
+from tenure.wire.limits import LimitExceeded, RequestLimits, RowLimits
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
 
-def check_rows(snapshot: ClusterSnapshot, most: MaxRows) -> None:
+def check_rows(snapshot: ClusterSnapshot, most: RowLimits) -> None:
     """Raises LimitExceeded for the first list with too many rows."""
-    for field in ClusterSnapshot.DESCRIPTOR.fields:
-        if not field.is_repeated:
-            continue
-        limit: int = getattr(most, field.name)
-        if len(getattr(snapshot, field.name)) > limit:
-            raise LimitExceeded(field.name, field.name, limit)
+    for name in KEY_FIELDS:
+        limit: int = getattr(most, name)
+        if len(getattr(snapshot, name)) > limit:
+            raise LimitExceeded(name, name, limit)
     if len(snapshot.pod_columns.uid) > most.pods:
         raise LimitExceeded("pod_columns.uid", "pods", most.pods)
 
 
+_LIMITS: Final = (*KEY_FIELDS, ELEMENTS)
+"""Names of all limits on rows."""
 _NUMBERS: Final = FieldKind.NUMBERS
 _UNLIMITED: Final = 1 << 60
 """More than any request has."""
@@ -42,7 +41,7 @@ _SHORT: Final = 8
 _SHORT_LENGTHS: Final = bytes(range(_SHORT))
 
 
-def check_request(request: bytes, kind: type[Message], limits: ServerLimits) -> None:
+def check_request(request: bytes, kind: type[Message], limits: RequestLimits) -> None:
     """Look through the bytes of a message of the contract.
 
     Raises LimitExceeded for too many rows, SnapshotValidationError for every text that is too long (paths are
@@ -59,10 +58,10 @@ def check_request(request: bytes, kind: type[Message], limits: ServerLimits) -> 
 
 
 class _Scan:
-    def __init__(self, data: bytes, limits: ServerLimits) -> None:
+    def __init__(self, data: bytes, limits: RequestLimits) -> None:
         self.violations: list[FieldViolation] = []
         self._data = data
-        self._most: Mapping[str, int] = limits.max_rows.model_dump()
+        self._most: Mapping[str, int] = {name: getattr(limits.max_rows, name) for name in _LIMITS}
         self._allowances: dict[str, _Allowance] = {}
         self._unknown = _FieldCount(None, self._allowance(""))
         self._longest = {FieldKind.NAME: limits.max_name_length, FieldKind.TEXT: limits.max_text_length}
@@ -88,7 +87,7 @@ class _Scan:
             at += 1
             if tag >= 0x80:
                 tag, at = varint(data, at - 1)
-            if tag & 7 != BYTES:
+            if tag & 7 != SIZED:
                 at = skip(data, at, tag & 7)
                 if tag in plan:
                     self._take(plan[tag], 1)

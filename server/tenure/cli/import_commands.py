@@ -41,10 +41,11 @@ def openb(
     from tenure.cli.importers.openb_csv import TraceError
     from tenure.client.snapshot_file import format_of, write_snapshot
     from tenure.codec.engine import Engine
+    from tenure.server.garbage_collection import pause_gc
     from tenure.solver.registry import default_profile
 
     form = format_of(output)
-    engine, at = Engine(default_profile()), now and now.replace(tzinfo=UTC)
+    engine, at = Engine(default_profile(), pause_gc), now and now.replace(tzinfo=UTC)
     try:
         with _progress() as progress:
             trace = import_openb(

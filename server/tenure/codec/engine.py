@@ -9,17 +9,16 @@ The state that a simulation or an explanation starts from: a snapshot and the cl
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tenure.codec.checks import MISSING
 from tenure.codec.decode import DecodedSnapshot, decode, decode_snapshot
 from tenure.codec.encode import encode_response
-from tenure.server.garbage_collection import pause_gc
-from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.cycle import decide
-from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Phase
+from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Observer, Phase
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
@@ -111,6 +110,15 @@ def decode_source(snapshot: ClusterSnapshot | None) -> BaseState:
         raise SnapshotValidationError(violations) from None
 
 
+class CycleTimeline(Observer, Protocol):
+    """An observer that also learns the ids of a cycle's groups."""
+
+    entries: list[Any]
+    """What happened, as plain objects that another process may have made."""
+    group_ids: dict[tuple[str, int], str]
+    """Ids by action and beneficiary; filled when `is_detailed`."""
+
+
 class _PreparedProfile(NamedTuple):
     """What a question is decided by."""
 
@@ -121,10 +129,16 @@ class _PreparedProfile(NamedTuple):
 
 
 class Engine:
-    """Decides with one profile. May be used by several threads at a time."""
+    """Decides with one profile. May be used by several threads at a time.
 
-    def __init__(self, profile: Profile) -> None:
+    A cycle runs within the context that `pause` gives, such as one without garbage collection.
+    """
+
+    def __init__(
+        self, profile: Profile, pause: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
         self._profile = profile
+        self._pause = pause
         self._latest = _prepare_profile(profile)
 
     def watch(self, notify: Callable[[bool], None]) -> None:
@@ -145,7 +159,7 @@ class Engine:
         self,
         request: DecideRequest,
         stop: Callable[[], bool] = never,
-        timeline: Timeline | None = None,
+        timeline: CycleTimeline | None = None,
     ) -> DecideResponse:
         """The answer to a request; equal requests give equal bytes, unless `stop` ends the search.
 
@@ -153,7 +167,7 @@ class Engine:
         Raises SnapshotValidationError with every violating field: paths are those within the snapshot, but
         for "snapshot" itself and "actions[i]".
         """
-        with pause_gc():
+        with self._pause():
             return self._decide(request, stop, timeline)
 
     def decide_state(
@@ -162,7 +176,7 @@ class Engine:
         header: ClusterSnapshot,
         request: DecideRequest,
         stop: Callable[[], bool] = never,
-        timeline: Timeline | None = None,
+        timeline: CycleTimeline | None = None,
         warm_start: WarmStartCache | None = None,
         read: Callable[[], ClusterSnapshot] | None = None,
     ) -> DecideResponse:
@@ -175,7 +189,7 @@ class Engine:
         """
         if violations := check_actions(request.actions):
             raise SnapshotValidationError(violations)
-        with pause_gc():
+        with self._pause():
             return self._respond(cluster, header, request, stop, timeline, warm_start)
 
     def warm_up(self, cluster: Cluster, warm_start: WarmStartCache) -> None:
@@ -183,7 +197,7 @@ class Engine:
         decide(cluster, replace(self._latest.session_profile, actions=()), warm_start=warm_start)
 
     def _decide(
-        self, request: DecideRequest, stop: Callable[[], bool], timeline: Timeline | None
+        self, request: DecideRequest, stop: Callable[[], bool], timeline: CycleTimeline | None
     ) -> DecideResponse:
         """What is decoded goes when this is over: before the collector comes back and looks at it."""
         with ObservedPhase(timeline or NULL_OBSERVER, Phase.DECODE):
@@ -208,7 +222,7 @@ class Engine:
         header: ClusterSnapshot,
         request: DecideRequest,
         stop: Callable[[], bool],
-        timeline: Timeline | None,
+        timeline: CycleTimeline | None,
         warm_start: WarmStartCache | None = None,
     ) -> DecideResponse:
         _, profile, digest = self._profile_for(tuple(request.actions))

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from tenure.codec.engine import Engine
+from tenure.server.garbage_collection import pause_gc
 from tenure.server.records.file import RecordsError
 from tenure.server.records.reader import Record, RecordsFile
 from tenure.solver.plugin_api.profile import Profile
@@ -174,7 +175,7 @@ def replay(file: RecordsFile, record: Record, profile: Profile | None = None) ->
     """
     used = _profile(record) if profile is None else profile
     question = DecideRequest(snapshot=file.snapshot(record), actions=record.actions)
-    answer = Engine(used).decide(question)
+    answer = Engine(used, pause_gc).decide(question)
     return ReplayResult(
         record.id,
         *(record.cluster_id, record.node_pool, record.version, record.now),

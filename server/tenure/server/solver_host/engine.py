@@ -5,11 +5,10 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from tenure.codec.engine import Engine
+from tenure.codec.engine import CycleTimeline, Engine
 from tenure.server.shard import Deadline
 from tenure.server.solver_host.protocol import InvalidRequest, SolveRequest, SolveResponse, WorkerError
 from tenure.server.solver_host.solver_pool import SolverPool
-from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
@@ -36,7 +35,7 @@ class ProcessEngine(Engine):
         self,
         request: DecideRequest,
         stop: Callable[[], bool] = never,
-        timeline: Timeline | None = None,
+        timeline: CycleTimeline | None = None,
     ) -> DecideResponse:
         """See Engine. Raises SolverProcessLost or SolverUnavailable as well."""
         return self._solve(SolveRequest(request.SerializeToString(), _seconds(stop)), stop, timeline)
@@ -47,7 +46,7 @@ class ProcessEngine(Engine):
         header: ClusterSnapshot,
         request: DecideRequest,
         stop: Callable[[], bool] = never,
-        timeline: Timeline | None = None,
+        timeline: CycleTimeline | None = None,
         warm_start: WarmStartCache | None = None,
         read: Callable[[], ClusterSnapshot] | None = None,
     ) -> DecideResponse:
@@ -72,7 +71,7 @@ class ProcessEngine(Engine):
         self._pool.close()
 
     def _solve(
-        self, request: SolveRequest, stop: Callable[[], bool], timeline: Timeline | None
+        self, request: SolveRequest, stop: Callable[[], bool], timeline: CycleTimeline | None
     ) -> DecideResponse:
         is_watched = timeline is not None and timeline.is_detailed
         match self._pool.solve(request._replace(is_detailed=is_watched), stop):
