@@ -9,12 +9,17 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 VARINT: Final = 0
+"""A number, a bool or an enum: seven bits in each byte, the last byte without the eighth bit."""
 FIXED64: Final = 1
-BYTES: Final = 2
+SIZED: Final = 2
+"""A text, a message or a packed list: its length in bytes goes before it."""
+GROUP: Final = 3
+GROUP_END: Final = 4
+"""Fields between two tags: no field of the contract, but an unknown one may be such."""
 FIXED32: Final = 5
-"""Wire types: the last three bits of a tag. Groups (3 and 4) are no part of proto3."""
 
-_LONGEST_VARINT: Final = 10
+LONGEST_VARINT: Final = 10
+"""Bytes that only numbers below zero have."""
 _PIECE: Final = 2**16
 _CONTINUED: Final = bytes(range(0x80, 0x100))
 
@@ -22,7 +27,7 @@ _CONTINUED: Final = bytes(range(0x80, 0x100))
 def varint(data: bytes, at: int) -> tuple[int, int]:
     """The number that begins at a position, and the position after it."""
     value = 0
-    for shift in range(0, 7 * _LONGEST_VARINT, 7):
+    for shift in range(0, 7 * LONGEST_VARINT, 7):
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
@@ -51,7 +56,7 @@ def text_of(data: bytes, number: int) -> str:
     try:
         while at < len(data):
             tag, at = varint(data, at)
-            if tag & 7 != BYTES:
+            if tag & 7 != SIZED:
                 at = skip(data, at, tag & 7)
                 continue
             length, at = varint(data, at)
@@ -78,14 +83,6 @@ def count_others(data: bytes, start: int, stop: int, values: bytes) -> int:
 def malformed() -> DecodeError:
     """The error of the parser, for what it would not accept either."""
     return DecodeError("the bytes are no message")
-
-
-"""A number, a bool or an enum: seven bits in each byte, the last byte without the eighth bit."""
-SIZED: Final = 2
-"""A text or a message: its length in bytes goes before it."""
-GROUP: Final = 3
-GROUP_END: Final = 4
-"""Fields between two tags: no field of the contract, but an unknown one may be such."""
 
 
 def tag_of(kind: type[Message], field: str) -> int:

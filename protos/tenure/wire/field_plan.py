@@ -9,7 +9,7 @@ from typing import Final
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
 from tenure.v1.state_pb2 import StateDelta
-from tenure.wire.encoding import BYTES, FIXED32, FIXED64, VARINT
+from tenure.wire.encoding import FIXED32, FIXED64, SIZED, VARINT
 
 ELEMENTS: Final = "elements"
 """The limit of all that has no limit of its own."""
@@ -82,7 +82,7 @@ def plan_of(message: Descriptor) -> Mapping[int, Field]:
         if entry.kind is FieldKind.NUMBERS:
             wire_type = {0: VARINT, 8: FIXED64, 4: FIXED32}[entry.width]
             plan[field.number << 3 | wire_type] = entry
-        plan[field.number << 3 | BYTES] = entry
+        plan[field.number << 3 | SIZED] = entry
     return plan
 
 

@@ -7,12 +7,10 @@ then they are well formed, a field that is no list occurs once at most, and text
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.wire.encoding import FIXED32, FIXED64, GROUP, GROUP_END, SIZED, VARINT, tag_of, wire_type
+from tenure.wire.encoding import GROUP, GROUP_END, LONGEST_VARINT, SIZED, skip, tag_of, varint, wire_type
 
 _SECONDS: Final = tag_of(Timestamp, "seconds")
 _NANOS: Final = tag_of(Timestamp, "nanos")
-_LAST_SHIFT: Final = 63
-"""Of the tenth byte of a varint, which only numbers below zero have."""
 _ALL: Final = 1 << 64
 """Numbers below zero are written as what they are above this."""
 
@@ -42,16 +40,13 @@ class WireReader:
 
     def number(self) -> int:
         """A number, a bool or an enum."""
-        data, at = self._data, self._at
-        byte = data[at]
-        value, shift = byte & 0x7F, 0
-        while byte >= 0x80:
-            at += 1
-            shift += 7
-            byte = data[at]
-            value |= (byte & 0x7F) << shift
-        self._at = at + 1
-        return value if shift < _LAST_SHIFT else value - _ALL
+        at = self._at
+        value = self._data[at]
+        if value < 0x80:
+            self._at = at + 1
+            return value
+        value, self._at = varint(self._data, at)
+        return value if self._at - at < LONGEST_VARINT else value - _ALL
 
     def text(self) -> str:
         """A text, or one of a list of texts."""
@@ -90,12 +85,8 @@ class WireReader:
         if kind == SIZED:
             length = self.number()
             self._at += length
-        elif kind == VARINT:
-            self.number()
-        elif kind == FIXED64:
-            self._at += 8
-        elif kind == FIXED32:
-            self._at += 4
         elif kind == GROUP:
             while wire_type(inner := self.tag()) != GROUP_END:
                 self.skip(inner)
+        else:
+            self._at = skip(self._data, self._at, kind)

@@ -74,14 +74,11 @@ def tag(kind: type[Message], field: str) -> bytes:
 _SECONDS: Final = tag(Timestamp, "seconds")
 _NANOS: Final = tag(Timestamp, "nanos")
 
-
-_SIZED: Final = 2
-"""The wire type of messages: their length goes before them."""
-_SNAPSHOT: Final = DecideRequest.DESCRIPTOR.fields_by_name["snapshot"].number << 3 | _SIZED
+_SNAPSHOT: Final = tag(DecideRequest, "snapshot")
 
 
 def encode_decide_request(snapshot: ClusterSnapshot, actions: Iterable[str]) -> bytes:
     """What a DecideRequest with this snapshot and these actions is on the wire."""
     content = snapshot.SerializeToString()
     rest = DecideRequest(actions=actions).SerializeToString()
-    return b"".join((_varint(_SNAPSHOT), _varint(len(content)), content, rest))
+    return b"".join((_SNAPSHOT, number(len(content)), content, rest))
