@@ -5,10 +5,11 @@ from itertools import accumulate, chain, compress, pairwise
 from typing import Any, Final, NamedTuple
 
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodColumns
+from tenure.wire.schema import text_columns
 from tenure.wire.violations import ViolationCollector
 
 _SECOND: Final = 10**9
-TEXT_COLUMNS: Final = ("pod_group", "sub_group", "shape", "node", "nominated_node")
+TEXT_COLUMNS: Final = text_columns()
 """Columns of indices into `string_table`."""
 COLUMNS: Final = ("name", "status", "creation_time_delta_ns", *TEXT_COLUMNS)
 """All columns but `uid`: as long as it, or empty."""

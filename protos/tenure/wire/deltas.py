@@ -11,19 +11,10 @@ from typing import Any, Final, NamedTuple
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
 from tenure.v1.state_pb2 import StateDelta, StateKeys
 from tenure.wire.columns import check_structure, join_columns, remove_rows, to_pods
+from tenure.wire.schema import row_keys
 from tenure.wire.violations import FieldViolation, ViolationCollector, quote_name
 
-KEY_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "nodes": ("name",),
-    "queues": ("name",),
-    "pod_groups": ("uid",),
-    "pods": ("uid",),
-    "shapes": ("id",),
-    "topologies": ("name",),
-    "resource_claims": ("id",),
-    "eviction_history": ("victim", "preemptor"),
-    "in_flight_groups": ("id",),
-}
+KEY_FIELDS: Final = row_keys()
 """Every list of a snapshot with the fields that make the key of a row. Columns of pods are apart."""
 KEYS: Final[Mapping[str, Callable[[Any], Any]]] = {
     name: attrgetter(*fields) for name, fields in KEY_FIELDS.items()

@@ -10,6 +10,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
 from tenure.v1.state_pb2 import StateDelta
 from tenure.wire.encoding import FIXED32, FIXED64, SIZED, VARINT
+from tenure.wire.schema import declared_texts
 
 ELEMENTS: Final = "elements"
 """The limit of all that has no limit of its own."""
@@ -17,13 +18,10 @@ ELEMENTS: Final = "elements"
 _SNAPSHOT: Final = ClusterSnapshot.DESCRIPTOR.full_name
 _DELTA: Final = StateDelta.DESCRIPTOR.full_name
 _COLUMNS: Final = PodColumns.DESCRIPTOR.full_name
-_FREE_TEXTS: Final = frozenset(
-    (
-        *("key", "value", "values", "levels", "required_level", "preferred_level", "topology_key"),
-        *("unready_conditions", "gpu_groups", "blocked_reason", "message", "description", "detail"),
-    )
-)
-"""Fields that are no names: keys of labels may be longer than those, other texts are for people."""
+_LONG_NAMES: Final = frozenset([field.full_name for field, declared in declared_texts() if declared.is_long])
+"""Fields of a snapshot that may be longer than names: keys and values of labels, and what is no name."""
+_LONG_ELSEWHERE: Final = frozenset(("message", "description", "detail", "gpu_groups"))
+"""Fields of other messages: texts for people, and devices."""
 
 _UPSERTS: Final = "upserts"
 """A snapshot within a delta or a simulation, whose paths begin before it."""
@@ -119,7 +117,9 @@ def _kind(message: Descriptor, field: FieldDescriptor) -> FieldKind | None:
         return FieldKind.MESSAGE if own else None
     if field.type not in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
         return FieldKind.NUMBERS
-    is_free = field.name in _FREE_TEXTS or message.GetOptions().map_entry
+    is_free = (
+        field.full_name in _LONG_NAMES or field.name in _LONG_ELSEWHERE or message.GetOptions().map_entry
+    )
     return FieldKind.TEXT if is_free else FieldKind.NAME
 
 
