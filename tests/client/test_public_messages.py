@@ -19,7 +19,7 @@ def test_every_code_has_a_distinct_sentence() -> None:
 
 
 def test_unknown_code_has_a_generic_sentence() -> None:
-    assert format_public_message(Reason(code=9_999)) == "The scheduler has decided so."
+    assert format_public_message(Reason(code=9_999)) == "The scheduler rejected it."
 
 
 def test_sentence_contains_the_end_time() -> None:

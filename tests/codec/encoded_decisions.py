@@ -3,7 +3,7 @@
 from tenure.codec.decode import decode_snapshot
 from tenure.codec.encode import encode_response
 from tenure.solver.model import decision as model
-from tenure.solver.model.reason import ReasonCode
+from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse, ResponseHeader
 from tenure.v1.snapshot_pb2 import ClusterSnapshot

@@ -2,7 +2,8 @@
 
 import pytest
 from tenure.solver.model import decision as model
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
+from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse, ResourceShare
 
@@ -47,7 +48,7 @@ def test_decisions_contain_their_reason() -> None:
     ] == [
         (
             "REASON_CODE_RECLAIMED",
-            "Pod runs-0 of pod group runs (queue left) yields to pod group waits (queue right), "
+            "Pod runs-0 of pod group runs (queue left) is evicted for pod group waits (queue right), "
             "whose queue is below its fair share.",
         ),
         (

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 from tenure.solver.model.decision import Requeue
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
+from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2 as pb
 
 from tests.codec.encoded_decisions import (

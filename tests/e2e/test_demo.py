@@ -53,7 +53,7 @@ def steps(answer: DecideResponse, action: str, kind: str) -> list[tuple[str, str
         "distill language gpu-2 and gpu-4 2 pods of sweep have left",
         "month-end analytics gpu-4 1 pod of backfill-us has left",
         "sweep 2 distill its queue is above its share, the other below",
-        "backfill-us 1 month-end lower priority in the same queue",
+        "backfill-us 1 month-end the preemptor has higher priority in the same queue",
         "for another 7m, until 10:42 UTC",
         "notebook everyone as long as it runs",
         "What to notice",

@@ -42,7 +42,7 @@ def with_contender(delay: int = 600) -> ClusterSnapshot:
     "fact",
     [
         "1 starts as soon as 1 pod of others leaves; 1 that ran longer than expected returns to its queue.",
-        "training-job 1 urgent ran longer than expected, the other has a higher priority",
+        "training-job 1 urgent it exceeded its expected runtime and the contender has higher priority",
         "training-job 1h goes back to its queue for urgent, not again before 22:23 UTC",
     ],
 )

@@ -105,7 +105,7 @@ ANSWER = DecideResponse(
         "new leaf 1 n1",
         "urgent leaf n1 1 pod of old has left",
         "stuck leaf not yet (for another 1m30s, until 10:36 UTC)",
-        "old 1 urgent lower priority in the same queue",
+        "old 1 urgent the preemptor has higher priority in the same queue",
         "young other queues for another 7m, until 10:42 UTC queue leaf",
         "root 8 6 1.5 4 ████████········│",
         "leaf no limit 6 1.5 4 ████████········",

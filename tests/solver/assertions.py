@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import CycleResult, InFlightGroupState
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, evictions
+from tenure.terms.reasons import ReasonCode
 
 
 class InFlightCycle(NamedTuple):

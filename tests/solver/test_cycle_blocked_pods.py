@@ -6,9 +6,9 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, evictions, statuses
+from tenure.terms.reasons import ReasonCode
 
 MISSING = "persistentvolumeclaim data not found"
 

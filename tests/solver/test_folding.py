@@ -8,10 +8,10 @@ from tenure.solver.folding import fold_decisions
 from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Patch, PatchKind, Requeue, Reserve
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.testing import NOW, ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 ONE, TWO = 0, 1
 PASSED: Final = (

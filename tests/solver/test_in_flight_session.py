@@ -8,9 +8,9 @@ from tenure.solver.cycle import decide
 from tenure.solver.in_flight_session import MAX_ATTEMPTS
 from tenure.solver.model.decision import Atomicity, InFlightGroupState
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.assertions import run_in_flight_cycle
 

@@ -17,17 +17,10 @@ from rich.console import Console
 from tenure.render.response_view import ResponseView
 from tenure.render.table_section import TableColumn, TableRow, TableSection
 from tenure.terms.formatting import format_clock, format_count, format_remaining, join_words
+from tenure.terms.reasons import REASONS
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import SnapshotWarning, WarningCode
 from tenure.wire.enum_labels import enum_label
-
-WHY_EVICTED: Final = {
-    pb.REASON_CODE_RECLAIMED: "its queue is above its share, the other below",
-    pb.REASON_CODE_PREEMPTED: "lower priority in the same queue",
-    pb.REASON_CODE_CONSOLIDATED: "moves, so that scattered room becomes usable",
-    pb.REASON_CODE_REQUEUED: "ran longer than expected, the other has a higher priority",
-    pb.REASON_CODE_STALE_GANG: "ran too long with fewer pods than its minimum",
-}
 
 WAITING_KINDS: Final = (pb.OUTCOME_KIND_WAITING_FOR_VICTIMS, pb.OUTCOME_KIND_WAITING_FOR_RELEASE)
 """Outcomes of pod groups that have room which is not free yet."""
@@ -104,7 +97,7 @@ def render_evicted(view: ResponseView) -> TableSection:
         pods[view.owner(evict.pod), evict.preemptor, decision.reason.code] += 1
     lines = [
         TableRow(
-            (view.name(victim), str(number), view.name(beneficiary), WHY_EVICTED.get(code, "")),
+            (view.name(victim), str(number), view.name(beneficiary), _why_evicted(code)),
             (view.queue(victim), view.queue(beneficiary), _reason_name(code)),
         )
         for (victim, beneficiary, code), number in pods.items()
@@ -130,6 +123,11 @@ def _evicted_text(pod_groups: Iterable[str]) -> str:
     parts = [f"{format_count(number, 'pod')} of {name}" for name, number in sorted(pods.items())]
     verb = "has" if pods.total() == 1 else "have"
     return f"{join_words(parts)} {verb} left" if parts else "others on the node have left"
+
+
+def _why_evicted(code: int) -> str:
+    row = REASONS.get(code)
+    return "" if row is None else row.victim_clause
 
 
 def _places(nodes: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from tenure.codec.nodes import encode_placement
 from tenure.codec.patches import encode_patch
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Patch, PatchKind, Requeue, Reserve
-from tenure.solver.model.reason import ReasonCode
+from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import ResponseHeader
 from tenure.wire.writer import message, number, serialize_message, tag, text

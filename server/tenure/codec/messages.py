@@ -20,20 +20,13 @@ from tenure.solver.model.decision import (
     Requeue,
 )
 from tenure.solver.model.placement import NOWHERE
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.terms.reasons import REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.violations import escape_control_characters
 from tenure.wire.writer import message, number, tag, text
 
-_EVICTIONS: Final[Mapping[ReasonCode, str]] = {
-    ReasonCode.RECLAIMED: "yields to {beneficiary}, whose queue is below its fair share",
-    ReasonCode.PREEMPTED: "yields to {beneficiary}, which has a higher priority in the same queue",
-    ReasonCode.CONSOLIDATED: "makes room for {beneficiary}, so that scattered room becomes usable",
-    ReasonCode.REQUEUED: "ran longer than expected and yields to {beneficiary}, which has a higher priority",
-    ReasonCode.STALE_GANG: "is evicted because its gang stayed below the minimum for too long",
-}
-_WHY_EVICTED: Final = {code: why.partition("{beneficiary}") for code, why in _EVICTIONS.items()}
+_EVICTIONS: Final = {code: row.eviction.partition("{beneficiary}") for code, row in REASONS.items()}
 _OUTCOMES: Final[Mapping[OutcomeKind, str]] = {
     OutcomeKind.BOUND: "starts",
     OutcomeKind.WAITING_FOR_RELEASE: "waits for pods that are already terminating",
@@ -74,7 +67,7 @@ class ReasonMessages:
 
     def eviction(self, code: ReasonCode, task: int, beneficiary: int, moves: bool) -> str:
         """Why a pod is evicted; `moves` when it gets room elsewhere."""
-        before, named, after = _WHY_EVICTED[code]
+        before, named, after = _EVICTIONS[code]
         whom = self._pod_group(beneficiary) if named else ""
         return f"{self._pod(task)} {before}{whom}{after}{'; it moves to another node' if moves else ''}."
 

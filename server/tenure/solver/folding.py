@@ -12,7 +12,7 @@ from typing import Final
 from tenure.solver.framework.session import Commit, Session
 from tenure.solver.model.decision import Atomicity, Bind, DecisionGroup, Evict, Patch, PatchKind, Reserve
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode
+from tenure.terms.reasons import ReasonCode
 
 START_PATCH_KINDS: Final = (PatchKind.LAST_START_TIME, PatchKind.TOTAL_EVICTION_WAIT)
 """Patches that note that tasks start."""

@@ -23,10 +23,11 @@ from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import InFlightGroupState, InFlightGroupStatus, Reserve
 from tenure.solver.model.placement import NOWHERE, TaskStatus
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.budget import OUT_OF_TIME
 from tenure.solver.search.placer import binds_any
+from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "fulfill"
 """What groups of the decision that keep promises are listed under."""

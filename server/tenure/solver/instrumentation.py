@@ -12,7 +12,7 @@ from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.observer import Observer, Phase
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
-from tenure.solver.model.reason import Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.search.budget import Budget
 from tenure.solver.search.gang import GangPlanner

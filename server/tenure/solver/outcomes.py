@@ -7,25 +7,19 @@ from typing import Final, NamedTuple
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome, Protection
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.budget import OUT_OF_TIME
+from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
 
-KINDS: Final = {
-    ReasonCode.NOT_READY: OutcomeKind.INVALID_POD_GROUP,
-    ReasonCode.INVALID_QUEUE: OutcomeKind.INVALID_POD_GROUP,
-    ReasonCode.OVER_LIMIT: OutcomeKind.WAITING_FOR_QUOTA,
-    ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA: OutcomeKind.WAITING_FOR_QUOTA,
-    ReasonCode.OVER_FAIR_SHARE: OutcomeKind.WAITING_FOR_QUOTA,
-    ReasonCode.BUDGET_EXHAUSTED: OutcomeKind.BUDGET_EXHAUSTED,
-    ReasonCode.PREEMPTION_DELAY: OutcomeKind.DELAYED,
-    ReasonCode.MIN_RUNTIME: OutcomeKind.DELAYED,
-    ReasonCode.NEAR_COMPLETION: OutcomeKind.DELAYED,
-    ReasonCode.EVICTION_COOLDOWN: OutcomeKind.DELAYED,
-    ReasonCode.EVICTION_BACKOFF: OutcomeKind.DELAYED,
+_KINDS: Final = {
+    ReasonClass.INVALID: OutcomeKind.INVALID_POD_GROUP,
+    ReasonClass.QUOTA: OutcomeKind.WAITING_FOR_QUOTA,
+    ReasonClass.DELAY: OutcomeKind.DELAYED,
+    ReasonClass.EFFORT: OutcomeKind.BUDGET_EXHAUSTED,
 }
-"""Kinds of outcome by the reason a pod group got nothing; INFEASIBLE for all others."""
+"""Outcome kinds of rejected pod groups by the class of the reason; INFEASIBLE for the others."""
 VICTIMLESS_ACTIONS: Final = ("fulfill", "allocate", "stalegangeviction")
 """Commits of these evict nobody for their beneficiary."""
 START_REASONS: Final = Rejection(ReasonCode.ALLOCATED, "")
@@ -35,7 +29,7 @@ INSUFFICIENT_RESOURCES: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "no
 def mark_budget_exhausted(session: Session, waiting: Iterable[int]) -> None:
     """The cycle was stopped: what was found out so far about those that wait is no verdict on them.
 
-    Only what no further search could have changed stays (`reason.DOMINANCE`): invalid input, limits.
+    Only what no further search could have changed stays (`terms.reasons.dominance`): invalid input, limits.
     """
     for pod_group in waiting:
         session.reject(pod_group, OUT_OF_TIME)
@@ -59,8 +53,14 @@ def _outcome(session: Session, group: PodGroup, has_victims: bool) -> PodGroupOu
         code = ReasonCode.VICTIMS_EVICTED if has_victims else ReasonCode.PIPELINED
         return PodGroupOutcome(group.index, kind, Rejection(code, ""), bound, held, pending)
     reason = _rejection(session, group)
-    kind = KINDS.get(reason.code, OutcomeKind.INFEASIBLE)
-    return PodGroupOutcome(group.index, kind, reason, bound, held, pending)
+    return PodGroupOutcome(group.index, _kind(reason), reason, bound, held, pending)
+
+
+def _kind(rejection: Rejection) -> OutcomeKind:
+    reason_class = REASONS[rejection.code].reason_class
+    if reason_class is ReasonClass.PROTECTION and rejection.until is not None:
+        return OutcomeKind.DELAYED
+    return _KINDS.get(reason_class, OutcomeKind.INFEASIBLE)
 
 
 def _rejection(session: Session, group: PodGroup) -> Rejection:

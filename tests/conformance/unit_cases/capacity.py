@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.model.reason import Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import Share
 from tenure.solver.plugins.proportion.plugin import NAMES, over_limit, over_quota
 

@@ -82,52 +82,52 @@ CASES: Mapping[str, PendingCase] = {
     ),
     "NOT_READY": PendingCase(
         lambda: single_queue().pod_group("job", queue="q", min_member=2).pending("job", gpus=1).build(),
-        "fewer pods that can be scheduled than its minimum",
+        "fewer schedulable pods than its minimum",
         ("REDUCE_MINIMUM",),
     ),
     "INVALID_QUEUE": PendingCase(
         lambda: single_queue().queue("below", parent="q").pending("job", queue="q", gpus=1).build(),
-        "its queue does not exist or has child queues",
+        "its queue does not exist or is not a leaf queue",
     ),
     "OVER_LIMIT": PendingCase(
         lambda: single_queue(limit=1).pending("job", queue="q", gpus=2).build(),
-        "would use more than its limit",
+        "it would exceed the limit of its queue",
         ("RAISE_LIMIT",),
     ),
     "NON_PREEMPTIBLE_OVER_QUOTA": PendingCase(
         lambda: (
             single_queue(quota=1).pending("job", queue="q", gpus=2, preemptibility=NON_PREEMPTIBLE).build()
         ),
-        "what of it cannot be taken back would exceed the quota",
+        "its non-preemptible pods would exceed the quota",
         ("MAKE_PREEMPTIBLE", "RAISE_QUOTA"),
     ),
     "OVER_FAIR_SHARE": PendingCase(
         lambda: two_queues(1, 2).pending("job", queue="q", gpus=1, count=2).build(),
-        "more than its fair share, so it may not take room from other queues",
+        "its fair share, so it cannot reclaim from other queues",
         ("ADD_NODES",),
     ),
     "NO_NODE_MATCHES": PendingCase(
         lambda: single_queue().pending("job", queue="q", gpus=1, node_selector={"zone": "a"}).build(),
-        "no node could run it, not even an empty one",
+        "no node meets its requirements, even when empty",
     ),
     "INSUFFICIENT_RESOURCES": PendingCase(
         lambda: preempting().build(),
-        "no node that it may use has enough free room",
+        "no eligible node has enough free resources",
         ("ADD_NODES",),
         replace(DEFAULT, actions=("allocate",)),
     ),
     "NO_SOLUTION": PendingCase(
         lambda: full_node().pending("job", queue="q", gpus=1, priority=50).build(),
-        "no evictions that all rules allow would make room",
+        "no permitted set of evictions would free enough resources",
         ("RAISE_PRIORITY", "ADD_NODES"),
         WITHIN_QUEUE,
     ),
     "BUDGET_EXHAUSTED": PendingCase(
-        lambda: preempting().build(), "the search ended before it was complete", ("ADD_NODES",), NO_SEARCH
+        lambda: preempting().build(), "the search stopped before it was complete", ("ADD_NODES",), NO_SEARCH
     ),
     "PREEMPTION_DELAY": PendingCase(
         lambda: preempting(preemption_delay="25h").build(),
-        "before its preemption delay is over",
+        "its preemption delay has not elapsed",
         ("WAIT", "ADD_NODES"),
     ),
     "SIMILAR_FAILED": PendingCase(
@@ -137,13 +137,13 @@ CASES: Mapping[str, PendingCase] = {
             .pending("job", queue="q", gpus=1, priority=50)
             .build()
         ),
-        "another workload of its queue that asks for no more just found no room either",
+        "a pod group of its queue with no larger request was just found unschedulable",
         ("RAISE_PRIORITY", "ADD_NODES"),
         WITHIN_QUEUE,
     ),
     "MIN_RUNTIME": PendingCase(
         lambda: full_node(preempt_min_runtime="10m").pending("job", queue="q", gpus=1, priority=60).build(),
-        "those that might yield to it have not run for their guaranteed minimum",
+        "the candidates have not reached their minimum runtime",
         ("WAIT", "ADD_NODES"),
     ),
     "NEAR_COMPLETION": PendingCase(
@@ -151,22 +151,22 @@ CASES: Mapping[str, PendingCase] = {
     ),
     "EVICTION_COOLDOWN": PendingCase(
         lambda: with_recent_eviction("job", "old"),
-        "it was itself evicted a short time ago",
+        "it was recently evicted for the candidates",
         ("WAIT", "ADD_NODES"),
     ),
     "EVICTION_BACKOFF": PendingCase(
         lambda: with_recent_eviction("old", "job", consecutive_failures=1),
-        "came to nothing before",
+        "evicting the candidates was recently ineffective",
         ("WAIT", "ADD_NODES"),
     ),
     "WITHIN_FAIR_SHARE": PendingCase(
         lambda: two_queues(2, 2).pending("job", queue="q", gpus=1).build(),
-        "the other queues are within their share",
+        "the other queues are within their fair share",
         ("ADD_NODES",),
     ),
     "BLOCKED": PendingCase(
         lambda: single_queue().pending("job", queue="q", gpus=1, blocked_reason="a volume").build(),
-        "something that one of its pods needs is missing",
+        "a resource required by one of its pods is missing",
     ),
 }
 """By the name of the reason code."""

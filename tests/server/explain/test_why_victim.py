@@ -9,12 +9,12 @@ from tenure.server.explain.why_not_victim import why_not_victim
 from tenure.server.explain.why_victim import why_victim
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.terms.durations import SECOND
+from tenure.terms.reasons import ReasonCode
 
 from tests.server.explain.pending_cases import (
     full_node,
@@ -71,12 +71,12 @@ VICTIMS: Mapping[str, tuple[Callable[[], Cluster], ReasonCode, str]] = {
     "reclaim": (
         reclaimed,
         ReasonCode.RECLAIMED,
-        "to another workload by reclaim: the queue of that one is below",
+        "to another workload by reclaim: its queue is above its fair share",
     ),
     "preempt": (
         evicted_for_job,
         ReasonCode.PREEMPTED,
-        "by preempt: that one has a higher priority in the same queue",
+        "by preempt: the preemptor has higher priority in the same queue",
     ),
     "consolidation": (
         scattered,
@@ -86,7 +86,7 @@ VICTIMS: Mapping[str, tuple[Callable[[], Cluster], ReasonCode, str]] = {
     "requeue": (
         overdue,
         ReasonCode.REQUEUED,
-        "it ran longer than expected, and that one has a higher priority",
+        "it exceeded its expected runtime and the contender has higher priority",
     ),
     "stalegangeviction": (stale, ReasonCode.STALE_GANG, "loses 1 pod: it ran below its minimum for too long"),
 }
@@ -134,74 +134,74 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
     "NON_PREEMPTIBLE": (
         lambda: evicted_for_job(preemptibility=Preemptibility.NON_PREEMPTIBLE),
         "preempt",
-        "it is not preemptible (says its own preemptibility)",
+        "it is non-preemptible (says its own preemptibility)",
         DEFAULT,
     ),
     "NON_PREEMPTIBLE, its minimum": (
         lambda: evicted_for_job(preemptibility=SEMI),
         "preempt",
-        "it is not preemptible, and it has nothing beyond its minimum",
+        "it is non-preemptible, and it has nothing beyond its minimum",
         DEFAULT,
     ),
     "OPTED_OUT": (
         lambda: evicted_for_job(opt_out_actions=["preempt"]),
         "preempt",
-        "it opts out of being a victim of preempt (says its own opt-out)",
+        "it opts out of preempt (says its own opt-out)",
         DEFAULT,
     ),
     "MIN_RUNTIME": (
         lambda: full_node(preempt_min_runtime="10m").pending("job", queue="q", gpus=1, priority=60).build(),
         "preempt",
-        "it has not run for its guaranteed minimum, and it has nothing beyond its minimum"
+        "it has not reached its minimum runtime, and it has nothing beyond its minimum"
         f" (until {ENDS}, says its queue)",
         DEFAULT,
     ),
     "PRIORITY_NOT_LOWER": (
         lambda: evicted_for_job(priority=60),
         "preempt",
-        "its priority is not lower than that of the one that waits",
+        "its priority is not lower than the preemptor's",
         DEFAULT,
     ),
     "EVICTION_LIMIT": (
         lambda: evicted_for_job(eviction_count=3),
         "preempt",
-        "it was evicted often enough (says default of evictionlimit)",
+        "it reached its eviction limit (says default of evictionlimit)",
         GUARDED,
     ),
     "NEAR_COMPLETION": (
         lambda: evicted_for_job(started_ago="55m", expected_runtime="1h"),
         "preempt",
-        f"its expected end is near (until {ENDS}, says its own expected runtime)",
+        f"it is close to its expected end (until {ENDS}, says its own expected runtime)",
         GUARDED,
     ),
     "WAIT_LIMIT": (
         lambda: evicted_for_job(total_eviction_wait="25h"),
         "preempt",
-        "it has waited long enough after evictions (says default of waitlimit)",
+        "it reached its limit of time waited after evictions (says default of waitlimit)",
         GUARDED,
     ),
     "EVICTION_COOLDOWN": (
         lambda: with_recent_eviction("job", "old"),
         "preempt",
-        "the one that waits was evicted for it a short time ago (until 2025-06-15 15:11:10 UTC,",
+        "the preemptor was recently evicted for it (until 2025-06-15 15:11:10 UTC,",
         DEFAULT,
     ),
     "EVICTION_BACKOFF": (
         lambda: with_recent_eviction("old", "job", consecutive_failures=1),
         "preempt",
-        "evicting it for the one that waits came to nothing before (until 2025-06-15 15:07:10 UTC,",
+        "evicting it for the preemptor was recently ineffective (until 2025-06-15 15:07:10 UTC,",
         DEFAULT,
     ),
     "WITHIN_FAIR_SHARE": (
         lambda: two_queues(2, 2).pending("job", queue="q", gpus=1).build(),
         "reclaim",
-        "its queue is within its share",
+        "its queue is within its fair share",
         DEFAULT,
     ),
     "OVER_FAIR_SHARE": (
         lambda: two_queues(1, 1).pending("job", queue="q", gpus=2).build(),
         "reclaim",
-        "pod group job may not ask anybody, for with it, its queue would use more than its fair share",
+        "pod group job may not ask anybody, for its queue would exceed its fair share",
         DEFAULT,
     ),
     "NO_SOLUTION": (
@@ -215,7 +215,7 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
             .build()
         ),
         "preempt",
-        "evicting it alone would not make enough room",
+        "evicting it alone would not free enough resources",
         DEFAULT,
     ),
 }
@@ -292,7 +292,7 @@ def test_pod_group_without_leaf_queue_cannot_evict() -> None:
     builder = single_queue(1).running("old", queue="q", gpus=1, node="n1")
     cluster = builder.queue("top").queue("leaf", parent="top").pending("job", queue="top", gpus=1).build()
     answer = why_not_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"), index(cluster))
-    assert "may not ask anybody, for its queue does not exist or has child queues" in answer.text.public
+    assert "may not ask anybody, for its queue does not exist or is not a leaf queue" in answer.text.public
 
 
 def explain_protected(cluster: Cluster, profile: Profile = DEFAULT) -> tuple[str, int | None]:

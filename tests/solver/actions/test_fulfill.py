@@ -9,11 +9,12 @@ import pytest
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.decision import InFlightGroupState, OutcomeKind, PatchKind
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.registry import default_profile
 from tenure.solver.search.placer import Placer
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.terms.durations import parse_duration
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.assertions import run_in_flight_cycle
 

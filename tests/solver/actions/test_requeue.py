@@ -6,12 +6,12 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import PatchKind, Requeue
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.requeue import NominationResult, NominationSkipReason, ParsedValue, RequeueSettings
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder, apply_decisions
 from tenure.terms.durations import SECOND
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.actions.requeue_cases import (
     OVERDUE,

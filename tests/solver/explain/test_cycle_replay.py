@@ -5,9 +5,9 @@ from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import EligibilityStage, VictimQuery
 from tenure.solver.explain.victim_position import OrderCriterion, Precedence, find_position
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 from tests.properties.generators.contested_clusters import contested_cluster
 from tests.properties.generators.draw import SeededDraw

@@ -7,11 +7,12 @@ import pytest
 from tenure.solver.framework.session import PluginFactory, Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.profile import PluginConfig
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.registry import default_profile, load_plugins, with_required_plugins
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.sessions import run_actions
 

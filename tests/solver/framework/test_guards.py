@@ -6,12 +6,13 @@ from typing import Any, Final
 import pytest
 from tenure.solver.framework.session import Session
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.solver.testing.options import GroupOptions
+from tenure.terms.reasons import ReasonCode
 
 ALL, CORE, NOTHING = ProtectionScope.ALL, ProtectionScope.CORE, ProtectionScope.NOTHING
 JOB, NEW = 0, 1

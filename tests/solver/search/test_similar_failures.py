@@ -1,11 +1,12 @@
 """Skipping pod groups that ask for no less than one that just failed."""
 
 import pytest
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.search.similar_failures import SimilarFailures
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import JobOptions
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.sessions import open_session
 

@@ -6,14 +6,15 @@ What things are called, and who may read it.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.terms.durations import SECOND
+from tenure.terms.reasons import REASONS, UNKNOWN_CLAUSE, ReasonCode
 from tenure.v1.explain_pb2 import Explanation
 
 
@@ -124,50 +125,8 @@ class AudienceNames:
         return known if source else for_all("a rule")
 
 
-_PENDING_CLAUSES: Final[Mapping[ReasonCode, str]] = {
-    ReasonCode.NOT_READY: "it has fewer pods that can be scheduled than its minimum",
-    ReasonCode.INVALID_QUEUE: "its queue does not exist or has child queues",
-    ReasonCode.OVER_LIMIT: "with it, {queue} or one above would use more than its limit",
-    ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA: (
-        "what of it cannot be taken back would exceed the quota of {queue} or one above"
-    ),
-    ReasonCode.OVER_FAIR_SHARE: (
-        "with it, {queue} would use more than its fair share, so it may not take room from other queues"
-    ),
-    ReasonCode.NO_NODE_MATCHES: "no node could run it, not even an empty one",
-    ReasonCode.INSUFFICIENT_RESOURCES: "no node that it may use has enough free room",
-    ReasonCode.NO_SOLUTION: "no evictions that all rules allow would make room for it",
-    ReasonCode.BUDGET_EXHAUSTED: "the search ended before it was complete; it may still find room",
-    ReasonCode.PREEMPTION_DELAY: "it may not cause evictions before its preemption delay is over",
-    ReasonCode.SIMILAR_FAILED: "another workload of {queue} that asks for no more just found no room either",
-    ReasonCode.MIN_RUNTIME: "those that might yield to it have not run for their guaranteed minimum",
-    ReasonCode.NEAR_COMPLETION: "those that might yield to it are close to their expected end",
-    ReasonCode.EVICTION_COOLDOWN: "it was itself evicted a short time ago for those that might yield to it",
-    ReasonCode.EVICTION_BACKOFF: "evicting those that might yield to it came to nothing before",
-    ReasonCode.WITHIN_FAIR_SHARE: "the other queues are within their share",
-    ReasonCode.BLOCKED: "something that one of its pods needs is missing",
-}
-"""Why a pod group waits."""
-
-_NOT_EVICTED_CLAUSES: Final[Mapping[ReasonCode, str]] = {
-    ReasonCode.NON_PREEMPTIBLE: "it is not preemptible",
-    ReasonCode.OPTED_OUT: "it opts out of being a victim of {action}",
-    ReasonCode.MIN_RUNTIME: "it has not run for its guaranteed minimum",
-    ReasonCode.PRIORITY_NOT_LOWER: "its priority is not lower than that of the one that waits",
-    ReasonCode.WITHIN_FAIR_SHARE: "its queue is within its share",
-    ReasonCode.OVER_FAIR_SHARE: "its queue would be left worse off than the queue of the one that waits",
-    ReasonCode.EVICTION_LIMIT: "it was evicted often enough",
-    ReasonCode.NEAR_COMPLETION: "its expected end is near",
-    ReasonCode.WAIT_LIMIT: "it has waited long enough after evictions",
-    ReasonCode.EVICTION_COOLDOWN: "the one that waits was evicted for it a short time ago",
-    ReasonCode.EVICTION_BACKOFF: "evicting it for the one that waits came to nothing before",
-    ReasonCode.NO_SOLUTION: "evicting it alone would not make enough room",
-}
-"""Why a pod group is not evicted."""
-
 _OWN_DETAIL: Final = (ReasonCode.OVER_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA)
 """What proportion says of these names queues above the pod group and nobody else."""
-_UNKNOWN: Final = "a rule speaks against it"
 
 
 def explain_pending(
@@ -176,7 +135,7 @@ def explain_pending(
     """Why this pod group waits, or may not ask anybody, as a clause; operators read the words of the rule."""
     group = cluster.pod_groups[pod_group]
     queue = for_all("its queue") if group.queue is None else names.queue(group.queue)
-    told = format_text(_PENDING_CLAUSES.get(rejection.code, _UNKNOWN), queue=queue)
+    told = format_text(REASONS[rejection.code].clause or UNKNOWN_CLAUSE, queue=queue)
     detail = rejection.detail.rstrip(".")
     is_known = rejection.code in _OWN_DETAIL and rejection.source == "proportion"
     is_given = rejection.code is ReasonCode.BLOCKED and not rejection.source
@@ -191,12 +150,13 @@ def explain_not_evicted(
     names: AudienceNames, rejection: Rejection, action: str, verdict: GuardVerdict | None
 ) -> AudienceText:
     """Why a pod group is not evicted, as a clause; `verdict` is that of the guard that objects."""
+    reason = REASONS[rejection.code]
     told = format_text(
-        _NOT_EVICTED_CLAUSES.get(rejection.code, _PENDING_CLAUSES.get(rejection.code, _UNKNOWN)),
+        reason.victim_clause or reason.clause or UNKNOWN_CLAUSE,
         action=action,
         queue="its queue",
     )
-    if rejection.code not in _NOT_EVICTED_CLAUSES and rejection.detail:
+    if not reason.victim_clause and rejection.detail:
         told = AudienceText(told.public, told.tenant, f"{told.operator} ({_signed(rejection)})")
     if verdict is None:
         return join([told, _until(rejection)])

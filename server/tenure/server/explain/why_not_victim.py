@@ -20,7 +20,7 @@ from tenure.solver.explain.eligibility import EligibilityStage, Ineligibility, V
 from tenure.solver.explain.victim_position import find_position
 from tenure.solver.explain.what_if import HELPFUL_OUTCOMES
 from tenure.solver.model.decision import OutcomeKind
-from tenure.solver.model.reason import Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict
 
 

@@ -23,8 +23,9 @@ from tenure.solver.explain.what_if import HELPFUL_OUTCOMES
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome, Protection
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.terms.formatting import format_count, join_words
+from tenure.terms.reasons import ReasonCode
 
 
 def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = never) -> ExplainResult:

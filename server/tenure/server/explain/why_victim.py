@@ -21,19 +21,13 @@ from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import SEARCHES, VictimQuery
 from tenure.solver.explain.victim_position import OrderCriterion, Precedence, VictimPosition, find_position
 from tenure.solver.model.decision import DecisionGroup, Evict
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.terms.formatting import format_count, join_words
+from tenure.terms.reasons import REASONS, ReasonCode
 
 MAX_NEXT: Final = 3
 """Candidates after it that are named."""
 
-_RULES: Final = {
-    ReasonCode.RECLAIMED: "the queue of that one is below its fair share, and the queue of this one above",
-    ReasonCode.PREEMPTED: "that one has a higher priority in the same queue",
-    ReasonCode.CONSOLIDATED: "moving it makes scattered room usable for that one",
-    ReasonCode.REQUEUED: "it ran longer than expected, and that one has a higher priority",
-}
 _RANKS: Final = {
     "priority": "has a higher priority",
     "elastic": "has fewer pods beyond its minimum",
@@ -98,7 +92,7 @@ def _describe_evictions(
         moves=moves,
         other=names.pod_group(group.beneficiary),
         action=group.action,
-        rule=_RULES.get(group.reason, "the rules of that action allow it"),
+        rule=REASONS[group.reason].victim_clause or "the rules of the action allow it",
     )
     return join([rule, _guards(names, evictions), _order(replay, names, group)])
 

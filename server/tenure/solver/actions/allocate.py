@@ -7,8 +7,8 @@ while a pod group is left
 
 from tenure.solver.actions.commit_patches import patch_start
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.search.placer import binds_any
+from tenure.terms.reasons import ReasonCode
 
 
 def allocate(context: CycleContext) -> None:

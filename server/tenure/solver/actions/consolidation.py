@@ -6,9 +6,10 @@ from typing import Final
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup, TaskShape
 from tenure.solver.plugin_api.scenario import Scenario
+from tenure.terms.reasons import ReasonCode
 
 _NOT_FOR_ALL: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "others are moved for preemptible pods only"

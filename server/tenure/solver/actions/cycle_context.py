@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
 from tenure.solver.search.solver import Solver
 from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
+from tenure.terms.reasons import ReasonCode
 
 
 class Action(Protocol):

@@ -13,7 +13,7 @@ from tenure.solver.actions.victim_rules import (
     constant_key,
 )
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import UNLIMITED, Vector
 from tenure.solver.model.workload import PodGroup, TaskShape
 from tenure.solver.plugin_api.scenario import Scenario
@@ -22,6 +22,7 @@ from tenure.solver.search.candidates import VictimPolicy
 from tenure.solver.search.queue_tree import QueueTree
 from tenure.solver.search.similar_failures import SimilarFailures
 from tenure.solver.search.solver import SearchProblem
+from tenure.terms.reasons import ReasonCode
 
 
 class EvictionAction:

@@ -13,7 +13,7 @@ to be skipped, as those are that meet no protection (`search/similar.py`).
 from collections.abc import Hashable, Sequence
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.reason import Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 
 

@@ -21,9 +21,10 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.model.caller_state import InFlightDecision, InFlightGroup
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import Task
+from tenure.terms.reasons import ReasonCode
 
 NO_QUEUE: Final = Rejection(ReasonCode.INVALID_QUEUE, "its queue does not exist or has child queues")
 NOT_READY: Final = Rejection(ReasonCode.NOT_READY, "it has fewer pods that can be scheduled than its minimum")

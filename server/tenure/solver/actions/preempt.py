@@ -4,8 +4,9 @@ from typing import Final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction, validate_by_plugins
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
+from tenure.terms.reasons import ReasonCode
 
 _NOT_LOWER: Final = Rejection(ReasonCode.PRIORITY_NOT_LOWER, "its priority is not lower", source="preempt")
 

@@ -2,7 +2,7 @@
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction, other_leaf_queues, validate_by_plugins
-from tenure.solver.model.reason import ReasonCode
+from tenure.terms.reasons import ReasonCode
 
 
 def reclaim(context: CycleContext) -> None:

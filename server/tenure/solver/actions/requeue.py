@@ -21,13 +21,14 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.decision import Patch, PatchKind, Requeue
 from tenure.solver.model.inherited_settings import requeue_delay
-from tenure.solver.model.reason import PAIR_REASONS, ReasonCode, Rejection
+from tenure.solver.model.rejection import PAIR_REASONS, Rejection
 from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.speedups.pruning import FitTally, Pruner
 from tenure.solver.search.victim_order import one_victim, victim_order
+from tenure.terms.reasons import ReasonCode
 
 NAME = "requeue"
 NO_BENEFIT = Rejection(ReasonCode.NO_SOLUTION, "evicting it would make no room for those that wait")

@@ -6,8 +6,8 @@ from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Patch, PatchKind
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import PodGroup
+from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "stalegangeviction"
 

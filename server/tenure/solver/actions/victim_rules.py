@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterator
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.protection_expiry import ProtectionExpiries
-from tenure.solver.model.reason import Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.candidates import CandidateStream
 from tenure.solver.search.queue_tree import QueueTreeEntry

@@ -9,7 +9,7 @@ from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction
 from tenure.solver.actions.preempt import preemption_action
 from tenure.solver.actions.reclaim import reclaim_action
-from tenure.solver.model.reason import Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.search.budget import Budget
 from tenure.solver.search.queue_tree import QueueTreeEntry
 from tenure.solver.search.victim_order import victim_order

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from tenure.solver.model.reason import Rejection
+from tenure.solver.model.rejection import Rejection
 
 Methods = tuple[Callable[..., Any], ...]
 

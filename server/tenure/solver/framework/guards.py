@@ -14,7 +14,7 @@ from collections.abc import Hashable, Sequence
 from tenure.solver.framework.chains import Chains
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement
-from tenure.solver.model.reason import Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.scenario import Scenario

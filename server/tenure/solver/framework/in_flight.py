@@ -11,7 +11,8 @@ from dataclasses import replace
 from tenure.solver.model.caller_state import InFlightDecision, InFlightGroup
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
+from tenure.terms.reasons import ReasonCode
 
 
 def in_order(cluster: Cluster) -> list[int]:

@@ -17,13 +17,14 @@ from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import InFlightGroupStatus, Patch, QueueStatus, Requeue, SearchCounters
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode, Rejection, weight
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.model.workload import Counts, Task, add_shares
 from tenure.solver.plugin_api.profile import CycleOptions, Profile
 from tenure.solver.resolution.slot_map import SlotChange
+from tenure.terms.reasons import ReasonCode, dominance
 
 
 class PluginFactory(Protocol):
@@ -193,7 +194,7 @@ class Session:
     def reject(self, pod_group: int, rejection: Rejection) -> None:
         """Note why the pod group got no room; of several findings the one that people can act on stays."""
         known = self.rejections.get(pod_group)
-        if known is None or weight(rejection.code) <= weight(known.code):
+        if known is None or dominance(rejection.code) <= dominance(known.code):
             self.rejections[pod_group] = rejection
 
     def collect_nominations(self) -> list[Nomination]:

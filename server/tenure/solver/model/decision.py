@@ -7,11 +7,12 @@ from typing import Final, NamedTuple
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.fast_dataclass import fast_dataclass
 from tenure.solver.model.node import Zones
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
 from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.terms.reasons import ReasonCode
 
 
 @fast_dataclass(slots=True, init=False)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from tenure.solver.model.reason import ReasonCode
+from tenure.terms.reasons import ReasonCode
 
 
 class ParsedValue(NamedTuple):

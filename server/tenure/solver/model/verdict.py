@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from tenure.solver.model.reason import ReasonCode
+from tenure.terms.reasons import ReasonCode
 
 EVICTING_ACTIONS: Final = ("reclaim", "preempt", "consolidation", "requeue")
 """Actions that take room from pod groups that run as they should; guards keep them off."""

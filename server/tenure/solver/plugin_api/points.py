@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from tenure.solver.model.decision import Protection, QueueStatus
 from tenure.solver.model.node import Node, Zones
 from tenure.solver.model.placement import Placement
-from tenure.solver.model.reason import Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
 from tenure.solver.model.verdict import GuardVerdict

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.profile import CycleOptions
+from tenure.terms.reasons import ReasonCode
 
 BUDGET_EXHAUSTED: Final = Rejection(
     ReasonCode.BUDGET_EXHAUSTED, "the search for victims was stopped by its budget", source="search"

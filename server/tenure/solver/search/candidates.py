@@ -7,7 +7,7 @@ until a commit changes the queue.
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from tenure.solver.model.reason import Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.search.queue_tree import QueueTreeEntry
 from tenure.solver.search.victim_entries import SkippedVictims, VictimEntries
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import Counts, Member, PodGroup, PodSet, SubGroupSet
 

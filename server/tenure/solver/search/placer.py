@@ -9,7 +9,7 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.node import Zones
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import (
     Member,
@@ -24,6 +24,7 @@ from tenure.solver.search.devices import DeviceSelector
 from tenure.solver.search.node_sets import bits
 from tenure.solver.search.speedups.fit_counts import FitCounts
 from tenure.solver.search.speedups.node_index import NodeFit, NodeIndex
+from tenure.terms.reasons import ReasonCode
 
 INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
 """Scores whose order the node index knows; it stands in for them when all four have their defaults."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.reason import PAIR_REASONS, Rejection
+from tenure.solver.model.rejection import PAIR_REASONS, Rejection
 from tenure.solver.model.resources import Vector
 from tenure.solver.model.workload import PodSet, SubGroupSet, TaskShape, TopologyConstraint
 

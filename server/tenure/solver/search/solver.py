@@ -14,7 +14,7 @@ from functools import partial
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.stop_signal import StopSignal
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
@@ -28,6 +28,7 @@ from tenure.solver.search.speedups.pruning import PrefixBounds, Pruner, requests
 from tenure.solver.search.speedups.reclaim_bound import ReclaimBound, is_inexact
 from tenure.solver.search.victim_entries import VictimEntries
 from tenure.solver.search.victim_order import VictimOrder, VictimSequence
+from tenure.terms.reasons import ReasonCode
 
 Validator = Callable[[Scenario], Rejection | None]
 """Says what speaks against a simulated scenario that found room."""

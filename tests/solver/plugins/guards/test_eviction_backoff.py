@@ -6,11 +6,11 @@ import pytest
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.cycle import decide
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.verdict import EVICTING_ACTIONS, ProtectionScope
 from tenure.solver.registry import DEFAULT_PLUGINS, check_profile
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.durations import parse_duration
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.plugins.guards.evicting_actions import contested_cluster, evictions_of
 from tests.solver.plugins.guards.eviction_pair import (

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import Protection
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.testing import NOW, ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.plugins.guards.evicting_actions import contested_cluster
 from tests.solver.plugins.guards.eviction_pair import (

@@ -7,13 +7,13 @@ from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.persistent_vector import PersistentVector
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.requeue import ParsedValue, RequeueSettings
 from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.registry import DEFAULT_PLUGINS, check_profile
 from tenure.solver.testing import NOW
 from tenure.terms.durations import SECOND, parse_duration
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.plugins.guards.evicting_actions import (
     contested_cluster,

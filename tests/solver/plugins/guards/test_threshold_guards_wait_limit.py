@@ -2,12 +2,12 @@
 
 import pytest
 from tenure.solver.cycle import decide
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.registry import DEFAULT_PLUGINS, check_profile
 from tenure.solver.testing import ClusterBuilder, apply_decisions
 from tenure.terms.durations import SECOND
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.plugins.guards.evicting_actions import (
     contested_cluster,

@@ -8,11 +8,11 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, TaskState, statuses
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.sessions import open_session, session_state
 

@@ -2,12 +2,12 @@
 
 import pytest
 from tenure.solver.model.facts import QueueSpec
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.plugins.proportion.plugin import over_limit, over_quota
 from tenure.solver.resolution.reference_resolution import resolve_queues
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.sessions import open_session
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.plugins.proportion.reclaim_fairness import ReclaimFairness
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 AMPLE = 1 << 60
 

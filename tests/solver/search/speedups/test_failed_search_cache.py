@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import CycleResult, OutcomeKind
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 
 def reclaim(*asking: tuple[int, int]) -> CycleResult:

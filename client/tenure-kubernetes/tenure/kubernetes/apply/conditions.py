@@ -11,23 +11,12 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from tenure.kubernetes.objects.pod import Pod
+from tenure.terms.reasons import REASONS, ReasonClass
 from tenure.v1 import decision_pb2 as pb
 
 UNSCHEDULABLE: Final = "Unschedulable"
 NOT_READY: Final = "NotReady"
 """Code of pod groups with fewer pods than their minimum."""
-_REASONS: Final = {
-    pb.OUTCOME_KIND_WAITING_FOR_RELEASE: "WaitingForRelease",
-    pb.OUTCOME_KIND_WAITING_FOR_VICTIMS: "WaitingForVictims",
-    pb.OUTCOME_KIND_WAITING_FOR_QUOTA: "WaitingForQuota",
-    pb.OUTCOME_KIND_DELAYED: "Delayed",
-    pb.OUTCOME_KIND_INFEASIBLE: UNSCHEDULABLE,
-    pb.OUTCOME_KIND_BUDGET_EXHAUSTED: "SearchIncomplete",
-    pb.OUTCOME_KIND_INVALID_POD_GROUP: "InvalidPodGroup",
-}
-"""Reason of the pod condition by kind of outcome; no others are told."""
-_STANDING_CODES: Final = (UNSCHEDULABLE, "WaitingForQuota", "InvalidPodGroup")
-"""Verdicts that hold until somebody changes something."""
 _KAI_TYPE: Final = "UnschedulableOnNodePool"
 _DEFAULT_POOL: Final = "default"
 _MAX_LENGTH: Final = 1024
@@ -41,16 +30,32 @@ class SchedulingCondition(NamedTuple):
     code: str
     """The reason code in camel case, like NonPreemptibleOverQuota."""
     message: str
+    stands: bool = False
+    """Whether it holds until something changes."""
 
 
 def build_condition(outcome: pb.PodGroupOutcome) -> SchedulingCondition | None:
     """What is to be told; None: nothing."""
-    code = camel(pb.ReasonCode.Name(outcome.reason.code).removeprefix("REASON_CODE_"))
+    row = REASONS.get(outcome.reason.code)
+    code = "Unspecified" if row is None else camel(row.code.name)
     if outcome.kind == pb.OUTCOME_KIND_BOUND:
         return SchedulingCondition("", code, outcome.reason.message[:_MAX_LENGTH])
-    is_over_share = outcome.reason.code == pb.REASON_CODE_OVER_FAIR_SHARE
-    reason = UNSCHEDULABLE if is_over_share else _REASONS.get(outcome.kind)
-    return None if reason is None else SchedulingCondition(reason, code, outcome.reason.message[:_MAX_LENGTH])
+    condition, stands = _standing(outcome)
+    if not condition:
+        return None
+    return SchedulingCondition(condition, code, outcome.reason.message[:_MAX_LENGTH], stands)
+
+
+def _standing(outcome: pb.PodGroupOutcome) -> tuple[str, bool]:
+    """The pod condition's reason, and whether it stands; a code of a newer version counts as its kind."""
+    row = REASONS.get(outcome.reason.code)
+    if row is None:
+        is_infeasible = outcome.kind == pb.OUTCOME_KIND_INFEASIBLE
+        kind = camel(pb.OutcomeKind.Name(outcome.kind).removeprefix("OUTCOME_KIND_"))
+        return (UNSCHEDULABLE if is_infeasible else kind), is_infeasible
+    if row.reason_class is ReasonClass.PROTECTION and outcome.kind == pb.OUTCOME_KIND_INFEASIBLE:
+        return UNSCHEDULABLE, True
+    return row.condition, row.stands
 
 
 def camel(name: str) -> str:
@@ -76,7 +81,7 @@ def kai_condition(
     return {
         "type": _KAI_TYPE,
         "nodePool": node_pool or _DEFAULT_POOL,
-        "status": "True" if condition.reason in _STANDING_CODES else "False",
+        "status": "True" if condition.stands else "False",
         "reason": condition.reason or "Scheduled",
         "message": condition.message,
         "reasons": [{"reason": condition.code, "message": condition.message}],

@@ -14,10 +14,10 @@ from tenure.solver.framework.eviction_result import settle
 from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Protection
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope, guarded_actions
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.terms.durations import format_duration, parse_duration
+from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "evictionbackoff"
 _DURATIONS: Final = {"cooldown": "5m", "backoff": "1m", "maxBackoff": "1h"}

@@ -5,7 +5,6 @@ from typing import ClassVar, Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope, guarded_actions
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.profile import Parsers
@@ -17,6 +16,7 @@ from tenure.solver.plugins.guards.min_runtime_resolver import (
     protection_end,
 )
 from tenure.terms.durations import format_duration, parse_duration
+from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "minruntime"
 

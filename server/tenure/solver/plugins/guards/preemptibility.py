@@ -5,11 +5,11 @@ from typing import ClassVar, Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.model.workload import Preemptibility as Mode
 from tenure.solver.plugin_api.profile import Parsers
+from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "preemptibility"
 

@@ -13,8 +13,9 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.constraints import Labels, PodAffinityTerm
 from tenure.solver.model.placement import Placement
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import Task
+from tenure.terms.reasons import ReasonCode
 
 FAR: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "it must be near pods that are elsewhere")
 NEAR: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "it must keep away from pods that are near")

@@ -5,10 +5,11 @@ from typing import ClassVar
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.node import MigStrategy, Node
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import TaskShape
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugins.nodes.pod_affinity import PodAffinityFilter, has_terms
+from tenure.terms.reasons import ReasonCode
 
 
 class Predicates:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import QueueStatus
 from tenure.solver.model.queue import Queue
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
 from tenure.solver.model.workload import PodGroup, add_shares
 from tenure.solver.plugin_api.profile import Parsers
@@ -22,6 +22,7 @@ from tenure.solver.plugins.proportion.queue_order import queue_keys
 from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
 from tenure.solver.plugins.proportion.reclaim_fairness import ReclaimFairness, VictimChunks
 from tenure.solver.plugins.proportion.usage import Usage
+from tenure.terms.reasons import ReasonCode
 
 Amounts = Sequence[Share] | Mapping[int, Share]
 """By queue index."""

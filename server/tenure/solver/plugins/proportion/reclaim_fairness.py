@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.queue import Queue
-from tenure.solver.model.reason import ReasonCode, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED, Share
 from tenure.solver.model.workload import Task, add_shares
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugins.proportion.shares import is_within
 from tenure.solver.plugins.proportion.usage import Usage
+from tenure.terms.reasons import ReasonCode
 
 
 class VictimChunks:

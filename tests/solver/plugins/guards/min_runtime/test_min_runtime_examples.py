@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import OutcomeKind
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.terms.durations import SECOND
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.plugins.guards.min_runtime.contested_gpu import (
     evicted_pods,

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 from tenure.solver.cycle import decide
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.verdict import EVICTING_ACTIONS, ProtectionScope
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, evictions
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.plugins.guards.evicting_actions import contested_cluster, evictions_of
 

@@ -2,10 +2,10 @@
 
 import pytest
 from tenure.solver.framework.session import Session
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.testing import ClusterBuilder
+from tenure.terms.reasons import ReasonCode
 
 from tests.solver.sessions import open_session
 

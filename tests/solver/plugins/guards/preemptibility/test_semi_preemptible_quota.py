@@ -3,10 +3,10 @@
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import OutcomeKind
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, evictions
+from tenure.terms.reasons import ReasonCode
 
 SEMI = Preemptibility.SEMI_PREEMPTIBLE
 NON_PREEMPTIBLE = Preemptibility.NON_PREEMPTIBLE

@@ -1,0 +1,257 @@
+"""The reason catalog: one row for each reason code, read by every package that names a reason.
+
+Numbers and names are those of `tenure.v1.ReasonCode`. A new reason is one row; no column is optional.
+"""
+
+from collections.abc import Mapping
+from enum import Enum, IntEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+
+class ReasonCode(IntEnum):
+    """Why something was decided or not decided; numbers are those of the wire contract."""
+
+    ALLOCATED = 1
+    PIPELINED = 2
+    RECLAIMED = 3
+    PREEMPTED = 4
+    CONSOLIDATED = 5
+    STALE_GANG = 6
+    VICTIMS_EVICTED = 7
+    FIELD_UPDATED = 8
+    REQUEUED = 9
+    NOT_READY = 20
+    INVALID_QUEUE = 21
+    OVER_LIMIT = 22
+    NON_PREEMPTIBLE_OVER_QUOTA = 23
+    OVER_FAIR_SHARE = 24
+    NO_NODE_MATCHES = 25
+    INSUFFICIENT_RESOURCES = 26
+    NO_SOLUTION = 27
+    BUDGET_EXHAUSTED = 28
+    PREEMPTION_DELAY = 29
+    SIMILAR_FAILED = 30
+    MIN_RUNTIME = 31
+    NON_PREEMPTIBLE = 32
+    PRIORITY_NOT_LOWER = 33
+    WITHIN_FAIR_SHARE = 34
+    BLOCKED = 35
+    OPTED_OUT = 36
+    EVICTION_LIMIT = 37
+    NEAR_COMPLETION = 38
+    WAIT_LIMIT = 39
+    EVICTION_COOLDOWN = 40
+    EVICTION_BACKOFF = 41
+    IN_PROGRESS = 50
+    COMPLETED = 51
+    EXPIRED = 52
+    GONE = 53
+
+
+class ReasonClass(Enum):
+    """What kind of reason it is; the outcome kind of a pending pod group follows from it."""
+
+    APPLIED = "applied"
+    """Of a decision or of a scheduled pod group."""
+    INVALID = "invalid"
+    """The pod group must be changed first."""
+    QUOTA = "quota"
+    """A limit, quota or fair share is reached."""
+    DELAY = "delay"
+    """The pod group has to wait for a time."""
+    PROTECTION = "protection"
+    """A guard protects the candidates; with an end, the pod group is delayed until then."""
+    CAPACITY = "capacity"
+    """The cluster has no capacity that the pod group can use or obtain."""
+    EFFORT = "effort"
+    """The search stopped before it was complete."""
+    IN_FLIGHT = "in_flight"
+    """State of an in-flight group."""
+
+
+NONE: Final = ""
+"""A column that does not apply to the reason."""
+LEAST_DOMINANT: Final = 180
+
+
+class Reason(NamedTuple):
+    """A row of the catalog. Templates name `{queue}`, `{action}` and `{beneficiary}`."""
+
+    code: ReasonCode
+    reason_class: ReasonClass
+    dominance: int
+    """The smallest of several findings about a pending pod group is its reason."""
+    clause: str
+    """Follows "is pending because"."""
+    victim_clause: str
+    """Follows "is evicted because" or "is not evicted by ACTION because"."""
+    eviction: str
+    """Predicate of an evicted pod, for operators."""
+    remedy: str
+    """What the owner or an operator can do."""
+    public: str
+    """A sentence without names."""
+    condition: str
+    """Reason of the Kubernetes condition of a pending pod group."""
+    stands: bool
+    """Whether it holds until something changes, rather than until a time or the next cycle."""
+
+
+# fmt: off
+_ROWS: Final = (
+    Reason(ReasonCode.ALLOCATED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE,
+           public="It is scheduled on free capacity."),
+    Reason(ReasonCode.PIPELINED, ReasonClass.APPLIED, LEAST_DOMINANT, condition="WaitingForRelease",
+           stands=False, clause=NONE, victim_clause=NONE, eviction=NONE,
+           remedy="wait until terminating pods have released their resources",
+           public="Capacity is being released; it starts when that is available."),
+    Reason(ReasonCode.RECLAIMED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause="its queue is above its fair share and the preemptor's queue is below",
+           eviction="is evicted for {beneficiary}, whose queue is below its fair share", remedy=NONE,
+           public="It was evicted because another queue is below its fair share."),
+    Reason(ReasonCode.PREEMPTED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause="the preemptor has higher priority in the same queue",
+           eviction="is preempted by {beneficiary}, which has higher priority in the same queue", remedy=NONE,
+           public="It was preempted by a workload with higher priority in its queue."),
+    Reason(ReasonCode.CONSOLIDATED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause="relocating it consolidates free capacity",
+           eviction="is relocated to consolidate free capacity for {beneficiary}", remedy=NONE,
+           public="It was relocated to consolidate free capacity."),
+    Reason(ReasonCode.STALE_GANG, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause="it ran below its minimum for longer than its grace period",
+           eviction="is evicted because its gang ran below its minimum for longer than the grace period",
+           remedy=NONE, public="It ran below its minimum for longer than its grace period."),
+    Reason(ReasonCode.VICTIMS_EVICTED, ReasonClass.APPLIED, LEAST_DOMINANT, condition="WaitingForVictims",
+           stands=False, clause=NONE, victim_clause=NONE, eviction=NONE,
+           remedy="wait until the evicted pods have terminated",
+           public="Pods are being evicted for it; it starts when they have terminated."),
+    Reason(ReasonCode.FIELD_UPDATED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE,
+           public="Its scheduling metadata was updated."),
+    Reason(ReasonCode.REQUEUED, ReasonClass.APPLIED, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE,
+           victim_clause="it exceeded its expected runtime and the contender has higher priority",
+           eviction="is requeued for {beneficiary}, which has higher priority; "
+           "its pod group exceeded its expected runtime",
+           remedy=NONE,
+           public="It exceeded its expected runtime and was requeued for a workload with higher priority."),
+    Reason(ReasonCode.NOT_READY, ReasonClass.INVALID, 30, condition="InvalidPodGroup", stands=True,
+           clause="it has fewer schedulable pods than its minimum", victim_clause=NONE, eviction=NONE,
+           remedy="create the missing pods, or reduce its minimum",
+           public="It has fewer pods than its minimum."),
+    Reason(ReasonCode.INVALID_QUEUE, ReasonClass.INVALID, 10, condition="InvalidPodGroup", stands=True,
+           clause="its queue does not exist or is not a leaf queue", victim_clause=NONE, eviction=NONE,
+           remedy="move it to an existing leaf queue",
+           public="Its queue does not exist or is not a leaf queue."),
+    Reason(ReasonCode.OVER_LIMIT, ReasonClass.QUOTA, 50, condition="WaitingForQuota", stands=True,
+           clause="it would exceed the limit of {queue} or one of its ancestors", victim_clause=NONE,
+           eviction=NONE, remedy="wait until pod groups of {queue} end, or raise the limit",
+           public="A limit of its queue or of an ancestor is reached."),
+    Reason(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, ReasonClass.QUOTA, 60, condition="WaitingForQuota",
+           stands=True,
+           clause="its non-preemptible pods would exceed the quota of {queue} or one of its ancestors",
+           victim_clause=NONE, eviction=NONE, remedy="make it preemptible, or raise the quota of {queue}",
+           public="The quota for non-preemptible workloads is used up."),
+    Reason(ReasonCode.OVER_FAIR_SHARE, ReasonClass.QUOTA, 130, condition="Unschedulable", stands=True,
+           clause="{queue} would exceed its fair share, so it cannot reclaim from other queues",
+           victim_clause="its queue would be worse off than the preemptor's", eviction=NONE,
+           remedy="wait until resources are free, or raise the quota of {queue}",
+           public="Its queue would exceed its fair share."),
+    Reason(ReasonCode.NO_NODE_MATCHES, ReasonClass.CAPACITY, 40, condition="Unschedulable", stands=True,
+           clause="no node meets its requirements, even when empty", victim_clause=NONE, eviction=NONE,
+           remedy="reduce the requests of its pods, relax their constraints, or add a matching node",
+           public="No node meets its requirements."),
+    Reason(ReasonCode.INSUFFICIENT_RESOURCES, ReasonClass.CAPACITY, 170, condition="Unschedulable",
+           stands=True, clause="no eligible node has enough free resources", victim_clause=NONE,
+           eviction=NONE, remedy="wait until resources are free, or add a node",
+           public="Not enough free resources."),
+    Reason(ReasonCode.NO_SOLUTION, ReasonClass.CAPACITY, 160, condition="Unschedulable", stands=True,
+           clause="no permitted set of evictions would free enough resources",
+           victim_clause="evicting it alone would not free enough resources", eviction=NONE,
+           remedy="wait until resources are free, or add a node",
+           public="No permitted evictions would free enough resources."),
+    Reason(ReasonCode.BUDGET_EXHAUSTED, ReasonClass.EFFORT, 80, condition="SearchIncomplete", stands=False,
+           clause="the search stopped before it was complete; it may still be schedulable",
+           victim_clause=NONE, eviction=NONE, remedy="raise the search budget, or set a longer deadline",
+           public="It was not evaluated completely; this is not a final result."),
+    Reason(ReasonCode.PREEMPTION_DELAY, ReasonClass.DELAY, 70, condition="Delayed", stands=False,
+           clause="its preemption delay has not elapsed", victim_clause=NONE, eviction=NONE,
+           remedy="wait until the delay has elapsed, or shorten it",
+           public="It cannot preempt other workloads yet."),
+    Reason(ReasonCode.SIMILAR_FAILED, ReasonClass.CAPACITY, 150, condition="Unschedulable", stands=True,
+           clause="a pod group of {queue} with no larger request was just found unschedulable",
+           victim_clause=NONE, eviction=NONE, remedy="wait until resources are free, or add a node",
+           public="A similar workload of its queue could not be scheduled."),
+    Reason(ReasonCode.MIN_RUNTIME, ReasonClass.PROTECTION, 90, condition="Delayed", stands=False,
+           clause="the candidates have not reached their minimum runtime",
+           victim_clause="it has not reached its minimum runtime", eviction=NONE,
+           remedy="wait until the protection ends, or lower the minimum runtime of {queue}",
+           public="It is protected until it reaches its minimum runtime."),
+    Reason(ReasonCode.NON_PREEMPTIBLE, ReasonClass.PROTECTION, LEAST_DOMINANT, condition="Delayed",
+           stands=False, clause=NONE, victim_clause="it is non-preemptible", eviction=NONE,
+           remedy="wait until the candidates end", public="It is protected: it is non-preemptible."),
+    Reason(ReasonCode.PRIORITY_NOT_LOWER, ReasonClass.CAPACITY, LEAST_DOMINANT, condition="Unschedulable",
+           stands=True, clause=NONE, victim_clause="its priority is not lower than the preemptor's",
+           eviction=NONE, remedy="raise the priority of the preemptor", public="Its priority is not lower."),
+    Reason(ReasonCode.WITHIN_FAIR_SHARE, ReasonClass.CAPACITY, 140, condition="Unschedulable", stands=True,
+           clause="the other queues are within their fair share",
+           victim_clause="its queue is within its fair share", eviction=NONE,
+           remedy="wait until resources are free, or raise the quota of {queue}",
+           public="Its queue is within its fair share."),
+    Reason(ReasonCode.BLOCKED, ReasonClass.CAPACITY, 20, condition="Unschedulable", stands=True,
+           clause="a resource required by one of its pods is missing", victim_clause=NONE, eviction=NONE,
+           remedy="create the missing resource", public="A resource required by one of its pods is missing."),
+    Reason(ReasonCode.OPTED_OUT, ReasonClass.PROTECTION, LEAST_DOMINANT, condition="Delayed", stands=False,
+           clause=NONE, victim_clause="it opts out of {action}", eviction=NONE,
+           remedy="wait until the candidates end", public="It is protected: it opts out."),
+    Reason(ReasonCode.EVICTION_LIMIT, ReasonClass.PROTECTION, LEAST_DOMINANT, condition="Delayed",
+           stands=False, clause=NONE, victim_clause="it reached its eviction limit", eviction=NONE,
+           remedy="wait until the candidates end, or raise the eviction limit",
+           public="It is protected: it reached its eviction limit."),
+    Reason(ReasonCode.NEAR_COMPLETION, ReasonClass.PROTECTION, 120, condition="Delayed", stands=False,
+           clause="the candidates are close to their expected end",
+           victim_clause="it is close to its expected end", eviction=NONE,
+           remedy="wait until the candidates end",
+           public="It is protected: it is close to its expected end."),
+    Reason(ReasonCode.WAIT_LIMIT, ReasonClass.PROTECTION, LEAST_DOMINANT, condition="Delayed", stands=False,
+           clause=NONE, victim_clause="it reached its limit of time waited after evictions", eviction=NONE,
+           remedy="wait until the candidates end, or raise the wait limit",
+           public="It is protected: it reached its wait limit."),
+    Reason(ReasonCode.EVICTION_COOLDOWN, ReasonClass.PROTECTION, 100, condition="Delayed", stands=False,
+           clause="it was recently evicted for the candidates",
+           victim_clause="the preemptor was recently evicted for it", eviction=NONE,
+           remedy="wait until the cooldown ends",
+           public="It is protected from a workload that was recently evicted for it."),
+    Reason(ReasonCode.EVICTION_BACKOFF, ReasonClass.PROTECTION, 110, condition="Delayed", stands=False,
+           clause="evicting the candidates was recently ineffective",
+           victim_clause="evicting it for the preemptor was recently ineffective", eviction=NONE,
+           remedy="wait until the backoff ends",
+           public="It is protected: an earlier eviction was ineffective."),
+    Reason(ReasonCode.IN_PROGRESS, ReasonClass.IN_FLIGHT, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE,
+           public="Its decisions are being applied."),
+    Reason(ReasonCode.COMPLETED, ReasonClass.IN_FLIGHT, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE, public="Nothing is left to apply."),
+    Reason(ReasonCode.EXPIRED, ReasonClass.IN_FLIGHT, LEAST_DOMINANT, condition=NONE, stands=False,
+           clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE, public="It expired."),
+    Reason(ReasonCode.GONE, ReasonClass.IN_FLIGHT, LEAST_DOMINANT, condition=NONE, stands=False, clause=NONE,
+           victim_clause=NONE, eviction=NONE, remedy=NONE, public="Its target no longer exists."),
+)
+# fmt: on
+
+REASONS: Final[Mapping[int, Reason]] = MappingProxyType({int(row.code): row for row in _ROWS})
+"""Rows by number; a number of a newer version is missing."""
+UNKNOWN_CLAUSE: Final = "a scheduling rule rejects it"
+UNKNOWN_PUBLIC: Final = "The scheduler rejected it."
+
+_DOMINANCE: Final = [
+    REASONS[number].dominance if number in REASONS else LEAST_DOMINANT
+    for number in range(max(ReasonCode) + 1)
+]
+
+
+def dominance(code: ReasonCode) -> int:
+    """Smaller for a finding that explains more."""
+    return _DOMINANCE[code]
