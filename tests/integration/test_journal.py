@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 from tenure.kubernetes.journal import RETENTION_SECONDS, Journal
-from tenure.kubernetes.journal_entry import JournalEntry
+from tenure.kubernetes.journal_entry import EntryEvent, JournalEntry
 from tenure.kubernetes.journal_rows import JournalRows
 from tenure.kubernetes.observe import names
 from tenure.server.reports import evaluate
@@ -35,7 +35,9 @@ def step(id: str, result: int, retryable: bool = False) -> out.DecisionResult:
 
 
 def entry(*decisions: pb.Decision, steps: Sequence[out.DecisionResult] = (), id: str = "g") -> JournalEntry:
+    """An entry after its apply pass, with some results."""
     made = JournalEntry(group(*decisions, id=id))
+    made.handle(EntryEvent.SENT)
     for report in steps:
         made.add_result(report)
     return made
@@ -78,7 +80,7 @@ def test_incomplete_group_retains_only_applied_decisions(
 
 def test_cancelled_group_drops_its_reservations_despite_accepted_evictions() -> None:
     made = entry(evict("a"), reserve("h"), steps=[step("evict-a", APPLIED)])
-    made.cancel()
+    made.handle(EntryEvent.CANCELLED)
     assert row_of(made) == (["uid-a"], [], [])
     assert not list(made.remaining_decisions(NOW))
 
@@ -239,7 +241,7 @@ def test_expired_group_is_reported_once_more_and_then_dropped() -> None:
     ledger = Journal()
     made = entry(*uids(evict("a"), reserve("h"), set_eviction_record()), steps=[step("evict-a", APPLIED)])
     made.group.expire_time.CopyFrom(NOW)
-    made.is_reported = True
+    made.handle(EntryEvent.REPORTED)
     ledger.add([made])
     ledger.update_states([pb.InFlightGroupStatus(id="g", state=pb.IN_FLIGHT_GROUP_STATE_EXPIRED)])
     report_to_server(ledger, picture)

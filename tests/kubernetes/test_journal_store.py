@@ -7,7 +7,7 @@ import pytest
 from tenure.kubernetes.api.api_errors import Conflict, JournalUnreadable, LeaseLost
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.journal import Journal
-from tenure.kubernetes.journal_entry import JournalEntry
+from tenure.kubernetes.journal_entry import EntryState, JournalEntry
 from tenure.kubernetes.journal_store import JournalFull, JournalStore
 from tenure.kubernetes.pending_annotations import PendingAnnotations
 from tenure.v1.decision_pb2 import Patch
@@ -23,12 +23,11 @@ def store(transport: Transport, may_act: bool = True) -> JournalStore:
     return JournalStore(transport, "tenure-system", "tenure", lambda: may_act)
 
 
-def ledger() -> Journal:
+def ledger(state: EntryState = EntryState.ACCEPTED) -> Journal:
     made = Journal()
-    entry = JournalEntry(
-        group(evict("a"), reserve("h"), bind("b")), attempts={"evict-a": 2}, is_reported=True
-    )
+    entry = JournalEntry(group(evict("a"), reserve("h"), bind("b")), attempts={"evict-a": 2})
     entry.add_result(DecisionResult(decision_id="evict-a", status=APPLY_STATUS_APPLIED))
+    entry.state = state
     entry.stored_patches.append(PatchToStore(decision_id="x", patch=Patch(pod_group="v", eviction_count=3)))
     made.add([entry])
     made.eviction_history["victim", "winner"] = set_eviction_record().patch.set_eviction_record
@@ -38,17 +37,18 @@ def ledger() -> Journal:
     return made
 
 
-def test_saved_journal_loads_with_entries_possibly_sent(transport: Transport) -> None:
+@pytest.mark.parametrize("state", EntryState)
+def test_saved_journal_loads_with_entries_possibly_sent(transport: Transport, state: EntryState) -> None:
     writer = store(transport)
     assert not writer.load().entries
-    saved = ledger()
+    saved = ledger(state)
     writer.save(saved)
     read = store(transport).load()
     before, after = saved.entries["g"], read.entries["g"]
     assert (after.group, after.results, after.attempts) == (before.group, before.results, before.attempts)
-    assert (after.stored_patches, after.is_reported) == (before.stored_patches, before.is_reported)
-    assert before.is_fresh
-    assert not after.is_fresh
+    assert after.stored_patches == before.stored_patches
+    assert after.state is (EntryState.UNREPORTED if state is EntryState.ACCEPTED else state)
+    assert after.check_first
     assert (read.eviction_history, read.pending_annotations) == (
         saved.eviction_history,
         saved.pending_annotations,

@@ -9,7 +9,7 @@ from tenure.kubernetes.api.api_errors import LeaseLost
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.applier import Applier
 from tenure.kubernetes.apply.pod_writes import PodWriter
-from tenure.kubernetes.journal_entry import JournalEntry
+from tenure.kubernetes.journal_entry import EntryState, JournalEntry
 from tenure.kubernetes.settings import EvictionMode
 from tenure.v1.report_pb2 import ApplyStatus
 
@@ -49,7 +49,7 @@ class ApplierRig:
     def apply(self, *entries: JournalEntry) -> list[str]:
         """Check and apply; what was sent."""
         before = len(self.server.writes())
-        self.applier.check([entry for entry in entries if entry.is_fresh])
+        self.applier.check([entry for entry in entries if not entry.check_first])
         self.applier.apply(entries)
         return sorted(self.server.writes()[before:])
 
@@ -226,7 +226,7 @@ def test_possibly_sent_decision_counts_as_applied_despite_a_failed_precondition(
         "GET", "/api/v1/namespaces/team/pods/b", ScriptedResponse(200, {"metadata": {"uid": "uid-b"}})
     )
     rig.messages("eviction", "b", ScriptedResponse(201))
-    entry = JournalEntry(group(evict("a"), evict("gone"), evict("b")), is_fresh=False)
+    entry = JournalEntry(group(evict("a"), evict("gone"), evict("b")), state=EntryState.UNREPORTED)
     assert rig.apply(entry) == sent("eviction", "b")
     assert set(results(entry).values()) == {"APPLIED"}
 
@@ -252,7 +252,9 @@ def test_possibly_sent_decision_is_looked_up_before_it_is_sent(rig: ApplierRig) 
         rig.server.on("GET", f"{at}/{name}", ScriptedResponse(200, body))
     rig.messages("eviction", "open", ScriptedResponse(201))
     rig.messages("binding", "waits", ScriptedResponse(201))
-    entry = JournalEntry(group(evict("done"), evict("open"), bind("bound"), bind("waits")), is_fresh=False)
+    entry = JournalEntry(
+        group(evict("done"), evict("open"), bind("bound"), bind("waits")), state=EntryState.UNREPORTED
+    )
     assert rig.apply(entry) == sorted(sent("eviction", "open") + sent("binding", "waits"))
     assert set(results(entry).values()) == {"APPLIED"}
 
@@ -262,7 +264,7 @@ def test_binding_to_a_deleted_node_is_not_sent_again(rig: ApplierRig) -> None:
     body = {"metadata": {"name": "waits", "uid": "uid-waits"}, "spec": {}}
     rig.server.on("GET", "/api/v1/namespaces/team/pods/waits", ScriptedResponse(200, body))
     rig.world.remove("nodes", rig.node)
-    entry = JournalEntry(group(bind("waits")), is_fresh=False)
+    entry = JournalEntry(group(bind("waits")), state=EntryState.UNREPORTED)
     assert rig.apply(entry) == []
     assert results(entry) == {"bind-waits": "PRECONDITION_FAILED"}
 
@@ -280,7 +282,7 @@ def test_no_call_is_sent_after_the_lease_is_lost(rig: ApplierRig) -> None:
         rig.apply(entry)
     assert len(rig.server.writes()) == 1
     assert results(entry) == {"evict-a": "APPLIED"}
-    assert not entry.is_fresh
+    assert entry.state is EntryState.UNREPORTED
 
 
 def test_two_hundred_pods_are_bound_each_once(rig: ApplierRig) -> None:

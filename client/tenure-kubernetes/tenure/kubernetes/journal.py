@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.kubernetes.journal_entry import JournalEntry
+from tenure.kubernetes.journal_entry import EntryEvent, JournalEntry
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.pending_annotations import PendingAnnotations, annotation_of, is_older
 from tenure.v1.decision_pb2 import (
@@ -51,14 +51,15 @@ class Journal:
         for status in statuses:
             entry = self.entries.get(status.id)
             if entry is not None and status.state not in _IN_FLIGHT_STATES:
-                entry.end(has_expired=status.state == IN_FLIGHT_GROUP_STATE_EXPIRED)
+                has_expired = status.state == IN_FLIGHT_GROUP_STATE_EXPIRED
+                entry.handle(EntryEvent.EXPIRED if has_expired else EntryEvent.DROPPED)
                 self.is_changed = True
-        for entry in [entry for entry in self.entries.values() if entry.is_disposable]:
+        for entry in [entry for entry in self.entries.values() if entry.is_closed]:
             del self.entries[entry.id]
 
     def unreported(self) -> list[JournalEntry]:
         """Entries of which the server does not know all."""
-        return [entry for entry in self.entries.values() if not entry.is_reported]
+        return [entry for entry in self.entries.values() if entry.is_unreported]
 
     def reports(self, entries: Iterable[JournalEntry]) -> Iterator[GroupReport]:
         """What became of groups, with what is remembered of the pairs they are about."""
@@ -79,13 +80,12 @@ class Journal:
         entry = self.entries.get(status.id)
         if entry is None:
             return
-        entry.is_reported = True
+        is_cancelled = status.state == GROUP_STATE_CANCELLED
+        entry.handle(EntryEvent.CANCELLED if is_cancelled else EntryEvent.REPORTED)
         for due in status.patches:
             self._store(entry, due, builder, now_seconds)
-        if status.state == GROUP_STATE_CANCELLED:
-            entry.cancel()
         self.is_changed = True
-        if entry.is_disposable:
+        if entry.is_closed:
             del self.entries[entry.id]
 
     def discard_obsolete(

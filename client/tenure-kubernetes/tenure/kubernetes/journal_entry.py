@@ -1,7 +1,14 @@
-"""One group of decisions under way: what became of its steps, and what is kept of it in flight."""
+"""A group of decisions in the journal: its state, the results of its decisions, its row in flight.
 
-from collections.abc import Iterator
+The state says what may have been sent and what the server knows. It changes by events alone, as TRANSITIONS
+says. Results of decisions are data beside it.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.in_flight import track_group
@@ -15,28 +22,94 @@ from tenure.v1.report_pb2 import (
 )
 from tenure.v1.snapshot_pb2 import InFlightGroup
 
-_APPLICABLE = ("evict", "bind")
-"""Steps that are taken by calls."""
+
+class EntryState(Enum):
+    """The state of an entry. The journal stores its name."""
+
+    ACCEPTED = "ACCEPTED"
+    """In the journal; nothing was sent."""
+    UNREPORTED = "UNREPORTED"
+    """Something may have been sent; the server lacks results."""
+    REPORTED = "REPORTED"
+    """The server knows all results; decisions are left, or their effects are not visible yet."""
+    STOPPING = "STOPPING"
+    """No further decision is applied; the server lacks results."""
+    STOPPED = "STOPPED"
+    """No further decision is applied; applied ones stay in flight until their effects are visible."""
+    CLOSING = "CLOSING"
+    """The server dropped the group and lacks the last results."""
+    CLOSED = "CLOSED"
+    """The journal needs the entry no more."""
+
+
+class EntryEvent(Enum):
+    """What changes the state of an entry."""
+
+    SENT = "SENT"
+    """An apply pass over the entry ended."""
+    RESULT = "RESULT"
+    """The result of one decision arrived."""
+    BLOCKED = "BLOCKED"
+    """A decision of an all-or-nothing group failed for good. Follows the RESULT of that decision."""
+    REPORTED = "REPORTED"
+    """The server took the results."""
+    CANCELLED = "CANCELLED"
+    """The server took the results and cancelled the rest of the group."""
+    DROPPED = "DROPPED"
+    """The server dropped the group: it is superseded, completed or cancelled."""
+    EXPIRED = "EXPIRED"
+    """The server dropped the group after its expire time: the results count as an attempt that failed."""
+
+
+def _transitions() -> dict[tuple[EntryState, EntryEvent], EntryState]:
+    """One row per state, one column per event in the order of EntryEvent; `-`: the event is an error."""
+    table = """
+        ACCEPTED    UNREPORTED  ACCEPTED    STOPPING  -         -        -        -
+        UNREPORTED  UNREPORTED  UNREPORTED  STOPPING  REPORTED  STOPPED  CLOSING  CLOSING
+        REPORTED    REPORTED    UNREPORTED  STOPPING  REPORTED  STOPPED  CLOSED   CLOSING
+        STOPPING    STOPPING    STOPPING    STOPPING  STOPPED   STOPPED  CLOSING  CLOSING
+        STOPPED     STOPPED     STOPPING    STOPPING  STOPPED   STOPPED  CLOSED   CLOSING
+        CLOSING     CLOSING     CLOSING     CLOSING   CLOSED    CLOSED   CLOSING  CLOSING
+        CLOSED      -           -           -         -         -        -        -
+    """
+    rows = (line.split() for line in table.strip().splitlines())
+    return {
+        (EntryState(state), event): EntryState(cell)
+        for state, *cells in rows
+        for event, cell in zip(EntryEvent, cells, strict=True)
+        if cell != "-"
+    }
+
+
+TRANSITIONS: Final[Mapping[tuple[EntryState, EntryEvent], EntryState]] = _transitions()
+"""The state after an event. A pair that is missing is an error."""
+_UNREPORTED: Final = (EntryState.UNREPORTED, EntryState.STOPPING, EntryState.CLOSING)
+_STOPPED: Final = (EntryState.STOPPING, EntryState.STOPPED, EntryState.CLOSING, EntryState.CLOSED)
+_REPORTED: Final = (EntryState.REPORTED, EntryState.STOPPED)
+_DROPPED: Final = (EntryState.CLOSING, EntryState.CLOSED)
+_APPLICABLE: Final = ("evict", "bind")
+"""Decisions that are applied by calls."""
+
+
+class InvalidTransition(Exception):
+    """An event that cannot happen in the state of an entry."""
 
 
 @dataclass(slots=True)
 class JournalEntry:
-    """A group that was accepted. What is not known of a step is not in `steps`."""
+    """A group that was accepted. A decision without a known result is not in `results`.
+
+    Results may arrive from several threads; everything else is for one thread.
+    """
 
     group: DecisionGroup
     results: dict[str, DecisionResult] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
-    """How often a step was refused for now."""
+    """How often a decision was refused for now, by decision."""
     stored_patches: list[PatchToStore] = field(default_factory=list)
-    """Patches that were noted already."""
-    is_fresh: bool = True
-    """Nothing of it can have been sent yet. False of every entry that was read back after a start."""
-    is_cancelled: bool = False
-    """No further step of it is to be taken."""
-    is_complete: bool = False
-    """The server has let go of it: nothing of it goes with the next snapshot."""
-    is_reported: bool = False
-    """The server knows all of `steps`."""
+    """Patches of the server that are in the journal already."""
+    state: EntryState = EntryState.ACCEPTED
+    _changing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
     def id(self) -> str:
@@ -48,40 +121,58 @@ class JournalEntry:
         """Whether its steps are of no use without each other."""
         return self.group.atomicity != ATOMICITY_BEST_EFFORT
 
-    def add_result(self, report: DecisionResult) -> None:
-        """What became of a step; a step that was done stays done."""
-        known = self.results.get(report.decision_id)
-        if known is not None and known.status == APPLY_STATUS_APPLIED:
-            return
-        self.results[report.decision_id] = report
-        self.is_reported = False
-
-    def cancel(self) -> None:
-        """Take no further step. What was taken is kept until it is seen."""
-        self.is_cancelled = True
-
-    def end(self, has_expired: bool) -> None:
-        """Let go of it, too. That its time was over is still to be told: it may be to be remembered."""
-        self.is_cancelled = self.is_complete = True
-        self.is_reported = self.is_reported and not has_expired
+    @property
+    def check_first(self) -> bool:
+        """Whether a decision may have been sent before: its effect is looked up before it is sent."""
+        return self.state is not EntryState.ACCEPTED
 
     @property
-    def is_disposable(self) -> bool:
-        """Whether nobody needs it any more."""
-        return self.is_reported and self.row() is None and self.retry_seconds() is None
+    def is_unreported(self) -> bool:
+        """Whether the server lacks results."""
+        return self.state in _UNREPORTED
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether no further decision is applied."""
+        return self.state in _STOPPED
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the journal needs the entry no more: also when reported, nothing in flight and no retry."""
+        if self.state in _REPORTED:
+            return self.row() is None and self.retry_seconds() is None
+        return self.state is EntryState.CLOSED
+
+    def handle(self, event: EntryEvent) -> None:
+        """Change the state. Raises InvalidTransition."""
+        with self._changing:
+            self._handle(event)
+
+    def _handle(self, event: EntryEvent) -> None:
+        following = TRANSITIONS.get((self.state, event))
+        if following is None:
+            raise InvalidTransition(f"group {self.id}: {event.name} in state {self.state.name}")
+        self.state = following
+
+    def add_result(self, report: DecisionResult) -> None:
+        """Add the result of a decision; an applied decision stays applied."""
+        with self._changing:
+            known = self.results.get(report.decision_id)
+            if known is not None and known.status == APPLY_STATUS_APPLIED:
+                return
+            self.results[report.decision_id] = report
+            self._handle(EntryEvent.RESULT)
+            if self.needs_all and _is_final_failure(report):
+                self._handle(EntryEvent.BLOCKED)
 
     def is_applied(self, decision: Decision) -> bool:
         """Whether the cluster took the step."""
         step = self.results.get(decision.id)
         return step is not None and step.status == APPLY_STATUS_APPLIED
 
-    def has_failed(self) -> bool:
-        """Whether a step was refused for good, and with it a group that needs all of its steps."""
-        return self.needs_all and any(map(self._is_failed, self._applicable_decisions()))
-
     def remaining_decisions(self, now: Timestamp) -> Iterator[Decision]:
         """Steps that are to be taken now, in order: none after an eviction that the group has to wait for."""
-        if self.is_cancelled or self.has_failed() or self.is_expired(now):
+        if self.is_stopped or self.is_expired(now):
             return
         for decision in self._applicable_decisions():
             step = self.results.get(decision.id)
@@ -101,7 +192,7 @@ class JournalEntry:
 
     def retry_seconds(self) -> float | None:
         """When a step is to be tried again, in seconds since 1970; None: none is."""
-        if self.is_cancelled or self.has_failed():
+        if self.is_stopped:
             return None
         first = next(filter(self._waits_for, self._applicable_decisions()), None)
         steps = self.results.values() if first is None else [self.results[first.id]]
@@ -110,10 +201,9 @@ class JournalEntry:
 
     def row(self) -> InFlightGroup | None:
         """What goes with the next snapshot; None: nothing of it is under way."""
-        if self.is_complete:
+        if self.state in _DROPPED:
             return None
-        is_stopped = self.is_cancelled or self.has_failed()
-        refused = {one.id for one in self.group.decisions if self._is_excluded(one, is_stopped)}
+        refused = {one.id for one in self.group.decisions if self._is_excluded(one)}
         row = track_group(self.group, refused)
         return row if row.evictions or row.reservations or row.bindings else None
 
@@ -129,15 +219,16 @@ class JournalEntry:
         step = self.results.get(decision.id)
         return self.needs_all and decision.HasField("evict") and step is not None and _is_retryable(step)
 
-    def _is_excluded(self, decision: Decision, is_stopped: bool) -> bool:
-        """Steps that are not under way: refused, or of a group of which no more are taken."""
-        if is_stopped:
+    def _is_excluded(self, decision: Decision) -> bool:
+        """Whether a decision is not in flight: refused, or left over in a group that is stopped."""
+        if self.is_stopped:
             return not self.is_applied(decision)
-        return self._is_failed(decision)
-
-    def _is_failed(self, decision: Decision) -> bool:
         step = self.results.get(decision.id)
-        return step is not None and step.status != APPLY_STATUS_APPLIED and not _is_retryable(step)
+        return step is not None and _is_final_failure(step)
+
+
+def _is_final_failure(step: DecisionResult) -> bool:
+    return step.status != APPLY_STATUS_APPLIED and not _is_retryable(step)
 
 
 def _is_retryable(step: DecisionResult) -> bool:

@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError, Message
 from tenure.kubernetes.api.api_errors import ApiError, Conflict, JournalUnreadable, NotFound
 from tenure.kubernetes.api.transport import Transport, require_leadership
 from tenure.kubernetes.journal import Journal
-from tenure.kubernetes.journal_entry import JournalEntry
+from tenure.kubernetes.journal_entry import EntryState, JournalEntry
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.pending_annotations import PendingAnnotations
 from tenure.v1.decision_pb2 import DecisionGroup
@@ -42,12 +42,10 @@ class JournalFull(Exception):
 
 class _Entry(msgspec.Struct, omit_defaults=True):
     group: bytes
+    state: EntryState
     results: list[bytes] = []
     attempts: dict[str, int] = {}
     stored_patches: list[bytes] = []
-    is_cancelled: bool = False
-    is_complete: bool = False
-    is_reported: bool = False
 
 
 class _PendingAnnotations(msgspec.Struct, omit_defaults=True):
@@ -179,12 +177,10 @@ def _packed(journal: Journal) -> bytes:
 def _entry(entry: JournalEntry) -> _Entry:
     return _Entry(
         entry.group.SerializeToString(),
+        entry.state,
         [step.SerializeToString() for step in entry.results.values()],
         entry.attempts,
         [due.SerializeToString() for due in entry.stored_patches],
-        entry.is_cancelled,
-        entry.is_complete,
-        entry.is_reported,
     )
 
 
@@ -204,17 +200,15 @@ def _unpacked(packed: bytes) -> Journal:
 
 
 def _to_entry(entry: _Entry) -> JournalEntry:
-    """An entry of which any step may have been taken."""
+    """An entry of which any decision may have been sent, even if it was accepted only."""
+    was_accepted = entry.state is EntryState.ACCEPTED
     steps = [_message(DecisionResult, step) for step in entry.results]
     return JournalEntry(
         _message(DecisionGroup, entry.group),
         {step.decision_id: step for step in steps},
         dict(entry.attempts),
         [_message(PatchToStore, due) for due in entry.stored_patches],
-        is_fresh=False,
-        is_cancelled=entry.is_cancelled,
-        is_complete=entry.is_complete,
-        is_reported=entry.is_reported,
+        EntryState.UNREPORTED if was_accepted else entry.state,
     )
 
 

@@ -157,7 +157,7 @@ class Reconciler:
         new = self._add_entries(wanted)
         self._save_journal(new)
         self._applier.apply(list(self._journal.entries.values()))
-        self._schedule_recheck(len(new) < len(wanted) or any(entry.has_failed() for entry in new))
+        self._schedule_recheck(len(new) < len(wanted) or any(entry.is_stopped for entry in new))
         self._status_writer.update(response, self._journal.entries.values(), self._builder)
         self._report()
         self._has_unfinished_work = False

@@ -22,7 +22,7 @@ from tenure.kubernetes.apply.pod_writes import (
     precondition_failed,
 )
 from tenure.kubernetes.apply.preconditions import CallPool, PreconditionChecker
-from tenure.kubernetes.journal_entry import JournalEntry
+from tenure.kubernetes.journal_entry import EntryEvent, JournalEntry
 from tenure.kubernetes.telemetry import APPLY_ATTEMPTS, EvictionLinks, apply_span, span
 from tenure.v1 import report_pb2 as pb
 from tenure.v1.decision_pb2 import Decision
@@ -53,18 +53,14 @@ class Applier:
         """Note which steps must not be taken, before anything more of their groups is sent."""
         fences = PreconditionChecker(self._caches, self._scheduler_name)
         for entry in entries:
+            check_first = entry.check_first
             for decision in entry.remaining_decisions(self._now()):
                 if objection := fences.find_violation(decision):
-                    self._record_result(
-                        entry,
-                        decision,
-                        self._is_already_applied(entry, decision) or precondition_failed(objection),
-                    )
+                    known = self._find_applied(decision) if check_first else None
+                    self._record_result(entry, decision, known or precondition_failed(objection))
 
-    def _is_already_applied(self, entry: JournalEntry, decision: Decision) -> WriteResult | None:
-        """That a step was taken already, if it was perhaps sent and the cluster says so."""
-        if entry.is_fresh:
-            return None
+    def _find_applied(self, decision: Decision) -> WriteResult | None:
+        """Success, if the cluster shows the effect of a decision; None: it does not."""
         pod = self._caches.pods.find(decision.bind.pod or decision.evict.pod)
         if pod is None:
             return APPLIED if decision.HasField("evict") else None
@@ -81,7 +77,7 @@ class Applier:
         A server lets go of a group that it sees done: what is to be stored of it has to be asked for before.
         """
         for entry in entries:
-            if not entry.is_fresh:
+            if entry.check_first:
                 for decision in entry.unfinished_decisions():
                     if self._is_observed(decision):
                         self._record_result(entry, decision, APPLIED)
@@ -97,32 +93,33 @@ class Applier:
         now = self._now()
         try:
             evicting = [entry for entry in entries if any(_evictions(entry, now))]
-            self.check(entry for entry in evicting if not entry.is_fresh)
+            self.check(entry for entry in evicting if entry.check_first)
             with span(telemetry.EVICT, groups=len(evicting)):
                 self._call_pool.all(lambda entry: self._evict(entry, now), evicting)
             self._apply_bindings(entries, now)
         finally:
             for entry in entries:
-                entry.is_fresh = False
+                entry.handle(EntryEvent.SENT)
 
     def _apply_bindings(self, entries: Sequence[JournalEntry], now: Timestamp) -> None:
         fences = PreconditionChecker(self._caches, self._scheduler_name)
         bindings = [
-            (entry, decision)
+            (entry, decision, entry.check_first)
             for entry in entries
             for decision in entry.remaining_decisions(now)
             if decision.HasField("bind")
         ]
-        winners = {entry.group.beneficiary for entry, _ in bindings}
+        winners = {entry.group.beneficiary for entry, *_ in bindings}
         links = {winner: self._eviction_links.take_links(winner) for winner in winners}
         with span(telemetry.BIND, pods=len(bindings)):
             self._call_pool.all(lambda binding: self._bind(*binding, fences, links), bindings)
 
     def _evict(self, entry: JournalEntry, now: Timestamp) -> None:
         """Evict one after the other, and stop a group that needs all at the first that is refused."""
+        check_first = entry.check_first
         for decision in list(_evictions(entry, now)):
             with apply_span("evict", entry.id) as current:
-                result = self._evict_pod(entry, decision)
+                result = self._evict_pod(decision, check_first)
                 if result.status == pb.APPLY_STATUS_APPLIED:
                     self._eviction_links.add(decision.evict)
                 current.set_attribute(telemetry.RESULT, result.metric_label)
@@ -130,34 +127,36 @@ class Applier:
             if entry.needs_all and result.status != pb.APPLY_STATUS_APPLIED:
                 return
 
-    def _evict_pod(self, entry: JournalEntry, decision: Decision) -> WriteResult:
+    def _evict_pod(self, decision: Decision, check_first: bool) -> WriteResult:
         pod = self._caches.pods.find(decision.evict.pod)
         if pod is None:
             return APPLIED
         name = PodName(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
-        return self._is_already_applied(entry, decision) or self._writer.evict(name)
+        known = self._find_applied(decision) if check_first else None
+        return known or self._writer.evict(name)
 
     def _bind(
         self,
         entry: JournalEntry,
         decision: Decision,
+        check_first: bool,
         fences: PreconditionChecker,
         links: Mapping[str, list[Link]],
     ) -> None:
-        if entry.has_failed() or (entry.needs_all and _is_blocked(entry)):
+        if entry.is_stopped or (entry.needs_all and _is_blocked(entry)):
             return
         with apply_span("bind", entry.id, links[entry.group.beneficiary]) as current:
-            result = self._bind_pod(entry, decision, fences)
+            result = self._bind_pod(decision, check_first, fences)
             current.set_attribute(telemetry.RESULT, result.metric_label)
         self._record_result(entry, decision, result)
 
-    def _bind_pod(self, entry: JournalEntry, decision: Decision, fences: PreconditionChecker) -> WriteResult:
+    def _bind_pod(self, decision: Decision, check_first: bool, fences: PreconditionChecker) -> WriteResult:
         bind = decision.bind
         pod = self._caches.pods.find(bind.pod)
         if pod is None:
             return precondition_failed("the pod is gone")
         name = PodName(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
-        if not entry.is_fresh:
+        if check_first:
             known = self._writer.check_binding(name, bind.node, None)
             if not known.is_retryable:
                 return known
