@@ -26,7 +26,7 @@ MOST_SECONDS: Final = 10.0
 
 
 def measure_calls(case: Case, way: CallMode, runs: int) -> Sample:
-    """So many calls of one way. Raises Unexpected."""
+    """So many calls of one way. Raises UnexpectedCounts."""
     most = MOST if way in QUICK and runs > 1 else runs
     with serve_case(case) as server:
         step = _STEPS[way](case, server, case.build())
@@ -74,7 +74,7 @@ def _warm(case: Case, server: CaseServer, snapshot: ClusterSnapshot) -> Step:
 
 
 def _simulation(case: Case, server: CaseServer, snapshot: ClusterSnapshot) -> Step:
-    """One more job. Raises Unexpected when it gets no room."""
+    """One more job. Raises UnexpectedCounts when it gets no room."""
     state = server.client.put_snapshot("bench", snapshot)
     job = ClusterSnapshot()
     group = job.pod_groups.add(uid="what-if", queue=snapshot.pod_groups[-1].queue, min_member=1)

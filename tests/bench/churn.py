@@ -96,9 +96,7 @@ class ChurningCluster:
 
 
 def measure_churn(case: Case, runs: int, cycles: int | None = None) -> Sample:
-    """So many runs of so many cycles. Raises Unexpected when what came in a cycle comes out otherwise than it
-    must.
-    """
+    """So many runs of so many cycles. Raises UnexpectedCounts when a cycle has other counts than it must."""
     snapshot = case.build()
     theft, wall, cpu, tails, peaks = StealMeter(), [], [], [], []
     for _ in range(runs):

@@ -18,7 +18,7 @@ class UnexpectedCounts(AssertionError):
 
 
 def measure_decide(case: Case, runs: int) -> Sample:
-    """So many decisions on one cluster. Raises Unexpected."""
+    """So many decisions on one cluster. Raises UnexpectedCounts."""
     cluster, profile = decode_snapshot(case.build()), case.profile
     gc.collect()
     gc.freeze()  # as the server does with what it keeps
@@ -40,7 +40,7 @@ def measure_decide(case: Case, runs: int) -> Sample:
 
 
 def require_expected(case: Case, tally: DecisionCounts) -> dict[str, object]:
-    """The tally, for a report. Raises Unexpected when it is not the one that the case expects."""
+    """The tally, for a report. Raises UnexpectedCounts when it is not the one that the case expects."""
     if case.expected not in (None, tally):
         raise UnexpectedCounts(f"{case.name}: expected {case.expected}, got {tally}")
     return tally._asdict()

@@ -14,7 +14,7 @@ class TimeLimitExceeded(Exception):
 
 @contextmanager
 def time_limit(seconds: float = CASE_LIMIT_S) -> Iterator[None]:
-    """Raises TookTooLong in the block after so many seconds. Only for the main thread of a process."""
+    """Raises TimeLimitExceeded in the block after so many seconds. Only for the main thread of a process."""
     previous = signal.signal(signal.SIGALRM, _raise)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

@@ -39,7 +39,7 @@ _UNLIMITED = {kind: {"quota": -1, "limit": -1} for kind in ("cpu", "memory", "gp
 class CrashTestCluster:
     """A gang of two pods runs, a pod of higher priority waits for its room.
 
-    `dies_at` counts writes of the adapter that is alive; with `after`, the write is done, unanswered.
+    `crash_at` counts writes of the adapter that is alive; with `after`, the write is done, unanswered.
     """
 
     def __init__(self, server: ScriptedApiServer, name: str) -> None:

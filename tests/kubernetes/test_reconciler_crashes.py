@@ -15,12 +15,12 @@ _DONE = {"evict low-0": 1, "evict low-1": 1, "bind high-0": 1}
 
 
 def run_two_adapters(
-    folder: Path, client: Client, dies_at: int, after: bool
+    folder: Path, client: Client, crash_at: int, after: bool
 ) -> tuple[CrashTestCluster, AdapterRun, int]:
     """One life that ends at a write, if it gets there, and one that is left alone; writes of the first."""
     with run_scripted_api_server(folder) as (server, transport):
         cluster = CrashTestCluster(server, folder.name)
-        cluster.crash_at, cluster.after = dies_at, after
+        cluster.crash_at, cluster.after = crash_at, after
         AdapterRun(cluster, transport, client).run(_ROUNDS)
         writes, cluster.crash_at = cluster.writes, 0
         second = AdapterRun(cluster, transport, client)
@@ -38,11 +38,11 @@ def test_undisturbed_run_writes_less_often_than_the_tested_kill_points(
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("dies_at", range(1, _WRITES))
+@pytest.mark.parametrize("crash_at", range(1, _WRITES))
 def test_killed_adapter_applies_every_decision_exactly_once(
-    tmp_path: Path, client: Client, dies_at: int, after: bool
+    tmp_path: Path, client: Client, crash_at: int, after: bool
 ) -> None:
-    cluster, last, _ = run_two_adapters(tmp_path, client, dies_at, after)
+    cluster, last, _ = run_two_adapters(tmp_path, client, crash_at, after)
     assert dict(cluster.done) == _DONE
     assert cluster.node_of("high-0") == "n1"
     assert cluster.annotations("low")["tenure.scheduler/eviction-count"] == "1"

@@ -19,7 +19,7 @@ def wait_until_ready(
 ) -> None:
     """Ask for the server's health until it answers; `deadline` is on the monotonic clock.
 
-    Raises Untrusted as soon as the certificates turn out not to fit, Unavailable at the deadline.
+    Raises TlsHandshakeFailed as soon as the certificates turn out not to fit, Unavailable at the deadline.
     """
 
     def check(seconds: float, *, wait: bool) -> str | None:

@@ -62,7 +62,7 @@ class StateSession:
         session = StateSession(client)
         session.push(snapshot)
         answer = session.decide()
-        session.update(later_snapshot)
+        session.update(next_snapshot)
         answer = session.decide()
 
     Methods raise errors of `tenure.client.errors`. After InvalidSnapshot, StateMismatch or MessageTooLarge

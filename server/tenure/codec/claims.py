@@ -22,7 +22,7 @@ def decode_claims(
 ) -> tuple[ResourceClaim, ...]:
     """The claims by id; `ranks` gives the index of each id, `nodes` and `slots` that of each name.
 
-    A claim on a node that is not in the snapshot is on none: `lost.py` says what becomes of its pods.
+    A claim on a node that is not in the snapshot is on none; `missing_nodes.py` treats its pods.
     """
     claims = []
     for i, message in enumerate(messages):

@@ -135,7 +135,7 @@ def _decode(message: ClusterSnapshot) -> _Parts:
     index_names([group.id for group in in_flight], found["in_flight_groups"], "id")
     check_in_flight(in_flight, found["in_flight_groups"])
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].violations())])
-    sent.sort(key=attrgetter("uid"))  # for link_claims numbers shapes as it meets them
+    sent.sort(key=attrgetter("uid"))  # for resolve_claims numbers shapes as it meets them
     tasks, shapes = resolve_claims(sent, shapes, claims)
     pods = Counter([task.shape.index for task in tasks])
     _refuse(excessive_totals(names, "nodes", [(1, node.allocatable) for node in nodes]))

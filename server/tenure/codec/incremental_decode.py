@@ -1,8 +1,8 @@
 """A change of pods, pod groups and groups in flight, decoded without reading again the rows that stay.
 
 What a pod or pod group means depends on few other rows, which such a change leaves alone: nodes, shapes,
-topologies. Rows that stay keep their places (`model.slots`). Whatever else changes, or is wrong, takes the
-long way: everything is decoded anew, which also finds the words for what is wrong.
+topologies. Rows that stay keep their places (`resolution.slot_map`). Any other change takes the long way:
+everything is decoded anew, which also finds the words for what is wrong.
 """
 
 from collections.abc import Iterable, Sequence

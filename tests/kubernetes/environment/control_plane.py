@@ -153,7 +153,7 @@ def _post(url: str, body: dict[str, object]) -> bytes:
 
 
 def _ready(program: Program, url: str) -> Program:
-    """The program once its address answers 200. Raises NotStarted."""
+    """The program once its address answers 200. Raises StartFailed."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and not program.has_ended:
         if _is_reachable(url):

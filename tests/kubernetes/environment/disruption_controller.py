@@ -9,7 +9,7 @@ _BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 
 
 def allow_disruptions(transport: Transport) -> None:
-    """Bring the status of every budget up to date. Raises ApiFailure."""
+    """Bring the status of every budget up to date. Raises ApiError."""
     pods = msgspec.json.decode(transport.get("/api/v1/pods"))["items"]
     for budget in msgspec.json.decode(transport.get(_BUDGETS))["items"]:
         meta, spec = budget["metadata"], budget["spec"]

@@ -54,7 +54,7 @@ KINDS: Final = (KAI_QUEUE, KAI_POD_GROUP, VOLCANO_QUEUE, VOLCANO_POD_GROUP, JOB_
 
 
 def define_kinds(transport: Transport) -> None:
-    """Define all kinds and wait until they are served. Raises ApiFailure."""
+    """Define all kinds and wait until they are served. Raises ApiError."""
     for kind in KINDS:
         transport.post(_DEFINITIONS, _body(kind))
     end = time.monotonic() + _SERVED_SECONDS

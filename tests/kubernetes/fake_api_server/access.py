@@ -30,13 +30,13 @@ class Authorizer:
         }
 
     def user(self, token: str) -> TokenUser:
-        """Whose token it is. Raises Refusal."""
+        """Whose token it is. Raises ApiStatusError."""
         if token not in self._users:
             raise errors.unauthorized()
         return self._users[token]
 
     def new_token(self, account: ObjectKey) -> str:
-        """A token of a service account. Raises Refusal."""
+        """A token of a service account. Raises ApiStatusError."""
         if self._store.find(account) is None:
             raise errors.not_found(account.resource, account.name)
         token, where = uuid4().hex, f"system:serviceaccounts:{account.namespace}"
@@ -45,7 +45,7 @@ class Authorizer:
         return token
 
     def check(self, user: TokenUser, request: ApiRequest) -> None:
-        """Raises Refusal unless a role lets the user do it."""
+        """Raises ApiStatusError unless a role lets the user do it."""
         if _MASTERS in user.groups or any(_permits(rule, request) for rule in self._rules(user, request)):
             return
         resource = request.resource

@@ -39,7 +39,7 @@ class ApiRouter:
     def respond(
         self, token: str, method: str, path: str, query: dict[str, str], body: Any, media_type: str
     ) -> ApiResponse | WatchStream:
-        """The answer to one request. Raises Refusal."""
+        """The answer to one request. Raises ApiStatusError."""
         with self.store.changing:
             user = self._access.user(token)
             if (asked := group_version(path)) is not None:

@@ -32,7 +32,7 @@ class EvictionHandler:
         self._store, self._writes = store, writes
 
     def evict(self, request: ApiRequest, pod: Item) -> Item:
-        """Take the pod's budget into account and begin to end it. Raises Refusal."""
+        """Take the pod's budget into account and begin to end it. Raises ApiStatusError."""
         is_dry = request.query.get("dryRun") == "All"
         if _is_protected(pod):
             budget = self._budget(request.namespace, pod)
@@ -53,7 +53,7 @@ class EvictionHandler:
         return found[0] if found else None
 
     def _spend(self, key: ObjectKey, budget: Item, pod: str, is_dry: bool) -> None:
-        """One disruption less. Raises Refusal when none is left, or nobody counted yet."""
+        """One disruption less. Raises ApiStatusError when none is left, or nobody counted yet."""
         status = budget["status"]
         if status.get("observedGeneration", 0) < budget["metadata"]["generation"]:
             raise _forbidden_by(f"{key.name} is still being processed by the server.", _WAIT_SECONDS)

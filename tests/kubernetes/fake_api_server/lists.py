@@ -20,7 +20,7 @@ _CONTINUE_TOO_OLD: Final = (
 
 
 def list_page(store: ObjectStore, request: ApiRequest) -> Item:
-    """One page. Raises Refusal."""
+    """One page. Raises ApiStatusError."""
     version, start = _position(store, request)
     found = store.all(request.resource, version)
     matching = ((key, item) for key, item in found.items() if key[1:] > start and matches(request, key, item))

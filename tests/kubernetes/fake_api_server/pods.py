@@ -33,7 +33,7 @@ DONE: Final = {
 
 
 def admit(item: Item, classes: list[Item]) -> Item:
-    """A new pod with what it did not say itself. Raises Refusal when its priority class does not exist."""
+    """A new pod with what it did not say itself. Raises ApiStatusError for an unknown priority class."""
     spec = {**_DEFAULTS, **item["spec"]}
     name = spec.get("priorityClassName")
     known = {one["metadata"]["name"]: one for one in classes}
@@ -49,7 +49,7 @@ def admit(item: Item, classes: list[Item]) -> Item:
 
 
 def check_change(request: ApiRequest, before: Item, after: Item) -> None:
-    """Raises Refusal when what cannot be changed of a pod is to be changed."""
+    """Raises ApiStatusError when what cannot be changed of a pod is to be changed."""
     if _fixed(before) != _fixed(after):
         why = "Forbidden: pod updates may not change fields other than `spec.tolerations` and gates"
         raise errors.invalid(request.resource, request.name, "spec", why)
@@ -60,7 +60,7 @@ def _fixed(item: Item) -> dict[str, Any]:
 
 
 def bind(request: ApiRequest, pod: Item) -> Item:
-    """The pod on the node that a Binding names, which nobody checks. Raises Refusal."""
+    """The pod on the node that a Binding names, which nobody checks. Raises ApiStatusError."""
     asked, has = request.body["metadata"], pod["metadata"]
     for field, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if asked.get(field, has[field]) != has[field]:

@@ -53,7 +53,7 @@ def group_version(path: str) -> tuple[str, str] | None:
 def parse(
     kinds: KindRegistry, method: str, path: str, query: dict[str, str], body: Any, media_type: str
 ) -> ApiRequest:
-    """Take a request apart. Raises Refusal when nothing is served there."""
+    """Take a request apart. Raises ApiStatusError when nothing is served there."""
     match path.strip("/").split("/"):
         case ["api", version, *rest]:
             group = ""

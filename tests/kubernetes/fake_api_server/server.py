@@ -126,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _respond(
         self, fault: Fault, path: str, query: dict[str, str], body: Any
     ) -> ApiResponse | WatchStream:
-        """What the API says, or what the test wants it to say. Raises Refusal."""
+        """What the API says, or what the test wants it to say. Raises ApiStatusError."""
         if fault.refusal is not None and not fault.is_done:
             raise fault.refusal
         media_type = self.headers.get("Content-Type", "").partition(";")[0]

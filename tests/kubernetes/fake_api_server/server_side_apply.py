@@ -45,7 +45,7 @@ class FieldOwners:
         self._acquire(after, manager, said, old.keys() - new.keys())
 
     def apply(self, request: ApiRequest, before: Item) -> Item:
-        """The object with what is applied. Raises Refusal when that belongs to others, unless forced."""
+        """The object with what is applied. Raises ApiStatusError for fields of others unless forced."""
         wanted, has = _fields(request.body), _fields(before)
         if request.query.get("force") != "true":
             self._check(request, before, {path for path in wanted if has.get(path) != wanted[path]})

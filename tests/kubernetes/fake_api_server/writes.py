@@ -14,7 +14,7 @@ from tests.kubernetes.fake_api_server.stored_objects import ObjectStorage, merge
 
 
 class WriteHandler:
-    """Changes the store by the rules of an API server. Hold the store meanwhile. All raise Refusal."""
+    """Changes the store by the rules of an API server. Hold the store meanwhile. All raise ApiStatusError."""
 
     def __init__(self, store: ObjectStore, served: KindRegistry) -> None:
         self._store, self._kinds = store, served
@@ -83,7 +83,7 @@ class WriteHandler:
         return self._end(request.key, before, options.get("gracePeriodSeconds"))
 
     def check_preconditions(self, request: ApiRequest, item: Item, asked: dict[str, str]) -> None:
-        """Raises Refusal when an object is not the one that is to be deleted."""
+        """Raises ApiStatusError when an object is not the one that is to be deleted."""
         has = item["metadata"]
         for field, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
             if asked.get(field, has[field]) != has[field]:

@@ -73,7 +73,7 @@ class Fault:
         return None
 
     def stream(self, request: RecordedRequest, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """What an adapter hears of a watch. Raises Cut to break it off."""
+        """What an adapter hears of a watch. Raises WatchCut to break it off."""
         yield from chunks
 
 

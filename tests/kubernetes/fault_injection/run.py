@@ -174,13 +174,13 @@ class StoryRun:
             time.sleep(_LOOK_SECONDS)
 
     def end_state(self) -> dict[str, EndState]:
-        """What is left, by pod group. Raises ApiFailure."""
+        """What is left, by pod group. Raises ApiError."""
         evicted = {seen.uid: seen for seen in list(self.history.pods) if seen.was_evicted}
         there = [one for one in WORKLOADS if one.name in self._owned]
         return {one.name: self._end_of(one, evicted) for one in there}
 
     def is_settled(self) -> bool:
-        """Whether nothing is under way any more, by what the adapter stored. Raises ApiFailure."""
+        """Whether nothing is under way any more, by what the adapter stored. Raises ApiError."""
         return not JournalStore(self.site.transport, self.name, "tenure", lambda: False).load().entries
 
     def _end_of(self, workload: Workload, evicted: dict[str, ObjectVersion]) -> EndState:

@@ -93,11 +93,11 @@ class StoryDriver(Protocol):
         """How many of its pods run."""
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait until something holds. Raises Stuck."""
+        """Wait until something holds. Raises StoryTimeout."""
 
 
 def run_story(stage: StoryDriver) -> None:
-    """The whole story. Raises Stuck where it does not go on."""
+    """The whole story. Raises StoryTimeout where it does not go on."""
 
     def runs(**pods: int) -> None:
         def holds() -> bool:

@@ -11,7 +11,7 @@ Spans of the adapter's work. Without an SDK set up they cost little and go nowhe
 
 A round is a trace: what is heard of the cluster is observed, told to the server, decided on there in spans of
 the server's own, and done by calls to the API server. Its phases always have a span; of steps and calls the
-first `MOST_SPANS` of a round have one, the rest is counted. Nothing that nobody waits for, as watching
+first `MAX_SPANS` of a round have one, the rest is counted. Nothing that nobody waits for, as watching
 and the lease, has spans.
 """
 

@@ -32,7 +32,7 @@ from tenure.wire.violations import quote_name
 def class_names(manifest: ManifestObject, kind: WorkloadKind) -> tuple[str, ...]:
     """The priority classes it names, each once: several when its pods differ, none when a default decides.
 
-    Raises Doubt when some of its pods name one and others do not.
+    Raises NeedsAttention when some of its pods name one and others do not.
     """
     root = manifest.root
     names = [next(filter(None, (text_at(root, *path) for path in kind.classes)), "")]
@@ -47,7 +47,7 @@ def class_names(manifest: ManifestObject, kind: WorkloadKind) -> tuple[str, ...]
 
 
 def implied_value(names: tuple[str, ...], classes: PriorityClasses) -> Preemptibility:
-    """What all these classes mean for the object that names them. Raises Doubt unless they agree."""
+    """What all these classes mean for the object that names them. Raises NeedsAttention unless they agree."""
     for name in names:
         if not classes.values(name):
             fix = f"give its value: --priority-class {name}=VALUE"
@@ -69,7 +69,7 @@ _BY_PRIORITY: Final = (Preemptibility.PREEMPTIBLE, Preemptibility.NON_PREEMPTIBL
 
 
 def explicit_value(manifest: ManifestObject, kind: WorkloadKind) -> str:
-    """The value it gives; empty when it gives none. Raises Doubt when the value cannot be relied on."""
+    """The value it gives; empty when it gives none. Raises NeedsAttention for an unreliable value."""
     own = lookup(manifest.root, *kind.place)
     if isinstance(own, ScalarNode) and not own.is_empty:
         _check(own.text, dotted(kind.place), kind, own.line + 1)
@@ -96,7 +96,7 @@ def _explicit_pod_value(manifest: ManifestObject, kind: WorkloadKind) -> str:
 
 
 def _reject_ignored_places(manifest: ManifestObject, kind: WorkloadKind) -> None:
-    """Raises Doubt when a value stands where it does not count: what was meant may differ from what is."""
+    """Raises NeedsAttention when a value stands where it does not count: its intent is unclear."""
     for path in kind.ignored_places:
         found = lookup(manifest.root, *path)
         if isinstance(found, ScalarNode) and not found.is_empty:
@@ -155,7 +155,7 @@ class ManifestAssessor:
             return found, None
 
     def _by_priority(self, manifest: ManifestObject, kind: WorkloadKind) -> Assessment:
-        """Raises Doubt."""
+        """Raises NeedsAttention."""
         field, names = dotted(kind.place), class_names(manifest, kind)
         if not names:
             return self._found(manifest, Status.UNCHANGED, field, message=_NO_CLASS), None

@@ -1,7 +1,7 @@
 """One value put into a text at a path of keys, written as its surroundings are.
 
 Nothing is ever written where an alias or a merge key would carry it to other places, or where it would hide
-something: that is `Unsafe`.
+something: that is `UnsafeEdit`.
 
 How a key with its value is written: in braces or as a block, quoted or not, on one line or several.
 
@@ -156,7 +156,7 @@ class ValueWriter:
     def put(self, path: Path) -> Edit:
         """The edit after which the value stands at the path.
 
-        What is missing on the way is added; what stands there and is empty is replaced. Raises Unsafe.
+        What is missing on the way is added; what stands there and is empty is replaced. Raises UnsafeEdit.
         """
         node, quote = self.root, ""
         for depth, key in enumerate(path):

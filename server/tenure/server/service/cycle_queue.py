@@ -20,7 +20,7 @@ class CycleQueueTimeout(TimeoutError):
 
 
 class CycleQueue:
-    """Hands out turns: `max_cycles` at a time, while at most `max_waiting` calls wait for one."""
+    """Hands out turns: `max_concurrent` at a time, while at most `max_queued` calls wait for one."""
 
     def __init__(self, max_concurrent: int, max_queued: int) -> None:
         self._free_slots = max_concurrent

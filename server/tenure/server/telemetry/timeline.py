@@ -36,7 +36,7 @@ class TimelineEntry(NamedTuple):
 
 
 class Timeline:
-    """An observer for one cycle; `is_close` says whether it wants more than actions."""
+    """An observer for one cycle; `is_detailed` says whether it wants more than actions."""
 
     def __init__(self, *, is_detailed: bool) -> None:
         self.is_detailed = is_detailed

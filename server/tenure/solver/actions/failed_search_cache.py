@@ -7,7 +7,7 @@ the other was told is then true of this one, until when somebody is protected as
 
 Validators are different: they may allow what they did not allow the other, because more had taken their turns
 before it. So what was rejected by them is concluded from only where pod groups similar to one that failed are
-to be skipped, as those are that meet no protection (`search/similar.py`).
+to be skipped, as those are that meet no protection (`search/similar_failures.py`).
 """
 
 from collections.abc import Hashable, Sequence

@@ -25,7 +25,7 @@ class TrialResult(NamedTuple):
 
 
 class WhatIfTrials:
-    """Tries changes for one pod group. Raises Stopped when `stop` ends one of them."""
+    """Tries changes for one pod group. Raises CycleStopped when `stop` ends one of them."""
 
     def __init__(self, profile: Profile, pod_group: int, stop: Callable[[], bool] = never) -> None:
         self._profile = profile

@@ -2,7 +2,7 @@
 
 The caller sends what it saw; what it asked for and did not see yet comes on top. A pod whose eviction was
 asked for is as good as terminating, and one whose binding was asked for as good as bound. Promises are
-another matter: whether they still hold is found out by `actions.redeem`.
+another matter: whether they still hold is found out by `actions.fulfill`.
 """
 
 from collections.abc import Iterable, Iterator

@@ -6,7 +6,7 @@ collects the bound methods of all plugins, in profile order, into `Chains`; each
 asked and how the answers fold. A "no" is a `Rejection`, never an exception.
 
 Where a state is kept, some pod groups and tasks of its cluster may be nobody's: without a uid, a queue, tasks
-or a placement (`model.slots`). Whoever looks at all of them meets these too.
+or a placement (`resolution.slot_map`). Whoever looks at all of them meets these too.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence

@@ -18,7 +18,7 @@ class UidIndex(PersistentVector[str]):
         self._firsts = [piece[0] for piece in self._chunks]
 
     def next_version(self) -> "UidIndex":
-        """See Column."""
+        """See PersistentVector."""
         later = UidIndex()
         later._chunks, later._firsts = self._chunks.copy(), self._firsts.copy()
         return later

@@ -1,4 +1,4 @@
-"""From options to the nodes of the model and to the specs that `model.linking` links."""
+"""From options to the nodes of the model and to the specs that `resolution.reference_resolution` links."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -73,7 +73,7 @@ class ObjectCache(Generic[Kind]):
             return changes
 
     def on_replace(self, objects: Iterable[Kind]) -> None:
-        """See reflector.Listener: what is unchanged since the last list is no change."""
+        """See ResourceEventHandler: what is unchanged since the last list is no change."""
         fresh = {item.metadata.uid: item for item in objects}
         with self._changing:
             versions = {uid: item.metadata.resource_version for uid, item in self._objects.items()}
@@ -86,7 +86,7 @@ class ObjectCache(Generic[Kind]):
         self._wake()
 
     def on_change(self, item: Kind) -> None:
-        """See reflector.Listener."""
+        """See ResourceEventHandler."""
         with self._changing:
             self._objects[item.metadata.uid] = item
             self._changed.add(item.metadata.uid)
@@ -94,25 +94,25 @@ class ObjectCache(Generic[Kind]):
         self._wake()
 
     def on_remove(self, item: HasMetadata) -> None:
-        """See reflector.Listener."""
+        """See ResourceEventHandler."""
         with self._changing:
             if self._objects.pop(item.metadata.uid, None) is not None:
                 self._changed.add(item.metadata.uid)
         self._wake()
 
     def on_unreadable(self, item: bytes, problem: str) -> None:
-        """See reflector.Listener: it is told once, and what was read of the object before stays."""
+        """See ResourceEventHandler: it is told once, and what was read of the object before stays."""
         told = f"{_name(item)} cannot be read, so it is not looked at: {problem}"
         if told not in self._unreadable:
             self._unreadable.add(told)
             _LOG.warning("%s", told)
 
     def on_failure(self, failure: ApiError) -> None:
-        """See reflector.Listener."""
+        """See ResourceEventHandler."""
         self._problem = str(failure)
 
     def on_synced(self) -> None:
-        """See reflector.Listener: what was missed comes with the watch."""
+        """See ResourceEventHandler: what was missed comes with the watch."""
         if self._problem:
             self._problem = ""
             self._wake()

@@ -55,7 +55,7 @@ class NoOwnerLookup:
     """Knows only what pods say themselves: for objects without an API server behind them."""
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
-        """See Owners."""
+        """See OwnerLookup."""
         return Owner(_only_named(namespace, reference), 0)
 
 
@@ -113,7 +113,7 @@ class ApiOwnerLookup:
         self._listed: set[tuple[str, str]] = set()
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
-        """See Owners. An owner that is gone is known by its name alone.
+        """See OwnerLookup. An owner that is gone is known by its name alone.
 
         So is one of another namespace: nobody there meant this pod.
         """

@@ -35,7 +35,7 @@ class UnusablePodGroup(Exception):
 def kai_pod_group_row(
     group: kai.PodGroup, priorities: Priorities, levels: Levels, warnings: list[str]
 ) -> pb.PodGroup:
-    """The row of a pod group of KAI. Raises Unusable."""
+    """The row of a pod group of KAI. Raises UnusablePodGroup."""
     meta, spec = group.metadata, group.spec
     row = pb.PodGroup(
         uid=meta.uid,
@@ -149,7 +149,7 @@ def _constraint(constraint: kai.TopologyConstraint | None, levels: Levels) -> pb
 
 
 def _sub_groups(groups: Sequence[kai.SubGroup], levels: Levels) -> list[pb.SubGroup]:
-    """The parts of a pod group, whose names are compared in lower case (R1.52). Raises Unusable."""
+    """The parts of a pod group, whose names are compared in lower case (R1.52). Raises UnusablePodGroup."""
     parents = {group.name.lower(): (group.parent or "").lower() for group in groups}
     if "" in parents or len(parents) != len(groups):
         raise UnusablePodGroup("names of its sub groups are empty, or used twice")

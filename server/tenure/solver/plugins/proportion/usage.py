@@ -80,7 +80,7 @@ class ClaimCharges:
 class Usage:
     """Amounts by queue index. Of queues that change it is kept what they used when the current search began.
 
-    `moved_cores` holds the semi-preemptible pod groups of which any task moved since it was last emptied;
+    `changed_cores` holds the semi-preemptible pod groups of which any task moved since it was last emptied;
     all of them to begin with.
     """
 
