@@ -2,8 +2,9 @@
 
 from tenure.kubernetes.apply.conditions import build_condition
 from tenure.solver.model.decision import OutcomeKind
-from tenure.solver.model.reason import DOMINANCE, ReasonCode
-from tenure.solver.outcomes import KINDS
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.outcomes import outcome_kind
+from tenure.terms.reasons import LEAST_DOMINANT, REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 
 from tests.contract.errors_page import ROOT
@@ -28,14 +29,17 @@ def test_codes_are_complete_with_their_numbers() -> None:
 
 
 def test_pending_reasons_are_in_the_order_of_their_ranks() -> None:
+    ranked = sorted(
+        (row.dominance, row.code.name) for row in REASONS.values() if row.dominance < LEAST_DOMINANT
+    )
     assert [(row[0], row[2]) for row in PENDING] == [
-        (code.name, str(rank)) for rank, code in enumerate(DOMINANCE, 1)
+        (name, str(rank)) for rank, (_, name) in enumerate(ranked, 1)
     ]
 
 
 def test_pending_reasons_have_their_outcomes() -> None:
     kinds = {row[0]: row[3] for row in PENDING}
-    assert kinds == {name: KINDS.get(ReasonCode[name], OutcomeKind.INFEASIBLE).name for name in kinds}
+    assert kinds == {name: outcome_kind(Rejection(ReasonCode[name], "", until=1)).name for name in kinds}
 
 
 def test_conditions_have_the_reasons_of_the_table() -> None:

@@ -53,10 +53,11 @@ def _outcome(session: Session, group: PodGroup, has_victims: bool) -> PodGroupOu
         code = ReasonCode.VICTIMS_EVICTED if has_victims else ReasonCode.PIPELINED
         return PodGroupOutcome(group.index, kind, Rejection(code, ""), bound, held, pending)
     reason = _rejection(session, group)
-    return PodGroupOutcome(group.index, _kind(reason), reason, bound, held, pending)
+    return PodGroupOutcome(group.index, outcome_kind(reason), reason, bound, held, pending)
 
 
-def _kind(rejection: Rejection) -> OutcomeKind:
+def outcome_kind(rejection: Rejection) -> OutcomeKind:
+    """Outcome of a pod group that this rejects: DELAYED when a protection ends at a known time."""
     reason_class = REASONS[rejection.code].reason_class
     if reason_class is ReasonClass.PROTECTION and rejection.until is not None:
         return OutcomeKind.DELAYED
