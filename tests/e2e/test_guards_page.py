@@ -13,7 +13,7 @@ from tenure.solver.framework.chains import POINTS
 from tenure.solver.framework.session import Session
 from tenure.solver.plugin_api import points
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
-from tenure.solver.registry import ALWAYS_ON, DEFAULT_PLUGINS, load_plugins
+from tenure.solver.registry import ALWAYS_ON, BUILT_IN, DEFAULT_PLUGINS
 from tenure.solver.testing import ClusterBuilder
 
 from tests.e2e.command import ROOT, SAMPLE, run_command, run_tenure
@@ -25,9 +25,9 @@ PLUGINS = (ROOT / "docs/extend/plugins.md").read_text()
 
 def guards() -> dict[str, Any]:
     """Plugins that a session with all of them asks for protection."""
-    everything = Profile((), tuple(map(PluginConfig, load_plugins())))
-    chains = Session.open(ClusterBuilder().build(), everything, load_plugins()).chains
-    return {chains.names[guard]: load_plugins()[chains.names[guard]] for guard in chains.guard}
+    everything = Profile((), tuple(map(PluginConfig, BUILT_IN.plugins)))
+    chains = Session.open(ClusterBuilder().build(), everything, BUILT_IN).chains
+    return {chains.names[guard]: BUILT_IN.plugins[chains.names[guard]] for guard in chains.guard}
 
 
 GUARDS = guards()

@@ -68,7 +68,7 @@ def _surplus(session: Session, pod_group: int, queue: int) -> set[int]:
 def test_non_preemptible_usage_follows_every_move_and_undo(data: st.DataObject) -> None:
     draw = ShrinkingDraw(data)
     session = open_session(random_cluster(draw))
-    usage = Usage(session.cluster, session.ledger)
+    usage = Usage(session.cluster, session.ledger, session.registry.fair_share_names)
     cores = CoreUsage(session, usage)
     session.ledger.listeners = (*session.ledger.listeners, usage.on_move)
     with session.statement() as statement:
@@ -96,8 +96,8 @@ def _recomputed_usage(session: Session) -> list[Share]:
     total = [NO_SHARE] * len(session.cluster.queues)
     for group in session.cluster.pod_groups:
         active = _active(session, group.index)
-        tasks: Sequence[int] = sorted(active) if group.is_firm else []
-        if group.has_firm_core:
+        tasks: Sequence[int] = sorted(active) if group.is_firm(session.registry.fair_share_names) else []
+        if group.is_semi_preemptible and not tasks:
             tasks = sorted(core(group, active))
         for queue in () if group.queue is None else session.cluster.queues[group.queue].path:
             for task in tasks:

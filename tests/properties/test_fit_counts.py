@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tenure.solver.framework.session import Session
-from tenure.solver.registry import default_profile, load_plugins, with_required_plugins
+from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.speedups.fit_counts import count_fits
 
@@ -16,7 +16,7 @@ from tests.properties.generators.random_moves import random_move
 @settings(max_examples=100)
 def test_updated_fit_counts_equal_recomputed_ones(data: st.DataObject) -> None:
     draw = ShrinkingDraw(data)
-    session = Session.open(random_cluster(draw), with_required_plugins(default_profile()), load_plugins())
+    session = Session.open(random_cluster(draw), with_required_plugins(default_profile()), BUILT_IN)
     placer, statement = Placer(session), session.statement()
     nodes = session.cluster.nodes
     for _ in range(draw.integer(1, 6)):

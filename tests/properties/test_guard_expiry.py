@@ -4,9 +4,9 @@ from itertools import product
 from typing import Final
 
 from tenure.solver.framework.session import Session
-from tenure.solver.registry import load_plugins
+from tenure.solver.registry import BUILT_IN
 
-from tests.properties.generators.contested_clusters import ACTIONS, contested_cluster
+from tests.properties.generators.contested_clusters import contested_cluster
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.guard_profiles import random_profile
 
@@ -17,7 +17,7 @@ LEAST: Final = 30
 
 def sessions() -> list[Session]:
     draws = [SeededDraw(seed) for seed in range(EXAMPLES)]
-    return [Session.open(contested_cluster(draw), random_profile(draw), load_plugins()) for draw in draws]
+    return [Session.open(contested_cluster(draw), random_profile(draw), BUILT_IN) for draw in draws]
 
 
 def test_temporary_protection_implies_possible_expiry() -> None:
@@ -26,7 +26,7 @@ def test_temporary_protection_implies_possible_expiry() -> None:
         guards, pod_groups = session.guards, range(len(session.cluster.pod_groups))
         for victim in pod_groups:
             may_end = guards.may_expire([victim])
-            asked = product(ACTIONS, pod_groups)
+            asked = product(BUILT_IN.guarded_actions, pod_groups)
             rejections = [guards.allows_victim(action, who, victim) for action, who in asked if who != victim]
             is_timed = any(each is not None and each.until is not None for each in rejections)
             assert may_end or not is_timed

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.profile import PluginConfig
-from tenure.solver.registry import default_profile, load_plugins, with_required_plugins
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 from tenure.solver.search.placer import Placer
 
 from tests.properties.generators.draw import ShrinkingDraw
@@ -33,7 +34,9 @@ def _placer(cluster: Cluster, *, indexed: bool) -> tuple[Session, Placer]:
     profile = with_required_plugins(default_profile())
     if not indexed:
         profile = replace(profile, plugins=(*profile.plugins, PluginConfig("indifferent")))
-    session = Session.open(cluster, profile, {**load_plugins(), "indifferent": Indifferent})
+    session = Session.open(
+        cluster, profile, Registry(BUILT_IN.actions, {**BUILT_IN.plugins, "indifferent": Indifferent})
+    )
     return session, Placer(session)
 
 

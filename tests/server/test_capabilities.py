@@ -9,7 +9,7 @@ from tenure.server import capabilities
 from tenure.server.settings import ServerLimits
 from tenure.server.settings.server import MaxRows
 from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
-from tenure.solver.registry import ACTION_NAMES, default_profile
+from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.terms.durations import SECOND
 from tenure.v1.capabilities_pb2 import Limits
 
@@ -22,7 +22,7 @@ def test_profile_actions_plugins_and_digest_are_reported() -> None:
     with run_server(Engine(profile)) as (_, address), Client(address) as client:
         told = client.get_capabilities()
         assert told.profile_digest == client.decide(small_snapshot()).header.profile_digest
-    assert list(told.actions) == list(ACTION_NAMES)
+    assert list(told.actions) == list(BUILT_IN.actions)
     assert {"minruntime", "numa", "evictionlimit", "expectedruntime"} <= set(told.plugins)
     assert list(told.plugins) == sorted(told.plugins)
     assert list(told.profile_actions) == ["preempt", "allocate"]

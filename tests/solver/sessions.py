@@ -6,19 +6,20 @@ from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.registry import ACTIONS, default_profile, load_plugins, with_required_plugins
+from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 
 
 def open_session(cluster: Cluster) -> Session:
     """A session of the default profile."""
-    return Session.open(cluster, with_required_plugins(default_profile()), load_plugins())
+    return Session.open(cluster, with_required_plugins(default_profile()), BUILT_IN)
 
 
 def run_actions(session: Session) -> None:
     """All actions of the default profile, as `decide` runs them."""
     context = CycleContext.open(session)
     for action in default_profile().actions:
-        ACTIONS[action](context)
+        step = BUILT_IN.actions[action]
+        step.run(context, step)
 
 
 def ledger_state(ledger: Ledger) -> Any:

@@ -4,12 +4,17 @@ from collections.abc import Mapping
 from typing import Final
 
 import pytest
+from tenure.solver.actions.preempt import PREEMPT
+from tenure.solver.actions.stale_gang_eviction import STALE_GANG_EVICTION
 from tenure.solver.folding import fold_decisions
 from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Patch, PatchKind, Requeue, Reserve
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.terms.reasons import ReasonCode
 
@@ -28,8 +33,8 @@ class AllowingGuard:
         self._names = [group.name for group in session.cluster.pod_groups]
         self._name = arguments["name"]
 
-    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
-        if action == "stalegangeviction":
+    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
+        if action is STALE_GANG_EVICTION:
             return None
         source = f"{action} of {self._names[victim]} for {self._names[preemptor]}"
         return GuardVerdict(self._name, ProtectionScope.NOTHING, source, NOW)
@@ -42,7 +47,9 @@ def session() -> Session:
     builder.running("one", queue="q", gpus=1, node="a").pending("two", queue="q", gpus=1)
     settings = tuple(PluginConfig(name, {"name": name}) for name in ("first", "second"))
     return Session.open(
-        builder.build(), Profile((), settings), {"first": AllowingGuard, "second": AllowingGuard}
+        builder.build(),
+        Profile((), settings),
+        Registry(BUILT_IN.actions, {"first": AllowingGuard, "second": AllowingGuard}),
     )
 
 
@@ -50,7 +57,7 @@ def commit(
     session: Session,
     *steps: tuple[object, ...],
     beneficiary: int = TWO,
-    action: str = "preempt",
+    action: Action = PREEMPT,
     requeue: Requeue | None = None,
 ) -> None:
     """Commit one statement with these (method, arguments) steps."""
@@ -98,7 +105,7 @@ def test_groups_are_in_the_order_of_the_commits(session: Session) -> None:
 
 
 def test_eviction_without_effective_guards_names_none(session: Session) -> None:
-    commit(session, ("evict", 0), beneficiary=ONE, action="stalegangeviction")
+    commit(session, ("evict", 0), beneficiary=ONE, action=STALE_GANG_EVICTION)
     assert fold_commits(session) == [((Evict(0, 0, False),), (), ())]
 
 

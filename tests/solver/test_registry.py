@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
-from tenure.solver.registry import ACTION_NAMES, check_profile, default_profile, with_required_plugins
+from tenure.solver.registry import BUILT_IN, check_profile, default_profile, with_required_plugins
 
 DEFAULT = default_profile()
 
@@ -68,8 +68,8 @@ def test_every_problem_is_listed() -> None:
 
 def test_default_profile_is_valid_and_in_the_order_of_the_reference_r2_1() -> None:
     assert check_profile(DEFAULT) == []
-    assert DEFAULT.actions == ACTION_NAMES
-    order = [name for name in ACTION_NAMES if name != "requeue"]
+    assert DEFAULT.actions == tuple(BUILT_IN.actions)
+    order = [name for name in BUILT_IN.actions if name != "requeue"]
     assert order == ["allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"]
 
 

@@ -5,9 +5,11 @@ from typing import Final
 
 from tenure.render.response_view import ResponseView
 from tenure.render.table_section import TableColumn, TableRow, TableSection
-from tenure.solver.model.verdict import EVICTING_ACTIONS
 from tenure.terms.formatting import format_remaining, join_words
 from tenure.v1 import decision_pb2 as pb
+
+_GUARDED_ACTIONS: Final = {"reclaim", "preempt", "consolidation", "requeue"}
+"""Built-in actions that guards know: a protection from all of them is one from all pod groups."""
 
 OWN_QUEUE: Final = "its own queue"
 OTHER_QUEUES: Final = "other queues"
@@ -51,7 +53,7 @@ def preemptor_text(view: ResponseView, protection: pb.Protection) -> str:
     if protection.against:
         is_own = protection.against == view.queue(protection.pod_group)
         return OWN_QUEUE if is_own else f"{OTHER_QUEUES} of {protection.against}"
-    if set(actions) >= set(EVICTING_ACTIONS):
+    if set(actions) >= _GUARDED_ACTIONS:
         return "everyone"
     return OTHER_QUEUES if protection.guard == "minruntime" else join_words(actions)
 

@@ -96,10 +96,11 @@ def read_and_decide(
 def _decide_here(snapshot: "ClusterSnapshot", actions: list[str], config: Path | None) -> "DecideResponse":
     from tenure.codec.engine import Engine
     from tenure.server.garbage_collection import pause_gc
+    from tenure.server.installed import installed_registry
     from tenure.server.settings import load_settings
     from tenure.v1.decide_pb2 import DecideRequest
 
-    engine = Engine(load_settings(config).profile, pause_gc)
+    engine = Engine(load_settings(config).profile, installed_registry(), pause_gc)
     return engine.decide(DecideRequest(snapshot=snapshot, actions=actions))
 
 

@@ -45,7 +45,7 @@ def openb(
     from tenure.solver.registry import default_profile
 
     form = format_of(output)
-    engine, at = Engine(default_profile(), pause_gc), now and now.replace(tzinfo=UTC)
+    engine, at = Engine(default_profile(), pause=pause_gc), now and now.replace(tzinfo=UTC)
     try:
         with _progress() as progress:
             trace = import_openb(

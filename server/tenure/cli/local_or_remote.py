@@ -29,8 +29,9 @@ def request_simulation(
         with connection.client(connection.server) as client:
             return client.simulate(request)
     from tenure.codec.simulation import SimulationEngine
+    from tenure.server.installed import installed_registry
 
-    return SimulationEngine(_profile(config)).simulate(request)
+    return SimulationEngine(_profile(config), installed_registry()).simulate(request)
 
 
 def request_explanation(
@@ -42,8 +43,9 @@ def request_explanation(
         with connection.client(connection.server) as client:
             return client.explain(request)
     from tenure.server.explain import Explainer
+    from tenure.server.installed import installed_registry
 
-    return Explainer(_profile(config)).explain(request)
+    return Explainer(_profile(config), installed_registry()).explain(request)
 
 
 def _profile(config: Path | None) -> "Profile":

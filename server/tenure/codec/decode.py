@@ -28,6 +28,7 @@ from tenure.solver.model.facts import PodGroupSpec, TaskSpec
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import Vector
 from tenure.solver.model.workload import TaskShape
+from tenure.solver.registry import BUILT_IN
 from tenure.solver.resolution.claim_resolution import resolve_claims
 from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.solver.resolution.reference_resolution import ResolvedWorkloads, resolve_queues, resolve_workloads
@@ -66,6 +67,8 @@ class DecodedSnapshot:
     """What pods may refer to."""
     topology_levels: Levels
     """What topology constraints may refer to."""
+    guarded_actions: Sequence[str] = BUILT_IN.guarded_names
+    """Actions that pod groups may opt out of."""
     base: DecodeBase | None = field(default=None, compare=False, repr=False)
     """What the next change of its workloads starts from, if this came about by one."""
     change: SlotChange | None = field(default=None, compare=False, repr=False)
@@ -82,24 +85,30 @@ class _Parts(NamedTuple):
     levels: Levels
 
 
-def decode_snapshot(message: ClusterSnapshot) -> Cluster:
+def decode_snapshot(
+    message: ClusterSnapshot, guarded_actions: Sequence[str] = BUILT_IN.guarded_names
+) -> Cluster:
     """The cluster that the snapshot describes, whatever the order of its lists; see `decode`."""
-    return _decode(message).cluster
+    return _decode(message, guarded_actions).cluster
 
 
-def decode(message: ClusterSnapshot) -> DecodedSnapshot:
-    """What the snapshot describes.
+def decode(
+    message: ClusterSnapshot, guarded_actions: Sequence[str] = BUILT_IN.guarded_names
+) -> DecodedSnapshot:
+    """What the snapshot describes; pod groups may opt out of `guarded_actions`.
 
     Raises SnapshotValidationError with every violating field. Three things are no violation: a pod group
     whose queue is missing or has children (it gets no queue), a pod of an unknown sub group, and a pod or
     device claim on a node that is not in the snapshot (both are warned about).
     """
-    cluster, pod_groups, tasks, known, levels = _decode(message)
+    cluster, pod_groups, tasks, known, levels = _decode(message, guarded_actions)
     by_uid = PersistentMap({group.uid: group for group in pod_groups})
-    return DecodedSnapshot(cluster, by_uid, PersistentMap({task.uid: task for task in tasks}), known, levels)
+    return DecodedSnapshot(
+        cluster, by_uid, PersistentMap({task.uid: task for task in tasks}), known, levels, guarded_actions
+    )
 
 
-def _decode(message: ClusterSnapshot) -> _Parts:
+def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str]) -> _Parts:
     found = {name: ViolationCollector(name) for name in _LISTS}
     nodes_sent = list(message.nodes)  # a list of a message makes its rows anew each time it is gone through
     pods_sent, groups_sent = read_rows(message)
@@ -114,7 +123,7 @@ def _decode(message: ClusterSnapshot) -> _Parts:
     topologies = decode_topologies(message.topologies, found["topologies"])
     levels = {topology.name: topology.levels for topology in topologies}
     uids = index_names([group.uid for group in groups_sent], found["pod_groups"], "uid")
-    pod_groups = decode_pod_groups(groups_sent, levels, found["pod_groups"])
+    pod_groups = decode_pod_groups(groups_sent, levels, guarded_actions, found["pod_groups"])
     shape_ranks = name_ranks(index_names([shape.id for shape in message.shapes], found["shapes"], "id"))
     shapes = decode_shapes(message.shapes, shape_ranks, slots, found["shapes"])
     pod_uids = index_names([pod.uid for pod in pods_sent], found["pods"], "uid")

@@ -23,7 +23,8 @@ from tenure.solver.framework.stop_signal import never
 from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
-from tenure.solver.registry import ACTION_NAMES, with_required_plugins
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN, with_required_plugins
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse, ResponseHeader
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, quote_name
@@ -60,14 +61,14 @@ def profile_of(text: str) -> Profile:
         raise ValueError(f"is not a profile of this version: {error}") from None
 
 
-def check_actions(actions: Sequence[str]) -> list[FieldViolation]:
+def check_actions(actions: Sequence[str], registry: Registry) -> list[FieldViolation]:
     """One violation for every action that nobody knows; paths are `actions[i]`."""
     return [
         FieldViolation(
-            f"actions[{i}]", f"unknown action {quote_name(name)}; known: {', '.join(ACTION_NAMES)}"
+            f"actions[{i}]", f"unknown action {quote_name(name)}; known: {', '.join(registry.actions)}"
         )
         for i, name in enumerate(actions)
-        if name not in ACTION_NAMES
+        if name not in registry.actions
     ]
 
 
@@ -99,12 +100,12 @@ class BaseState(NamedTuple):
         return self.decoded.cluster
 
 
-def decode_source(snapshot: ClusterSnapshot | None) -> BaseState:
+def decode_source(snapshot: ClusterSnapshot | None, registry: Registry) -> BaseState:
     """The snapshot of a request. Raises SnapshotValidationError, with paths that begin with `snapshot`."""
     if snapshot is None:
         raise SnapshotValidationError([FieldViolation("snapshot", f"{MISSING}, or a state to refer to")])
     try:
-        return BaseState(snapshot, decode(snapshot), lambda: snapshot)
+        return BaseState(snapshot, decode(snapshot, registry.guarded_names), lambda: snapshot)
     except SnapshotValidationError as invalid:
         violations = (FieldViolation(f"snapshot.{path}", problem) for path, problem in invalid.violations)
         raise SnapshotValidationError(violations) from None
@@ -135,9 +136,13 @@ class Engine:
     """
 
     def __init__(
-        self, profile: Profile, pause: Callable[[], AbstractContextManager[None]] = nullcontext
+        self,
+        profile: Profile,
+        registry: Registry = BUILT_IN,
+        pause: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._profile = profile
+        self._registry = registry
         self._pause = pause
         self._latest = _prepare_profile(profile)
 
@@ -149,6 +154,11 @@ class Engine:
 
     def close(self) -> None:
         """No more questions come. Cycles run in the threads that ask, so there is nothing to end."""
+
+    @property
+    def registry(self) -> Registry:
+        """The actions and plugins that it knows."""
+        return self._registry
 
     @property
     def profile(self) -> Profile:
@@ -187,21 +197,22 @@ class Engine:
         `read` gives the state as a message, for those that decide elsewhere. Raises SnapshotValidationError
         when `actions[i]` are unknown.
         """
-        if violations := check_actions(request.actions):
+        if violations := check_actions(request.actions, self._registry):
             raise SnapshotValidationError(violations)
         with self._pause():
             return self._respond(cluster, header, request, stop, timeline, warm_start)
 
     def warm_up(self, cluster: Cluster, warm_start: WarmStartCache) -> None:
         """Find out what every question about a state begins with, so that the first one need not."""
-        decide(cluster, replace(self._latest.session_profile, actions=()), warm_start=warm_start)
+        profile = replace(self._latest.session_profile, actions=())
+        decide(cluster, profile, warm_start=warm_start, registry=self._registry)
 
     def _decide(
         self, request: DecideRequest, stop: Callable[[], bool], timeline: CycleTimeline | None
     ) -> DecideResponse:
         """What is decoded goes when this is over: before the collector comes back and looks at it."""
         with ObservedPhase(timeline or NULL_OBSERVER, Phase.DECODE):
-            cluster = _checked_cluster(request)
+            cluster = _checked_cluster(request, self._registry)
         return self._respond(cluster, request.snapshot, request, stop, timeline)
 
     def profile_for(self, actions: tuple[str, ...]) -> Profile:
@@ -226,7 +237,7 @@ class Engine:
         warm_start: WarmStartCache | None = None,
     ) -> DecideResponse:
         _, profile, digest = self._profile_for(tuple(request.actions))
-        decision = decide(cluster, profile, stop, timeline or NULL_OBSERVER, warm_start)
+        decision = decide(cluster, profile, stop, timeline or NULL_OBSERVER, warm_start, self._registry)
         with ObservedPhase(timeline or NULL_OBSERVER, Phase.ENCODE):
             answer = encode_response(cluster, decision, build_header(header, digest))
         if timeline is not None and timeline.is_detailed:
@@ -239,8 +250,8 @@ def _prepare_profile(profile: Profile) -> _PreparedProfile:
     return _PreparedProfile(profile, with_required_plugins(profile), profile_digest(profile))
 
 
-def _checked_cluster(request: DecideRequest) -> Cluster:
-    violations = list(check_actions(request.actions))
+def _checked_cluster(request: DecideRequest, registry: Registry) -> Cluster:
+    violations = list(check_actions(request.actions, registry))
     if request.HasField("now"):
         violations.insert(
             0, FieldViolation("now", "goes with a reference to a state; set snapshot.now instead")
@@ -248,7 +259,7 @@ def _checked_cluster(request: DecideRequest) -> Cluster:
     if not request.HasField("snapshot"):
         raise SnapshotValidationError([FieldViolation("snapshot", "is required"), *violations])
     try:
-        cluster = decode_snapshot(request.snapshot)
+        cluster = decode_snapshot(request.snapshot, registry.guarded_names)
     except SnapshotValidationError as invalid:
         raise SnapshotValidationError([*invalid.violations, *violations]) from None
     if violations:

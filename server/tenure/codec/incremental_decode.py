@@ -146,7 +146,7 @@ def _changed(
     found = ViolationCollector("upserts")
     new_groups: dict[str, PodGroupSpec | None] = dict.fromkeys(removes.pod_groups)
     sent = read_rows(upserts)
-    groups = decode_pod_groups(sent.pod_groups, before.topology_levels, found)
+    groups = decode_pod_groups(sent.pod_groups, before.topology_levels, before.guarded_actions, found)
     new_groups.update({group.uid: group for group in groups})
     pod_groups = before.pod_groups.with_changes(new_groups)
     known = replace(before.references, pod_groups=pod_groups)

@@ -12,7 +12,6 @@ from tenure.codec.annotations import PREEMPTIBILITY, preemptibility, requeue_ter
 from tenure.codec.checks import MISSING, amount, check_enum, check_wire_time, duration, time
 from tenure.codec.queues import Levels, decode_constraint, tree_problems
 from tenure.solver.model.facts import PodGroupSpec, SubGroupSpec
-from tenure.solver.model.verdict import EVICTING_ACTIONS
 from tenure.solver.model.workload import Preemptibility, TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_COUNT
@@ -109,7 +108,9 @@ class _Parts:
 class _Terms:
     """What became of a pod group, and what is agreed about it, which few say. Fields as in PodGroupSpec."""
 
-    def __init__(self, i: int, message: pb.PodGroup, findings: ViolationCollector) -> None:
+    def __init__(
+        self, i: int, message: pb.PodGroup, guarded_actions: Sequence[str], findings: ViolationCollector
+    ) -> None:
         is_set, opt_out_actions = message.HasField, message.opt_out_actions
         self.last_eviction = _time(i, message, "last_eviction_time", findings)
         self.stale_since = _time(i, message, "stale_since", findings)
@@ -119,20 +120,25 @@ class _Terms:
         self.preemption_delay = _span(i, message, "preemption_delay", findings)
         self.requeue = requeue_terms(i, message, findings)
         self.opt_out_actions = (
-            _opt_out_actions(i, opt_out_actions, findings) if opt_out_actions else _NO_ACTIONS
+            _opt_out_actions(i, opt_out_actions, guarded_actions, findings)
+            if opt_out_actions
+            else _NO_ACTIONS
         )
         self.eviction_count = amount(message.eviction_count, findings, i, "eviction_count", MAX_COUNT)
         self.total_eviction_wait = _span(i, message, "total_eviction_wait", findings)
 
 
 def decode_pod_groups(
-    rows: Sequence[PodGroupRow], levels: Levels, findings: ViolationCollector
+    rows: Sequence[PodGroupRow], levels: Levels, guarded_actions: Sequence[str], findings: ViolationCollector
 ) -> list[PodGroupSpec]:
-    """One spec per pod group; `levels` are those of the topologies that constraints may name."""
-    return [_decode_pod_group(i, row, levels, findings) for i, row in enumerate(rows)]
+    """One spec per pod group; `levels` are those of the topologies that constraints may name,
+    `guarded_actions` those that pod groups may opt out of."""
+    return [_decode_pod_group(i, row, levels, guarded_actions, findings) for i, row in enumerate(rows)]
 
 
-def _decode_pod_group(i: int, row: PodGroupRow, levels: Levels, findings: ViolationCollector) -> PodGroupSpec:
+def _decode_pod_group(
+    i: int, row: PodGroupRow, levels: Levels, guarded_actions: Sequence[str], findings: ViolationCollector
+) -> PodGroupSpec:
     min_member = row.min_member
     message = pb.PodGroup.FromString(row.more) if row.more else None
     mode, unknown_mode = _preemptibility(i, row, message, findings)
@@ -146,7 +152,7 @@ def _decode_pod_group(i: int, row: PodGroupRow, levels: Levels, findings: Violat
         findings.add(i, "creation_time", MISSING)
     if row.has_last_start:
         last_start = check_wire_time(row.last_start[0], row.last_start[1], findings, i, "last_start_time")
-    terms = _NO_TERMS if message is None else _Terms(i, message, findings)
+    terms = _NO_TERMS if message is None else _Terms(i, message, guarded_actions, findings)
     return PodGroupSpec(
         row.uid,
         row.queue,
@@ -190,12 +196,12 @@ def _preemptibility(
     return Preemptibility.NON_PREEMPTIBLE, problem
 
 
-def _opt_out_actions(i: int, actions: Sequence[str], findings: ViolationCollector) -> frozenset[str]:
+def _opt_out_actions(
+    i: int, actions: Sequence[str], known: Sequence[str], findings: ViolationCollector
+) -> frozenset[str]:
     for at, action in enumerate(actions):
-        if action not in EVICTING_ACTIONS:
-            problem = (
-                f"{quote_name(action)} is not an action to opt out of; known: {', '.join(EVICTING_ACTIONS)}"
-            )
+        if action not in known:
+            problem = f"{quote_name(action)} is not an action to opt out of; known: {', '.join(known)}"
             findings.add(i, f"opt_out_actions[{at}]", problem)
     return frozenset(actions)
 
@@ -222,4 +228,4 @@ def _staleness_grace(i: int, message: pb.PodGroup, findings: ViolationCollector)
 
 
 _UNDIVIDED: Final = _Parts(0, pb.PodGroup(), None, {}, ViolationCollector("pod_groups"))
-_NO_TERMS: Final = _Terms(0, pb.PodGroup(), ViolationCollector("pod_groups"))
+_NO_TERMS: Final = _Terms(0, pb.PodGroup(), (), ViolationCollector("pod_groups"))

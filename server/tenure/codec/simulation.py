@@ -19,6 +19,8 @@ from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.next_cluster import apply_decisions
 from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN
 from tenure.terms.durations import SECOND
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
@@ -36,8 +38,9 @@ DEFAULT_INTERVAL: Final = 60 * SECOND
 class SimulationEngine:
     """Plays cycles with one profile. May be used by several threads at a time."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, registry: Registry = BUILT_IN) -> None:
         self._profile = profile
+        self._registry = registry
 
     def simulate(
         self, request: SimulateRequest, source: BaseState | None = None, stop: Callable[[], bool] = never
@@ -48,10 +51,12 @@ class SimulationEngine:
         InvalidSnapshot with every violating field by its path in the request; a row of the state is named by
         its key.
         """
-        violations = [*check_actions(request.actions), *_bad_numbers(request)]
+        violations = [*check_actions(request.actions, self._registry), *_bad_numbers(request)]
         try:
-            base = source or decode_source(request.snapshot if request.HasField("snapshot") else None)
-            cluster, opening = _changed(base, request)
+            base = source or decode_source(
+                request.snapshot if request.HasField("snapshot") else None, self._registry
+            )
+            cluster, opening = _changed(base, request, self._registry)
         except SnapshotValidationError as invalid:
             raise SnapshotValidationError([*invalid.violations, *violations]) from None
         if violations:
@@ -76,7 +81,7 @@ class SimulationEngine:
         profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
         basis = build_header(snapshot, profile_digest(profile))
         for _ in range(max(request.cycles, 1)):
-            decision = decide(cluster, profile, stop, warm_start=warm_start)
+            decision = decide(cluster, profile, stop, warm_start=warm_start, registry=self._registry)
             warm_start = None  # the next cluster is another one
             basis.now.CopyFrom(timestamp(cluster.now))
             answer = encode_response(cluster, decision, basis)
@@ -88,7 +93,9 @@ class SimulationEngine:
             )
 
 
-def _changed(base: BaseState, request: SimulateRequest) -> tuple[Cluster, WarmStartCache | None]:
+def _changed(
+    base: BaseState, request: SimulateRequest, registry: Registry
+) -> tuple[Cluster, WarmStartCache | None]:
     """The cluster of a state with the rows of the request; nothing of the state is changed.
 
     With it what is known of such a cluster, if the state is kept.
@@ -105,7 +112,7 @@ def _changed(base: BaseState, request: SimulateRequest) -> tuple[Cluster, WarmSt
         return changed.cluster, base.warm_start.fork(changed.change)
     laid = overlay(base.read(), request.upserts, request.removals)
     try:
-        return decode_snapshot(laid.snapshot), None
+        return decode_snapshot(laid.snapshot, registry.guarded_names), None
     except SnapshotValidationError as invalid:
         found = (laid.locate(violation) for violation in invalid.violations)
         raise SnapshotValidationError(map(_in_request, found)) from None

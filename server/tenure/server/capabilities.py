@@ -7,7 +7,8 @@ from google.protobuf.duration_pb2 import Duration
 from tenure.codec.engine import profile_digest
 from tenure.server.settings import ServerLimits
 from tenure.solver.plugin_api.profile import Profile
-from tenure.solver.registry import ACTION_NAMES, SERVICE_FEATURES, load_plugins
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN, SERVICE_FEATURES
 from tenure.v1.capabilities_pb2 import GetCapabilitiesResponse, Limits
 from tenure.wire.timestamps import span
 
@@ -17,13 +18,13 @@ _UNINSTALLED: Final = "unknown"
 
 
 def build_capabilities(
-    profile: Profile, limits: ServerLimits, *, records: bool = False
+    profile: Profile, limits: ServerLimits, registry: Registry = BUILT_IN, *, records: bool = False
 ) -> GetCapabilitiesResponse:
     """The answer of a server that decides by a profile and accepts what is within the limits."""
     return GetCapabilitiesResponse(
         version=server_version(),
-        actions=ACTION_NAMES,
-        plugins=sorted({*load_plugins(), *SERVICE_FEATURES}),
+        actions=registry.actions,
+        plugins=sorted({*registry.plugins, *SERVICE_FEATURES}),
         profile_actions=profile.actions,
         profile_plugins=[plugin.name for plugin in profile.plugins],
         profile_digest=profile_digest(profile),

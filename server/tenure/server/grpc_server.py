@@ -17,6 +17,7 @@ from tenure.codec.engine import Engine
 from tenure.process.signals import wait_for_signal
 from tenure.process.telemetry import Telemetry
 from tenure.server.garbage_collection import pause_gc
+from tenure.server.installed import installed_registry
 from tenure.server.listen_address import MAX_CALLS, HealthPort, ListenError, server_options
 from tenure.server.receive_limits import MAX_RECEIVING, ReceiveLimits
 from tenure.server.records import NO_RECORDS, FileRecorder, Recorder, recorder
@@ -140,8 +141,8 @@ class GrpcServer:
 def _engine(settings: Settings) -> Engine:
     """Runs cycles where the configuration says."""
     if settings.limits.solver_host == "thread":
-        return Engine(settings.profile, pause_gc)
-    return ProcessEngine(settings.profile, SolverPool(settings.profile))
+        return Engine(settings.profile, installed_registry(), pause_gc)
+    return ProcessEngine(settings.profile, SolverPool(settings.profile), installed_registry())
 
 
 def _recorder(settings: Settings) -> Recorder:

@@ -22,7 +22,8 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.outcomes import build_outcomes, collect_protections, mark_budget_exhausted, next_wake_time
 from tenure.solver.plugin_api.profile import Profile
-from tenure.solver.registry import ACTIONS, load_plugins, with_required_plugins
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN, with_required_plugins
 from tenure.solver.snapshot_warnings import collect_warnings
 
 
@@ -32,6 +33,7 @@ def decide(
     stop: Callable[[], bool] = never,
     observer: Observer = NULL_OBSERVER,
     warm_start: WarmStartCache | None = None,
+    registry: Registry = BUILT_IN,
 ) -> CycleResult:
     """Decide who runs, who waits and who yields.
 
@@ -43,7 +45,7 @@ def decide(
 
     The profile's actions and plugins must be known (`registry.check_profile` tells); a KeyError otherwise.
     """
-    context, decision = run_cycle(cluster, profile, stop, observer, warm_start)
+    context, decision = run_cycle(cluster, profile, stop, observer, warm_start, registry)
     context.close()
     return decision
 
@@ -54,17 +56,21 @@ def run_cycle(
     stop: Callable[[], bool] = never,
     observer: Observer = NULL_OBSERVER,
     warm_start: WarmStartCache | None = None,
+    registry: Registry = BUILT_IN,
 ) -> tuple[CycleContext, CycleResult]:
     """The same, and the search as the cycle left it, for whoever asks why."""
     with ObservedPhase(observer, Phase.SESSION):
         context = open_with_in_flight(
-            cluster, warm_start, lambda taken_up, kept: _open_context(taken_up, profile, stop, observer, kept)
+            cluster,
+            warm_start,
+            lambda taken_up, kept: _open_context(taken_up, profile, stop, observer, kept, registry),
         )
     session = context.session
     waiting = sorted(session.phases.pending)
     for action in profile.actions:
         with suppress(CycleStopped), ObservedPhase(observer, Phase.ACTION, action):
-            ACTIONS[action](context)
+            step = registry.actions[action]
+            step.run(context, step)
     with ObservedPhase(observer, Phase.FOLD):
         return context, _result(session, waiting)
 
@@ -75,8 +81,9 @@ def _open_context(
     stop: Callable[[], bool],
     observer: Observer,
     warm_start: WarmStartCache | None,
+    registry: Registry,
 ) -> CycleContext:
-    session = Session.open(cluster, with_required_plugins(profile), load_plugins(), stop, warm_start)
+    session = Session.open(cluster, with_required_plugins(profile), registry, stop, warm_start)
     if not observer.is_detailed:
         return CycleContext.open(session)
     instrument_plugins(session.chains, observer)

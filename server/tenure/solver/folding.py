@@ -24,9 +24,6 @@ EVICTION_PATCH_KINDS: Final = (
 )
 """Patches that note that tasks are evicted; to remember counts as long as it is unsettled."""
 
-STALE_GANG: Final = "stalegangeviction"
-"""Its evictions are for nobody: each helps by itself."""
-
 
 def fold_decisions(session: Session) -> tuple[DecisionGroup, ...]:
     """One group per commit that has an effect, in the order of the commits."""
@@ -109,9 +106,11 @@ def _group(
             bindings.append(Bind(task, after.node, after.gpu_groups, after.zones))
     if not (evictions or holds or bindings or patches):
         return None
-    is_optional = commit.action == STALE_GANG or not (evictions or _completes(session, holds, bindings))
+    is_optional = commit.action.atomicity is Atomicity.BEST_EFFORT or not (
+        evictions or _completes(session, holds, bindings)
+    )
     return DecisionGroup(
-        commit.action,
+        commit.action.name,
         commit.beneficiary,
         commit.reason,
         tuple(evictions),

@@ -21,16 +21,29 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.decision import InFlightGroupState, InFlightGroupStatus, Reserve
+from tenure.solver.model.decision import Atomicity, InFlightGroupState, InFlightGroupStatus, Reserve
 from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.budget import OUT_OF_TIME
 from tenure.solver.search.placer import binds_any
 from tenure.terms.reasons import ReasonCode
 
-NAME: Final = "fulfill"
-"""What groups of the decision that keep promises are listed under."""
+
+def _fulfill(context: CycleContext, action: Action) -> None:
+    """Nothing: reservations are fulfilled while the session opens."""
+
+
+FULFILL: Final = Action(
+    "fulfill",
+    victims_from=Relation.NONE,
+    gate=QueueGate.NONE,
+    reason=ReasonCode.ALLOCATED,
+    atomicity=Atomicity.ALL,
+    run=_fulfill,
+)
+"""What groups of the decision that fulfill reservations are listed under. No profile names it."""
 MAX_ATTEMPTS: Final = 8
 """After so many, groups that ask for anything are cancelled, so that the rest cannot rest on them."""
 DEPENDENCY_CANCELLED: Final = Rejection(
@@ -173,7 +186,9 @@ def _commit(fulfiller: ReservationFulfiller) -> None:
         if not attempt.tasks:
             continue
         reason = ReasonCode.ALLOCATED if binds_any(attempt.statement, session) else ReasonCode.PIPELINED
-        session.commit(attempt.statement, NAME, attempt.group.beneficiary, reason, in_flight=attempt.group.id)
+        session.commit(
+            attempt.statement, FULFILL, attempt.group.beneficiary, reason, in_flight=attempt.group.id
+        )
         bound = [t for t in attempt.tasks if session.ledger.placements[t].status is TaskStatus.BINDING]
         for index in sorted({session.cluster.tasks[task].pod_group for task in bound}):
             patch_start(session, index, index not in started and not _runs(session, index))

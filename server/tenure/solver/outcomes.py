@@ -20,8 +20,6 @@ _KINDS: Final = {
     ReasonClass.EFFORT: OutcomeKind.BUDGET_EXHAUSTED,
 }
 """Outcome kinds of rejected pod groups by the class of the reason; INFEASIBLE for the others."""
-VICTIMLESS_ACTIONS: Final = ("fulfill", "allocate", "stalegangeviction")
-"""Commits of these evict nobody for their beneficiary."""
 START_REASONS: Final = Rejection(ReasonCode.ALLOCATED, "")
 INSUFFICIENT_RESOURCES: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "no node has enough free room")
 
@@ -38,7 +36,7 @@ def mark_budget_exhausted(session: Session, waiting: Iterable[int]) -> None:
 def build_outcomes(session: Session, waiting: Iterable[int]) -> tuple[PodGroupOutcome, ...]:
     """One outcome per pod group, by uid."""
     groups = sorted((session.cluster.pod_groups[i] for i in waiting), key=lambda group: group.uid)
-    victims = {c.beneficiary for c in session.commits if c.action not in VICTIMLESS_ACTIONS}
+    victims = {c.beneficiary for c in session.commits if c.action.is_guarded}
     in_flight = [s.group for s in session.in_flight if s.reason.code is ReasonCode.VICTIMS_EVICTED]
     victims.update(session.cluster.in_flight[index].beneficiary for index in in_flight)
     return tuple(_outcome(session, group, group.index in victims) for group in groups)

@@ -1,19 +1,16 @@
 """The built-in actions and plugins by the names of the configuration file, and the default profile."""
 
 from collections.abc import Mapping
-from functools import cache
-from importlib.metadata import entry_points
 from typing import Final
 
-from tenure.solver.actions.allocate import allocate
-from tenure.solver.actions.consolidation import consolidation
-from tenure.solver.actions.cycle_context import Action
-from tenure.solver.actions.preempt import preempt
-from tenure.solver.actions.reclaim import reclaim
-from tenure.solver.actions.requeue import requeue
-from tenure.solver.actions.stale_gang_eviction import stale_gang_eviction
-from tenure.solver.framework.session import PluginFactory
+from tenure.solver.actions.allocate import ALLOCATE
+from tenure.solver.actions.consolidation import CONSOLIDATION
+from tenure.solver.actions.preempt import PREEMPT
+from tenure.solver.actions.reclaim import RECLAIM
+from tenure.solver.actions.requeue import REQUEUE
+from tenure.solver.actions.stale_gang_eviction import STALE_GANG_EVICTION
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.plugin_api.registry import PluginFactory, Registry, action_names
 from tenure.solver.plugins.expected_runtime import ExpectedRuntime
 from tenure.solver.plugins.generators import MultiNodeGang, NodeLocalGreedy
 from tenure.solver.plugins.guards.eviction_backoff import EvictionBackoffGuard, longest_protection
@@ -30,17 +27,10 @@ from tenure.solver.plugins.orders import Elastic, LeaderFirst, MinimumFirstSubGr
 from tenure.solver.plugins.proportion.plugin import Proportion
 from tenure.terms.durations import format_duration
 
-ACTIONS: Final[Mapping[str, Action]] = {
-    "allocate": allocate,
-    "consolidation": consolidation,
-    "reclaim": reclaim,
-    "preempt": preempt,
-    "requeue": requeue,
-    "stalegangeviction": stale_gang_eviction,
-}
-ACTION_NAMES: Final = tuple(ACTIONS)
+_ACTIONS: Final = (ALLOCATE, CONSOLIDATION, RECLAIM, PREEMPT, REQUEUE, STALE_GANG_EVICTION)
+"""In the order in which the default profile runs them."""
 
-_BUILT_IN: Final[Mapping[str, PluginFactory]] = {
+_PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "preemptibility": PreemptibilityGuard,
     "predicates": Predicates,
     "proportion": Proportion,
@@ -69,6 +59,8 @@ _BUILT_IN: Final[Mapping[str, PluginFactory]] = {
     "sg-nodelocalgreedy": NodeLocalGreedy,
     "sg-multinodegang": MultiNodeGang,
 }
+BUILT_IN: Final = Registry({action.name: action for action in _ACTIONS}, _PLUGINS)
+"""What profiles may name when no other package is installed."""
 SERVICE_FEATURES: Final = {
     "snapshot": "every request is a snapshot",
 }
@@ -101,19 +93,9 @@ ALWAYS_ON: Final = ("preemptibility",)
 """Safety does not depend on the configuration: opened first, listed or not."""
 
 
-@cache
-def load_plugins() -> Mapping[str, PluginFactory]:
-    """All plugins by name: the built-in ones and those of the entry-point group `tenure.plugins`.
-
-    Installed packages are looked through once per process, not in every cycle.
-    """
-    found = {point.name: point.load() for point in entry_points(group="tenure.plugins")}
-    return {**found, **_BUILT_IN}
-
-
 def default_profile() -> Profile:
     """The actions and plugins that reproduce the field's reference scheduler (semantics R2.1, R2.2)."""
-    return Profile(ACTION_NAMES, tuple(PluginConfig(name) for name in DEFAULT_PLUGINS))
+    return Profile(tuple(BUILT_IN.actions), tuple(PluginConfig(name) for name in DEFAULT_PLUGINS))
 
 
 def with_required_plugins(profile: Profile) -> Profile:
@@ -128,22 +110,28 @@ def with_required_plugins(profile: Profile) -> Profile:
     return Profile(profile.actions, first + rest, profile.options)
 
 
-def check_profile(profile: Profile) -> list[tuple[str, str]]:
+def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple[str, str]]:
     """Every problem of a profile as (path, what is wrong and what to write instead)."""
     problems = []
     for i, action in enumerate(profile.actions):
-        if action not in ACTIONS:
-            problems.append((f"actions[{i}]", f"unknown action {action!r}; known: {', '.join(ACTIONS)}"))
-    known = load_plugins()
+        if action in registry.failed_actions:
+            problems.append((f"actions[{i}]", registry.failed_actions[action]))
+        elif action not in registry.actions:
+            known_actions = ", ".join(registry.actions)
+            problems.append((f"actions[{i}]", f"unknown action {action!r}; known: {known_actions}"))
+    known = registry.plugins
     for i, setting in enumerate(profile.plugins):
         path = f"plugins[{i}]"
         if setting.name in SERVICE_FEATURES:
+            continue
+        if setting.name in registry.failed_plugins:
+            problems.append((f"{path}.name", registry.failed_plugins[setting.name]))
             continue
         if setting.name not in known:
             names = ", ".join(sorted({*known, *SERVICE_FEATURES}))
             problems.append((f"{path}.name", f"unknown plugin {setting.name!r}; known: {names}"))
             continue
-        wrong = _check_arguments(path, known[setting.name], setting)
+        wrong = _check_arguments(path, known[setting.name], setting, registry)
         problems.extend(wrong or _check_retention(profile, setting))
     return problems
 
@@ -157,7 +145,9 @@ def _check_retention(profile: Profile, setting: PluginConfig) -> list[tuple[str,
     return [("options.evictionHistoryRetention", f"{format_duration(retention)} is too short; {needed}")]
 
 
-def _check_arguments(path: str, plugin: PluginFactory, setting: PluginConfig) -> list[tuple[str, str]]:
+def _check_arguments(
+    path: str, plugin: PluginFactory, setting: PluginConfig, registry: Registry
+) -> list[tuple[str, str]]:
     parsers = getattr(plugin, "ARGUMENTS", {})
     problems = []
     for name, text in setting.arguments.items():
@@ -167,7 +157,11 @@ def _check_arguments(path: str, plugin: PluginFactory, setting: PluginConfig) ->
             problems.append((where, f"plugin {setting.name} has no argument {name!r}; known: {known}"))
             continue
         try:
-            parsers[name](text)
+            parser = parsers[name]
+            if parser is action_names:
+                registry.parse_guarded_actions(text)
+            else:
+                parser(text)
         except ValueError as error:
             problems.append((where, str(error)))
     return problems

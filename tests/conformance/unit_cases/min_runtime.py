@@ -8,7 +8,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.plugins.guards.min_runtime_resolver import LCA, QUEUE, ResolvedMinRuntime, Resolver
-from tenure.solver.registry import load_plugins
+from tenure.solver.registry import BUILT_IN
 from tenure.terms.durations import parse_duration
 
 from tests.conformance.cases import Json
@@ -85,7 +85,9 @@ def _reclaim_filter(plugin: Json, preemptor: Json, victim: Json) -> Results:
 
 def _filter(plugin: Json, action: str, preemptor: Json, victim: Json) -> Results:
     ours, index = _open(plugin, [preemptor, victim])
-    rejection = ours.allows_victim(action, index[job_key(preemptor)], index[job_key(victim)])
+    rejection = ours.allows_victim(
+        BUILT_IN.actions[action], index[job_key(preemptor)], index[job_key(victim)]
+    )
     return (rejection is None,)
 
 
@@ -105,7 +107,7 @@ def _validate(plugin: Json, action: str, scenario: Json) -> Results:
         for victim in victims
     )
     question = Scenario(index[job_key(preemptor)], (), (), batches)
-    return (ours.allows_scenario(action, question) is None,)
+    return (ours.allows_scenario(BUILT_IN.actions[action], question) is None,)
 
 
 def _open(plugin: Json, jobs: list[Json]) -> tuple[Guards, dict[str, int]]:
@@ -116,7 +118,7 @@ def _open(plugin: Json, jobs: list[Json]) -> tuple[Guards, dict[str, int]]:
         "defaultReclaimMinRuntime": f"{plugin['defaultReclaimMinRuntime']}ns",
         "reclaimResolveMethod": plugin["reclaimResolveMethod"],
     }
-    session = Session.open(cluster, Profile((), (PluginConfig("minruntime", arguments),)), load_plugins())
+    session = Session.open(cluster, Profile((), (PluginConfig("minruntime", arguments),)), BUILT_IN)
     index = {group.uid: group.index for group in cluster.pod_groups}
     index |= {task.uid: task.index for task in cluster.tasks}
     return session.guards, index

@@ -2,10 +2,11 @@
 
 import pytest
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.preempt import PREEMPT
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.eligibility import EligibilityStage, VictimQuery
 from tenure.solver.explain.victim_position import OrderCriterion, Precedence, find_position
-from tenure.solver.registry import default_profile
+from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.reasons import ReasonCode
 
@@ -14,7 +15,6 @@ from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.random_clusters import random_cluster
 
 PROFILE = default_profile()
-SEARCHED = ("consolidation", "reclaim", "preempt")
 
 
 def inquiry(builder: ClusterBuilder) -> tuple[CycleReplay, dict[str, int]]:
@@ -49,10 +49,9 @@ def test_every_victim_is_eligible_at_the_start_of_its_search(seed: int) -> None:
     """The chain that answers is the chain that decided."""
     asked = CycleReplay.of(contested_cluster(SeededDraw(seed)), PROFILE)
     for group in asked.result.groups:
-        if group.action in SEARCHED:
-            asking = VictimQuery(
-                asked.before_search(group.action, group.beneficiary), group.action, group.beneficiary
-            )
+        action = BUILT_IN.actions.get(group.action)
+        if action is not None and action in asked.searches():
+            asking = VictimQuery(asked.before_search(action, group.beneficiary), action, group.beneficiary)
             victims = {asked.cluster.tasks[evict.task].pod_group for evict in group.evictions}
             assert asking.entry() is None
             assert {victim: asking.protection(victim) for victim in victims} == dict.fromkeys(victims)
@@ -64,19 +63,19 @@ def test_every_candidate_of_a_pod_group_without_solution_is_ineligible_alone(see
     asked = CycleReplay.of(contested_cluster(SeededDraw(seed)), PROFILE)
     for outcome in asked.result.outcomes:
         if outcome.reason.code is ReasonCode.NO_SOLUTION:
-            context = asked.before_search("preempt", outcome.pod_group)
-            asking = VictimQuery(context, "preempt", outcome.pod_group)
+            context = asked.before_search(PREEMPT, outcome.pod_group)
+            asking = VictimQuery(context, PREEMPT, outcome.pod_group)
             for victim, _ in asking.candidates():
                 assert asking.ineligibility(victim) is not None
 
 
 def test_victim_position_names_the_next_candidate_and_the_criterion() -> None:
     asked, names = inquiry(contest())
-    context = asked.before_search("preempt", names["job"])
-    found = find_position(context, VictimQuery(context, "preempt", names["job"]), names["low"], 3)
+    context = asked.before_search(PREEMPT, names["job"])
+    found = find_position(context, VictimQuery(context, PREEMPT, names["job"]), names["low"], 3)
     assert found.earlier == ()
     assert found.later == (Precedence(names["young"], OrderCriterion.PLUGIN, "priority"),)
-    after = find_position(context, VictimQuery(context, "preempt", names["job"]), names["young"], 3)
+    after = find_position(context, VictimQuery(context, PREEMPT, names["job"]), names["young"], 3)
     assert after.earlier == (names["low"],)
 
 
@@ -85,8 +84,8 @@ def test_younger_of_equal_candidates_is_evicted_first() -> None:
     builder.running("elder", queue="q", gpus=1, node="n1", priority=40)
     builder.running("younger", queue="q", gpus=1, node="n1", priority=40)
     asked, names = inquiry(builder.pending("job", queue="q", gpus=1))
-    context = asked.before_search("preempt", names["job"])
-    found = find_position(context, VictimQuery(context, "preempt", names["job"]), names["younger"], 1)
+    context = asked.before_search(PREEMPT, names["job"])
+    found = find_position(context, VictimQuery(context, PREEMPT, names["job"]), names["younger"], 1)
     assert found.later == (Precedence(names["elder"], OrderCriterion.AGE),)
 
 
@@ -101,7 +100,7 @@ def test_first_ineligibility_is_reported(
     victim: str, step: EligibilityStage | None, code: ReasonCode | None
 ) -> None:
     asked, names = inquiry(contest())
-    found = VictimQuery(asked.before(0), "preempt", names["job"]).ineligibility(names[victim])
+    found = VictimQuery(asked.before(0), PREEMPT, names["job"]).ineligibility(names[victim])
     assert (found and found.stage, found and found.rejection.code) == (step, code)
 
 
@@ -109,7 +108,7 @@ def test_victim_query_leaves_the_state_unchanged() -> None:
     asked, names = inquiry(contest())
     context = asked.before(0)
     before = state(context)
-    asking = VictimQuery(context, "preempt", names["job"])
+    asking = VictimQuery(context, PREEMPT, names["job"])
     asking.ineligibility(names["low"])
     list(asking.order())
     assert state(context) == before

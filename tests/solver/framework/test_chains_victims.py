@@ -4,13 +4,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
-from tenure.solver.framework.session import PluginFactory, Session
+from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import PluginConfig
+from tenure.solver.plugin_api.registry import PluginFactory, Registry
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.registry import default_profile, load_plugins, with_required_plugins
+from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.reasons import ReasonCode
 
@@ -22,7 +24,7 @@ NO = Rejection(ReasonCode.NO_SOLUTION, "not this one")
 class FilterCall(NamedTuple):
     """A question to a plugin: the action, who asks, and whose pods are wanted, how many (0: not yet said)."""
 
-    action: str
+    action: Action
     preemptor: str
     victims: tuple[tuple[str, int], ...]
 
@@ -35,12 +37,12 @@ class RecordingFilters:
         self._refuses = refuses
         self.asked: list[FilterCall] = []
 
-    def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
+    def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
         asked = FilterCall(action, self._groups[preemptor].name, ((self._groups[victim].name, 0),))
         self.asked.append(asked)
         return NO if self._refuses == "victim" else None
 
-    def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
+    def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         wanted = tuple((self._groups[group].name, len(tasks)) for group, tasks in scenario.victims().items())
         self.asked.append(FilterCall(action, self._groups[scenario.preemptor].name, wanted))
         return NO if self._refuses == "scenario" else None
@@ -52,10 +54,10 @@ def evicted_pods(cluster: Cluster, *hooks: RecordingFilters) -> list[str]:
     profile = with_required_plugins(default_profile())
     profile = replace(profile, plugins=(*profile.plugins, *(PluginConfig(name) for name in names)))
     factories = {
-        **load_plugins(),
+        **BUILT_IN.plugins,
         **{name: _calls_with(hook) for name, hook in zip(names, hooks, strict=True)},
     }
-    session = Session.open(cluster, profile, factories)
+    session = Session.open(cluster, profile, Registry(BUILT_IN.actions, factories))
     run_actions(session)
     after = session.ledger.placements
     return [task.uid for task in cluster.tasks if after[task.index].status is TaskStatus.RELEASING]
@@ -65,7 +67,7 @@ def _calls_with(hook: RecordingFilters) -> PluginFactory:
     return lambda session, arguments: hook
 
 
-def contested_cluster(action: str) -> Cluster:
+def contested_cluster(action: Action) -> Cluster:
     """`new` wants the two GPUs of `low`; a preemption can take neither `same` nor `other`."""
     builder = ClusterBuilder().node("n", gpus=4).queue("mine", quota=4).queue("theirs", quota=0)
     queue = "mine" if action == "preempt" else "theirs"
@@ -84,7 +86,7 @@ ACTIONS = ["preempt", "reclaim"]
     ("first", "second"), [(False, False), (False, True), (True, False), (True, True)], ids=str
 )
 def test_eviction_requires_the_consent_of_every_plugin_r7_32(
-    action: str, what: str, first: bool, second: bool
+    action: Action, what: str, first: bool, second: bool
 ) -> None:
     cluster = contested_cluster(action)
     hooks = [RecordingFilters(cluster, what if refuses else "") for refuses in (first, second)]
@@ -109,7 +111,7 @@ def test_reclaim_filters_only_other_queues() -> None:
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_scenario_validator_receives_action_preemptor_and_all_victims(action: str) -> None:
+def test_scenario_validator_receives_action_preemptor_and_all_victims(action: Action) -> None:
     cluster = contested_cluster(action)
     hooks = RecordingFilters(cluster)
     evicted_pods(cluster, hooks)

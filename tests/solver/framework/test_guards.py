@@ -4,12 +4,17 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
+from tenure.solver.actions.preempt import PREEMPT
+from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.framework.session import Session
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.plugin_api.scenario import Batch, Scenario
+from tenure.solver.registry import BUILT_IN
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.solver.testing.options import GroupOptions
 from tenure.terms.reasons import ReasonCode
@@ -25,7 +30,7 @@ def guard_with_scope(scope: ProtectionScope | None, *protected: int) -> Any:
         def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
             self._name = arguments["name"]
 
-        def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+        def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
             if scope is None or (protected and victim not in protected):
                 return None
             code = ReasonCode.MIN_RUNTIME
@@ -38,7 +43,7 @@ def open_guarded_session(builder: ClusterBuilder, *guards: Any) -> Session:
     """A session with these guards, named a, b, c, ... in their order."""
     factories = dict(zip("abc", guards, strict=False))
     settings = tuple(PluginConfig(name, {"name": name}) for name in factories)
-    return Session.open(builder.build(), Profile((), settings), factories)
+    return Session.open(builder.build(), Profile((), settings), Registry(BUILT_IN.actions, factories))
 
 
 def with_sub_groups(required: int | None, *sizes: tuple[int, int]) -> ClusterBuilder:
@@ -89,8 +94,8 @@ def test_scope_all_excludes_a_victim_and_core_does_without_surplus(
 ) -> None:
     guards = open_guarded_session(builder, guard_with_scope(scope)).guards
     is_victim = {ALL: False, CORE: has_surplus}.get(scope, True)
-    assert (guards.allows_victim("preempt", NEW, JOB) is None) is is_victim
-    assert guards.keeps_core("preempt", NEW, JOB) is bool(scope)
+    assert (guards.allows_victim(PREEMPT, NEW, JOB) is None) is is_victim
+    assert guards.keeps_core(PREEMPT, NEW, JOB) is bool(scope)
 
 
 REJECTS: Final = {
@@ -111,7 +116,7 @@ REJECTS: Final = {
 def test_rejection_is_that_of_the_first_guard_with_the_strictest_scope(
     said: tuple[Any, ...], objects: str
 ) -> None:
-    found = open_guarded_session(without_sub_groups(2, 2), *said).guards.allows_victim("preempt", NEW, JOB)
+    found = open_guarded_session(without_sub_groups(2, 2), *said).guards.allows_victim(PREEMPT, NEW, JOB)
     told = Rejection(ReasonCode.MIN_RUNTIME, f"by {objects}", NOW, objects)
     assert found == (told if objects else None)
 
@@ -120,7 +125,7 @@ def test_verdicts_of_all_effective_guards_are_in_profile_order() -> None:
     guards = open_guarded_session(
         without_sub_groups(2, 2), guard_with_scope(NOTHING), guard_with_scope(None), guard_with_scope(ALL)
     ).guards
-    found = guards.verdicts("preempt", NEW, JOB)
+    found = guards.verdicts(PREEMPT, NEW, JOB)
     assert [(verdict.guard, verdict.scope) for verdict in found] == [("a", NOTHING), ("c", ALL)]
 
 
@@ -168,15 +173,15 @@ def test_scenario_that_evicts_a_protected_minimum_is_rejected_r7_40(
     guards = open_guarded_session(builder, guard_with_scope(scope)).guards
     scenario = Scenario(NEW, (), (), (Batch(JOB, tuple(tasks)),))
     expected = keeps or not scope
-    assert (guards.allows_scenario("preempt", scenario) is None) is expected
+    assert (guards.allows_scenario(PREEMPT, scenario) is None) is expected
 
 
 def test_recorded_and_potential_tasks_count_together() -> None:
     guards = open_guarded_session(without_sub_groups(3, 1), guard_with_scope(CORE)).guards
     taken = Scenario(NEW, (), (Batch(JOB, (2,)),), (Batch(JOB, (1,)),))
-    assert guards.allows_scenario("preempt", taken) is None
+    assert guards.allows_scenario(PREEMPT, taken) is None
     too_many = Scenario(NEW, (), (Batch(JOB, (2,)),), (Batch(JOB, (1,)), Batch(JOB, (0,))))
-    assert guards.allows_scenario("preempt", too_many) == Rejection(ReasonCode.MIN_RUNTIME, "by a", NOW, "a")
+    assert guards.allows_scenario(PREEMPT, too_many) == Rejection(ReasonCode.MIN_RUNTIME, "by a", NOW, "a")
 
 
 def test_relocated_task_counts_as_lost_r7_42() -> None:
@@ -184,7 +189,7 @@ def test_relocated_task_counts_as_lost_r7_42() -> None:
     with session.statement() as statement:
         statement.evict(0)
         statement.pipeline(0, 0)
-        assert session.guards.allows_scenario("preempt", Scenario(NEW, (), (), (Batch(JOB, (0,)),)))
+        assert session.guards.allows_scenario(PREEMPT, Scenario(NEW, (), (), (Batch(JOB, (0,)),)))
 
 
 def test_each_of_several_victims_retains_its_own_minimum() -> None:
@@ -196,7 +201,7 @@ def test_each_of_several_victims_retains_its_own_minimum() -> None:
     whole_a = Batch(a.index, a.tasks)
     for tasks, is_allowed in ((b.tasks[1:], True), (b.tasks, False)):
         scenario = Scenario(new.index, (), (), (whole_a, Batch(b.index, tasks)))
-        assert (session.guards.allows_scenario("preempt", scenario) is None) is is_allowed
+        assert (session.guards.allows_scenario(PREEMPT, scenario) is None) is is_allowed
 
 
 def counting_guard(kind: str | None, asked: list[int]) -> Any:
@@ -206,7 +211,7 @@ def counting_guard(kind: str | None, asked: list[int]) -> Any:
         def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
             pass
 
-        def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+        def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
             asked.append(preemptor)
             return None
 
@@ -222,7 +227,7 @@ def test_preemptors_with_equal_cache_key_share_verdicts(kinds: list[str | None],
     builder = without_sub_groups(2, 2).pending("newer", queue="q")
     guards = open_guarded_session(builder, *(counting_guard(kind, asked) for kind in kinds)).guards
     for preemptor in (NEW, NEW + 1):
-        guards.allows_victim("preempt", preemptor, JOB)
+        guards.allows_victim(PREEMPT, preemptor, JOB)
     assert len(asked) == times * len(kinds)
-    guards.allows_victim("reclaim", NEW, JOB)
+    guards.allows_victim(RECLAIM, NEW, JOB)
     assert len(asked) == (times + 1) * len(kinds)

@@ -4,9 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pytest
+from tenure.solver.actions.requeue import REQUEUE
 from tenure.solver.framework.session import Session
 from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN
 from tenure.solver.testing import ClusterBuilder
 
 NOMINATED: Final = NominationResult.NO_CONTENDER
@@ -20,7 +24,7 @@ def nominator(*said: tuple[int, NominationResult, int]) -> Any:
         def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
             pass
 
-        def nominate(self) -> Iterator[Nomination]:
+        def nominate(self, action: Action) -> Iterator[Nomination]:
             for pod_group, result, overrun in said:
                 yield Nomination(pod_group, result, overrun=overrun)
 
@@ -30,7 +34,7 @@ def nominator(*said: tuple[int, NominationResult, int]) -> Any:
 def collect_nominations(**plugins: Any) -> list[tuple[int, str, str, int]]:
     cluster = ClusterBuilder().queue("q").pending("a", queue="q").pending("b", queue="q").build()
     profile = Profile((), tuple(PluginConfig(name) for name in plugins))
-    found = Session.open(cluster, profile, plugins).collect_nominations()
+    found = Session.open(cluster, profile, Registry(BUILT_IN.actions, plugins)).collect_nominations(REQUEUE)
     return [(n.pod_group, n.result.name, ",".join(n.nominated_by), n.overrun) for n in found]
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.plugin_api import points
-from tenure.solver.registry import load_plugins
+from tenure.solver.registry import BUILT_IN
 
 SECONDARY = {"concerns"}
 """Methods that come with another one and are not a chain of their own."""
@@ -28,6 +28,6 @@ def test_every_extension_point_has_a_chain() -> None:
 
 def test_every_plugin_implements_an_extension_point() -> None:
     points = declared()
-    for name, plugin in load_plugins().items():
+    for name, plugin in BUILT_IN.plugins.items():
         source = set(dir(plugin)) | set(plugin.__init__.__code__.co_names)
         assert points & source, name

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import yaml
 from tenure.kubernetes.kai.archive import Config, KaiSnapshot, SchedulerParams
+from tenure.server.installed import installed_registry
 from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
 from tenure.solver.registry import check_profile
 from tenure.terms.durations import format_duration
@@ -34,7 +35,7 @@ def _known(config: Config, left_out: list[str]) -> dict[str, Any]:
     document: dict[str, Any] = {}
     actions = []
     for name in filter(None, map(str.strip, config.actions.split(","))):
-        problems = check_profile(Profile((name,), (), CycleOptions()))
+        problems = check_profile(Profile((name,), (), CycleOptions()), installed_registry())
         left_out.extend(f"action {name}: {text}" for _, text in problems)
         if not problems:
             actions.append(name)
@@ -70,7 +71,9 @@ def _known_plugin(name: str, arguments: dict[str, str], left_out: list[str]) -> 
 
 def _unsupported_reason(name: str, arguments: dict[str, str]) -> str:
     """Why Tenure does not take a plugin with these arguments; empty when it does."""
-    problems = check_profile(Profile((), (PluginConfig(name, arguments),), CycleOptions()))
+    problems = check_profile(
+        Profile((), (PluginConfig(name, arguments),), CycleOptions()), installed_registry()
+    )
     return problems[0][1] if problems else ""
 
 

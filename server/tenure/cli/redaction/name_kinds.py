@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from tenure.codec.nodes import BOOLEANS, MIG_ENABLED
-from tenure.solver.in_flight_session import NAME as REDEEM
+from tenure.server.installed import installed_registry
+from tenure.solver.in_flight_session import FULFILL
 from tenure.solver.model.facts import DEFAULT_SUB_GROUP
 from tenure.solver.model.resources import MIG_PREFIX, device_slot, is_gpu_class
-from tenure.solver.registry import ACTIONS
 
 
 def _any_of(*texts: str) -> re.Pattern[str]:
@@ -110,7 +110,7 @@ ANNOTATION: Final = NameKind("annotation")
 BLOCKER: Final = NameKind("blocker")
 GROUP: Final = NameKind("group")
 """Ids of decision groups: digests of names, which a guess at the names would confirm."""
-ACTION: Final = NameKind("action", unchanged=_any_of(*ACTIONS, REDEEM))
+ACTION: Final = NameKind("action", unchanged=_any_of(*installed_registry().actions, FULFILL.name))
 
 STANDARD_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
     "kubernetes.io/arch": _any_of("amd64", "arm64", "ppc64le", "s390x"),

@@ -13,6 +13,8 @@ from tenure.server.explain.why_victim import why_victim
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.framework.stop_signal import CycleStopped, never
 from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, quote_name
 
@@ -20,8 +22,9 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError, quot
 class Explainer:
     """Explains with one profile. May be used by several threads at a time."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, registry: Registry = BUILT_IN) -> None:
         self._profile = profile
+        self._registry = registry
 
     def explain(
         self, request: ExplainRequest, source: BaseState | None = None, stop: Callable[[], bool] = never
@@ -32,14 +35,16 @@ class Explainer:
         InvalidSnapshot with every violating field by its path in the request; Stopped when `stop` ends the
         search before there is anything to explain.
         """
-        base = source or decode_source(request.snapshot if request.HasField("snapshot") else None)
+        base = source or decode_source(
+            request.snapshot if request.HasField("snapshot") else None, self._registry
+        )
         groups = {group.uid: group.index for group in base.cluster.pod_groups if group.uid}
         if violations := [*_bad_time(request), *_unknown_names(request, groups)]:
             raise SnapshotValidationError(violations)
         cluster = base.cluster
         if request.HasField("now"):
             cluster = replace(cluster, now=request.now.ToNanoseconds())
-        inquiry = CycleReplay.of(cluster, self._profile, stop)
+        inquiry = CycleReplay.of(cluster, self._profile, stop, self._registry)
         if inquiry.result.stopped_early:
             raise CycleStopped
         return _explain(request, groups, inquiry, stop).message(cluster)

@@ -18,7 +18,7 @@ from tenure.server.explain.explain_result import ExplainResult
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.model.decision import InFlightGroupState, Protection
 from tenure.solver.model.placement import NOWHERE
-from tenure.solver.model.verdict import EVICTING_ACTIONS, ProtectionScope
+from tenure.solver.model.verdict import ProtectionScope
 from tenure.terms.formatting import join_words
 
 
@@ -53,14 +53,14 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
         )
         return ExplainResult(format_text(told, who=who))
     ends = [protection.until for protection in found if protection.scope and protection.until is not None]
-    sentences = (_sentence(names, protection) for protection in found)
+    sentences = (_sentence(replay, names, protection) for protection in found)
     return ExplainResult(
         join([format_text("{who} is protected.", who=who), *sentences]), (), found, min(ends, default=None)
     )
 
 
-def _sentence(names: AudienceNames, protection: Protection) -> AudienceText:
-    whom = _preemptors(names, protection)
+def _sentence(replay: CycleReplay, names: AudienceNames, protection: Protection) -> AudienceText:
+    whom = _preemptors(replay, names, protection)
     by = format_text("{guard} ({source})", guard=protection.guard, source=names.source(protection.source))
     if protection.scope is ProtectionScope.NOTHING:
         return format_text("Not from {whom}, says {by}.", whom=whom, by=by)
@@ -70,8 +70,8 @@ def _sentence(names: AudienceNames, protection: Protection) -> AudienceText:
     return format_text(told, whom=whom, part=part, end=end, by=by)
 
 
-def _preemptors(names: AudienceNames, protection: Protection) -> AudienceText:
-    is_all = set(protection.actions) >= set(EVICTING_ACTIONS)
+def _preemptors(replay: CycleReplay, names: AudienceNames, protection: Protection) -> AudienceText:
+    is_all = set(protection.actions) >= set(replay.registry.guarded_names)
     actions = for_all("" if is_all else f" (by {join_words(list(protection.actions))})")
     return join([_against(names, protection), actions], "")
 

@@ -22,6 +22,7 @@ from tenure.solver.explain.what_if import HELPFUL_OUTCOMES
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict
+from tenure.solver.plugin_api.action import Action, Relation
 
 
 def why_not_victim(replay: CycleReplay, victim: int, preemptor: int) -> ExplainResult:
@@ -39,7 +40,7 @@ def why_not_victim(replay: CycleReplay, victim: int, preemptor: int) -> ExplainR
         ExplainReason(
             found.rejection.code,
             texts[action].operator,
-            found.rejection.source or action,
+            found.rejection.source or action.name,
             found.rejection.until,
         )
         for action, found in objections.items()
@@ -81,14 +82,15 @@ def _not_applicable(replay: CycleReplay, names: AudienceNames, victim: int) -> A
     return None
 
 
-def _actions(replay: CycleReplay, victim: int, preemptor: int) -> list[str]:
+def _actions(replay: CycleReplay, victim: int, preemptor: int) -> list[Action]:
     """Actions of the profile that could evict it, the one that is for these two queues first."""
     groups = replay.cluster.pod_groups
-    rule = "preempt" if groups[victim].queue == groups[preemptor].queue else "reclaim"
-    return [action for action in (rule, "consolidation") if action in replay.profile.actions]
+    mine, theirs = groups[preemptor].queue, groups[victim].queue
+    found = [action for action in replay.searches() if action.victims_from.covers(mine, theirs)]
+    return sorted(found, key=lambda action: action.victims_from is Relation.ANY_QUEUE)
 
 
-def _ineligibility(replay: CycleReplay, action: str, victim: int, preemptor: int) -> Ineligibility | None:
+def _ineligibility(replay: CycleReplay, action: Action, victim: int, preemptor: int) -> Ineligibility | None:
     if replay.cluster.pod_groups[preemptor].queue is None:
         invalid = replay.outcome(preemptor)
         assert invalid is not None
@@ -108,34 +110,36 @@ def _requeue(replay: CycleReplay, victim: int) -> AudienceText:
 
 
 def _describe_rejection(
-    replay: CycleReplay, names: AudienceNames, victim: int, action: str, found: Ineligibility | None
+    replay: CycleReplay, names: AudienceNames, victim: int, action: Action, found: Ineligibility | None
 ) -> AudienceText:
     who, other = names.pod_group(names.own), capital(names.pod_group(victim))
     if found is None:
         return join(
             [
-                format_text("{other} might yield to {who} by {action}.", other=other, who=who, action=action),
+                format_text(
+                    "{other} might yield to {who} by {action}.", other=other, who=who, action=action.name
+                ),
                 _describe_unused(replay, names, victim, action),
             ]
         )
     if found.stage is EligibilityStage.NOT_ELIGIBLE:
         why = explain_pending(replay.cluster, names, names.own, found.rejection)
         told = "{other} is not evicted by {action}: {who} may not ask anybody, for {why}."
-        return format_text(told, other=other, action=action, who=who, why=why)
+        return format_text(told, other=other, action=action.name, who=who, why=why)
     verdict = _verdict(replay, action, names.own, victim, found.rejection)
-    why = explain_not_evicted(names, found.rejection, action, verdict)
-    return format_text("{other} is not evicted by {action}: {why}.", other=other, action=action, why=why)
+    why = explain_not_evicted(names, found.rejection, action.name, verdict)
+    return format_text("{other} is not evicted by {action}: {why}.", other=other, action=action.name, why=why)
 
 
 def _verdict(
-    replay: CycleReplay, action: str, preemptor: int, victim: int, rejection: Rejection
+    replay: CycleReplay, action: Action, preemptor: int, victim: int, rejection: Rejection
 ) -> GuardVerdict | None:
     """What the guard said that objects; None when no guard does."""
     verdicts = replay.end.session.guards.verdicts(action, preemptor, victim)
     return next((v for v in verdicts if (v.guard, v.code) == (rejection.source, rejection.code)), None)
 
 
-def _describe_unused(replay: CycleReplay, names: AudienceNames, victim: int, action: str) -> AudienceText:
+def _describe_unused(replay: CycleReplay, names: AudienceNames, victim: int, action: Action) -> AudienceText:
     """Why somebody who might yield did not have to."""
     outcome = replay.outcome(names.own)
     assert outcome is not None

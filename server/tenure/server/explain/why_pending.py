@@ -17,13 +17,14 @@ from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.protected_until import find_pending_evictions
 from tenure.server.explain.remedy_messages import remedy_message
 from tenure.solver.explain.cycle_replay import CycleReplay
-from tenure.solver.explain.eligibility import SEARCHES, VictimQuery
+from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.explain.remedies import RemedyKind, find_remedies
 from tenure.solver.explain.what_if import HELPFUL_OUTCOMES
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome, Protection
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.plugin_api.action import Action
 from tenure.terms.formatting import format_count, join_words
 from tenure.terms.reasons import ReasonCode
 
@@ -97,28 +98,28 @@ def _victims(replay: CycleReplay, pod_group: int) -> AudienceText:
 
 def _describe_candidates(replay: CycleReplay, pod_group: int) -> Iterator[ExplainReason]:
     """One fact for every action that searches for victims: why it finds none."""
-    for action in (each for each in replay.profile.actions if each in SEARCHES):
+    for action in replay.searches():
         asking = VictimQuery(replay.before_search(action, pod_group), action, pod_group)
         rejection = asking.entry()
         if rejection is not None:
-            told = f"By {action} it may not ask: {strip_remaining_time(rejection.detail)}."
+            told = f"By {action.name} it may not ask: {strip_remaining_time(rejection.detail)}."
         else:
-            told, rejection = _describe_unevictable(replay, action, asking)
-        yield ExplainReason(rejection.code, told, action, rejection.until)
+            told, rejection = _describe_unevictable(action, asking)
+        yield ExplainReason(rejection.code, told, action.name, rejection.until)
 
 
-def _describe_unevictable(replay: CycleReplay, action: str, asking: VictimQuery) -> tuple[str, Rejection]:
+def _describe_unevictable(action: Action, asking: VictimQuery) -> tuple[str, Rejection]:
     found = list(asking.candidates())
     objections = [rejection for _, rejection in found if rejection is not None]
     kinds = Counter(rejection.code for rejection in objections)
     parts = [f"{number} {_label(code)}" for code, number in sorted(kinds.items())]
     if willing := len(found) - len(objections):
         parts.append(f"{willing} might yield, but not enough of them")
-    told = f"By {action} it may ask {format_count(len(found), 'pod group')}: {', '.join(parts)}."
+    told = f"By {action.name} it may ask {format_count(len(found), 'pod group')}: {', '.join(parts)}."
     nobody = Rejection(ReasonCode.NO_SOLUTION, "")
     ends = [rejection for rejection in objections if rejection.until is not None]
     first = min(ends, key=lambda rejection: rejection.until or 0, default=nobody)
-    return told if found else f"By {action} there is nobody it may ask.", first
+    return told if found else f"By {action.name} there is nobody it may ask.", first
 
 
 _LABELS = {
@@ -139,7 +140,7 @@ def _protections(replay: CycleReplay, pod_group: int) -> Iterator[Protection]:
     spared: set[int] = set()
     if replay.cluster.pod_groups[pod_group].queue is None:
         return
-    for action in (each for each in replay.profile.actions if each in SEARCHES):
+    for action in replay.searches():
         asking = VictimQuery(replay.before_search(action, pod_group), action, pod_group)
         found = asking.candidates()
         spared.update(victim for victim, objection in found if objection and objection.until is not None)

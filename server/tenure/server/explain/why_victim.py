@@ -18,7 +18,7 @@ from tenure.server.explain.audience_text import (
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.protected_until import find_pending_evictions
 from tenure.solver.explain.cycle_replay import CycleReplay
-from tenure.solver.explain.eligibility import SEARCHES, VictimQuery
+from tenure.solver.explain.eligibility import VictimQuery
 from tenure.solver.explain.victim_position import OrderCriterion, Precedence, VictimPosition, find_position
 from tenure.solver.model.decision import DecisionGroup, Evict
 from tenure.solver.model.verdict import GuardVerdict
@@ -118,10 +118,11 @@ def _check(names: AudienceNames, verdict: GuardVerdict) -> AudienceText:
 
 def _order(replay: CycleReplay, names: AudienceNames, group: DecisionGroup) -> AudienceText:
     """Where it stands among all who might have yielded."""
-    if group.action not in SEARCHES:
+    action = next((each for each in replay.searches() if each.name == group.action), None)
+    if action is None:
         return NOTHING
-    context = replay.before_search(group.action, group.beneficiary)
-    asking = VictimQuery(context, group.action, group.beneficiary)
+    context = replay.before_search(action, group.beneficiary)
+    asking = VictimQuery(context, action, group.beneficiary)
     found = find_position(context, asking, names.own, MAX_NEXT)
     return join([_before(replay, names, found), *_after(names, found)])
 

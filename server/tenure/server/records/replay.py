@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from tenure.codec.engine import Engine
 from tenure.server.garbage_collection import pause_gc
+from tenure.server.installed import installed_registry
 from tenure.server.records.file import RecordsError
 from tenure.server.records.reader import Record, RecordsFile
 from tenure.solver.plugin_api.profile import Profile
@@ -175,7 +176,7 @@ def replay(file: RecordsFile, record: Record, profile: Profile | None = None) ->
     """
     used = _profile(record) if profile is None else profile
     question = DecideRequest(snapshot=file.snapshot(record), actions=record.actions)
-    answer = Engine(used, pause_gc).decide(question)
+    answer = Engine(used, installed_registry(), pause_gc).decide(question)
     return ReplayResult(
         record.id,
         *(record.cluster_id, record.node_pool, record.version, record.now),
@@ -196,7 +197,7 @@ def _profile(record: Record) -> Profile:
     """That of the record. Raises RecordsError when something of it is not known here."""
     try:
         profile = record.profile
-        problems = [f"{path}: {problem}" for path, problem in check_profile(profile)]
+        problems = [f"{path}: {problem}" for path, problem in check_profile(profile, installed_registry())]
     except ValueError as error:
         problems = [str(error)]
     if problems:

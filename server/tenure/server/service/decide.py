@@ -115,4 +115,6 @@ def get_capabilities(
     shared: ServiceContext, request: GetCapabilitiesRequest, context: grpc.ServicerContext
 ) -> GetCapabilitiesResponse:
     """The same for every caller, as long as the server runs and its disk is well."""
-    return build_capabilities(shared.engine.profile, shared.limits, records=shared.recorder.is_recording)
+    return build_capabilities(
+        shared.engine.profile, shared.limits, shared.engine.registry, records=shared.recorder.is_recording
+    )

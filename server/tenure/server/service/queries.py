@@ -54,7 +54,9 @@ def simulate(
     """What would be decided. The simulator gets a profile and a state, and nothing it could change."""
     source = resolve_state(shared, request)
     with acquire_query_slot(shared, request, context) as deadline:
-        return SimulationEngine(shared.engine.profile).simulate(request, source, deadline)
+        return SimulationEngine(shared.engine.profile, shared.engine.registry).simulate(
+            request, source, deadline
+        )
 
 
 def explain(
@@ -63,4 +65,4 @@ def explain(
     """The answer, found with the profile that decides; nothing of it is counted, logged or kept."""
     source = resolve_state(shared, request)
     with acquire_query_slot(shared, request, context) as deadline:
-        return Explainer(shared.engine.profile).explain(request, source, deadline)
+        return Explainer(shared.engine.profile, shared.engine.registry).explain(request, source, deadline)

@@ -37,6 +37,7 @@ from tenure.process.values import (
     TelemetrySection,
     parse_empty_section,
 )
+from tenure.server.installed import installed_registry
 from tenure.server.settings.server import MaxRows, RecordSettings, Security, ServerLimits, ServerSection
 from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
 from tenure.solver.registry import check_profile, default_profile
@@ -161,7 +162,10 @@ def _profile_problems(configuration: Configuration, profile: Profile) -> list[Co
     """What the solver has to say about the profile, with the paths of the file."""
     tiers = configuration.tiers or []
     paths = [f"tiers[{t}].plugins[{p}]" for t, tier in enumerate(tiers) for p in range(len(tier.plugins))]
-    problems = [ConfigProblem(_in_file(path, paths), text) for path, text in check_profile(profile)]
+    problems = [
+        ConfigProblem(_in_file(path, paths), text)
+        for path, text in check_profile(profile, installed_registry())
+    ]
     first = {plugin.name: at for at, plugin in reversed(list(enumerate(profile.plugins)))}
     for path, plugin in zip(paths, profile.plugins, strict=False):
         if (earlier := paths[first[plugin.name]]) != path:

@@ -13,6 +13,8 @@ from tenure.solver.framework.stop_signal import never
 from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN
 from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.violations import SnapshotValidationError
@@ -27,8 +29,8 @@ class SolverError(RuntimeError):
 class ProcessEngine(Engine):
     """The same answers as those of Engine."""
 
-    def __init__(self, profile: Profile, pool: SolverPool) -> None:
-        super().__init__(profile)
+    def __init__(self, profile: Profile, pool: SolverPool, registry: Registry = BUILT_IN) -> None:
+        super().__init__(profile, registry)
         self._pool = pool
 
     def decide(

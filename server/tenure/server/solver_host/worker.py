@@ -10,6 +10,7 @@ from typing import Final
 
 from tenure.codec.engine import Engine, profile_of
 from tenure.server.garbage_collection import pause_gc
+from tenure.server.installed import installed_registry
 from tenure.server.shard import Deadline
 from tenure.server.solver_host.protocol import (
     STOP,
@@ -31,7 +32,7 @@ def run(connection: Connection, profile: str) -> None:
     """Serve until the other end of the connection is closed. The server alone decides when that is."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    engine = Engine(profile_of(profile), pause_gc)
+    engine = Engine(profile_of(profile), installed_registry(), pause_gc)
     gc.collect()
     gc.freeze()
     try:

@@ -13,6 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.codec.checks import time_problem
 from tenure.codec.decode import DecodedSnapshot, decode
 from tenure.codec.incremental_decode import decode_change, with_base
+from tenure.server.installed import installed_registry
 from tenure.server.settings.server import MaxRows
 from tenure.server.shard import Shard
 from tenure.server.state import errors
@@ -127,7 +128,7 @@ def full_state(epoch: str, snapshot: ClusterSnapshot, most: MaxRows) -> State:
     Raises SnapshotValidationError, or StateError for too many rows.
     """
     _check_rows(snapshot, most)
-    decoded = with_base(decode(snapshot), snapshot)
+    decoded = with_base(decode(snapshot, installed_registry().guarded_names), snapshot)
     return State(epoch, _header(snapshot), LazySnapshot(snapshot), decoded)
 
 
@@ -148,7 +149,7 @@ def next_state(state: State, delta: StateDelta, max_bytes: int, most: MaxRows) -
         _check_rows(written.read(), most)
     if written.size > max_bytes:
         raise errors.too_large(written.size, max_bytes)
-    decoded, content = changed or _decoded(after), _to_bytes(delta)
+    decoded, content = changed or _decoded(state, after), _to_bytes(delta)
     made_by, lineage = sha256(content).digest(), state.lineage.with_delta(content, written.size)
     opening = (
         WarmStartCache()
@@ -165,10 +166,10 @@ def _after(state: State, delta: StateDelta) -> Overlay:
     return after
 
 
-def _decoded(after: Overlay) -> DecodedSnapshot:
+def _decoded(state: State, after: Overlay) -> DecodedSnapshot:
     """The state after a delta, decoded anew."""
     try:
-        return with_base(decode(after.snapshot), after.snapshot)
+        return with_base(decode(after.snapshot, state.decoded.guarded_actions), after.snapshot)
     except SnapshotValidationError as invalid:
         raise errors.invalid_delta([after.locate(violation) for violation in invalid.violations]) from None
 

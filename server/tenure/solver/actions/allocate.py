@@ -5,24 +5,28 @@ while a pod group is left
     if they are placed: keep them, and let the pod group compete again for what it still wants
 """
 
+from typing import Final
+
 from tenure.solver.actions.commit_patches import patch_start
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.model.decision import Atomicity
+from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.search.placer import binds_any
 from tenure.terms.reasons import ReasonCode
 
 
-def allocate(context: CycleContext) -> None:
+def _allocate(context: CycleContext, action: Action) -> None:
     """Bind what fits idle room; promise room that is being released."""
     tree = context.pending(lambda group: None)
     while (entry := tree.pop()) is not None:
         context.session.stop.check()
-        if _try(context, entry.pod_group) and context.gangs.has_pending(entry.pod_group):
+        if _try(context, action, entry.pod_group) and context.gangs.has_pending(entry.pod_group):
             queue = context.session.cluster.pod_groups[entry.pod_group].queue
             assert queue is not None
             tree.push(queue, context.entry(entry.pod_group))
 
 
-def _try(context: CycleContext, pod_group: int) -> bool:
+def _try(context: CycleContext, action: Action, pod_group: int) -> bool:
     session = context.session
     tasks = context.gangs.tasks_to_allocate(pod_group)
     if not tasks:
@@ -35,7 +39,17 @@ def _try(context: CycleContext, pod_group: int) -> bool:
             return False
         binds = binds_any(statement, session)
         reason = ReasonCode.ALLOCATED if binds else ReasonCode.PIPELINED
-        session.commit(statement, "allocate", pod_group, reason)
+        session.commit(statement, action, pod_group, reason)
         if binds:
             patch_start(session, pod_group, is_start)
         return True
+
+
+ALLOCATE: Final = Action(
+    "allocate",
+    victims_from=Relation.NONE,
+    gate=QueueGate.NONE,
+    reason=ReasonCode.ALLOCATED,
+    atomicity=Atomicity.ALL,
+    run=_allocate,
+)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
@@ -13,13 +12,6 @@ from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
 from tenure.solver.search.solver import Solver
 from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
 from tenure.terms.reasons import ReasonCode
-
-
-class Action(Protocol):
-    """One step of a cycle."""
-
-    def __call__(self, context: "CycleContext") -> None:
-        """Decide; commit statements to the session."""
 
 
 @dataclass(frozen=True, slots=True)

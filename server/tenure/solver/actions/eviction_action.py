@@ -1,21 +1,16 @@
-"""What reclaim, preempt and consolidation have in common: one search per pending pod group."""
+"""What actions that search for victims have in common: one search per pending pod group."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.failed_search_cache import FailedSearchCache
-from tenure.solver.actions.victim_rules import (
-    PreemptorKey,
-    VictimRule,
-    VictimRules,
-    VictimSelector,
-    constant_key,
-)
+from tenure.solver.actions.victim_rules import VictimRules, VictimSelector
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.resources import UNLIMITED, Vector
+from tenure.solver.model.resources import Vector
 from tenure.solver.model.workload import PodGroup, TaskShape
+from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.candidates import VictimPolicy
@@ -28,32 +23,17 @@ from tenure.terms.reasons import ReasonCode
 class EvictionAction:
     """Runs one search per pending pod group, in the order of the queues, each pod group once."""
 
-    def __init__(
-        self,
-        context: CycleContext,
-        name: str,
-        reason: ReasonCode,
-        *,
-        victim_queues: Callable[[PodGroup], Sequence[int]],
-        victim_rule: VictimRule | None,
-        validates: Callable[[Scenario], Rejection | None],
-        may_start: Callable[[PodGroup], Rejection | None],
-        kind: PreemptorKey = constant_key,
-        max_victims: int = UNLIMITED,
-        similar_by_queue: bool = True,
-    ) -> None:
-        """`kind`: pod groups to which `spares` says the same; None stands alone."""
+    def __init__(self, context: CycleContext, action: Action) -> None:
         self._context = context
         self._session = context.session
-        self._name = name
-        self._reason = reason
-        self._victim_queues = victim_queues
-        self._validates = validates
-        self._may_start = may_start
-        self.max_victims = max_victims
-        self.rules = VictimRules(context, name, victim_rule, kind)
-        self._failed_searches = FailedSearchCache(context.session)
-        self._similar = SimilarFailures(context.session, by_queue=similar_by_queue)
+        self._action = action
+        self._rule = None if action.rule is None else action.rule(context)
+        self._validates = validate_by_plugins(context, action, self._rule)
+        self.max_victims = action.max_victims(context.session.options)
+        self.rules = VictimRules(context, action, self._rule)
+        self._failed_searches = FailedSearchCache(context.session, self.rules)
+        is_queue_independent = action.victims_from is Relation.ANY_QUEUE and action.gate is QueueGate.NONE
+        self._similar = SimilarFailures(context.session, by_queue=not is_queue_independent)
         self._largest = _largest_node(context)
         self._possible: dict[int, bool] = {}
 
@@ -85,16 +65,25 @@ class EvictionAction:
             self._session.cluster.pod_groups[pod_group]
         )
 
+    def _may_start(self, group: PodGroup) -> Rejection | None:
+        """What the action's rule says, then the preemption delay."""
+        if self._rule is not None:
+            tasks = self._context.gangs.tasks_to_allocate(group.index)
+            rejection = self._rule.may_start(group, tasks)
+            if rejection is not None:
+                return rejection
+        return self._context.after_delay(group)
+
     def rejection(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """Cheap reasons not to search at all (semantics R6.2, R5.83, R5.90)."""
         chains = self._session.chains
         for admits in chains.admits:
-            rejection = admits(self._name, pod_group, tasks)
+            rejection = admits(self._action, pod_group, tasks)
             if rejection is not None:
                 return chains.with_source(rejection, admits)
         if self._session.options.skip_similar_pod_groups and self._similar.is_hopeless(pod_group, tasks):
             detail = "a pod group that asks for no more just found no room"
-            return Rejection(ReasonCode.SIMILAR_FAILED, detail, source=self._name)
+            return Rejection(ReasonCode.SIMILAR_FAILED, detail, source=self._action.name)
         return self._infeasible(tasks)
 
     def _infeasible(self, tasks: list[int]) -> Rejection | None:
@@ -102,7 +91,7 @@ class EvictionAction:
         for task in tasks:
             if not self._could_run(self._session.cluster.tasks[task].shape):
                 detail = "no node could run it, not even an empty one"
-                return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._name)
+                return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._action.name)
         return None
 
     def _could_run(self, shape: TaskShape) -> bool:
@@ -116,12 +105,23 @@ class EvictionAction:
 
     def victim_queues(self, pod_group: int) -> Sequence[int]:
         """Leaf queues whose pod groups may have to yield to it."""
-        return self._victim_queues(self._session.cluster.pod_groups[pod_group])
+        mine, leaves = (
+            self._session.cluster.pod_groups[pod_group].queue,
+            self._context.pod_group_index.leaf_queues(),
+        )
+        relation = self._action.victims_from
+        if relation is Relation.ANY_QUEUE:
+            return leaves
+        if relation is Relation.OTHER_QUEUES:
+            return [queue for queue in leaves if queue != mine]
+        return [] if mine is None or relation is Relation.NONE else [mine]
 
     def problem(self, pod_group: int, victim_policy: VictimPolicy) -> SearchProblem:
         """What is to be solved for a pod group with these victims."""
         queues = self.victim_queues(pod_group)
-        return SearchProblem(self._name, pod_group, queues, self.max_victims, victim_policy, self._validates)
+        return SearchProblem(
+            self._action, pod_group, queues, self.max_victims, victim_policy, self._validates
+        )
 
     def _search(self, pod_group: int, tasks: list[int], budget: Budget) -> Rejection | None:
         if (known := self._failed_searches.find(pod_group, tasks)) is not None:
@@ -132,7 +132,7 @@ class EvictionAction:
         with self._session.statement() as statement:
             rejection = self._context.solver.solve(statement, problem, budget)
             if rejection is None:
-                self._session.commit(statement, self._name, pod_group, self._reason)
+                self._session.commit(statement, self._action, pod_group, self._action.reason)
                 patch_evictions(self._session)
                 self._add_wake_times(victims)
                 return None
@@ -163,26 +163,31 @@ class EvictionAction:
                     victims.rejection(victim)
 
 
-def validate_by_plugins(context: CycleContext, name: str) -> Callable[[Scenario], Rejection | None]:
-    """The guards, then the scenario validators of all plugins, for one action."""
+def evict_for_pending(context: CycleContext, action: Action) -> None:
+    """Search for victims for every pending pod group, unless the options switch the action off."""
+    if action.max_victims(context.session.options):
+        EvictionAction(context, action).run()
+
+
+def validate_by_plugins(
+    context: CycleContext, action: Action, rule: ActionRule | None = None
+) -> Callable[[Scenario], Rejection | None]:
+    """The guards, then the action's rule, then the scenario validators of all plugins."""
     chains, guards = context.session.chains, context.session.guards
 
     def validates(scenario: Scenario) -> Rejection | None:
-        rejection = guards.allows_scenario(name, scenario)
+        rejection = guards.allows_scenario(action, scenario)
+        if rejection is None and rule is not None:
+            rejection = rule.allows_scenario(scenario)
         if rejection is not None:
             return rejection
         for allows in chains.allows_scenario:
-            rejection = allows(name, scenario)
+            rejection = allows(action, scenario)
             if rejection is not None:
                 return chains.with_source(rejection, allows)
         return None
 
     return validates
-
-
-def other_leaf_queues(context: CycleContext, group: PodGroup) -> Iterator[int]:
-    """All leaf queues but the pod group's own."""
-    return (queue for queue in context.pod_group_index.leaf_queues() if queue != group.queue)
 
 
 def _largest_node(context: CycleContext) -> Vector:

@@ -12,6 +12,7 @@ to be skipped, as those are that meet no protection (`search/similar_failures.py
 
 from collections.abc import Hashable, Sequence
 
+from tenure.solver.actions.victim_rules import VictimRules
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
@@ -20,8 +21,9 @@ from tenure.solver.model.workload import PodGroup
 class FailedSearchCache:
     """Searches of one action that failed since the last commit."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, rules: VictimRules) -> None:
         self._session = session
+        self._rules = rules
         self._failed: dict[Hashable, Rejection] = {}
         self._commits = 0
         chains = session.chains
@@ -51,11 +53,16 @@ class FailedSearchCache:
         """What makes two searches the same; None: there is none like this."""
         session, group = self._session, self._session.cluster.pod_groups[pod_group]
         shapes = {session.cluster.tasks[task].shape.index for task in tasks}
-        kind = session.guards.cache_key(pod_group)
-        if kind is None or len(shapes) > 1 or not (self._is_plain and self._is_new_and_simple(group)):
+        kind, rule = session.guards.cache_key(pod_group), self._rules.rule_key(pod_group)
+        if (
+            kind is None
+            or rule is None
+            or len(shapes) > 1
+            or not (self._is_plain and self._is_new_and_simple(group))
+        ):
             return None
         is_firm = session.cores.has_firm_request(pod_group, tasks)
-        return (group.queue, group.priority, is_firm, kind, len(tasks), *shapes)
+        return (group.queue, group.priority, is_firm, kind, rule, len(tasks), *shapes)
 
     def _is_new_and_simple(self, group: PodGroup) -> bool:
         """One pod set that may go anywhere, of which nothing runs or is promised room."""

@@ -1,35 +1,50 @@
-"""Preempt: pod groups of higher priority take room from lower ones in their queue (semantics 6.2)."""
+"""Preempt: pod groups evict those of lower priority in their leaf queue (semantics 6.2)."""
 
-from typing import Final
+from collections.abc import Hashable, Sequence
+from typing import Final, final
 
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.eviction_action import EvictionAction, validate_by_plugins
+from tenure.solver.actions.eviction_action import evict_for_pending
+from tenure.solver.model.decision import Atomicity
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
+from tenure.solver.plugin_api.scenario import Scenario
 from tenure.terms.reasons import ReasonCode
 
 _NOT_LOWER: Final = Rejection(ReasonCode.PRIORITY_NOT_LOWER, "its priority is not lower", source="preempt")
 
 
-def preempt(context: CycleContext) -> None:
-    """Let every pod group that waits ask those of its queue."""
-    preemption_action(context).run()
+@final
+class LowerPriority(ActionRule):
+    """Victims have strictly lower priority."""
+
+    def __init__(self, context: CycleContext) -> None:
+        pass
+
+    def may_start(self, preemptor: PodGroup, tasks: Sequence[int]) -> Rejection | None:
+        """Any pod group may."""
+        return None
+
+    def allows_victim(self, preemptor: PodGroup, victim: PodGroup) -> Rejection | None:
+        """Strictly lower, so never the pod group itself."""
+        return None if victim.priority < preemptor.priority else _NOT_LOWER
+
+    def victim_cache_key(self, preemptor: PodGroup) -> Hashable | None:
+        """Its priority."""
+        return preemptor.priority
+
+    def allows_scenario(self, scenario: Scenario) -> Rejection | None:
+        """Any scenario."""
+        return None
 
 
-def preemption_action(context: CycleContext) -> EvictionAction:
-    """Victims are preemptible pod groups of strictly lower priority in the same leaf queue."""
-
-    def spares(group: PodGroup, victim: PodGroup) -> Rejection | None:
-        is_lower = victim.priority < group.priority and victim.index != group.index
-        return None if is_lower else _NOT_LOWER
-
-    return EvictionAction(
-        context,
-        "preempt",
-        ReasonCode.PREEMPTED,
-        victim_queues=lambda group: [] if group.queue is None else [group.queue],
-        victim_rule=spares,
-        kind=lambda group: group.priority,
-        validates=validate_by_plugins(context, "preempt"),
-        may_start=context.after_delay,
-    )
+PREEMPT: Final = Action(
+    "preempt",
+    victims_from=Relation.SAME_QUEUE,
+    gate=QueueGate.QUOTA,
+    reason=ReasonCode.PREEMPTED,
+    atomicity=Atomicity.ALL,
+    run=evict_for_pending,
+    rule=LowerPriority,
+)

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.plugin_api.action import Action
 
 ALL: Final = "all"
 SPENT: Final = "spent"
@@ -17,7 +18,7 @@ SPENT: Final = "spent"
 class ProtectionExpiries:
     """What guards say of the victims of one action, in sum."""
 
-    def __init__(self, context: CycleContext, action: str) -> None:
+    def __init__(self, context: CycleContext, action: Action) -> None:
         self._session = context.session
         self._pod_group_index = context.pod_group_index
         self._action = action

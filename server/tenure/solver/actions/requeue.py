@@ -13,35 +13,38 @@ is the purpose; guards are, and the contender must be entitled to what it takes 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import Final
 
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import validate_by_plugins
+from tenure.solver.actions.preempt import PREEMPT
+from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.stop_signal import CycleStopped
-from tenure.solver.model.decision import Patch, PatchKind, Requeue
+from tenure.solver.model.decision import Atomicity, Patch, PatchKind, Requeue
 from tenure.solver.model.inherited_settings import requeue_delay
 from tenure.solver.model.rejection import PAIR_REASONS, Rejection
 from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.speedups.pruning import FitTally, Pruner
 from tenure.solver.search.victim_order import one_victim, victim_order
 from tenure.terms.reasons import ReasonCode
 
-NAME = "requeue"
 NO_BENEFIT = Rejection(ReasonCode.NO_SOLUTION, "evicting it would make no room for those that wait")
 
 
-def requeue(context: CycleContext) -> None:
+def _requeue(context: CycleContext, action: Action) -> None:
     """Decide on everybody who is nominated; all who are expected to end get a result."""
-    nominations = context.session.collect_nominations()
+    nominations = context.session.collect_nominations(action)
     candidates = [nomination for nomination in nominations if nomination.is_candidate]
     undecided = deque(sorted(candidates, key=_order(context)))
     try:
         if undecided:
-            _RequeueAction(context).run(undecided)
+            _RequeueAction(context, action).run(undecided)
     except CycleStopped:
         for nomination in undecided:
             _mark_budget_exhausted(nomination)
@@ -65,8 +68,9 @@ def _order(context: CycleContext) -> Callable[[Nomination], tuple[int, ...]]:
 class _RequeueAction:
     """One run of the action; candidates are tried one after the other (semantics R12.46)."""
 
-    def __init__(self, context: CycleContext) -> None:
+    def __init__(self, context: CycleContext, action: Action) -> None:
         self._context = context
+        self._action = action
         self._session = context.session
         self._groups = context.session.cluster.pod_groups
         self._budget = Budget(context.session.options)
@@ -173,22 +177,22 @@ class _RequeueAction:
 
     def _guard_rejection(self, contender: int, victim: PodGroup) -> Rejection | None:
         guards = self._session.guards
-        rejection = self._own_rejection(NAME, contender, victim)
+        rejection = self._own_rejection(self._action, contender, victim)
         if rejection is None and self._session.options.requeue_strict:
             rule = self._rule(contender, victim)
             rejection = self._own_rejection(rule, contender, victim)
             rejection = rejection or guards.allows_victim(rule, contender, victim.index)
-        return rejection or guards.allows_victim(NAME, contender, victim.index)
+        return rejection or guards.allows_victim(self._action, contender, victim.index)
 
-    def _own_rejection(self, rule: str, contender: int, victim: PodGroup) -> Rejection | None:
+    def _own_rejection(self, rule: Action, contender: int, victim: PodGroup) -> Rejection | None:
         """What the filters of victims say by the rules of an action."""
         chains = self._session.chains
         rejection = chains.first_rejection(chains.allows_victim_queue, rule, contender, victim.queue)
         return rejection or chains.first_rejection(chains.allows_victim, rule, contender, victim.index)
 
-    def _rule(self, contender: int, victim: PodGroup) -> str:
+    def _rule(self, contender: int, victim: PodGroup) -> Action:
         """The action whose rules apply: preempt within a leaf queue, reclaim between two (R12.42)."""
-        return "preempt" if self._groups[contender].queue == victim.queue else "reclaim"
+        return PREEMPT if self._groups[contender].queue == victim.queue else RECLAIM
 
     def _rejection(self, contender: int, victim: PodGroup) -> Rejection | None:
         """Whether the contender may not ask for that much."""
@@ -256,7 +260,7 @@ class _RequeueAction:
             one_victim(self._session, victim.index),
             [victim.queue],
             lambda _: True,
-            lambda index: self._session.guards.keeps_core(NAME, contender, index),
+            lambda index: self._session.guards.keeps_core(self._action, contender, index),
         )
         while (batch := order.pop()) is not None:
             yield batch
@@ -293,7 +297,7 @@ class _RequeueAction:
                 victim, session.cluster.queues, session.options.default_requeue_delay
             )
             note = Requeue(victim.index, not_before, scenario.preemptor, nomination.nominated_by)
-            session.commit(statement, NAME, scenario.preemptor, ReasonCode.REQUEUED, note)
+            session.commit(statement, self._action, scenario.preemptor, self._action.reason, note)
         patch_evictions(session)
         session.add_patch(Patch(victim.index, PatchKind.REQUEUE_NOT_BEFORE, not_before))
         self._pruners.clear()
@@ -304,7 +308,7 @@ class _RequeueAction:
 
     def _forbidden(self, scenario: Scenario, victim: PodGroup) -> Rejection | None:
         """Guards and validators; in strict mode also those of the action whose rules apply."""
-        rejection = validate_by_plugins(self._context, NAME)(scenario)
+        rejection = validate_by_plugins(self._context, self._action)(scenario)
         if rejection is None and self._session.options.requeue_strict:
             rule = self._rule(scenario.preemptor, victim)
             rejection = validate_by_plugins(self._context, rule)(scenario)
@@ -314,3 +318,13 @@ class _RequeueAction:
 def _mark_budget_exhausted(nomination: Nomination) -> None:
     """The search ended before a verdict."""
     nomination.result, nomination.code = NominationResult.BUDGET_EXHAUSTED, ReasonCode.BUDGET_EXHAUSTED
+
+
+REQUEUE: Final = Action(
+    "requeue",
+    victims_from=Relation.ANY_QUEUE,
+    gate=QueueGate.NONE,
+    reason=ReasonCode.REQUEUED,
+    atomicity=Atomicity.ALL,
+    run=_requeue,
+)

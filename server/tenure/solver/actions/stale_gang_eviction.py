@@ -4,15 +4,14 @@ from typing import Final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.framework.session import Session
-from tenure.solver.model.decision import Patch, PatchKind
+from tenure.solver.model.decision import Atomicity, Patch, PatchKind
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.terms.reasons import ReasonCode
 
-NAME: Final = "stalegangeviction"
 
-
-def stale_gang_eviction(context: CycleContext) -> None:
+def _evict_stale_gangs(context: CycleContext, action: Action) -> None:
     """Evict after the grace period; remember since when, and forget when the gang is whole again.
 
     Nobody is evicted in a cycle that was stopped: what was not tried might have made the gang whole. Who was
@@ -25,16 +24,18 @@ def stale_gang_eviction(context: CycleContext) -> None:
         group = session.cluster.pod_groups[index]
         if not is_stale(context, group):
             if group.stale_since is not None:
-                session.add_standalone_patch(NAME, Patch(group.index, PatchKind.CLEAR_STALE_SINCE))
+                session.add_standalone_patch(action.name, Patch(group.index, PatchKind.CLEAR_STALE_SINCE))
             continue
         if group.stale_since is None:
-            session.add_standalone_patch(NAME, Patch(group.index, PatchKind.STALE_SINCE, session.cluster.now))
+            session.add_standalone_patch(
+                action.name, Patch(group.index, PatchKind.STALE_SINCE, session.cluster.now)
+            )
         since = session.cluster.now if group.stale_since is None else group.stale_since
         grace = group.staleness_grace_period
         if grace is None:
             grace = session.options.staleness_grace_period
         if grace >= 0 and session.cluster.now - since >= grace:
-            _evict(session, group)
+            _evict(session, action, group)
         elif grace >= 0:
             session.wake_times.append(since + grace)
 
@@ -49,7 +50,7 @@ def is_stale(context: CycleContext, group: PodGroup) -> bool:
     return all(placements[task].status is not TaskStatus.SUCCEEDED for task in group.tasks)
 
 
-def _evict(session: Session, group: PodGroup) -> None:
+def _evict(session: Session, action: Action, group: PodGroup) -> None:
     with session.statement() as statement:
         for pod_set in group.pod_sets:
             for task in pod_set.tasks:
@@ -57,4 +58,15 @@ def _evict(session: Session, group: PodGroup) -> None:
                 if is_there and task not in session.reserved_tasks:
                     statement.evict(task)
         if statement.moves:
-            session.commit(statement, NAME, group.index, ReasonCode.STALE_GANG)
+            session.commit(statement, action, group.index, action.reason)
+
+
+STALE_GANG_EVICTION: Final = Action(
+    "stalegangeviction",
+    victims_from=Relation.NONE,
+    gate=QueueGate.NONE,
+    reason=ReasonCode.STALE_GANG,
+    atomicity=Atomicity.BEST_EFFORT,
+    run=_evict_stale_gangs,
+)
+"""Its evictions are for no other pod group: each helps by itself."""

@@ -1,48 +1,35 @@
 """Who may yield to a pod group that searches: the action's rule, then plugins, then guards."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.protection_expiry import ProtectionExpiries
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.action import Action, ActionRule
 from tenure.solver.search.candidates import CandidateStream
 from tenure.solver.search.queue_tree import QueueTreeEntry
-
-VictimRule = Callable[[PodGroup, PodGroup], Rejection | None]
-PreemptorKey = Callable[[PodGroup], Hashable | None]
-
-
-def constant_key(group: PodGroup) -> Hashable | None:
-    """The rule says the same to everybody."""
-    return 0
 
 
 class VictimRules:
     """What one action asks of victims."""
 
-    def __init__(
-        self, context: CycleContext, action: str, victim_rule: VictimRule | None, kind: PreemptorKey
-    ) -> None:
-        """`spares` is the action's own rule about a pod group and a victim, if it has any. It says the same
-        to pod groups of a `kind`; None stands alone.
-        """
+    def __init__(self, context: CycleContext, action: Action, rule: ActionRule | None) -> None:
+        """`rule` is what the action itself requires, if anything."""
         self._session = context.session
         self._groups = context.session.cluster.pod_groups
         self._guards = context.session.guards
         self._pod_group_index = context.pod_group_index
         self._victim_entries = context.solver.victim_entries
         self._action = action
-        self._rule = victim_rule
+        self._rule = rule
         self.protection_expiries = ProtectionExpiries(context, action)
-        self._cache_key = kind
         self._known: dict[tuple[int, bool, Hashable], CandidateStream] = {}
         """Candidates by queue, and by kind of those that meet the same ones."""
 
     def rejection(self, pod_group: int, victim: int) -> Rejection | None:
         """Why a pod group may not be a victim of this one, its queue apart."""
         if self._rule is not None:
-            rejection = self._rule(self._groups[pod_group], self._groups[victim])
+            rejection = self._rule.allows_victim(self._groups[pod_group], self._groups[victim])
             if rejection is not None:
                 return rejection
         chains = self._session.chains
@@ -56,7 +43,7 @@ class VictimRules:
         """The same; the action's rule comes first, and then what is said of its queue."""
         rejection = None
         if self._rule is not None:
-            rejection = self._rule(self._groups[pod_group], self._groups[victim])
+            rejection = self._rule.allows_victim(self._groups[pod_group], self._groups[victim])
         queue = self._groups[victim].queue
         if rejection is None and queue is not None:
             rejection = self.queue_rejection(pod_group, queue)
@@ -96,8 +83,12 @@ class VictimRules:
         """Preemptors of a kind meet the same candidates; None: this one stands alone."""
         if self._session.chains.allows_victim:
             return None
-        own, guarded = self._cache_key(self._groups[pod_group]), self._guards.cache_key(pod_group)
+        own, guarded = self.rule_key(pod_group), self._guards.cache_key(pod_group)
         return None if own is None or guarded is None else (own, guarded)
+
+    def rule_key(self, pod_group: int) -> Hashable | None:
+        """Preemptors with equal keys meet the same rule of the action; None: never share results."""
+        return 0 if self._rule is None else self._rule.victim_cache_key(self._groups[pod_group])
 
 
 class VictimSelector:

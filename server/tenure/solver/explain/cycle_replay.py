@@ -4,13 +4,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.eviction_action import evict_for_pending
 from tenure.solver.cycle import run_cycle
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, PodGroupOutcome
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import Profile
-from tenure.solver.registry import load_plugins, with_required_plugins
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN, with_required_plugins
 
 
 class CycleReplay(NamedTuple):
@@ -21,18 +24,30 @@ class CycleReplay(NamedTuple):
 
     cluster: Cluster
     profile: Profile
+    registry: Registry
     end: CycleContext
     result: CycleResult
 
     @classmethod
-    def of(cls, cluster: Cluster, profile: Profile, stop: Callable[[], bool] = never) -> "CycleReplay":
+    def of(
+        cls,
+        cluster: Cluster,
+        profile: Profile,
+        stop: Callable[[], bool] = never,
+        registry: Registry = BUILT_IN,
+    ) -> "CycleReplay":
         """Decide, and keep what the answer comes from."""
-        context, decision = run_cycle(cluster, profile, stop)
-        return cls(context.session.cluster, profile, context, decision)
+        context, decision = run_cycle(cluster, profile, stop, registry=registry)
+        return cls(context.session.cluster, profile, registry, context, decision)
 
     def outcome(self, pod_group: int) -> PodGroupOutcome | None:
         """What became of a pod group that had tasks to schedule; None: it had none."""
         return next((each for each in self.result.outcomes if each.pod_group == pod_group), None)
+
+    def searches(self) -> list[Action]:
+        """Actions of the profile that search for victims of a pending pod group, in their order."""
+        actions = [self.registry.actions[name] for name in self.profile.actions]
+        return [action for action in actions if action.run is evict_for_pending]
 
     def before(self, commit: int) -> CycleContext:
         """The search as it was when this commit of the journal was searched for.
@@ -40,7 +55,7 @@ class CycleReplay(NamedTuple):
         A new session in which all earlier commits are made again, move by move. What they wrote down counts
         as it did then, for guards ask for it within the cycle.
         """
-        session = Session.open(self.cluster, with_required_plugins(self.profile), load_plugins())
+        session = Session.open(self.cluster, with_required_plugins(self.profile), self.registry)
         session.reserved_tasks = self.end.session.reserved_tasks
         for number, earlier in enumerate(self.end.session.commits[:commit]):
             for move in earlier.moves:
@@ -49,15 +64,16 @@ class CycleReplay(NamedTuple):
             self._apply_history(session, number)
         return CycleContext.open(session)
 
-    def before_search(self, action: str, pod_group: int) -> CycleContext:
+    def before_search(self, action: Action, pod_group: int) -> CycleContext:
         """The search in which an action found room for a pod group.
 
         If it found none, the search as the action left it: later actions may have made room since.
         """
         journal, actions = self.end.session.commits, self.profile.actions
-        later = actions[actions.index(action) + 1 :]
+        later = actions[actions.index(action.name) + 1 :]
         for number, commit in enumerate(journal):
-            if (commit.action, commit.beneficiary) == (action, pod_group) or commit.action in later:
+            is_its_own = commit.action is action and commit.beneficiary == pod_group
+            if is_its_own or commit.action.name in later:
                 return self.before(number)
         return self.end
 

@@ -1,25 +1,16 @@
 """Who may ask whom: the first objection, along the very chain that the action itself asks."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from tenure.solver.actions.consolidation import consolidation_action
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction
-from tenure.solver.actions.preempt import preemption_action
-from tenure.solver.actions.reclaim import reclaim_action
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.search.budget import Budget
 from tenure.solver.search.queue_tree import QueueTreeEntry
 from tenure.solver.search.victim_order import victim_order
-
-SEARCHES: Final[Mapping[str, Callable[[CycleContext], EvictionAction]]] = {
-    "consolidation": consolidation_action,
-    "reclaim": reclaim_action,
-    "preempt": preemption_action,
-}
-"""Actions that search for victims of a pod group that waits."""
 
 
 class EligibilityStage(Enum):
@@ -43,10 +34,10 @@ class Ineligibility(NamedTuple):
 class VictimQuery:
     """One pod group that waits, and one action that searches for its victims, in one state of a cycle."""
 
-    def __init__(self, context: CycleContext, action: str, preemptor: int) -> None:
+    def __init__(self, context: CycleContext, action: Action, preemptor: int) -> None:
         self._context = context
         self._session = context.session
-        self._search = SEARCHES[action](context)
+        self._search = EvictionAction(context, action)
         self._action = action
         self._preemptor = preemptor
         self._tasks = context.gangs.tasks_to_allocate(preemptor)

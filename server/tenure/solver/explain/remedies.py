@@ -69,7 +69,7 @@ class _Search:
         self._group = replay.cluster.pod_groups[pod_group]
         self._context: CycleContext = replay.end
         self._tasks = replay.end.gangs.tasks_to_allocate(pod_group)
-        self._trials = WhatIfTrials(replay.profile, pod_group, stop)
+        self._trials = WhatIfTrials(replay.profile, replay.registry, pod_group, stop)
 
     def all(self) -> Iterator[Remedy]:
         """In the order of the kinds."""

@@ -8,6 +8,7 @@ from tenure.solver.framework.stop_signal import CycleStopped, never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind
 from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.registry import Registry
 
 HELPFUL_OUTCOMES: Final = (
     OutcomeKind.BOUND,
@@ -27,14 +28,17 @@ class TrialResult(NamedTuple):
 class WhatIfTrials:
     """Tries changes for one pod group. Raises CycleStopped when `stop` ends one of them."""
 
-    def __init__(self, profile: Profile, pod_group: int, stop: Callable[[], bool] = never) -> None:
+    def __init__(
+        self, profile: Profile, registry: Registry, pod_group: int, stop: Callable[[], bool] = never
+    ) -> None:
         self._profile = profile
+        self._registry = registry
         self._pod_group = pod_group
         self._stop = stop
 
     def decide(self, cluster: Cluster) -> CycleResult:
         """One whole cycle."""
-        decision = decide(cluster, self._profile, self._stop)
+        decision = decide(cluster, self._profile, self._stop, registry=self._registry)
         if decision.stopped_early:
             raise CycleStopped
         return decision

@@ -18,6 +18,7 @@ or they would be asked first (semantics R8.35).
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.order import Order
@@ -31,10 +32,18 @@ TasksByPodSet = Mapping[int, Sequence[int]]
 class Cores:
     """Finds cores, and what becomes of one when tasks are placed."""
 
-    def __init__(self, pod_groups: PersistentVector[PodGroup], ledger: Ledger, order: Order) -> None:
+    def __init__(
+        self,
+        pod_groups: PersistentVector[PodGroup],
+        ledger: Ledger,
+        order: Order,
+        fair_share_actions: AbstractSet[str],
+    ) -> None:
+        """`fair_share_actions`: names of the actions by which other queues take resources back."""
         self._pod_groups = pod_groups
         self._ledger = ledger
         self._order = order
+        self._fair_share_actions = fair_share_actions
 
     def current(self, pod_group: int) -> frozenset[int]:
         """The core as the ledger stands."""
@@ -63,7 +72,9 @@ class Cores:
     def has_firm_request(self, pod_group: int, tasks: Collection[int]) -> bool:
         """Whether any of these tasks must be within quota, for no other queue could take it back (R4.61)."""
         group = self._pod_groups[pod_group]
-        return group.is_firm or (group.has_firm_core and bool(self.shift(pod_group, tasks)[0]))
+        if group.is_firm(self._fair_share_actions):
+            return True
+        return group.is_semi_preemptible and bool(self.shift(pod_group, tasks)[0])
 
     def _present_tasks(self, pod_group: int, also: frozenset[int], but: frozenset[int]) -> TasksByPodSet:
         """The tasks that hold room or a promise, and those of `also`, without those of `but`."""

@@ -17,6 +17,7 @@ from tenure.solver.model.placement import Placement
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Scenario
 
 Verdicts = tuple[GuardVerdict, ...]
@@ -47,17 +48,17 @@ class Guards:
         self._pod_groups = pod_groups
         self._chains = chains
         self._placements = placements
-        self._latest: tuple[int, str, dict[int, GuardSummary]] | None = None
+        self._latest: tuple[int, Action, dict[int, GuardSummary]] | None = None
         self._latest_cache_key: tuple[int, int | None] | None = None
         self._cache_keys: dict[tuple[Hashable, ...], int] = {}
         """Numbers of the kinds, in the order in which they were met."""
-        self._known: dict[tuple[str, int], dict[int, GuardSummary]] = {}
+        self._known: dict[tuple[Action, int], dict[int, GuardSummary]] = {}
 
-    def verdicts(self, action: str, preemptor: int, victim: int) -> Verdicts:
+    def verdicts(self, action: Action, preemptor: int, victim: int) -> Verdicts:
         """What every guard that has a say in the action says about the victim."""
         return self.summary(action, preemptor, victim).verdicts
 
-    def summary(self, action: str, preemptor: int, victim: int) -> GuardSummary:
+    def summary(self, action: Action, preemptor: int, victim: int) -> GuardSummary:
         """The same, and what follows."""
         known = self._summaries_for(action, preemptor)
         found = known.get(victim)
@@ -95,10 +96,10 @@ class Guards:
         self._latest = None
         self._latest_cache_key = None
 
-    def _summaries_for(self, action: str, preemptor: int) -> dict[int, GuardSummary]:
+    def _summaries_for(self, action: Action, preemptor: int) -> dict[int, GuardSummary]:
         """Answers by victim that preemptors of the same kind got; none are kept for one that stands alone."""
         latest = self._latest
-        if latest is not None and latest[0] == preemptor and latest[1] == action:
+        if latest is not None and latest[0] == preemptor and latest[1] is action:
             return latest[2]
         kind = self.cache_key(preemptor)
         if kind is None:
@@ -107,15 +108,15 @@ class Guards:
         self._latest = (preemptor, action, known)
         return known
 
-    def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
+    def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
         """Whether the victim may lose anything at all; the first guard that protects it most objects."""
         return self.summary(action, preemptor, victim).rejection
 
-    def keeps_core(self, action: str, preemptor: int, victim: int) -> bool:
+    def keeps_core(self, action: Action, preemptor: int, victim: int) -> bool:
         """Whether the victim must keep its minimum."""
         return self.summary(action, preemptor, victim).strictest is not None
 
-    def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
+    def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         """No victim loses its minimum that must keep it (semantics R7.40).
 
         Every task listed counts as lost, even one that is placed again, and a terminating one does not

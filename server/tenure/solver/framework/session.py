@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.core import Cores
@@ -22,16 +22,11 @@ from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.model.workload import Counts, Task, add_shares
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import CycleOptions, Profile
+from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.reasons import ReasonCode, dominance
-
-
-class PluginFactory(Protocol):
-    """What the registry holds for each plugin name: a class constructed once per session."""
-
-    def __call__(self, session: "Session", arguments: Mapping[str, str]) -> object:
-        """The plugin of a session."""
 
 
 class Commit:
@@ -39,7 +34,7 @@ class Commit:
 
     def __init__(
         self,
-        action: str,
+        action: Action,
         beneficiary: int,
         reason: ReasonCode,
         moves: tuple[Move, ...],
@@ -64,6 +59,7 @@ class Session:
     """Everything one cycle knows. Actions change it through statements only."""
 
     cluster: Cluster
+    registry: Registry
     options: CycleOptions
     ledger: Ledger
     chains: Chains
@@ -110,7 +106,7 @@ class Session:
         cls,
         cluster: Cluster,
         profile: Profile,
-        factories: Mapping[str, PluginFactory],
+        registry: Registry,
         stop: Callable[[], bool] = never,
         warm_start: WarmStartCache | None = None,
     ) -> "Session":
@@ -122,16 +118,16 @@ class Session:
         ledger, chains = _ledger(cluster, kept), Chains()
         guards = Guards(cluster.pod_groups, chains, ledger.placements)
         order = Order(cluster.tasks, chains)
-        cores = Cores(cluster.pod_groups, ledger, order)
+        cores = Cores(cluster.pod_groups, ledger, order, registry.fair_share_names)
         standing = find_phases(cluster, kept)
-        session = cls(cluster, profile.options, ledger, chains, guards, order, cores, standing)
+        session = cls(cluster, registry, profile.options, ledger, chains, guards, order, cores, standing)
         session.eviction_history = {
             (memory.victim, memory.preemptor): memory for memory in cluster.eviction_history
         }
         session.groups_with_history = {group for pair in session.eviction_history for group in pair}
         session.pending_results = _by_preemptor(cluster.eviction_history)
         session.stop, session.warm_start = StopSignal(stop), kept
-        made = [(one.name, factories[one.name](session, one.arguments)) for one in profile.plugins]
+        made = [(one.name, registry.plugins[one.name](session, one.arguments)) for one in profile.plugins]
         session.plugins.update(made)
         chains.fill(made)
         session.ledger.listeners = session.chains.on_move
@@ -163,7 +159,7 @@ class Session:
     def commit(
         self,
         statement: Statement,
-        action: str,
+        action: Action,
         beneficiary: int,
         reason: ReasonCode,
         requeue: Requeue | None = None,
@@ -197,7 +193,7 @@ class Session:
         if known is None or dominance(rejection.code) <= dominance(known.code):
             self.rejections[pod_group] = rejection
 
-    def collect_nominations(self) -> list[Nomination]:
+    def collect_nominations(self, action: Action) -> list[Nomination]:
         """What the nominators say: one entry per pod group, in the order in which they are first named.
 
         Whoever is put forward by any of them is a candidate, nominated by all who did so, in the order of
@@ -206,7 +202,7 @@ class Session:
         found: dict[int, Nomination] = {}
         for nominate in self.chains.nominate:
             name = self.chains.names[nominate]
-            for nomination in nominate():
+            for nomination in nominate(action):
                 nomination.nominated_by = (name,)
                 earlier = found.get(nomination.pod_group)
                 if earlier is None or nomination.is_candidate > earlier.is_candidate:

@@ -1,6 +1,7 @@
 """Workloads: pod groups, their sub groups and their tasks."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -317,20 +318,20 @@ class PodGroup:
     @property
     def is_evictable(self) -> bool:
         """Whether any of its tasks may be a victim: of semi-preemptible ones the surplus (R8.30)."""
-        return self.is_preemptible or self.preemptibility is Preemptibility.SEMI_PREEMPTIBLE
+        return self.is_preemptible or self.is_semi_preemptible
 
     @property
-    def is_firm(self) -> bool:
+    def is_semi_preemptible(self) -> bool:
+        """Whether its minimum is protected, and what goes beyond is not (semantics R8.30)."""
+        return self.preemptibility is Preemptibility.SEMI_PREEMPTIBLE
+
+    def is_firm(self, fair_share_actions: AbstractSet[str]) -> bool:
         """Whether all of it must be within quota, because no other queue can take any of it back.
 
-        That is so for non-preemptible pod groups, and for those that opt out of reclaim (semantics R4.61).
+        That is so for non-preemptible pod groups, and for those that opt out of an action by which queues
+        take back their fair shares (semantics R4.61).
         """
-        return not self.is_evictable or "reclaim" in self.opt_out_actions
-
-    @property
-    def has_firm_core(self) -> bool:
-        """Whether its minimum must be within quota, and what goes beyond need not (semantics R8.30)."""
-        return self.preemptibility is Preemptibility.SEMI_PREEMPTIBLE and not self.is_firm
+        return not self.is_evictable or not self.opt_out_actions.isdisjoint(fair_share_actions)
 
     @property
     def is_elastic(self) -> bool:

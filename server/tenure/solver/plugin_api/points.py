@@ -20,6 +20,7 @@ from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.model.workload import Counts, TaskShape, TopologyConstraint
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Scenario, ScenarioBuilder
 
 
@@ -33,7 +34,7 @@ class TaskPreFilter(Protocol):
 class Gate(Protocol):
     """May this pod group take part in this action at all? First rejection wins."""
 
-    def admits(self, action: str, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
+    def admits(self, action: Action, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
         """Asked by the evicting actions, once per pod group, with the tasks to place, before any search."""
 
 
@@ -150,21 +151,21 @@ class SearchListener(Protocol):
 class VictimQueueFilter(Protocol):
     """May anybody in this leaf queue be a victim of that pod group? First rejection wins."""
 
-    def allows_victim_queue(self, action: str, preemptor: int, queue: int) -> Rejection | None:
+    def allows_victim_queue(self, action: Action, preemptor: int, queue: int) -> Rejection | None:
         """Asked once per leaf queue and search, before any of its pod groups is looked at."""
 
 
 class VictimFilter(Protocol):
     """May this pod group be a victim of that one? First rejection wins."""
 
-    def allows_victim(self, action: str, preemptor: int, victim: int) -> Rejection | None:
+    def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
         """Asked lazily, at most once per pair and search."""
 
 
 class Guard(Protocol):
     """Is this pod group protected from that one? All are asked; `framework.guards` says what follows."""
 
-    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         """What it says of the victim, protected or not; None when it has no say in the action. Asked
         several times per pair, with the facts of the snapshot as the only base.
         """
@@ -195,16 +196,16 @@ class GuardExpiry(Protocol):
 class RequeueNominator(Protocol):
     """Which pod groups have run long enough to yield to a more important one? Union over plugins."""
 
-    def nominate(self) -> Iterable[Nomination]:
+    def nominate(self, action: Action) -> Iterable[Nomination]:
         """Those it puts forward, and those it looked at and does not, with the reason; each at most once.
-        Asked once, by the action requeue.
+        Asked once, by the action that requeues.
         """
 
 
 class ReclaimCap(Protocol):
     """How much may be taken at all? Lets the search skip what the validators would reject."""
 
-    def reclaimable_gpu(self, action: str, preemptor: int, queue: int) -> tuple[int, int] | None:
+    def reclaimable_gpu(self, action: Action, preemptor: int, queue: int) -> tuple[int, int] | None:
         """For victims of this leaf queue: the queue at which a bound holds, and the most GPUs (thousandths)
         that may be taken below it for good; None when nothing bounds it. Must never be too low.
         """
@@ -225,7 +226,7 @@ class ScenarioGenerator(Protocol):
 class ScenarioValidator(Protocol):
     """Is what the simulation found fair? First rejection wins."""
 
-    def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
+    def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         """Asked after a simulation in which the pod group found room, while its moves are in place."""
 
 

@@ -11,6 +11,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.inherited_settings import expected_runtime
 from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.durations import format_duration
@@ -28,7 +29,7 @@ class ExpectedRuntime:
         self._tasks = session.cluster.tasks
         self._warm_start = session.warm_start
 
-    def nominate(self) -> Iterator[Nomination]:
+    def nominate(self, action: Action) -> Iterator[Nomination]:
         """Everybody who is expected to end and has pods on nodes or would have them (semantics R12.3)."""
         for index in sorted(self._find_groups()):
             group = self._groups[index]
@@ -36,7 +37,7 @@ class ExpectedRuntime:
             if setting.problem:
                 yield _skip(group, NominationSkipReason.INVALID_DURATION, setting.problem)
             elif setting.value is not None:
-                yield self._evaluate(group, setting.value)
+                yield self._evaluate(action, group, setting.value)
 
     def _find_groups(self) -> set[int]:
         """Pod groups of which anybody says how long they should run."""
@@ -57,11 +58,11 @@ class ExpectedRuntime:
             index for index in pod_groups if expected_runtime(self._groups[index], self._queues)[0].is_set
         }
 
-    def _evaluate(self, group: PodGroup, expected: int) -> Nomination:
+    def _evaluate(self, action: Action, group: PodGroup, expected: int) -> Nomination:
         if not self._is_active(group):
             return _skip(group, NominationSkipReason.NOT_RUNNING, "no pod of it runs")
-        if not group.is_evictable or "requeue" in group.opt_out_actions:
-            return _skip(group, NominationSkipReason.NOT_PREEMPTIBLE, _why_firm(group))
+        if not group.is_evictable or action.name in group.opt_out_actions:
+            return _skip(group, NominationSkipReason.NOT_PREEMPTIBLE, _why_excluded(action, group))
         if not group.last_start:
             return _skip(group, NominationSkipReason.MISSING_START, "nobody says since when it runs")
         if self._now < group.last_start:
@@ -88,8 +89,9 @@ class ExpectedRuntime:
         return any(self._tasks[task].placement.status.is_active_allocated for task in group.tasks)
 
 
-def _why_firm(group: PodGroup) -> str:
-    return "it opts out of requeue" if "requeue" in group.opt_out_actions else "it is not preemptible"
+def _why_excluded(action: Action, group: PodGroup) -> str:
+    is_opt_out = action.name in group.opt_out_actions
+    return f"it opts out of {action.name}" if is_opt_out else "it is not preemptible"
 
 
 def _skip(

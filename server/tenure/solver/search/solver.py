@@ -16,6 +16,7 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.stop_signal import StopSignal
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import GPU
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.candidates import VictimPolicy
@@ -46,7 +47,7 @@ class SearchProblem:
 
     def __init__(
         self,
-        action: str,
+        action: Action,
         pod_group: int,
         victim_queues: Sequence[int],
         max_victims: int,

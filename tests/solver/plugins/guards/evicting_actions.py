@@ -10,7 +10,7 @@ from tenure.solver.model.decision import CycleResult, Protection
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
-from tenure.solver.registry import default_profile, load_plugins, with_required_plugins
+from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 from tenure.solver.testing import ClusterBuilder
 
 
@@ -50,9 +50,9 @@ def evictions_of(cluster: Cluster, decision: CycleResult) -> list[tuple[str, str
 
 def guard_verdict(cluster: Cluster, action: str, guard: str, **arguments: str) -> GuardVerdict | None:
     """What the guard says about `old` when `new` asks."""
-    session = Session.open(cluster, with_required_plugins(profile(guard, **arguments)), load_plugins())
+    session = Session.open(cluster, with_required_plugins(profile(guard, **arguments)), BUILT_IN)
     by_name = {group.name: group.index for group in cluster.pod_groups}
-    verdicts = session.guards.verdicts(action, by_name["new"], by_name["old"])
+    verdicts = session.guards.verdicts(BUILT_IN.actions[action], by_name["new"], by_name["old"])
     return next((verdict for verdict in verdicts if verdict.guard == guard), None)
 
 

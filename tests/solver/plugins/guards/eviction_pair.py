@@ -8,7 +8,7 @@ from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
-from tenure.solver.registry import default_profile, load_plugins, with_required_plugins
+from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 from tenure.terms.durations import parse_duration
 
 GUARD = "evictionbackoff"
@@ -48,6 +48,8 @@ def relative_time(text: str) -> int:
 
 def guard_verdict(cluster: Cluster, action: str = "preempt", **arguments: str) -> GuardVerdict | None:
     """What the guard says about `old` when `new` asks."""
-    session = Session.open(cluster, with_required_plugins(profile(**arguments)), load_plugins())
-    verdicts = session.guards.verdicts(action, index_of(cluster, "new"), index_of(cluster, "old"))
+    session = Session.open(cluster, with_required_plugins(profile(**arguments)), BUILT_IN)
+    verdicts = session.guards.verdicts(
+        BUILT_IN.actions[action], index_of(cluster, "new"), index_of(cluster, "old")
+    )
     return next((verdict for verdict in verdicts if verdict.guard == GUARD), None)

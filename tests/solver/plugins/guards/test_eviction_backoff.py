@@ -6,8 +6,8 @@ import pytest
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.cycle import decide
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.verdict import EVICTING_ACTIONS, ProtectionScope
-from tenure.solver.registry import DEFAULT_PLUGINS, check_profile
+from tenure.solver.model.verdict import ProtectionScope
+from tenure.solver.registry import BUILT_IN, DEFAULT_PLUGINS, check_profile
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.durations import parse_duration
 from tenure.terms.reasons import ReasonCode
@@ -35,7 +35,7 @@ COOLDOWNS = {
 }
 
 
-@pytest.mark.parametrize("action", EVICTING_ACTIONS)
+@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
 @pytest.mark.parametrize(("evicted", "arguments", "is_protected"), COOLDOWNS.values(), ids=COOLDOWNS)
 def test_evicted_pod_group_cannot_evict_its_preemptor_within_the_cooldown(
     action: str, evicted: str, arguments: dict[str, str], is_protected: bool
@@ -68,7 +68,7 @@ BACKOFFS = {
 }
 
 
-@pytest.mark.parametrize("action", EVICTING_ACTIONS)
+@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
 @pytest.mark.parametrize(("failures", "failed", "arguments", "is_protected"), BACKOFFS.values(), ids=BACKOFFS)
 def test_ineffective_eviction_is_not_repeated_within_the_backoff(
     action: str, failures: int, failed: str, arguments: dict[str, str], is_protected: bool
@@ -126,8 +126,8 @@ def test_surplus_is_protected_as_well() -> None:
     assert evictions_of(cluster, decide(cluster, profile("preempt"))) == []
 
 
-@pytest.mark.parametrize("action", EVICTING_ACTIONS)
-@pytest.mark.parametrize("guarded", EVICTING_ACTIONS)
+@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("guarded", BUILT_IN.guarded_names)
 def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded: str) -> None:
     cluster = with_eviction_record(contested_cluster(action), "new", "old", evicted="0s")
     found = evictions_of(cluster, decide(cluster, profile(action, actions=guarded)))
@@ -157,13 +157,13 @@ def test_evictions_of_the_same_cycle_count() -> None:
     new, old = index_of(cluster, "new"), index_of(cluster, "old")
 
     def verdict() -> ProtectionScope:
-        verdicts = session.guards.verdicts("consolidation", new, old)
+        verdicts = session.guards.verdicts(BUILT_IN.actions["consolidation"], new, old)
         return next(each.scope for each in verdicts if each.guard == GUARD)
 
     assert verdict() is ProtectionScope.NOTHING
     with session.statement() as statement:
         statement.evict(next(t.index for t in cluster.tasks if t.uid == "new-0"))
-        session.commit(statement, "reclaim", old, ReasonCode.RECLAIMED)
+        session.commit(statement, BUILT_IN.actions["reclaim"], old, ReasonCode.RECLAIMED)
     patch_evictions(session)
     assert verdict() is ProtectionScope.ALL
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import Protection
-from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import Preemptibility
+from tenure.solver.registry import BUILT_IN
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.terms.reasons import ReasonCode
 
@@ -117,7 +118,7 @@ def test_protections_list_every_rejected_preemptor() -> None:
     cooling, failing = 0, 1
     assert ends == {cooling: NOW + relative_time("4m"), failing: NOW + relative_time("1m")}
     for each in found:
-        assert each.actions == EVICTING_ACTIONS
+        assert each.actions == BUILT_IN.guarded_names
         assert (each.source, each.scope) == ("default of evictionbackoff", ProtectionScope.ALL)
 
 

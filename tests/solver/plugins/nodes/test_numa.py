@@ -12,7 +12,7 @@ from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import CPU, GPU
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugins.nodes.numa import choose_zones, split
-from tenure.solver.registry import default_profile, load_plugins, with_required_plugins
+from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 from tenure.solver.testing import ClusterBuilder, TaskState, apply_decisions, statuses
 
 from tests.solver.sessions import session_state
@@ -210,7 +210,7 @@ def test_reserved_zone_is_not_allocated_to_another_pod() -> None:
 
 def test_restored_pod_retains_its_zone() -> None:
     """It could go to the lower zone z0, but it is not restarted for that."""
-    session = Session.open(running(cluster(), "a", "z1").build(), with_required_plugins(NUMA), load_plugins())
+    session = Session.open(running(cluster(), "a", "z1").build(), with_required_plugins(NUMA), BUILT_IN)
     with session.statement() as statement:
         statement.evict(0)
         zones = session.chains.zones[0](0, 0, True)
@@ -234,13 +234,13 @@ def test_pod_is_relocated_to_another_zone_of_its_node() -> None:
 def test_next_cycle_counts_placed_zones() -> None:
     built = cluster().pending("job", queue="q", cpus=3, count=2, guaranteed=True).build()
     following = apply_decisions(built, decide(built, NUMA), elapsed=10**9)
-    session = Session.open(following, with_required_plugins(NUMA), load_plugins())
+    session = Session.open(following, with_required_plugins(NUMA), BUILT_IN)
     assert session.chains.zones[0](0, 0, False) is None
 
 
 def test_moves_between_zones_are_undone_exactly() -> None:
     built = running(running(cluster(), "a", "z0"), "b", "z1").pending("c", queue="q", cpus=1).build()
-    session = Session.open(built, with_required_plugins(NUMA), load_plugins())
+    session = Session.open(built, with_required_plugins(NUMA), BUILT_IN)
     numa = session.plugins["numa"]
 
     def state() -> Any:

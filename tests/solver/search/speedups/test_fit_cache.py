@@ -2,7 +2,7 @@
 
 from tenure.solver.framework.ledger import NO, NOW, SOON
 from tenure.solver.framework.session import Session
-from tenure.solver.registry import default_profile, load_plugins, with_required_plugins
+from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 from tenure.solver.search.speedups.fit_cache import FitCache, NodeChanges
 from tenure.solver.search.speedups.node_index import NodeIndex
 from tenure.solver.testing import ClusterBuilder
@@ -12,7 +12,7 @@ FIRST = 0b01
 
 
 def session_of(builder: ClusterBuilder) -> Session:
-    return Session.open(builder.build(), with_required_plugins(default_profile()), load_plugins())
+    return Session.open(builder.build(), with_required_plugins(default_profile()), BUILT_IN)
 
 
 def two_nodes() -> ClusterBuilder:

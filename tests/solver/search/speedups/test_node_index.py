@@ -2,7 +2,7 @@
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.warm_start import WarmStartCache
-from tenure.solver.registry import default_profile, load_plugins, with_required_plugins
+from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 from tenure.solver.search.speedups.node_index import NodeIndex
 from tenure.solver.testing import ClusterBuilder
 
@@ -11,9 +11,7 @@ CLUSTER = ClusterBuilder().node("a", gpus=8).node("b", gpus=8).queue("q").pendin
 
 def scored_nodes(opening: WarmStartCache) -> set[int]:
     """Nodes that the index of a session on this opening looks at anew."""
-    session = Session.open(
-        CLUSTER, with_required_plugins(default_profile()), load_plugins(), warm_start=opening
-    )
+    session = Session.open(CLUSTER, with_required_plugins(default_profile()), BUILT_IN, warm_start=opening)
     index = NodeIndex.of(session)
     nodes = session.ledger.touched_nodes.copy()
     index.changes()

@@ -14,8 +14,10 @@ from tenure.solver.framework.eviction_result import settle
 from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Protection
-from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope, guarded_actions
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.registry import action_names
 from tenure.terms.durations import format_duration, parse_duration
 from tenure.terms.reasons import ReasonCode
 
@@ -45,7 +47,7 @@ class _Protection(NamedTuple):
 class EvictionBackoffGuard:
     """A guard. What happens in a cycle counts in that cycle; times that are yet to come protect longer."""
 
-    ARGUMENTS: ClassVar[Parsers] = {**dict.fromkeys(_DURATIONS, parse_duration), "actions": guarded_actions}
+    ARGUMENTS: ClassVar[Parsers] = {**dict.fromkeys(_DURATIONS, parse_duration), "actions": action_names}
     PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
@@ -53,7 +55,8 @@ class EvictionBackoffGuard:
         self._history = session.eviction_history
         self._now = session.cluster.now
         self._groups = session.cluster.pod_groups
-        self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
+        self._actions = session.registry.parse_guarded_actions(arguments.get("actions"))
+        self._action_names = tuple([action.name for action in self._actions])
         self._cooldown = _duration(arguments, "cooldown")
         self._backoff = _duration(arguments, "backoff")
         self._max_backoff = _duration(arguments, "maxBackoff")
@@ -61,7 +64,7 @@ class EvictionBackoffGuard:
         self._no_protection = GuardVerdict(NAME, ProtectionScope.NOTHING, self._source("cooldown"))
         self._partners: dict[int, set[int]] | None = None
 
-    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         """All of it, from this preemptor alone."""
         return self._verdict(preemptor, victim) if action in self._actions else None
 
@@ -88,7 +91,7 @@ class EvictionBackoffGuard:
                 yield Protection(
                     pod_group,
                     NAME,
-                    self._actions,
+                    self._action_names,
                     verdict.until,
                     verdict.source,
                     against_pod_group=other,

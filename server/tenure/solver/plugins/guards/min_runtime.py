@@ -5,9 +5,11 @@ from typing import ClassVar, Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
-from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope, guarded_actions
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.action import Action, Relation
 from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.registry import action_names
 from tenure.solver.plugins.guards.min_runtime_resolver import (
     LCA,
     QUEUE,
@@ -39,7 +41,7 @@ class MinRuntime:
         "defaultPreemptMinRuntime": parse_duration,
         "defaultReclaimMinRuntime": parse_duration,
         "reclaimResolveMethod": method,
-        "actions": guarded_actions,
+        "actions": action_names,
     }
     PROTECTIONS_ONLY_END: ClassVar = True
 
@@ -47,7 +49,7 @@ class MinRuntime:
         self._now = session.cluster.now
         self._groups = session.cluster.pod_groups
         self._queues = session.cluster.queues
-        self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
+        self._actions = session.registry.parse_guarded_actions(arguments.get("actions"))
         self._most: dict[int | None, int] = {}
         self._found: dict[int | None, list[tuple[str, ResolvedMinRuntime]]] = {}
         self._no_protections: dict[tuple[int | None, ResolvedMinRuntime], GuardVerdict] = {}
@@ -59,12 +61,13 @@ class MinRuntime:
             arguments.get("reclaimResolveMethod", LCA),
         )
 
-    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         """The minimum of every victim, until it has run long enough (semantics R7.20, R7.30, R7.31)."""
         if action not in self._actions:
             return None
         mine, theirs = self._groups[preemptor].queue, self._groups[victim].queue
-        if action == "preempt" or (action != "reclaim" and mine == theirs):
+        is_within = action.victims_from is Relation.SAME_QUEUE
+        if is_within or (action.victims_from is Relation.ANY_QUEUE and mine == theirs):
             resolved = self._resolver.preempt(theirs)
         else:
             resolved = self._resolver.reclaim(mine, theirs)
@@ -93,16 +96,17 @@ class MinRuntime:
         return end is not None and self._now < end
 
     def _protections(self, group: PodGroup) -> Iterator[Protection]:
-        beyond = [action for action in self._actions if action != "preempt"]
+        beyond = [each for each in self._actions if each.victims_from is not Relation.SAME_QUEUE]
         is_guarded = False
         for against, resolved in self._found[group.queue]:
             verdict = self._verdict(group, resolved)
             if beyond and (is_guarded or verdict.scope):
                 yield self._protection(group, beyond, verdict, against)
             is_guarded = is_guarded or bool(verdict.scope)
-        within = [action for action in self._actions if action != "reclaim"]
+        within = [each for each in self._actions if each.victims_from is not Relation.OTHER_QUEUES]
         verdict = self._verdict(group, self._resolver.preempt(group.queue))
-        if within and (verdict.scope or (is_guarded and len(within) > ("preempt" in within))):
+        is_both = any(each.victims_from is Relation.ANY_QUEUE for each in within)
+        if within and (verdict.scope or (is_guarded and is_both)):
             yield self._protection(group, within, verdict, group.queue_name)
 
     def _longest(self, victim: int | None) -> int:
@@ -148,11 +152,12 @@ class MinRuntime:
         return GuardVerdict(NAME, ProtectionScope.CORE, source, end, ReasonCode.MIN_RUNTIME, detail)
 
     def _protection(
-        self, group: PodGroup, actions: list[str], verdict: GuardVerdict, against: str
+        self, group: PodGroup, actions: Sequence[Action], verdict: GuardVerdict, against: str
     ) -> Protection:
         scope = ProtectionScope.ALL if verdict.scope and not group.is_elastic else verdict.scope
         until = verdict.until if scope else None
-        return Protection(group.index, NAME, tuple(actions), until, verdict.source, against, scope)
+        names = tuple([action.name for action in actions])
+        return Protection(group.index, NAME, names, until, verdict.source, against, scope)
 
     def _source(self, resolved: ResolvedMinRuntime) -> str:
         if resolved.queue is None:

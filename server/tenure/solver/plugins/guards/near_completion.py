@@ -9,9 +9,11 @@ from typing import ClassVar, Final
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.inherited_settings import expected_runtime
-from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope, guarded_actions
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.registry import action_names
 from tenure.terms.durations import format_duration, parse_duration
 from tenure.terms.reasons import ReasonCode
 
@@ -25,17 +27,18 @@ class NearCompletion:
     It wakes nobody when a protection begins: that makes less possible, and nothing new.
     """
 
-    ARGUMENTS: ClassVar[Parsers] = {"window": parse_duration, "actions": guarded_actions}
+    ARGUMENTS: ClassVar[Parsers] = {"window": parse_duration, "actions": action_names}
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._now = session.cluster.now
         self._groups = session.cluster.pod_groups
         self._queues = session.cluster.queues
-        self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
+        self._actions = session.registry.parse_guarded_actions(arguments.get("actions"))
+        self._action_names = tuple([action.name for action in self._actions])
         self._window = parse_duration(arguments.get("window", DEFAULT_WINDOW))
         self._source = "argument window" if "window" in arguments else f"default of {NAME}"
 
-    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         """All of it, while its expected end is near."""
         return self._verdict(self._groups[victim]) if action in self._actions else None
 
@@ -53,7 +56,7 @@ class NearCompletion:
             group = self._groups[pod_group]
             verdict = self._verdict(group)
             if group.is_evictable and verdict.scope:
-                yield Protection(pod_group, NAME, self._actions, verdict.until, verdict.source)
+                yield Protection(pod_group, NAME, self._action_names, verdict.until, verdict.source)
 
     def _verdict(self, group: PodGroup) -> GuardVerdict:
         """Its source is whoever says how long the pod group should run; if nobody does, the plugin."""

@@ -5,9 +5,10 @@ from typing import ClassVar, Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
-from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.model.workload import Preemptibility as Mode
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.terms.reasons import ReasonCode
 
@@ -22,16 +23,17 @@ class PreemptibilityGuard:
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
         self._groups = session.cluster.pod_groups
+        self._action_names = session.registry.guarded_names
         self._passes: list[dict[int, GuardVerdict]] = [{} for _ in Mode]
         """What it says of preemptible pod groups, by their own word and priority."""
 
-    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         """All of non-preemptible pod groups, the minimum of semi-preemptible ones; opt-outs come first."""
-        if action not in EVICTING_ACTIONS:
+        if not action.is_guarded:
             return None
         group = self._groups[victim]
-        if action in group.opt_out_actions:
-            detail = f"{group.name} opts out of {action}"
+        if action.name in group.opt_out_actions:
+            detail = f"{group.name} opts out of {action.name}"
             return GuardVerdict(
                 NAME, ProtectionScope.ALL, "its own opt-out", None, ReasonCode.OPTED_OUT, detail
             )
@@ -72,11 +74,11 @@ class PreemptibilityGuard:
         return found
 
     def _protections(self, pod_group: int, group: PodGroup) -> Iterator[Protection]:
-        out = tuple(action for action in EVICTING_ACTIONS if action in group.opt_out_actions)
+        out = tuple(action for action in self._action_names if action in group.opt_out_actions)
         if out:
             yield Protection(pod_group, NAME, out, None, "its own opt-out")
         scope, _ = _scope(group)
-        others = tuple(action for action in EVICTING_ACTIONS if action not in out)
+        others = tuple(action for action in self._action_names if action not in out)
         if scope and others:
             yield Protection(pod_group, NAME, others, None, source(group), scope=scope)
 

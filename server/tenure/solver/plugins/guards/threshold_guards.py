@@ -10,9 +10,11 @@ from typing import ClassVar, Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
-from tenure.solver.model.verdict import EVICTING_ACTIONS, GuardVerdict, ProtectionScope, guarded_actions
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.registry import action_names
 from tenure.terms.durations import format_duration, parse_duration
 from tenure.terms.reasons import ReasonCode
 
@@ -31,13 +33,14 @@ class ThresholdGuard:
     ) -> None:
         """`limit` names the argument; `told` says how a pod group has reached it, empty if it has not."""
         self._groups = session.cluster.pod_groups
-        self._actions = guarded_actions(arguments.get("actions", ",".join(EVICTING_ACTIONS)))
+        self._actions = session.registry.parse_guarded_actions(arguments.get("actions"))
+        self._action_names = tuple([action.name for action in self._actions])
         self._name = name
         self._source = f"argument {limit}" if limit in arguments else f"default of {name}"
         self._code = code
         self._describe = describe
 
-    def guard(self, action: str, preemptor: int, victim: int) -> GuardVerdict | None:
+    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         """All of it, once it has reached the limit."""
         if action not in self._actions:
             return None
@@ -59,7 +62,7 @@ class ThresholdGuard:
         for pod_group in pod_groups:
             group = self._groups[pod_group]
             if group.is_evictable and self._describe(group):
-                yield Protection(pod_group, self._name, self._actions, None, self._source)
+                yield Protection(pod_group, self._name, self._action_names, None, self._source)
 
 
 EVICTION_LIMIT: Final = "evictionlimit"
@@ -77,7 +80,7 @@ def eviction_limit(text: str) -> int:
 class EvictionLimit:
     """A guard. Counted are cycles that took or moved pods of it, however many, for whoever."""
 
-    ARGUMENTS: ClassVar[Parsers] = {"maxEvictions": eviction_limit, "actions": guarded_actions}
+    ARGUMENTS: ClassVar[Parsers] = {"maxEvictions": eviction_limit, "actions": action_names}
     PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
@@ -112,7 +115,7 @@ def wait_limit(text: str) -> int:
 class WaitLimit:
     """A guard. All waits between an eviction of the whole pod group and its next start count together."""
 
-    ARGUMENTS: ClassVar[Parsers] = {"maxWait": wait_limit, "actions": guarded_actions}
+    ARGUMENTS: ClassVar[Parsers] = {"maxWait": wait_limit, "actions": action_names}
     PROTECTIONS_ONLY_END: ClassVar = True
 
     def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:

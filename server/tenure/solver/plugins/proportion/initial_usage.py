@@ -4,6 +4,7 @@ A total that is added to all the time: its parts are held by themselves, a tuple
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
@@ -46,7 +47,9 @@ PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
 class InitialUsage:
     """Sums by leaf queue, and what they are made of."""
 
-    def __init__(self) -> None:
+    def __init__(self, fair_share_actions: AbstractSet[str]) -> None:
+        """`fair_share_actions`: names of the actions by which other queues take resources back."""
+        self._fair_share_actions = fair_share_actions
         self.allocated: list[ShareSum] = []
         self.firm: list[ShareSum] = []
         """The part of it that cannot be taken back, cores of semi-preemptible pod groups apart."""
@@ -59,14 +62,14 @@ class InitialUsage:
         self._tasks: PersistentVector[Task] = PersistentVector()
 
     @classmethod
-    def of(cls, cluster: Cluster, ledger: Ledger) -> "InitialUsage":
+    def of(cls, cluster: Cluster, ledger: Ledger, fair_share_actions: AbstractSet[str]) -> "InitialUsage":
         """Of all tasks of a cluster."""
-        made = cls()
+        made = cls(fair_share_actions)
         made.allocated = [ShareSum(NO_SHARE) for _ in cluster.queues]
         made.firm, made.request = _copies(made.allocated), _copies(made.allocated)
         upwards = [queue.path[::-1] for queue in cluster.queues]
         made.paths = [() if group.queue is None else upwards[group.queue] for group in cluster.pod_groups]
-        made.kinds = [_kind(group) for group in cluster.pod_groups]
+        made.kinds = [_kind(group, fair_share_actions) for group in cluster.pod_groups]
         made.firm_cores = {index for index, kind in enumerate(made.kinds) if kind == FIRM_CORE}
         made._tasks = cluster.tasks
         for task in cluster.tasks:
@@ -75,7 +78,7 @@ class InitialUsage:
 
     def copy(self) -> "InitialUsage":
         """The same, to be changed apart."""
-        other = InitialUsage()
+        other = InitialUsage(self._fair_share_actions)
         other.allocated, other.firm = _copies(self.allocated), _copies(self.firm)
         other.request, other.firm_cores = _copies(self.request), self.firm_cores.copy()
         other.paths, other.kinds, other._tasks = self.paths.copy(), self.kinds.copy(), self._tasks
@@ -92,7 +95,7 @@ class InitialUsage:
         for index in change.pod_groups:
             group = cluster.pod_groups[index]
             self.paths[index] = () if group.queue is None else cluster.queues[group.queue].path[::-1]
-            kind = self.kinds[index] = _kind(group)
+            kind = self.kinds[index] = _kind(group, self._fair_share_actions)
             (self.firm_cores.add if kind == FIRM_CORE else self.firm_cores.discard)(index)
         self._tasks = cluster.tasks
         for index in change.tasks:
@@ -124,7 +127,7 @@ def _change(total: ShareSum, share: Share, is_there: bool) -> None:
         total.subtract(share)
 
 
-def _kind(group: PodGroup) -> int:
-    if group.has_firm_core:
-        return FIRM_CORE
-    return FIRM if group.is_firm else PREEMPTIBLE
+def _kind(group: PodGroup, fair_share_actions: AbstractSet[str]) -> int:
+    if group.is_firm(fair_share_actions):
+        return FIRM
+    return FIRM_CORE if group.is_semi_preemptible else PREEMPTIBLE

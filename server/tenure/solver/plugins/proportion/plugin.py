@@ -13,6 +13,7 @@ from tenure.solver.model.queue import Queue
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
 from tenure.solver.model.workload import PodGroup, add_shares
+from tenure.solver.plugin_api.action import Action, QueueGate
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugins.proportion import reclaim_fairness, shares
@@ -81,7 +82,9 @@ class Proportion:
         self._session = session
         self._queues = session.cluster.queues
         self._groups = session.cluster.pod_groups
-        self._usage = Usage(session.cluster, session.ledger, session.warm_start)
+        self._usage = Usage(
+            session.cluster, session.ledger, session.registry.fair_share_names, session.warm_start
+        )
         self._cores = CoreUsage(session, self._usage)
         self._chunks = VictimChunks(session)
         self._total = _total(session)
@@ -118,13 +121,13 @@ class Proportion:
             return None
         return self._over_quota(group, tasks, demand)
 
-    def admits(self, action: str, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
-        """To reclaim: within the leaf's fair share. To preempt: within quota (semantics R4.40, R6.21)."""
+    def admits(self, action: Action, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
+        """By the gate of the action: the leaf's fair share, or its quota (semantics R4.40, R6.21)."""
         group = self._groups[pod_group]
         demand = self._session.demand(tasks)
-        if action == "reclaim":
+        if action.gate is QueueGate.FAIR_SHARE:
             return self._may_reclaim(group, tasks, demand)
-        return self._over_quota(group, tasks, demand) if action == "preempt" else None
+        return self._over_quota(group, tasks, demand) if action.gate is QueueGate.QUOTA else None
 
     def on_search_start(self, pod_group: int, tasks: Sequence[int]) -> None:
         """Filters and validators refer to what the queues use now."""
@@ -134,9 +137,9 @@ class Proportion:
         self._evictable_levels.clear()
         self._reclaimable.clear()
 
-    def allows_victim_queue(self, action: str, preemptor: int, queue: int) -> Rejection | None:
+    def allows_victim_queue(self, action: Action, preemptor: int, queue: int) -> Rejection | None:
         """To reclaim from: only queues that can yield."""
-        if action != "reclaim":
+        if action.gate is not QueueGate.FAIR_SHARE:
             return None
         mine = self._groups[preemptor].queue
         assert mine is not None
@@ -145,14 +148,14 @@ class Proportion:
             self._evictable_levels[levels] = self._is_reclaimable(*levels)
         return self._evictable_levels[levels]
 
-    def reclaimable_gpu(self, action: str, preemptor: int, queue: int) -> tuple[int, int] | None:
+    def reclaimable_gpu(self, action: Action, preemptor: int, queue: int) -> tuple[int, int] | None:
         """How far the victim's leveled queue is above what it keeps, and the rest of the last piece.
 
         Pieces are taken while the queue is above its share in some resource (semantics R4.52), so nothing
         bounds the GPUs of a queue that is above in CPU or memory.
         """
         mine = self._groups[preemptor].queue
-        if action != "reclaim" or mine is None or self._demand[GPU] == 0:
+        if action.gate is not QueueGate.FAIR_SHARE or mine is None or self._demand[GPU] == 0:
             return None
         levels = self._levels(mine, queue)
         if levels not in self._reclaimable:
@@ -178,9 +181,9 @@ class Proportion:
         above = [used[GPU] - kept[GPU] for kept in keeps if kept[GPU] != UNLIMITED and used[GPU] > kept[GPU]]
         return level, max(above) + self._largest_below(level) - 1 if above else 0
 
-    def allows_scenario(self, action: str, scenario: Scenario) -> Rejection | None:
+    def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         """A reclaim must be fair at every level (semantics R4.50-R4.58)."""
-        if action != "reclaim":
+        if action.gate is not QueueGate.FAIR_SHARE:
             return None
         group = self._groups[scenario.preemptor]
         assert group.queue is not None

@@ -6,6 +6,7 @@ GPUs of device claims that several tasks use: they count once, however many task
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from tenure.solver.framework.ledger import Ledger
@@ -32,7 +33,8 @@ class ClaimCharges:
     What the charges are depends on who uses the claim now, not on the order in which they came.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, fair_share_actions: AbstractSet[str]) -> None:
+        self._fair_share_actions = fair_share_actions
         self._claims = cluster.claims
         self._groups = cluster.pod_groups
         self._users = ([0] * len(cluster.claims), [0] * len(cluster.claims))
@@ -48,7 +50,7 @@ class ClaimCharges:
     def change(self, task: Task, sign: int) -> Iterator[UsageDelta]:
         """The task begins to use its claims (sign 1) or ends to (sign -1)."""
         yield from self._change(task, sign, firm=False)
-        if self._groups[task.pod_group].is_firm:
+        if self._groups[task.pod_group].is_firm(self._fair_share_actions):
             yield from self._change(task, sign, firm=True)
 
     def change_firmly(self, task: Task, sign: int) -> Iterator[UsageDelta]:
@@ -84,7 +86,13 @@ class Usage:
     all of them to begin with.
     """
 
-    def __init__(self, cluster: Cluster, ledger: Ledger, warm_start: WarmStartCache | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        ledger: Ledger,
+        fair_share_actions: AbstractSet[str],
+        warm_start: WarmStartCache | None = None,
+    ) -> None:
         queues = len(cluster.queues)
         self._used: list[ShareSum] = []
         self.non_preemptible: list[Share] = [NO_SHARE] * queues
@@ -94,13 +102,13 @@ class Usage:
         self._search = 0
         self._changed_in = [-1] * queues
         """The latest search in which a queue changed; only then it has a `_before` for it."""
-        initial = _initial(cluster, ledger, warm_start)
+        initial = _initial(cluster, ledger, fair_share_actions, warm_start)
         self.changed_cores = initial.firm_cores.copy()
         self._ledger = ledger
         self._paths = initial.paths
         self.kinds = initial.kinds
         self._queues = cluster.queues
-        self._claims = ClaimCharges(cluster)
+        self._claims = ClaimCharges(cluster, fair_share_actions)
         allocated: list[Share] = [NO_SHARE] * queues
         for sums, totals in (
             (initial.allocated, allocated),
@@ -212,11 +220,16 @@ class Usage:
             self.non_preemptible[queue] = add_shares(self.non_preemptible[queue], share)
 
 
-def _initial(cluster: Cluster, ledger: Ledger, warm_start: WarmStartCache | None) -> InitialUsage:
+def _initial(
+    cluster: Cluster,
+    ledger: Ledger,
+    fair_share_actions: AbstractSet[str],
+    warm_start: WarmStartCache | None,
+) -> InitialUsage:
     if warm_start is None:
-        return InitialUsage.of(cluster, ledger)
+        return InitialUsage.of(cluster, ledger, fair_share_actions)
     return warm_start.get(
         "proportion",
-        lambda: InitialUsage.of(cluster, ledger),
+        lambda: InitialUsage.of(cluster, ledger, fair_share_actions),
         lambda left, change: left.follow(cluster, ledger, change),
     )

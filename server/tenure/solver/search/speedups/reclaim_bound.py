@@ -11,6 +11,7 @@ from typing import Final
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import TaskShape
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch
 
 Bounds = dict[int, tuple[int, int]]
@@ -26,7 +27,7 @@ class ReclaimBound:
     """Bounds of one preemptor's search. `free` is the GPU room of the whole cluster, at the very most."""
 
     def __init__(
-        self, session: Session, action: str, preemptor: int, queues: Iterable[int], free: int
+        self, session: Session, action: Action, preemptor: int, queues: Iterable[int], free: int
     ) -> None:
         self.session = session
         self.free = free

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tenure.solver.framework.session import Session
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
-from tenure.solver.plugins.guards.min_runtime import MinRuntime
+from tenure.solver.registry import BUILT_IN
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import JobOptions
 
@@ -21,4 +21,4 @@ def two_departments(job: JobOptions, **minimums: Mapping[str, str]) -> ClusterBu
 def open_min_runtime_session(builder: ClusterBuilder, **arguments: str) -> Session:
     """A session with minruntime as its only plugin."""
     settings = (PluginConfig("minruntime", arguments),)
-    return Session.open(builder.build(), Profile((), settings), {"minruntime": MinRuntime})
+    return Session.open(builder.build(), Profile((), settings), BUILT_IN)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.verdict import EVICTING_ACTIONS, ProtectionScope
+from tenure.solver.model.verdict import ProtectionScope
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
-from tenure.solver.registry import default_profile
+from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.terms.durations import SECOND
 
@@ -26,7 +26,7 @@ def contested_departments() -> ClusterBuilder:
 
 
 ACTIONS: dict[str, tuple[str, ...]] = {
-    "": EVICTING_ACTIONS,
+    "": BUILT_IN.guarded_names,
     "reclaim,preempt": ("reclaim", "preempt"),
     " requeue , consolidation ": ("consolidation", "requeue"),
     "preempt": ("preempt",),
@@ -40,8 +40,8 @@ def test_guarded_actions_are_those_of_the_profile_for_any_preemptor(
 ) -> None:
     session = open_min_runtime_session(contested_departments(), **({"actions": text} if text else {}))
     verdicts = {
-        action: session.guards.verdicts(action, PREEMPTORS[other], JOB)
-        for action in (*EVICTING_ACTIONS, "allocate", "stalegangeviction")
+        action: session.guards.verdicts(BUILT_IN.actions[action], PREEMPTORS[other], JOB)
+        for action in (*BUILT_IN.guarded_names, "allocate", "stalegangeviction")
     }
     assert tuple(action for action, found in verdicts.items() if found) == guarded
     assert {found[0].scope for found in verdicts.values() if found} == {ProtectionScope.CORE}
@@ -63,7 +63,7 @@ def test_preempt_minimum_counts_within_a_leaf_queue_and_reclaim_minimum_between_
 ) -> None:
     action, other = asked
     (verdict,) = open_min_runtime_session(contested_departments()).guards.verdicts(
-        action, PREEMPTORS[other], JOB
+        BUILT_IN.actions[action], PREEMPTORS[other], JOB
     )
     assert verdict.until == NOW + minutes * 60 * SECOND
 

@@ -4,6 +4,7 @@ import pytest
 from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.plugin_api.scenario import Scenario
+from tenure.solver.registry import BUILT_IN
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.reasons import ReasonCode
 
@@ -54,7 +55,7 @@ def test_gate_of_the_action_limits_the_minimum_to_quota_r4_40_r6_21(
     action: str, code: ReasonCode | None, quota: int, running: int, tasks: list[int], expected: bool
 ) -> None:
     session = gate_session(quota, running)
-    rejection = session.chains.first_rejection(session.chains.admits, action, 0, tasks)
+    rejection = session.chains.first_rejection(session.chains.admits, BUILT_IN.actions[action], 0, tasks)
     assert (rejection.code if rejection else None) == (None if expected else code)
 
 
@@ -90,7 +91,7 @@ def _verdict(session: Session, tasks: list[int]) -> ReasonCode | None:
         for task in tasks:
             statement.pipeline(task, 0)
         scenario = Scenario(pod_group, tuple(tasks), (), ())
-        rejection = chains.first_rejection(chains.allows_scenario, "reclaim", scenario)
+        rejection = chains.first_rejection(chains.allows_scenario, BUILT_IN.actions["reclaim"], scenario)
     return rejection.code if rejection else None
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 from tenure.solver.cycle import decide
-from tenure.solver.model.verdict import EVICTING_ACTIONS, ProtectionScope
+from tenure.solver.model.verdict import ProtectionScope
 from tenure.solver.model.workload import Preemptibility
-from tenure.solver.registry import default_profile
+from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.solver.testing import ClusterBuilder
 
 SEMI = Preemptibility.SEMI_PREEMPTIBLE
@@ -153,5 +153,5 @@ def test_response_reports_the_minimum_as_protected_from_all_while_running() -> N
     flat(3, 2)(builder)
     found = decide(builder.build(), default_profile()).protections
     (protection,) = (each for each in found if each.guard == "preemptibility")
-    assert protection.actions == EVICTING_ACTIONS
+    assert protection.actions == BUILT_IN.guarded_names
     assert (protection.scope, protection.until, protection.against) == (ProtectionScope.CORE, None, "")

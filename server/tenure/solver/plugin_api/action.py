@@ -1,0 +1,111 @@
+"""Actions: what a cycle runs one after the other, each described by one value.
+
+Plugins, folding, outcomes and explanations decide by these properties. No code but the action's own compares
+names, so an action of another package gets the same quotas, guards and reports as a built-in one.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from enum import Enum
+from typing import Any, Final, Protocol, final
+
+from tenure.solver.model.decision import Atomicity
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.resources import UNLIMITED
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.profile import CycleOptions
+from tenure.solver.plugin_api.scenario import Scenario
+from tenure.terms.reasons import ReasonCode
+
+
+class Relation(Enum):
+    """Where victims are taken from: their leaf queue, seen from the preemptor's."""
+
+    NONE = 0
+    """The action evicts no pod group for another one."""
+    SAME_QUEUE = 1
+    OTHER_QUEUES = 2
+    ANY_QUEUE = 3
+
+    def covers(self, preemptor_queue: int | None, victim_queue: int | None) -> bool:
+        """Whether a pod group of the second queue may be a victim for one of the first."""
+        if self is Relation.NONE:
+            return False
+        return self is Relation.ANY_QUEUE or (self is Relation.SAME_QUEUE) == (
+            preemptor_queue == victim_queue
+        )
+
+
+class QueueGate(Enum):
+    """The bound that the preemptor's queues must respect; limits hold for every action."""
+
+    NONE = 0
+    QUOTA = 1
+    """Non-preemptible requests stay within quota (semantics R6.21)."""
+    FAIR_SHARE = 2
+    """The preemptor's queue stays within its fair share, and queues of victims keep theirs (R4.40-R4.58)."""
+
+
+class ActionRule(Protocol):
+    """What an action requires beside plugins and guards. Built once per run of the action."""
+
+    def may_start(self, preemptor: PodGroup, tasks: Sequence[int]) -> Rejection | None:
+        """Whether to search for victims for these tasks. Called once per pending pod group."""
+
+    def allows_victim(self, preemptor: PodGroup, victim: PodGroup) -> Rejection | None:
+        """Whether the pod group may be a victim. Facts of the snapshot only."""
+
+    def victim_cache_key(self, preemptor: PodGroup) -> Hashable | None:
+        """Preemptors with equal keys get equal results from `allows_victim`; None: never share results."""
+
+    def allows_scenario(self, scenario: Scenario) -> Rejection | None:
+        """Whether a simulated scenario is acceptable. Called while its moves are in place."""
+
+
+def _unlimited(options: CycleOptions) -> int:
+    return UNLIMITED
+
+
+@final
+class Action:
+    """One step of a cycle. Compared by identity; the registry holds one object per name.
+
+    Raises ValueError for FAIR_SHARE with victims that may be in the preemptor's own queue: shares compare two
+    queues.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        victims_from: Relation,
+        gate: QueueGate,
+        reason: ReasonCode,
+        atomicity: Atomicity,
+        run: Callable[[Any, "Action"], None],
+        rule: Callable[[Any], ActionRule] | None = None,
+        max_victims: Callable[[CycleOptions], int] = _unlimited,
+    ) -> None:
+        """`run` and `rule` are called with the `CycleContext`; `max_victims` returns the most pod groups that
+        one search may evict, -1 for no limit, 0 to switch the action off.
+        """
+        if gate is QueueGate.FAIR_SHARE and victims_from is not Relation.OTHER_QUEUES:
+            raise ValueError(f"action {name}: gate FAIR_SHARE requires victims of OTHER_QUEUES")
+        self.name: Final = name
+        self.victims_from: Final = victims_from
+        self.gate: Final = gate
+        self.reason: Final = reason
+        self.atomicity: Final = atomicity
+        self.run: Final = run
+        self.rule: Final = rule
+        self.max_victims: Final = max_victims
+
+    def __repr__(self) -> str:
+        return f"Action({self.name!r})"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether guards have a say: it evicts running pod groups for the benefit of others."""
+        return self.victims_from is not Relation.NONE

@@ -1,0 +1,175 @@
+"""An action of another package: quotas, limits and guards hold for it; reports and explanations know it."""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tenure.client.snapshot_file import Format, decode
+from tenure.codec.engine import Engine, profile_of, profile_text
+from tenure.server.capabilities import build_capabilities
+from tenure.server.explain import Explainer
+from tenure.server.installed import installed_registry
+from tenure.server.settings import ServerLimits
+from tenure.solver.cycle import decide
+from tenure.solver.model.decision import OutcomeKind
+from tenure.solver.model.workload import Preemptibility
+from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.plugin_api.registry import Registry
+from tenure.solver.registry import BUILT_IN, check_profile, default_profile
+from tenure.solver.testing import ClusterBuilder
+from tenure.terms.reasons import ReasonCode
+from tenure.v1 import decide_pb2 as pb
+from tenure.v1.explain_pb2 import ExplainRequest
+
+PACKAGE: Final = Path(__file__).parent / "timeslice"
+ACTIONS: Final = ("allocate", "timeslice")
+
+
+def install(package: Path, site: Path) -> None:
+    """What `pip install` writes: the metadata of the package, beside its modules."""
+    project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
+    name = project["name"].replace("-", "_")
+    metadata = site / f"{name}-{project['version']}.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    lines = []
+    for group, points in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{point} = {value}" for point, value in points.items())]
+    (metadata / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    for module in package.glob("*.py"):
+        (site / module.name).write_text(module.read_text())
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
+    """What a server loads when the package is installed."""
+    install(PACKAGE, tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    installed_registry.cache_clear()
+    yield installed_registry()
+    installed_registry.cache_clear()
+
+
+def profile(*plugins: PluginConfig) -> Profile:
+    """Time slicing after allocate, with these plugins beside the default ones."""
+    default = default_profile()
+    listed = {plugin.name for plugin in plugins}
+    kept = tuple(plugin for plugin in default.plugins if plugin.name not in listed)
+    return Profile(ACTIONS, (*kept, *plugins))
+
+
+def full_queue(quota: int = 4, limit: int = 4, **options: Any) -> ClusterBuilder:
+    """`old`, which started long ago, holds all that `new` of the same queue and of higher priority wants."""
+    builder = ClusterBuilder().node("n", gpus=2).queue("q", quota=quota, limit=limit)
+    return builder.running("old", queue="q", gpus=2, node="n", **{"started_ago": "2h", **options})
+
+
+def test_only_pod_groups_whose_slice_is_over_are_evicted(registry: Registry) -> None:
+    for started, evicted in (("2h", 1), ("30m", 0)):
+        cluster = full_queue(started_ago=started).pending("new", queue="q", priority=75, gpus=2).build()
+        groups = decide(cluster, profile(), registry=registry).groups
+        assert [(group.action, len(group.evictions)) for group in groups] == [("timeslice", 1)][:evicted]
+
+
+@pytest.mark.parametrize(
+    ("preemptibility", "expected"),
+    [
+        (Preemptibility.PREEMPTIBLE, OutcomeKind.WAITING_FOR_VICTIMS),
+        (Preemptibility.NON_PREEMPTIBLE, OutcomeKind.WAITING_FOR_QUOTA),
+    ],
+)
+def test_quota_holds_for_non_preemptible_pod_groups(
+    registry: Registry, preemptibility: Preemptibility, expected: OutcomeKind
+) -> None:
+    cluster = (
+        full_queue(quota=0)
+        .pending("new", queue="q", priority=75, gpus=2, preemptibility=preemptibility)
+        .build()
+    )
+    (outcome,) = decide(cluster, profile(), registry=registry).outcomes
+    assert outcome.kind is expected
+
+
+def test_limit_holds(registry: Registry) -> None:
+    builder = ClusterBuilder().node("n", gpus=4).queue("q", quota=0, limit=2)
+    builder.running("old", queue="q", gpus=1, node="n", started_ago="2h")
+    cluster = builder.pending("new", queue="q", priority=75, gpus=3).build()
+    decided = decide(cluster, profile(), registry=registry)
+    assert (decided.groups, decided.outcomes[0].reason.code) == ((), ReasonCode.OVER_LIMIT)
+
+
+def test_guards_have_a_say_and_pod_groups_can_opt_out(registry: Registry) -> None:
+    guarded = profile(PluginConfig("minruntime", {"defaultPreemptMinRuntime": "3h", "actions": "timeslice"}))
+    assert check_profile(guarded, registry) == []
+    cluster = full_queue().pending("new", queue="q", priority=75, gpus=2).build()
+    decided = decide(cluster, guarded, registry=registry)
+    assert (decided.groups, decided.outcomes[0].kind) == ((), OutcomeKind.DELAYED)
+    assert "timeslice" in decided.protections[0].actions
+    opted_out = (
+        full_queue(opt_out_actions=["timeslice"]).pending("new", queue="q", priority=75, gpus=2).build()
+    )
+    assert decide(opted_out, profile(), registry=registry).groups == ()
+
+
+SNAPSHOT: Final = """
+clusterId: c
+version: "1"
+now: 2025-01-01T12:00:00Z
+nodes: [{name: n, allocatable: {cpuMilli: 1000, memoryBytes: 1000, pods: 110}}]
+queues: [{name: q, cpuMilli: {quota: 1000}, memoryBytes: {quota: 1000}}]
+shapes: [{id: s, requests: {cpuMilli: 1000, memoryBytes: 10}}]
+podGroups:
+- {uid: old, queue: q, priority: 50, creationTime: 2025-01-01T00:00:00Z, lastStartTime: 2025-01-01T01:00:00Z}
+- {uid: new, queue: q, priority: 75, creationTime: 2025-01-01T00:00:00Z}
+pods:
+- {uid: p, podGroup: old, shape: s, node: n, status: POD_STATUS_RUNNING, creationTime: 2025-01-01T00:00:00Z}
+- {uid: w, podGroup: new, shape: s, status: POD_STATUS_PENDING, creationTime: 2025-01-01T00:00:00Z}
+"""
+
+
+def test_response_capabilities_and_explanation_name_it(registry: Registry) -> None:
+    snapshot = decode(SNAPSHOT.encode(), Format.YAML)
+    used = profile_of(profile_text(profile()))
+    answer = Engine(used, registry).decide(pb.DecideRequest(snapshot=snapshot))
+    (group,) = answer.groups
+    assert (group.action, [each.WhichOneof("kind") for each in group.decisions][:2]) == (
+        "timeslice",
+        ["evict", "reserve"],
+    )
+    assert "timeslice" in build_capabilities(used, ServerLimits(), registry).actions
+    question = ExplainRequest(snapshot=snapshot)
+    question.why_victim.pod_group = "old"
+    told = Explainer(used, registry).explain(question).explanation.operator
+    assert "by timeslice" in told
+    assert "comes first" in told
+
+
+def test_unknown_action_and_argument_are_refused(registry: Registry) -> None:
+    assert check_profile(profile(), BUILT_IN)[0][0] == "actions[1]"
+    guarded = profile(PluginConfig("minruntime", {"actions": "timeslicing"}))
+    ((path, problem),) = check_profile(guarded, registry)
+    assert path.endswith("arguments.actions")
+    assert problem.endswith("use reclaim, preempt, timeslice, consolidation, requeue")
+
+
+def test_failing_import_is_a_problem_of_profiles_that_use_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(PACKAGE, tmp_path)
+    (tmp_path / "tenure_timeslice.py").unlink()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "tenure_timeslice", raising=False)
+    installed_registry.cache_clear()
+    try:
+        assert check_profile(default_profile(), installed_registry()) == []
+        ((path, problem),) = check_profile(profile(), installed_registry())
+    finally:
+        installed_registry.cache_clear()
+    assert path == "actions[1]"
+    assert problem.startswith(
+        "timeslice of tenure-timeslice 1.0 cannot be loaded: tenure_timeslice:TIMESLICE: "
+    )
