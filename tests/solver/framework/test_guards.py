@@ -221,13 +221,16 @@ def counting_guard(kind: str | None, asked: list[int]) -> Any:
     return Counting
 
 
-@pytest.mark.parametrize(("kinds", "times"), [(["one"], 1), ([None], 2), (["one", None], 2)])
-def test_preemptors_with_equal_cache_key_share_verdicts(kinds: list[str | None], times: int) -> None:
+@pytest.mark.parametrize(
+    ("kinds", "calls"), [(["one"], 1), ([None], 2), (["one", None], 3), ([None, "one"], 3)]
+)
+def test_verdicts_are_shared_per_guard_by_cache_key(kinds: list[str | None], calls: int) -> None:
+    """A guard without a key is called for each pair; the others are called as often as without it."""
     asked: list[int] = []
     builder = without_sub_groups(2, 2).pending("newer", queue="q")
     guards = open_guarded_session(builder, *(counting_guard(kind, asked) for kind in kinds)).guards
     for preemptor in (NEW, NEW + 1):
         guards.allows_victim(PREEMPT, preemptor, JOB)
-    assert len(asked) == times * len(kinds)
+    assert len(asked) == calls
     guards.allows_victim(RECLAIM, NEW, JOB)
-    assert len(asked) == (times + 1) * len(kinds)
+    assert len(asked) == calls + len(kinds)

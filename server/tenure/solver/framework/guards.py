@@ -49,10 +49,13 @@ class Guards:
         self._chains = chains
         self._placements = placements
         self._latest: tuple[int, Action, dict[int, GuardSummary]] | None = None
-        self._latest_cache_key: tuple[int, int | None] | None = None
+        self._latest_keys: tuple[int, tuple[Hashable | None, ...], int | None] | None = None
+        """The latest preemptor, its key for each guard, and the number of all of them."""
         self._cache_keys: dict[tuple[Hashable, ...], int] = {}
         """Numbers of the kinds, in the order in which they were met."""
         self._known: dict[tuple[Action, int], dict[int, GuardSummary]] = {}
+        self._shared: dict[tuple[Action, int, Hashable], dict[int, GuardVerdict | None]] = {}
+        """Verdicts by action, place of the guard and key; then by victim. For preemptors without a number."""
 
     def verdicts(self, action: Action, preemptor: int, victim: int) -> Verdicts:
         """What every guard that has a say in the action says about the victim."""
@@ -61,6 +64,8 @@ class Guards:
     def summary(self, action: Action, preemptor: int, victim: int) -> GuardSummary:
         """The same, and what follows."""
         known = self._summaries_for(action, preemptor)
+        if known is None:
+            return self._pair_summary(action, preemptor, victim)
         found = known.get(victim)
         if found is None:
             verdicts = []
@@ -79,34 +84,56 @@ class Guards:
 
     def cache_key(self, preemptor: int) -> int | None:
         """Preemptors of a kind, a number, meet the same protection; None: this one stands alone."""
-        latest = self._latest_cache_key
-        if latest is None or latest[0] != preemptor:
-            latest = self._latest_cache_key = (preemptor, self._cache_key_of(preemptor))
-        return latest[1]
+        return self._keys_of(preemptor)[2]
 
-    def _cache_key_of(self, preemptor: int) -> int | None:
-        kinds = self._chains.guard_cache_key
-        if len(kinds) < len(self._chains.guard):
-            return None
-        found = tuple([kind(preemptor) for kind in kinds])
-        return None if None in found else self._cache_keys.setdefault(found, len(self._cache_keys))
+    def _keys_of(self, preemptor: int) -> tuple[int, tuple[Hashable | None, ...], int | None]:
+        latest = self._latest_keys
+        if latest is None or latest[0] != preemptor:
+            keys = self._cache_keys_of(preemptor)
+            number = None if None in keys else self._cache_keys.setdefault(keys, len(self._cache_keys))
+            latest = self._latest_keys = (preemptor, keys, number)
+        return latest
+
+    def _cache_keys_of(self, preemptor: int) -> tuple[Hashable | None, ...]:
+        """The key of the preemptor for each guard, in their order; None: the guard is called per pair."""
+        chains = self._chains
+        if len(chains.guard_cache_key) == len(chains.guard):
+            return tuple([key(preemptor) for key in chains.guard_cache_key])
+        keys = {chains.names[key]: key(preemptor) for key in chains.guard_cache_key}
+        return tuple([keys.get(chains.names[guard]) for guard in chains.guard])
 
     def invalidate(self) -> None:
         """What is remembered of evictions changed, and with it perhaps the kind of a preemptor."""
         self._latest = None
-        self._latest_cache_key = None
+        self._latest_keys = None
 
-    def _summaries_for(self, action: Action, preemptor: int) -> dict[int, GuardSummary]:
-        """Answers by victim that preemptors of the same kind got; none are kept for one that stands alone."""
+    def _summaries_for(self, action: Action, preemptor: int) -> dict[int, GuardSummary] | None:
+        """Results by victim that preemptors of the same kind got; None for one that stands alone."""
         latest = self._latest
         if latest is not None and latest[0] == preemptor and latest[1] is action:
             return latest[2]
         kind = self.cache_key(preemptor)
         if kind is None:
-            return {}
+            return None
         known = self._known.setdefault((action, kind), {})
         self._latest = (preemptor, action, known)
         return known
+
+    def _pair_summary(self, action: Action, preemptor: int, victim: int) -> GuardSummary:
+        """The summary for this pair alone: guards with a key for the preemptor share their verdicts."""
+        keys, verdicts = self._keys_of(preemptor)[1], []
+        for place, guard in enumerate(self._chains.guard):
+            key = keys[place]
+            if key is None:
+                verdict = guard(action, preemptor, victim)
+            else:
+                shared = self._shared.setdefault((action, place, key), {})
+                if victim not in shared:
+                    shared[victim] = guard(action, preemptor, victim)
+                verdict = shared[victim]
+            if verdict is not None:
+                verdicts.append(verdict)
+        return GuardSummary(self._pod_groups[victim], tuple(verdicts))
 
     def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
         """Whether the victim may lose anything at all; the first guard that protects it most objects."""
