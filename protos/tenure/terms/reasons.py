@@ -43,6 +43,7 @@ class ReasonCode(IntEnum):
     WAIT_LIMIT = 39
     EVICTION_COOLDOWN = 40
     EVICTION_BACKOFF = 41
+    PROTECTED = 42
     IN_PROGRESS = 50
     COMPLETED = 51
     EXPIRED = 52
@@ -229,6 +230,10 @@ _ROWS: Final = (
            victim_clause="evicting it for the preemptor was recently ineffective", eviction=NONE,
            remedy="wait until the backoff ends",
            public="It is protected: an earlier eviction was ineffective."),
+    Reason(ReasonCode.PROTECTED, ReasonClass.PROTECTION, 115, condition="Delayed", stands=False,
+           clause="a guard protects the candidates", victim_clause="a guard protects it", eviction=NONE,
+           remedy="wait until the protection ends",
+           public="It is protected."),
     Reason(ReasonCode.IN_PROGRESS, ReasonClass.IN_FLIGHT, LEAST_DOMINANT, condition=NONE, stands=False,
            clause=NONE, victim_clause=NONE, eviction=NONE, remedy=NONE,
            public="Its decisions are being applied."),

@@ -59,6 +59,7 @@ class ReasonCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_CODE_WAIT_LIMIT: _ClassVar[ReasonCode]
     REASON_CODE_EVICTION_COOLDOWN: _ClassVar[ReasonCode]
     REASON_CODE_EVICTION_BACKOFF: _ClassVar[ReasonCode]
+    REASON_CODE_PROTECTED: _ClassVar[ReasonCode]
     REASON_CODE_IN_PROGRESS: _ClassVar[ReasonCode]
     REASON_CODE_COMPLETED: _ClassVar[ReasonCode]
     REASON_CODE_EXPIRED: _ClassVar[ReasonCode]
@@ -146,6 +147,7 @@ REASON_CODE_NEAR_COMPLETION: ReasonCode
 REASON_CODE_WAIT_LIMIT: ReasonCode
 REASON_CODE_EVICTION_COOLDOWN: ReasonCode
 REASON_CODE_EVICTION_BACKOFF: ReasonCode
+REASON_CODE_PROTECTED: ReasonCode
 REASON_CODE_IN_PROGRESS: ReasonCode
 REASON_CODE_COMPLETED: ReasonCode
 REASON_CODE_EXPIRED: ReasonCode

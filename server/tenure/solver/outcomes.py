@@ -55,11 +55,11 @@ def _outcome(session: Session, group: PodGroup, has_victims: bool) -> PodGroupOu
 
 
 def outcome_kind(rejection: Rejection) -> OutcomeKind:
-    """Outcome of a pod group that this rejects: DELAYED when a protection ends at a known time."""
-    reason_class = REASONS[rejection.code].reason_class
-    if reason_class is ReasonClass.PROTECTION and rejection.until is not None:
-        return OutcomeKind.DELAYED
-    return _KINDS.get(reason_class, OutcomeKind.INFEASIBLE)
+    """Outcome of a rejected pod group; one that time alone may change is DELAYED unless its class has another."""
+    kind = _KINDS.get(REASONS[rejection.code].reason_class)
+    if kind is not None:
+        return kind
+    return OutcomeKind.INFEASIBLE if rejection.until is None else OutcomeKind.DELAYED
 
 
 def _rejection(session: Session, group: PodGroup) -> Rejection:

@@ -24,6 +24,6 @@ class GuardVerdict(NamedTuple):
     """Whose word it is: `queue NAME`, `default of PLUGIN`, ..."""
     until: int | None = None
     """When the protection ends or ended, in nanoseconds; None: time does not matter."""
-    code: ReasonCode = ReasonCode.NON_PREEMPTIBLE
+    code: ReasonCode = ReasonCode.PROTECTED
     detail: str = ""
     """Why it protects, for people."""
