@@ -72,10 +72,10 @@ def test_simulation_without_change_reports_no_difference(tenure: Tenure) -> None
 @pytest.mark.parametrize(
     ("what", "line"),
     [
-        ("node=gpu-4", "notebook analytics is left alone cannot run on the cluster as it is"),
+        ("node=gpu-4", "notebook analytics is left alone cannot be scheduled on this cluster"),
         ("pod_group=distill", "distill language starts 2 pods soon does not exist"),
         ("pod=sweep-4", "sweep vision loses 2 pods to distill loses 1 pod to distill"),
-        ("queue=analytics", "month-end analytics starts 1 pod soon cannot be scheduled as it is described"),
+        ("queue=analytics", "month-end analytics starts 1 pod soon has an invalid definition"),
     ],
 )
 def test_removed_object_is_removed_with_its_dependents(tenure: Tenure, what: str, line: str) -> None:

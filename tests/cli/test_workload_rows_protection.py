@@ -201,7 +201,7 @@ def test_requeue_is_listed_with_contender_and_cooldown() -> None:
     assert requeue == {
         "result": "requeued",
         "skip_reason": None,
-        "detail": "Pod group job (queue leaf) ran longer than expected, and goes back to its queue: "
+        "detail": "Pod group job (queue leaf) exceeded its expected runtime and is requeued: "
         "urgent gets the room.",
         "nominated_by": ["expectedruntime"],
         "overrun_seconds": 300,

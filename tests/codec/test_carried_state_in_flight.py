@@ -92,7 +92,7 @@ def test_response_reports_the_state_of_every_in_flight_group_by_id() -> None:
     reason = answer.in_flight_group_statuses[1].reason
     assert (
         reason.message
-        == "The group in flight for pod group waits (queue right) is redeemed: its pods are bound now."
+        == "In-flight group for pod group waits (queue right) is superseded: its pods are bound now."
     )
     assert (reason.code, reason.source) == (pb.REASON_CODE_ALLOCATED, "fulfill")
     assert verify(snapshot, answer) == []

@@ -53,14 +53,14 @@ def test_decisions_contain_their_reason() -> None:
         ),
         (
             "REASON_CODE_VICTIMS_EVICTED",
-            "Pod waits-0 of pod group waits (queue right) takes room on node n1 when the evicted pods "
-            "are gone.",
+            "Pod waits-0 of pod group waits (queue right) is assigned to node n1 when the evicted pods "
+            "have terminated.",
         ),
         (
             "REASON_CODE_ALLOCATED",
-            "Pod waits-1 of pod group waits (queue right) starts on node n2, where there is room.",
+            "Pod waits-1 of pod group waits (queue right) is bound to node n2.",
         ),
-        ("REASON_CODE_FIELD_UPDATED", "Pod group runs (queue left) has pods evicted now."),
+        ("REASON_CODE_FIELD_UPDATED", "Pod group runs (queue left) was evicted."),
     ]
     assert {step.reason.source for step in encode_decisions(reclaim_group())} == {"reclaim"}
 
@@ -78,13 +78,13 @@ def test_decisions_contain_their_preconditions() -> None:
 def test_reservation_without_evictions_is_pipelined() -> None:
     (hold,) = encode_decisions(reclaim_group(evictions=(), bindings=(), patches=()))
     assert hold.reason.code == pb.REASON_CODE_PIPELINED
-    assert "when pods that are already terminating are gone" in hold.reason.message
+    assert "when terminating pods have released their resources" in hold.reason.message
 
 
 def test_eviction_of_a_relocated_pod_is_marked() -> None:
     evict, *_ = encode_decisions(reclaim_group(evictions=(model.Evict(0, 0, True),)))
     assert evict.evict.relocating
-    assert evict.reason.message.endswith("; it moves to another node.")
+    assert evict.reason.message.endswith("; it restarts on another node.")
 
 
 @pytest.mark.parametrize(

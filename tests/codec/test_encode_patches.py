@@ -33,17 +33,17 @@ ROWS: dict[str, tuple[Patch, pb.Patch, str]] = {
     "a start": (
         Patch(WAITS, PatchKind.LAST_START_TIME, NOW),
         pb.Patch(pod_group="waits", last_start_time=Timestamp(seconds=NOW_S)),
-        "Pod group waits (queue right) starts to run now.",
+        "Pod group waits (queue right) started.",
     ),
     "an eviction": (
         Patch(RUNS, PatchKind.LAST_EVICTION_TIME, NOW),
         pb.Patch(pod_group="runs", last_eviction_time=Timestamp(seconds=NOW_S)),
-        "Pod group runs (queue left) has pods evicted now.",
+        "Pod group runs (queue left) was evicted.",
     ),
     "below the minimum": (
         Patch(RUNS, PatchKind.STALE_SINCE, NOW),
         pb.Patch(pod_group="runs", stale_since=Timestamp(seconds=NOW_S)),
-        "Pod group runs (queue left) runs below its minimum from now on.",
+        "Pod group runs (queue left) is below its minimum.",
     ),
     "whole again": (
         Patch(RUNS, PatchKind.CLEAR_STALE_SINCE),
@@ -53,33 +53,32 @@ ROWS: dict[str, tuple[Patch, pb.Patch, str]] = {
     "a requeue, and the end of its cooldown": (
         Patch(RUNS, PatchKind.REQUEUE_NOT_BEFORE, LATER),
         pb.Patch(pod_group="runs", requeue_not_before=LATER_MESSAGE),
-        "Pod group runs (queue left) is not to be requeued again for now.",
+        "Pod group runs (queue left) must not be requeued before the given time.",
     ),
     "one eviction more": (
         Patch(RUNS, PatchKind.EVICTION_COUNT, 4),
         pb.Patch(pod_group="runs", eviction_count=4),
-        "Pod group runs (queue left) is evicted once more.",
+        "Pod group runs (queue left): eviction count increased.",
     ),
     "how long it has waited": (
         Patch(WAITS, PatchKind.TOTAL_EVICTION_WAIT, 5_400 * 10**9 + 7),
         pb.Patch(pod_group="waits", total_eviction_wait=WAITED),
-        "Pod group waits (queue right) starts again after an eviction.",
+        "Pod group waits (queue right): total wait after evictions increased.",
     ),
     "an eviction to remember": (
         Patch(RUNS, PatchKind.SET_EVICTION_RECORD, record=FRESH),
         pb.Patch(pod_group="runs", set_eviction_record=FRESH_MESSAGE),
-        "Pod group runs (queue left) has its evictions for pod group waits (queue right) remembered.",
+        "Pod group runs (queue left): eviction record for pod group waits (queue right) updated.",
     ),
     "a failure to remember": (
         Patch(RUNS, PatchKind.SET_EVICTION_RECORD, record=FAILED),
         pb.Patch(pod_group="runs", set_eviction_record=FAILED_MESSAGE),
-        "Pod group runs (queue left) has its evictions for pod group waits (queue right) remembered.",
+        "Pod group runs (queue left): eviction record for pod group waits (queue right) updated.",
     ),
     "an eviction to forget": (
         Patch(RUNS, PatchKind.DELETE_EVICTION_RECORD, WAITS),
         pb.Patch(pod_group="runs", delete_eviction_record="waits"),
-        "Pod group runs (queue left) need not remember evictions for pod group waits (queue right) "
-        "any longer.",
+        "Pod group runs (queue left): eviction record for pod group waits (queue right) deleted.",
     ),
 }
 

@@ -46,7 +46,7 @@ def test_requeue_contains_pod_group_contender_end_and_nominators() -> None:
     )
     assert (step.reason.code, step.reason.source) == (pb.REASON_CODE_REQUEUED, "requeue")
     assert step.reason.message == (
-        "Pod group runs (queue left) ran longer than expected and goes back to its queue "
+        "Pod group runs (queue left) exceeded its expected runtime and is requeued "
         "for pod group waits (queue right)."
     )
     assert step.preconditions == pb.Preconditions(snapshot_version=7)

@@ -67,8 +67,7 @@ def snapshot_of(name: str) -> str:
         ("cooldown", "training-job 1h keeps running: cooldown until 22:13 UTC"),
         (
             "minruntime_protected",
-            "training-job 1h keeps running: training-job is protected for another 1h by queue left; "
-            "may change at 23:13 UTC",
+            "training-job 1h keeps running: training-job is protected by queue left; may change at 23:13 UTC",
         ),
         (
             "invalid_not_before",
@@ -88,7 +87,9 @@ def test_pod_group_within_its_expected_runtime_is_not_listed(name: str) -> None:
 
 
 def test_overdue_pod_group_without_contender_continues() -> None:
-    assert "training-job 1h keeps running: no pod group of higher priority waits" in flat(report(one_job()))
+    assert "training-job 1h keeps running: no pending pod group has higher priority" in flat(
+        report(one_job())
+    )
 
 
 def test_overdue_pod_group_changed_by_another_action_is_not_requeued() -> None:
@@ -124,8 +125,8 @@ def test_requeued_pod_groups_are_first_and_then_the_longest_overrun() -> None:
             "invalid_duration",
             "invalid expected runtime 1 training-job annotation kai.scheduler/expected-runtime: '5' is not a",
         ),
-        ("missing_start", "missing start time 1 training-job nobody says since when these pod groups run"),
-        ("clock_skew", "clock skew 1 training-job these pod groups start after the time of the snapshot"),
+        ("missing_start", "missing start time 1 training-job start time is missing"),
+        ("clock_skew", "clock skew 1 training-job start time is after the snapshot time"),
     ],
 )
 def test_warnings_are_described(name: str, fact: str) -> None:
@@ -140,7 +141,7 @@ def test_warnings_of_one_kind_share_a_row_with_the_first_names() -> None:
         group.annotations["kai.scheduler/expected-runtime"] = f"{i}"
     text = flat(report(snapshot))
     assert "invalid expected runtime 5 g0, g1, g2 and 2 more" in text
-    assert "legacy preemptibility 5 g0, g1, g2 and 2 more nothing says whether" in text
+    assert "legacy preemptibility 5 g0, g1, g2 and 2 more preemptibility is not set" in text
 
 
 def test_warning_row_counts_more_pod_groups_than_it_names() -> None:

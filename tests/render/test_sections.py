@@ -220,7 +220,7 @@ def test_in_flight_groups_are_listed_with_their_state() -> None:
     answer = DecideResponse(outcomes=[outcome("new", pb.OUTCOME_KIND_WAITING_FOR_VICTIMS)])
     status = answer.in_flight_group_statuses.add(id="f1", state=pb.IN_FLIGHT_GROUP_STATE_IN_FLIGHT)
     status.reason.message = (
-        "The group in flight for pod group new (queue leaf) is kept: they have not left yet."
+        "In-flight group for pod group new (queue leaf) is in flight: they have not left yet."
     )
     status.reservations.add(pod="pod-new", node="n1", pod_group="uid-new")
     text = flat(report(asked, answer))

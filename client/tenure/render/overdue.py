@@ -9,7 +9,7 @@ from tenure.v1 import decision_pb2 as pb
 from tenure.wire.enum_labels import enum_label
 
 _SILENT: Final = {
-    pb.NOMINATION_RESULT_NO_CONTENDER: "no pod group of higher priority waits",
+    pb.NOMINATION_RESULT_NO_CONTENDER: "no pending pod group has higher priority",
     pb.NOMINATION_RESULT_NO_BENEFIT: "those that wait would not fit in its place",
     pb.NOMINATION_RESULT_BUDGET_EXHAUSTED: "the search budget ended first",
 }

@@ -109,14 +109,14 @@ def encode_in_flight_status(
 
 
 _MESSAGES: Final = {
-    NominationResult.NOT_DUE: "is expected to run on",
-    NominationResult.SKIPPED: "is not nominated for a requeue",
-    NominationResult.NO_CONTENDER: "ran longer than expected, and keeps running",
-    NominationResult.NO_BENEFIT: "ran longer than expected, and keeps running",
-    NominationResult.PROTECTED: "ran longer than expected, and keeps running",
-    NominationResult.REQUEUED: "ran longer than expected, and goes back to its queue",
-    NominationResult.BUDGET_EXHAUSTED: "ran longer than expected, and was not decided on",
-    NominationResult.ALREADY_MOVED: "ran longer than expected",
+    NominationResult.NOT_DUE: "has not reached its expected runtime",
+    NominationResult.SKIPPED: "is not nominated for requeue",
+    NominationResult.NO_CONTENDER: "exceeded its expected runtime and keeps running",
+    NominationResult.NO_BENEFIT: "exceeded its expected runtime and keeps running",
+    NominationResult.PROTECTED: "exceeded its expected runtime and keeps running",
+    NominationResult.REQUEUED: "exceeded its expected runtime and is requeued",
+    NominationResult.BUDGET_EXHAUSTED: "exceeded its expected runtime and was not evaluated",
+    NominationResult.ALREADY_MOVED: "exceeded its expected runtime",
 }
 
 

@@ -28,32 +28,32 @@ from tenure.wire.writer import message, number, tag, text
 
 _EVICTIONS: Final = {code: row.eviction.partition("{beneficiary}") for code, row in REASONS.items()}
 _OUTCOMES: Final[Mapping[OutcomeKind, str]] = {
-    OutcomeKind.BOUND: "starts",
-    OutcomeKind.WAITING_FOR_RELEASE: "waits for pods that are already terminating",
-    OutcomeKind.WAITING_FOR_VICTIMS: "waits for the pods that are evicted for it",
-    OutcomeKind.WAITING_FOR_QUOTA: "waits for quota",
-    OutcomeKind.DELAYED: "may not start yet",
-    OutcomeKind.INFEASIBLE: "cannot run on the cluster as it is",
-    OutcomeKind.BUDGET_EXHAUSTED: "was not decided on within the search budget",
-    OutcomeKind.INVALID_POD_GROUP: "cannot be scheduled as it is described",
+    OutcomeKind.BOUND: "is scheduled",
+    OutcomeKind.WAITING_FOR_RELEASE: "is waiting for terminating pods",
+    OutcomeKind.WAITING_FOR_VICTIMS: "is waiting for evicted pods to terminate",
+    OutcomeKind.WAITING_FOR_QUOTA: "is waiting for quota",
+    OutcomeKind.DELAYED: "is delayed",
+    OutcomeKind.INFEASIBLE: "cannot be scheduled on this cluster",
+    OutcomeKind.BUDGET_EXHAUSTED: "was not evaluated within the search budget",
+    OutcomeKind.INVALID_POD_GROUP: "has an invalid definition",
 }
 _PATCHES: Final[Mapping[PatchKind, str]] = {
-    PatchKind.LAST_START_TIME: "starts to run now",
-    PatchKind.LAST_EVICTION_TIME: "has pods evicted now",
-    PatchKind.STALE_SINCE: "runs below its minimum from now on",
-    PatchKind.CLEAR_STALE_SINCE: "is no longer below its minimum",
-    PatchKind.REQUEUE_NOT_BEFORE: "is not to be requeued again for now",
-    PatchKind.EVICTION_COUNT: "is evicted once more",
-    PatchKind.TOTAL_EVICTION_WAIT: "starts again after an eviction",
-    PatchKind.SET_EVICTION_RECORD: "has its evictions for {preemptor} remembered",
-    PatchKind.DELETE_EVICTION_RECORD: "need not remember evictions for {preemptor} any longer",
+    PatchKind.LAST_START_TIME: " started",
+    PatchKind.LAST_EVICTION_TIME: " was evicted",
+    PatchKind.STALE_SINCE: " is below its minimum",
+    PatchKind.CLEAR_STALE_SINCE: " is no longer below its minimum",
+    PatchKind.REQUEUE_NOT_BEFORE: " must not be requeued before the given time",
+    PatchKind.EVICTION_COUNT: ": eviction count increased",
+    PatchKind.TOTAL_EVICTION_WAIT: ": total wait after evictions increased",
+    PatchKind.SET_EVICTION_RECORD: ": eviction record for {preemptor} updated",
+    PatchKind.DELETE_EVICTION_RECORD: ": eviction record for {preemptor} deleted",
 }
 _CHANGE_NAMES: Final = {kind: told.partition("{preemptor}") for kind, told in _PATCHES.items()}
 _IN_FLIGHT: Final[Mapping[InFlightGroupState, str]] = {
-    InFlightGroupState.IN_FLIGHT: "is kept",
-    InFlightGroupState.SUPERSEDED: "is redeemed",
-    InFlightGroupState.COMPLETED: "is finished",
-    InFlightGroupState.EXPIRED: "lapses",
+    InFlightGroupState.IN_FLIGHT: "is in flight",
+    InFlightGroupState.SUPERSEDED: "is superseded",
+    InFlightGroupState.COMPLETED: "is completed",
+    InFlightGroupState.EXPIRED: "is expired",
     InFlightGroupState.CANCELLED: "is cancelled",
 }
 
@@ -69,21 +69,25 @@ class ReasonMessages:
         """Why a pod is evicted; `moves` when it gets room elsewhere."""
         before, named, after = _EVICTIONS[code]
         whom = self._pod_group(beneficiary) if named else ""
-        return f"{self._pod(task)} {before}{whom}{after}{'; it moves to another node' if moves else ''}."
+        return f"{self._pod(task)} {before}{whom}{after}{'; it restarts on another node' if moves else ''}."
 
     def reserve(self, task: int, node: int, after_evictions: bool) -> str:
         """Why a pod has to wait for the room it got."""
-        leaving = "the evicted pods" if after_evictions else "pods that are already terminating"
-        return f"{self._pod(task)} takes room on node {self._node(node)} when {leaving} are gone."
+        after = (
+            "the evicted pods have terminated"
+            if after_evictions
+            else "terminating pods have released their resources"
+        )
+        return f"{self._pod(task)} is assigned to node {self._node(node)} when {after}."
 
     def bind(self, task: int, node: int) -> str:
         """Why a pod can start."""
-        return f"{self._pod(task)} starts on node {self._node(node)}, where there is room."
+        return f"{self._pod(task)} is bound to node {self._node(node)}."
 
     def requeue(self, step: Requeue) -> str:
         """Why a pod group goes back to its queue."""
         contender = self._pod_group(step.contender)
-        what = "ran longer than expected and goes back to its queue"
+        what = "exceeded its expected runtime and is requeued"
         return f"{self._capitalized(step.pod_group)} {what} for {contender}."
 
     def patch(self, patch: Patch) -> str:
@@ -92,7 +96,7 @@ class ReasonMessages:
         whom = ""
         if named:
             whom = self._pod_group(patch.value if patch.record is None else patch.record.preemptor)
-        return f"{self._capitalized(patch.pod_group)} {before}{whom}{after}."
+        return f"{self._capitalized(patch.pod_group)}{before}{whom}{after}."
 
     def outcome(self, outcome: PodGroupOutcome) -> str:
         """What happened to a pod group, with the detail of the plugin or action that said so."""
@@ -105,7 +109,7 @@ class ReasonMessages:
         index = self._cluster.in_flight[status.group].beneficiary
         who = f" for {self._pod_group(index)}" if index != NOWHERE else ""
         why = escape_control_characters(status.reason.detail)
-        return f"The group in flight{who} {_IN_FLIGHT[status.state]}: {why}."
+        return f"In-flight group{who} {_IN_FLIGHT[status.state]}: {why}."
 
     def _pod_group(self, index: int) -> str:
         return self._recurring.pod_group(index).display_name

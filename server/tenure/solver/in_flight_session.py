@@ -47,11 +47,11 @@ FULFILL: Final = Action(
 MAX_ATTEMPTS: Final = 8
 """After so many, groups that ask for anything are cancelled, so that the rest cannot rest on them."""
 DEPENDENCY_CANCELLED: Final = Rejection(
-    ReasonCode.INSUFFICIENT_RESOURCES, "it rests on other groups in flight that cannot be kept"
+    ReasonCode.INSUFFICIENT_RESOURCES, "it depends on in-flight groups that were cancelled"
 )
-EXPIRED: Final = Rejection(ReasonCode.EXPIRED, "its time is over")
-COMPLETED: Final = Rejection(ReasonCode.COMPLETED, "nothing of it is left to do")
-IN_PROGRESS: Final = Rejection(ReasonCode.IN_PROGRESS, "what it asked for is not seen done yet")
+EXPIRED: Final = Rejection(ReasonCode.EXPIRED, "it expired")
+COMPLETED: Final = Rejection(ReasonCode.COMPLETED, "nothing is left to apply")
+IN_PROGRESS: Final = Rejection(ReasonCode.IN_PROGRESS, "its decisions are not yet visible in the snapshot")
 WAITING_FOR_VICTIMS: Final = Rejection(
     ReasonCode.VICTIMS_EVICTED, "the pods that are evicted for it have not left yet"
 )

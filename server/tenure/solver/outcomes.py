@@ -21,7 +21,9 @@ _KINDS: Final = {
 }
 """Outcome kinds of rejected pod groups by the class of the reason; INFEASIBLE for the others."""
 START_REASONS: Final = Rejection(ReasonCode.ALLOCATED, "")
-INSUFFICIENT_RESOURCES: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "no node has enough free room")
+INSUFFICIENT_RESOURCES: Final = Rejection(
+    ReasonCode.INSUFFICIENT_RESOURCES, "no eligible node has enough free resources"
+)
 
 
 def mark_budget_exhausted(session: Session, waiting: Iterable[int]) -> None:

@@ -87,18 +87,16 @@ def _shared(session: Session, doubtful: _WarningCandidates) -> Iterator[Snapshot
     """Doubts that are told of many pod groups at once."""
     cluster = session.cluster
     if doubtful.legacy:
-        message = (
-            "nothing says whether these pod groups are preemptible: they are if their priority is below 100"
-        )
+        message = "preemptibility is not set; derived from priority (preemptible below 100)"
         yield SnapshotWarning(WarningCode.LEGACY_PREEMPTIBILITY, tuple(doubtful.legacy), message)
     running = [cluster.pod_groups[index] for index in sorted(doubtful.odd & session.phases.running)]
     missing = tuple([group.index for group in running if group.last_start is None])
     if missing:
-        message = "nobody says since when these pod groups run: min-runtime does not protect them"
+        message = "start time is missing; the minimum runtime does not protect these pod groups"
         yield SnapshotWarning(WarningCode.MISSING_START_TIME, missing, message)
     skewed = tuple([g.index for g in running if g.last_start is not None and g.last_start > cluster.now])
     if skewed:
-        message = "these pod groups start after the time of the snapshot: their runtime counts from then on"
+        message = "start time is after the snapshot time; runtimes count from the start time"
         yield SnapshotWarning(WarningCode.CLOCK_SKEW, skewed, message)
 
 
@@ -114,11 +112,12 @@ def _may_be_bad(group: PodGroup) -> bool:
 def _own(group: PodGroup) -> Iterator[SnapshotWarning]:
     """Values of one pod group that cannot be read."""
     terms = group.requeue
+    never_past = "ignored: the pod group is never past its expected runtime"
     found = (
-        (WarningCode.UNKNOWN_PREEMPTIBILITY, group.unknown_preemptibility, "it is read as non-preemptible"),
-        (WarningCode.INVALID_EXPECTED_RUNTIME, terms.expected_runtime.problem, "its runtime is never over"),
-        (WarningCode.INVALID_REQUEUE_DELAY, terms.delay.problem, "it is read as not set"),
-        (WarningCode.INVALID_REQUEUE_NOT_BEFORE, terms.not_before.problem, "it is not requeued at all"),
+        (WarningCode.UNKNOWN_PREEMPTIBILITY, group.unknown_preemptibility, "treated as non-preemptible"),
+        (WarningCode.INVALID_EXPECTED_RUNTIME, terms.expected_runtime.problem, never_past),
+        (WarningCode.INVALID_REQUEUE_DELAY, terms.delay.problem, "treated as unset"),
+        (WarningCode.INVALID_REQUEUE_NOT_BEFORE, terms.not_before.problem, "the pod group is not requeued"),
     )
     for code, problem, reading in found:
         if problem:

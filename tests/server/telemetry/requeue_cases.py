@@ -127,7 +127,7 @@ REQUEUE_CASES = {
         _set_start(NOW + 60),
         "clock_skew",
         "WARNING",
-        "it starts after the time of the snapshot",
+        "its start time is after the snapshot time",
         warning="clock_skew",
     ),
     "invalid_not_before": RequeueCase(

@@ -168,7 +168,7 @@ def test_log_records_have_their_levels(
         (
             job_due_in_a_second,
             f"Requeue eligibility: {JOB}, result=not_due, overrun=0s, until=2023-11-14T22:13:21Z, "
-            "detail=for another 1s",
+            "detail=it ends in 1s",
         ),
         (
             late_job_with_unfitting_contender,

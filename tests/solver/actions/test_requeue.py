@@ -52,16 +52,16 @@ def test_decision_group_of_a_requeue_is_complete() -> None:
 
 
 NOT_REQUEUED: Final = {
-    "nobody waits": ([], NominationResult.NO_CONTENDER, "no pod group of higher priority waits"),
+    "nobody waits": ([], NominationResult.NO_CONTENDER, "no pending pod group has higher priority"),
     "R12.42 the same priority is not higher": (
         [{"gpus": 1, "priority": 40}],
         NominationResult.NO_CONTENDER,
-        "no pod group of higher priority waits",
+        "no pending pod group has higher priority",
     ),
     "lower priority": (
         [{"gpus": 1, "priority": 30}],
         NominationResult.NO_CONTENDER,
-        "no pod group of higher priority waits",
+        "no pending pod group has higher priority",
     ),
     "it would not fit in its place": (
         [{"gpus": 1, "priority": 50, "node_selector": {"zone": "elsewhere"}}],
@@ -71,12 +71,12 @@ NOT_REQUEUED: Final = {
     "R9.2 the contender is within its preemption delay": (
         [{"gpus": 1, "priority": 50, "preemption_delay": "1d", "created_ago": "1h"}],
         NominationResult.NO_CONTENDER,
-        "no pod group of higher priority waits",
+        "no pending pod group has higher priority",
     ),
     "R12.41 the contender is not ready": (
         [{"gpus": 1, "priority": 50, "min_member": 2}],
         NominationResult.NO_CONTENDER,
-        "no pod group of higher priority waits",
+        "no pending pod group has higher priority",
     ),
     "R12.42 the contender's queue is beyond its fair share": (
         [{"gpus": 1, "priority": 50, "queue": "poor"}],

@@ -54,7 +54,7 @@ def test_pod_group_is_due_at_its_expected_runtime(expected: str, ran: str, is_du
 
 def test_pod_group_not_due_reports_its_due_time() -> None:
     found = only_nomination(expected_runtime="2h", started_ago="30m")
-    assert (found.until, found.overrun, found.detail) == (NOW + 90 * MINUTE, 0, "for another 1h30m")
+    assert (found.until, found.overrun, found.detail) == (NOW + 90 * MINUTE, 0, "it ends in 1h30m")
 
 
 def test_due_pod_group_reports_its_overrun() -> None:

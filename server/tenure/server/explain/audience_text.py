@@ -166,16 +166,11 @@ def explain_not_evicted(
     return format_text("{told} ({end}says {source})", told=told, end=end, source=names.source(verdict.source))
 
 
-def strip_remaining_time(detail: str) -> str:
-    """The words of a rule without how long is left: the time itself is said beside them."""
-    return detail.rstrip(".").partition(" for another ")[0]
-
-
 def _until(rejection: Rejection) -> AudienceText:
     return for_all("" if rejection.until is None else f"(until {moment(rejection.until)})")
 
 
 def _signed(rejection: Rejection) -> str:
     """The words of the rule, and who says them."""
-    detail = strip_remaining_time(rejection.detail)
+    detail = rejection.detail.rstrip(".")
     return f"{rejection.source}: {detail}" if rejection.source else detail

@@ -12,7 +12,6 @@ from tenure.server.explain.audience_text import (
     format_text,
     join,
     moment,
-    strip_remaining_time,
 )
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.solver.explain.cycle_replay import CycleReplay
@@ -104,7 +103,7 @@ def _requeue(replay: CycleReplay, victim: int) -> AudienceText:
     nomination = next(found, None)
     if nomination is None:
         return NOTHING
-    why = strip_remaining_time(nomination.detail) or nomination.result.name.lower().replace("_", " ")
+    why = nomination.detail.rstrip(".") or nomination.result.name.lower().replace("_", " ")
     end = "" if nomination.until is None else f" (until {moment(nomination.until)})"
     return for_operators(f"By requeue it keeps running: {why}{end}.")
 

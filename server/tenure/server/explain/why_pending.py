@@ -11,7 +11,6 @@ from tenure.server.explain.audience_text import (
     for_operators,
     format_text,
     join,
-    strip_remaining_time,
 )
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.protected_until import find_pending_evictions
@@ -37,7 +36,7 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
     reason = outcome.reason
     fact = ExplainReason(
         reason.code,
-        strip_remaining_time(reason.detail) or outcome.kind.name.lower(),
+        reason.detail.rstrip(".") or outcome.kind.name.lower(),
         reason.source,
         reason.until,
     )
@@ -102,7 +101,7 @@ def _describe_candidates(replay: CycleReplay, pod_group: int) -> Iterator[Explai
         asking = VictimQuery(replay.before_search(action, pod_group), action, pod_group)
         rejection = asking.entry()
         if rejection is not None:
-            told = f"By {action.name} it may not ask: {strip_remaining_time(rejection.detail)}."
+            told = f"By {action.name} it may not ask: {rejection.detail.rstrip('.')}."
         else:
             told, rejection = _describe_unevictable(action, asking)
         yield ExplainReason(rejection.code, told, action.name, rejection.until)

@@ -26,22 +26,22 @@ def status_message(state: pb.GroupState, is_over: bool, failed: Sequence[pb.Deci
     """Why, and what to do, in one sentence."""
     match state:
         case pb.GROUP_STATE_COMPLETED:
-            return "nothing of it is left to do"
+            return "nothing is left to apply"
         case pb.GROUP_STATE_IN_FLIGHT:
-            return "steps of it are left to do"
+            return "decisions are left to apply"
         case pb.GROUP_STATE_RETRY:
-            return f"{_failure_message(failed)}; it may be tried again"
-    why = "its time is over" if is_over else _failure_message(failed)
-    return f"{why}: take no further step of it"
+            return f"{_failure_message(failed)}; it can be retried"
+    why = "it expired" if is_over else _failure_message(failed)
+    return f"{why}: apply no further decisions of this group"
 
 
 def _failure_message(failed: Sequence[pb.DecisionResult]) -> str:
     """The first step that was refused, and how many others were."""
     first, others = failed[0], len(failed) - 1
-    more = f", as were {others} more" if others else ""
+    more = f" and {others} more" if others else ""
     is_stale = first.status == pb.APPLY_STATUS_PRECONDITION_FAILED
-    why = "what it relied on has changed" if is_stale else "the cluster refused it"
-    return f"step {escape_control_characters(first.decision_id)} was not taken, for {why}{more}"
+    why = "a precondition failed" if is_stale else "the cluster rejected it"
+    return f"decision {escape_control_characters(first.decision_id)} was not applied: {why}{more}"
 
 
 _COUNTING: Final = ("evict", "reserve", "bind")

@@ -18,13 +18,13 @@ from tenure.solver.plugin_api.scenario import Scenario
 from tenure.terms.reasons import ReasonCode
 
 _NOT_FOR_ALL: Final = Rejection(
-    ReasonCode.INSUFFICIENT_RESOURCES, "others are moved for preemptible pods only"
+    ReasonCode.INSUFFICIENT_RESOURCES, "consolidation relocates pods only for preemptible pod groups"
 )
 _TOO_FEW_GPUS: Final = Rejection(
-    ReasonCode.INSUFFICIENT_RESOURCES, "the cluster has not enough free GPUs, however they are spread"
+    ReasonCode.INSUFFICIENT_RESOURCES, "the cluster does not have enough free GPUs in total"
 )
 _ITSELF: Final = Rejection(ReasonCode.NO_SOLUTION, "it does not make room for itself")
-_NO_OTHER_PLACE: Final = Rejection(ReasonCode.NO_SOLUTION, "a pod group that would move finds no other place")
+_NO_OTHER_PLACE: Final = Rejection(ReasonCode.NO_SOLUTION, "a relocated pod group cannot be placed elsewhere")
 
 
 @final

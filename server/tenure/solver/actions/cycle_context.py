@@ -59,7 +59,7 @@ class CycleContext:
         if group.preemption_delay <= 0 or self.session.cluster.now >= end:
             return None
         self.session.wake_times.append(end)
-        detail = "it may not cause evictions before its preemption delay is over"
+        detail = "its preemption delay has not elapsed"
         return Rejection(ReasonCode.PREEMPTION_DELAY, detail, end)
 
     def unready_rejection(self, pod_group: int) -> Rejection | None:

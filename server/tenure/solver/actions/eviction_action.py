@@ -82,7 +82,7 @@ class EvictionAction:
             if rejection is not None:
                 return chains.with_source(rejection, admits)
         if self._session.options.skip_similar_pod_groups and self._similar.is_hopeless(pod_group, tasks):
-            detail = "a pod group that asks for no more just found no room"
+            detail = "a pod group with no larger request was just found unschedulable"
             return Rejection(ReasonCode.SIMILAR_FAILED, detail, source=self._action.name)
         return self._infeasible(tasks)
 

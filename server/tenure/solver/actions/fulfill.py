@@ -29,9 +29,9 @@ from tenure.terms.reasons import ReasonCode
 NO_QUEUE: Final = Rejection(ReasonCode.INVALID_QUEUE, "its queue does not exist or has child queues")
 NOT_READY: Final = Rejection(ReasonCode.NOT_READY, "it has fewer pods that can be scheduled than its minimum")
 ALREADY_RESERVED: Final = Rejection(
-    ReasonCode.INSUFFICIENT_RESOURCES, "another group in flight has room for its pods already"
+    ReasonCode.INSUFFICIENT_RESOURCES, "another in-flight group already reserves capacity for its pods"
 )
-NOT_NEEDED: Final = Rejection(ReasonCode.GONE, "the pods that it is for do not want the room any more")
+NOT_NEEDED: Final = Rejection(ReasonCode.GONE, "its pods no longer need the reserved capacity")
 NODE_OVERCOMMITTED: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "a node has no room for a binding that is under way"
 )

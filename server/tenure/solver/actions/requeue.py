@@ -116,7 +116,7 @@ class _RequeueAction:
             return
         contenders = [index for index in self._above(victim.priority) if index not in self._served]
         if not contenders:
-            nomination.detail = "no pod group of higher priority waits"
+            nomination.detail = "no pending pod group has higher priority"
             return
         protected: list[Rejection] = []
         objection: Rejection | None = None

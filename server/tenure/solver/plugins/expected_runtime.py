@@ -60,27 +60,27 @@ class ExpectedRuntime:
 
     def _evaluate(self, action: Action, group: PodGroup, expected: int) -> Nomination:
         if not self._is_active(group):
-            return _skip(group, NominationSkipReason.NOT_RUNNING, "no pod of it runs")
+            return _skip(group, NominationSkipReason.NOT_RUNNING, "it has no running pods")
         if not group.is_evictable or action.name in group.opt_out_actions:
             return _skip(group, NominationSkipReason.NOT_PREEMPTIBLE, _why_excluded(action, group))
         if not group.last_start:
-            return _skip(group, NominationSkipReason.MISSING_START, "nobody says since when it runs")
+            return _skip(group, NominationSkipReason.MISSING_START, "its start time is missing")
         if self._now < group.last_start:
-            detail = "it starts after the time of the snapshot"
+            detail = "its start time is after the snapshot time"
             return _skip(group, NominationSkipReason.CLOCK_SKEW, detail, group.last_start)
         return self._evaluate_time(group, group.last_start + expected)
 
     def _evaluate_time(self, group: PodGroup, end: int) -> Nomination:
         """Both ends are inclusive: due at the very end, free at the very end of the cooldown (R12.3)."""
         if self._now < end:
-            detail = f"for another {format_duration(end - self._now)}"
+            detail = f"it ends in {format_duration(end - self._now)}"
             return Nomination(group.index, NominationResult.NOT_DUE, detail, until=end)
         overrun = self._now - end
         not_before = group.requeue.not_before
         if not_before.problem:
             return _skip(group, NominationSkipReason.INVALID_NOT_BEFORE, not_before.problem, overrun=overrun)
         if not_before.value is not None and self._now < not_before.value:
-            detail = f"it is left alone for another {format_duration(not_before.value - self._now)}"
+            detail = f"its requeue cooldown ends in {format_duration(not_before.value - self._now)}"
             return _skip(group, NominationSkipReason.COOLDOWN, detail, not_before.value, overrun)
         return Nomination(group.index, NominationResult.NO_CONTENDER, overrun=overrun)
 

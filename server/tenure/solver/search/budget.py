@@ -7,10 +7,10 @@ from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.terms.reasons import ReasonCode
 
 BUDGET_EXHAUSTED: Final = Rejection(
-    ReasonCode.BUDGET_EXHAUSTED, "the search for victims was stopped by its budget", source="search"
+    ReasonCode.BUDGET_EXHAUSTED, "the search budget is exhausted", source="search"
 )
 OUT_OF_TIME: Final = Rejection(
-    ReasonCode.BUDGET_EXHAUSTED, "the cycle ran out of time before it got to it", source="deadline"
+    ReasonCode.BUDGET_EXHAUSTED, "the cycle ran out of time before it was evaluated", source="deadline"
 )
 
 

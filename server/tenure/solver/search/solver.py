@@ -35,10 +35,10 @@ Validator = Callable[[Scenario], Rejection | None]
 """Says what speaks against a simulated scenario that found room."""
 Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
 NO_SOLUTION = Rejection(
-    ReasonCode.NO_SOLUTION, "no evictions that all rules allow would make room", source="search"
+    ReasonCode.NO_SOLUTION, "no permitted set of evictions would free enough resources", source="search"
 )
 WITHIN_FAIR_SHARE = Rejection(
-    ReasonCode.WITHIN_FAIR_SHARE, "the other queues are within their share", source="search"
+    ReasonCode.WITHIN_FAIR_SHARE, "the other queues are within their fair share", source="search"
 )
 
 

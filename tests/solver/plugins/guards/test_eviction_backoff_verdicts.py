@@ -30,7 +30,7 @@ VERDICTS = {
         ProtectionScope.ALL,
         "default of evictionbackoff",
         "3m",
-        "new was evicted for old, and does not evict it in turn for another 3m",
+        "new was recently evicted for old and cannot evict it yet",
     ),
     "a cooldown that is over": (
         [("new", "old", COOLING)],
@@ -46,7 +46,7 @@ VERDICTS = {
         ProtectionScope.ALL,
         "default of evictionbackoff",
         "30s",
-        "evicting old for new came to nothing, and is not repeated for another 30s",
+        "evicting old for new was ineffective and is not retried yet",
     ),
     "several": (
         [("old", "new", FAILED)],
@@ -54,7 +54,7 @@ VERDICTS = {
         ProtectionScope.ALL,
         "argument backoff",
         "3m30s",
-        "evicting old for new came to nothing 2 times in a row, and is not repeated for another 3m30s",
+        "evicting old for new was ineffective 2 times in a row and is not retried yet",
     ),
     "both, and the cooldown takes longer": (
         [("old", "new", FAILED), ("new", "old", COOLING)],
@@ -62,7 +62,7 @@ VERDICTS = {
         ProtectionScope.ALL,
         "argument cooldown",
         "3m",
-        "new was evicted for old, and does not evict it in turn for another 3m",
+        "new was recently evicted for old and cannot evict it yet",
     ),
     "both, and the backoff takes longer": (
         [("old", "new", FAILED), ("new", "old", COOLING)],
@@ -70,7 +70,7 @@ VERDICTS = {
         ProtectionScope.ALL,
         "argument backoff",
         "9m30s",
-        "evicting old for new came to nothing 2 times in a row, and is not repeated for another 9m30s",
+        "evicting old for new was ineffective 2 times in a row and is not retried yet",
     ),
 }
 
@@ -92,7 +92,7 @@ def test_verdict_has_reason_source_and_end(
     until = None if ends_in is None else cluster.now + relative_time(ends_in)
     code = ReasonCode.NON_PREEMPTIBLE
     if detail:
-        code = ReasonCode.EVICTION_BACKOFF if "nothing" in detail else ReasonCode.EVICTION_COOLDOWN
+        code = ReasonCode.EVICTION_BACKOFF if "ineffective" in detail else ReasonCode.EVICTION_COOLDOWN
     assert guard_verdict(cluster, **arguments) == GuardVerdict(GUARD, scope, source, until, code, detail)
 
 

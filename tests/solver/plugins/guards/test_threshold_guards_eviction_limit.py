@@ -74,7 +74,7 @@ def test_verdict_names_its_source(source: str, arguments: dict[str, str]) -> Non
         source,
         None,
         ReasonCode.EVICTION_LIMIT,
-        "old was evicted often enough (3, with a limit of 3)",
+        "old reached its eviction limit (3 of 3)",
     )
     assert reported_protection(free, GUARD, **arguments) == []
     (protection,) = reported_protection(immune, GUARD, **arguments)

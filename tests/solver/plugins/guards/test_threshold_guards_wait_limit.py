@@ -72,7 +72,7 @@ def test_verdict_names_its_source(source: str, arguments: dict[str, str]) -> Non
         source,
         None,
         ReasonCode.WAIT_LIMIT,
-        "old has waited long enough after evictions (1d1h, with a limit of 1d)",
+        "old reached its wait limit (1d1h of 1d)",
     )
     assert reported_protection(free, GUARD, **arguments) == []
     (protection,) = reported_protection(immune, GUARD, **arguments)

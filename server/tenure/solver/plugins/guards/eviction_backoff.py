@@ -18,7 +18,7 @@ from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugin_api.registry import action_names
-from tenure.terms.durations import format_duration, parse_duration
+from tenure.terms.durations import parse_duration
 from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "evictionbackoff"
@@ -122,13 +122,12 @@ class EvictionBackoffGuard:
         source = self._source(term.argument)
         if term.until <= self._now:
             return GuardVerdict(NAME, ProtectionScope.NOTHING, source, term.until)
-        detail = f"{term.detail} for another {format_duration(term.until - self._now)}"
-        return GuardVerdict(NAME, ProtectionScope.ALL, source, term.until, term.code, detail)
+        return GuardVerdict(NAME, ProtectionScope.ALL, source, term.until, term.code, term.detail)
 
     def _cooling_down(self, record: EvictionRecord) -> _Protection:
         """For as long as the cooldown after the latest eviction, whatever came of it."""
         was_victim, was_preemptor = self._groups[record.victim].name, self._groups[record.preemptor].name
-        why = f"{was_victim} was evicted for {was_preemptor}, and does not evict it in turn"
+        why = f"{was_victim} was recently evicted for {was_preemptor} and cannot evict it yet"
         return _Protection(
             record.last_eviction + self._cooldown, ReasonCode.EVICTION_COOLDOWN, "cooldown", why
         )
@@ -143,7 +142,7 @@ class EvictionBackoffGuard:
         since = record.last_eviction if record.last_failure is None else record.last_failure
         victim, preemptor = self._groups[record.victim].name, self._groups[record.preemptor].name
         times = "" if record.consecutive_failures == 1 else f" {record.consecutive_failures} times in a row"
-        why = f"evicting {victim} for {preemptor} came to nothing{times}, and is not repeated"
+        why = f"evicting {victim} for {preemptor} was ineffective{times} and is not retried yet"
         yield _Protection(since + delay, ReasonCode.EVICTION_BACKOFF, "backoff", why)
 
     def _source(self, argument: str) -> str:

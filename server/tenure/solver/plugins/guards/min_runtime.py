@@ -17,7 +17,7 @@ from tenure.solver.plugins.guards.min_runtime_resolver import (
     Resolver,
     protection_end,
 )
-from tenure.terms.durations import format_duration, parse_duration
+from tenure.terms.durations import parse_duration
 from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "minruntime"
@@ -147,8 +147,7 @@ class MinRuntime:
             passes = GuardVerdict(NAME, ProtectionScope.NOTHING, source, end)
             self._no_protections[group.last_start, resolved] = passes
             return passes
-        left = format_duration(end - self._now)
-        detail = f"{group.name} is protected for another {left} by {source}"
+        detail = f"{group.name} is protected by {source}"
         return GuardVerdict(NAME, ProtectionScope.CORE, source, end, ReasonCode.MIN_RUNTIME, detail)
 
     def _protection(

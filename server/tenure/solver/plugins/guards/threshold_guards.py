@@ -97,7 +97,7 @@ class EvictionLimit:
         count, limit = group.eviction_count, self._limit
         if count < limit:
             return ""
-        return f"{group.name} was evicted often enough ({count}, with a limit of {limit})"
+        return f"{group.name} reached its eviction limit ({count} of {limit})"
 
 
 WAIT_LIMIT: Final = "waitlimit"
@@ -132,4 +132,4 @@ class WaitLimit:
         if group.total_eviction_wait < self._limit:
             return ""
         waited, limit = format_duration(group.total_eviction_wait), format_duration(self._limit)
-        return f"{group.name} has waited long enough after evictions ({waited}, with a limit of {limit})"
+        return f"{group.name} reached its wait limit ({waited} of {limit})"

@@ -17,8 +17,8 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import Task
 from tenure.terms.reasons import ReasonCode
 
-FAR: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "it must be near pods that are elsewhere")
-NEAR: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "it must keep away from pods that are near")
+FAR: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "its pod affinity is not satisfied")
+NEAR: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "its pod anti-affinity is violated")
 
 Terms = tuple[PodAffinityTerm, ...]
 

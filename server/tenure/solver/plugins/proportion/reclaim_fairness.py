@@ -107,7 +107,7 @@ class ReclaimFairness:
         cpu, memory, gpu = request[CPU] > 0, request[MEMORY] > 0, request[GPU] > 0
         for leaf, piece in chunks:
             if not self._may_reclaim(self._queues[leaf]):
-                detail = f"queue {self._queues[leaf].name} would be left with less than its share"
+                detail = f"queue {self._queues[leaf].name} would fall below its fair share"
                 return Rejection(ReasonCode.WITHIN_FAIR_SHARE, detail)
             self._take(self._queues[leaf], piece)
             cpu, memory, gpu = cpu or piece[CPU] > 0, memory or piece[MEMORY] > 0, gpu or piece[GPU] > 0
@@ -155,8 +155,11 @@ class ReclaimFairness:
                 if theirs is None:
                     continue
                 if is_saturated(involved, mine, my_share, theirs, self._fair[sibling], self._multiplier):
-                    detail = f"queue {self._queues[queue].name} would be served better than queue "
-                    return Rejection(ReasonCode.OVER_FAIR_SHARE, detail + self._queues[sibling].name)
+                    detail = f"queue {self._queues[queue].name} would exceed queue "
+                    return Rejection(
+                        ReasonCode.OVER_FAIR_SHARE,
+                        f"{detail}{self._queues[sibling].name} in fair-share utilization",
+                    )
         return None
 
     def _siblings(self, queue: int) -> list[int]:
