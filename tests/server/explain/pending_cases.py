@@ -66,7 +66,7 @@ NO_SEARCH = replace(DEFAULT, options=replace(DEFAULT.options, max_simulations_pe
 CASES: Mapping[str, PendingCase] = {
     "ALLOCATED": PendingCase(
         lambda: single_queue().pending("job", queue="q", gpus=1).build(),
-        "starts now: there is room for 1 pod",
+        "is scheduled: 1 pod bound to free capacity",
     ),
     "PIPELINED": PendingCase(
         lambda: (
@@ -75,11 +75,9 @@ CASES: Mapping[str, PendingCase] = {
             .pending("job", queue="q", gpus=1)
             .build()
         ),
-        "starts as soon as pods that are already terminating have left",
+        "waits for terminating pods to release their resources",
     ),
-    "VICTIMS_EVICTED": PendingCase(
-        lambda: preempting().build(), "starts as soon as 1 pod of others have left"
-    ),
+    "VICTIMS_EVICTED": PendingCase(lambda: preempting().build(), "waits for 1 pod of others to terminate"),
     "NOT_READY": PendingCase(
         lambda: single_queue().pod_group("job", queue="q", min_member=2).pending("job", gpus=1).build(),
         "fewer schedulable pods than its minimum",

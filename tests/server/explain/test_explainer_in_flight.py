@@ -21,12 +21,12 @@ def test_pod_group_with_reservation_is_waiting_for_its_victims() -> None:
     text = why_pending(inquiry(), NEW).text
     assert (
         text.operator
-        == "Pod group new (queue q) has room for 1 pod and starts as soon as 1 pod of old have left."
+        == "Pod group new (queue q) has reserved capacity for 1 pod and waits for 1 pod of old to terminate."
     )
 
 
 def test_earlier_eviction_is_explained_as_decided_earlier() -> None:
     text = why_victim(inquiry(), OLD).text
-    assert "loses 1 pod to pod group new" in text.operator
-    assert "decided earlier" in text.public
+    assert "evicted for pod group new" in text.operator
+    assert "by an earlier decision" in text.public
     assert "new" not in text.public

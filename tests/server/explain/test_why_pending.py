@@ -52,8 +52,11 @@ def test_blocked_reason_is_shown_to_the_tenant_and_not_to_the_public() -> None:
 def test_operators_see_the_candidates_of_every_action_and_why_none_is_evictable() -> None:
     cluster = CASES["MIN_RUNTIME"].cluster()
     answer = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster))
-    assert "By preempt it may ask 1 pod group: 1 within the minimum runtime." in answer.text.operator
-    assert "By preempt" not in answer.text.tenant
+    assert (
+        "preempt: 1 candidate, none evictable (1 have not reached their minimum runtime)."
+        in answer.text.operator
+    )
+    assert "preempt:" not in answer.text.tenant
     assert [(each.guard, each.source) for each in answer.protections] == [("minruntime", "queue q")]
 
 
@@ -62,11 +65,11 @@ def test_operators_see_the_candidates_of_every_action_and_why_none_is_evictable(
     [
         (
             PendingCase(lambda: single_queue().running("job", queue="q", gpus=1, node="n1").build(), ""),
-            "does not wait: 1 pod of it run",
+            "is not pending: 1 pod running",
         ),
         (
             PendingCase(lambda: single_queue().pod_group("job", queue="q").build(), ""),
-            "does not wait: 0 pods of it run",
+            "is not pending: 0 pods running",
         ),
     ],
 )
@@ -81,7 +84,7 @@ def test_pod_group_that_is_not_pending_is_reported_as_such(case: PendingCase, sa
 def test_reports_when_no_remedy_works() -> None:
     cluster = CASES["NO_NODE_MATCHES"].cluster()
     answer = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster))
-    assert answer.text.public.endswith("None of the changes that were tried would help.")
+    assert answer.text.public.endswith("None of the tested changes would let it start.")
 
 
 def test_remedies_name_the_limiting_queue_to_permitted_audiences() -> None:
@@ -94,5 +97,5 @@ def test_remedies_name_the_limiting_queue_to_permitted_audiences() -> None:
         .build()
     )
     (remedy,) = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster)).remedies
-    assert remedy.explanation.public == "raise the GPU limit of a queue above its own; then it starts."
-    assert remedy.explanation.tenant == "raise the GPU limit of queue top from 1 to 2 GPUs; then it starts."
+    assert remedy.explanation.public == "raise the GPU limit of a queue above its own; it starts."
+    assert remedy.explanation.tenant == "raise the GPU limit of queue top from 1 to 2 GPUs; it starts."

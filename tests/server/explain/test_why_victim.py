@@ -71,7 +71,7 @@ VICTIMS: Mapping[str, tuple[Callable[[], Cluster], ReasonCode, str]] = {
     "reclaim": (
         reclaimed,
         ReasonCode.RECLAIMED,
-        "to another workload by reclaim: its queue is above its fair share",
+        "for another workload by reclaim: its queue is above its fair share",
     ),
     "preempt": (
         evicted_for_job,
@@ -81,14 +81,18 @@ VICTIMS: Mapping[str, tuple[Callable[[], Cluster], ReasonCode, str]] = {
     "consolidation": (
         scattered,
         ReasonCode.CONSOLIDATED,
-        "(1 of them move to another node) to another workload",
+        "(1 restart on another node) evicted for another workload",
     ),
     "requeue": (
         overdue,
         ReasonCode.REQUEUED,
         "it exceeded its expected runtime and the contender has higher priority",
     ),
-    "stalegangeviction": (stale, ReasonCode.STALE_GANG, "loses 1 pod: it ran below its minimum for too long"),
+    "stalegangeviction": (
+        stale,
+        ReasonCode.STALE_GANG,
+        "1 pod of pod group old evicted: it ran below its minimum for longer",
+    ),
 }
 
 
@@ -109,17 +113,17 @@ def test_victim_explanation_lists_the_guards_that_allowed_it() -> None:
     cluster = evicted_for_job(started_ago="1h")
     cluster = replace(cluster, queues=(replace(cluster.queues[0], preempt_min_runtime=600 * SECOND),))
     text = why_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old")).text
-    assert "minruntime (its protection ended 2025-06-15 14:16:40 UTC, queue q)" in text.tenant
-    assert "preemptibility (does not protect it, its priority 50)" in text.public
+    assert "minruntime (protection ended 2025-06-15 14:16:40 UTC, queue q)" in text.tenant
+    assert "preemptibility (no protection, its priority 50)" in text.public
 
 
 def test_victim_explanation_contains_its_position_in_victim_order() -> None:
     cluster = three_candidates()
     text = why_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old")).text
-    assert "Of those that might yield it comes first." in text.public
-    assert "Next comes another workload of its queue, which has a higher priority." in text.public
-    assert "Next comes pod group next (queue q), which has a higher priority." in text.operator
-    assert "Then pod group last (queue q), which has a higher priority." in text.operator
+    assert "It is first in victim order." in text.public
+    assert "Next in victim order: another workload of its queue (higher priority)." in text.public
+    assert "Next in victim order: pod group next (queue q) (higher priority)." in text.operator
+    assert "Then: pod group last (queue q) (higher priority)." in text.operator
 
 
 def test_pod_group_that_is_not_evicted_is_reported_as_such() -> None:
@@ -134,7 +138,7 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
     "NON_PREEMPTIBLE": (
         lambda: evicted_for_job(preemptibility=Preemptibility.NON_PREEMPTIBLE),
         "preempt",
-        "it is non-preemptible (says its own preemptibility)",
+        "it is non-preemptible (set by its own preemptibility)",
         DEFAULT,
     ),
     "NON_PREEMPTIBLE, its minimum": (
@@ -146,14 +150,14 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
     "OPTED_OUT": (
         lambda: evicted_for_job(opt_out_actions=["preempt"]),
         "preempt",
-        "it opts out of preempt (says its own opt-out)",
+        "it opts out of preempt (set by its own opt-out)",
         DEFAULT,
     ),
     "MIN_RUNTIME": (
         lambda: full_node(preempt_min_runtime="10m").pending("job", queue="q", gpus=1, priority=60).build(),
         "preempt",
         "it has not reached its minimum runtime, and it has nothing beyond its minimum"
-        f" (until {ENDS}, says its queue)",
+        f" (until {ENDS}, set by its queue)",
         DEFAULT,
     ),
     "PRIORITY_NOT_LOWER": (
@@ -165,19 +169,19 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
     "EVICTION_LIMIT": (
         lambda: evicted_for_job(eviction_count=3),
         "preempt",
-        "it reached its eviction limit (says default of evictionlimit)",
+        "it reached its eviction limit (set by default of evictionlimit)",
         GUARDED,
     ),
     "NEAR_COMPLETION": (
         lambda: evicted_for_job(started_ago="55m", expected_runtime="1h"),
         "preempt",
-        f"it is close to its expected end (until {ENDS}, says its own expected runtime)",
+        f"it is close to its expected end (until {ENDS}, set by its own expected runtime)",
         GUARDED,
     ),
     "WAIT_LIMIT": (
         lambda: evicted_for_job(total_eviction_wait="25h"),
         "preempt",
-        "it reached its limit of time waited after evictions (says default of waitlimit)",
+        "it reached its limit of time waited after evictions (set by default of waitlimit)",
         GUARDED,
     ),
     "EVICTION_COOLDOWN": (
@@ -201,7 +205,7 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
     "OVER_FAIR_SHARE": (
         lambda: two_queues(1, 1).pending("job", queue="q", gpus=2).build(),
         "reclaim",
-        "pod group job may not ask anybody, for its queue would exceed its fair share",
+        "pod group job cannot evict any pod group because its queue would exceed its fair share",
         DEFAULT,
     ),
     "NO_SOLUTION": (
@@ -227,7 +231,8 @@ def test_first_rejection_of_a_candidate_is_reported(case: str) -> None:
     cluster = build()
     answer = why_not_victim(CycleReplay.of(cluster, profile), index(cluster, "old"), index(cluster))
     assert answer.reasons[0].code.name == case.partition(",")[0]
-    assert f"is not evicted by {action}: {said}" in answer.text.public
+    joint = ": " if said.startswith("pod group job cannot") else " because "
+    assert f"is not evicted by {action}{joint}{said}" in answer.text.public
 
 
 PLAIN: Mapping[str, tuple[Callable[[], Cluster], str, str, str]] = {
@@ -237,7 +242,7 @@ PLAIN: Mapping[str, tuple[Callable[[], Cluster], str, str, str]] = {
         "job",
         "Another workload of its queue is evicted for pod group job.",
     ),
-    "itself": (evicted_for_job, "job", "job", "Pod group job does not make room for itself."),
+    "itself": (evicted_for_job, "job", "job", "Pod group job is not evicted for itself."),
     "nothing runs": (
         lambda: (
             full_node()
@@ -247,9 +252,9 @@ PLAIN: Mapping[str, tuple[Callable[[], Cluster], str, str, str]] = {
         ),
         "late",
         "job",
-        "Nothing of another workload of its queue runs that could be evicted.",
+        "Another workload of its queue has no running pod that could be evicted.",
     ),
-    "nobody waits": (three_candidates, "old", "next", "Pod group next does not wait for room."),
+    "nobody waits": (three_candidates, "old", "next", "Pod group next is not pending."),
     "there is room": (
         lambda: (
             single_queue(2)
@@ -259,14 +264,15 @@ PLAIN: Mapping[str, tuple[Callable[[], Cluster], str, str, str]] = {
         ),
         "old",
         "job",
-        "Pod group job finds room without evicting anybody.",
+        "Pod group job is scheduled without evictions.",
     ),
     "others come first": (
         three_candidates,
         "last",
         "job",
-        "Another workload of its queue might yield to pod group job by preempt. It is not needed: others come"
-        " first, such as another workload of its queue, and make the room.",
+        "Another workload of its queue could be evicted for pod group job by preempt, "
+        "but was not needed. Earlier candidates, "
+        "such as another workload of its queue, freed enough capacity.",
     ),
     "no action does": (
         evicted_for_job,
@@ -292,7 +298,10 @@ def test_pod_group_without_leaf_queue_cannot_evict() -> None:
     builder = single_queue(1).running("old", queue="q", gpus=1, node="n1")
     cluster = builder.queue("top").queue("leaf", parent="top").pending("job", queue="top", gpus=1).build()
     answer = why_not_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"), index(cluster))
-    assert "may not ask anybody, for its queue does not exist or is not a leaf queue" in answer.text.public
+    assert (
+        "cannot evict any pod group because its queue does not exist or is not a leaf queue"
+        in answer.text.public
+    )
 
 
 def explain_protected(cluster: Cluster, profile: Profile = DEFAULT) -> tuple[str, int | None]:
@@ -305,18 +314,21 @@ def test_protections_are_listed_with_source_preemptors_and_end() -> None:
     cluster = builder.running("old", queue="q", gpus=1, node="n1", started_ago="5m").build()
     text, until = explain_protected(cluster)
     assert (
-        f"From everybody (by reclaim, consolidation and requeue): all of it, until {ENDS}, by minruntime"
-        in text
+        "Protected from all pod groups (by reclaim, consolidation and requeue): "
+        f"all pods until {ENDS} (minruntime" in text
     )
     assert "(queue q)" in text
-    assert "Not from whoever is in queue q (by preempt, consolidation and requeue), says minruntime" in text
+    assert (
+        "Not protected from pod groups in queue q (by preempt, consolidation and requeue) (minruntime" in text
+    )
     assert until == NOW + 300 * SECOND
 
 
 def test_protection_while_running_has_no_end_time() -> None:
     text, until = explain_protected(evicted_for_job(preemptibility=Preemptibility.NON_PREEMPTIBLE))
     assert (
-        "From everybody: all of it, as long as it runs, by preemptibility (its own preemptibility)." in text
+        "Protected from all pod groups: all pods while running (preemptibility, its own preemptibility)."
+        in text
     )
     assert until is None
 
@@ -324,14 +336,14 @@ def test_protection_while_running_has_no_end_time() -> None:
 def test_protected_minimum_is_reported_as_minimum_only() -> None:
     builder = single_queue(3).pod_group("old", queue="q", min_member=1, preemptibility=SEMI)
     text, _ = explain_protected(builder.running("old", gpus=1, count=2, node="n1").build())
-    assert "From everybody: its minimum, as long as it runs" in text
+    assert "Protected from all pod groups: its minimum while running" in text
 
 
 def test_protection_from_one_pod_group_names_it_to_operators_only() -> None:
     cluster = with_recent_eviction("job", "old")
     answer = protected_until(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"))
-    assert "From another workload of its queue: all of it, until" in answer.text.tenant
-    assert "From pod group job (queue q): all of it, until" in answer.text.operator
+    assert "Protected from another workload of its queue: all pods until" in answer.text.tenant
+    assert "Protected from pod group job (queue q): all pods until" in answer.text.operator
 
 
 @pytest.mark.parametrize(
@@ -339,9 +351,12 @@ def test_protection_from_one_pod_group_names_it_to_operators_only() -> None:
     [
         (
             evicted_for_job(),
-            "is not protected: it may be evicted at once, if the rules of queues and priorities say so",
+            "is not protected: it can be evicted at any time, subject to queue and priority rules",
         ),
-        (single_queue().pending("old", queue="q", gpus=1).build(), "Nothing of pod group old (queue q) runs"),
+        (
+            single_queue().pending("old", queue="q", gpus=1).build(),
+            "Pod group old (queue q) has no running pods",
+        ),
     ],
 )
 def test_unprotected_pod_group_is_reported_as_such(cluster: Cluster, said: str) -> None:
@@ -356,5 +371,5 @@ def test_operators_see_why_a_pod_group_is_not_requeued() -> None:
     builder.running("firm", queue="other", gpus=1, node="n2", priority=120)
     cluster = builder.pending("job", queue="q", gpus=1, count=2, priority=60).build()
     answer = why_not_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"), index(cluster))
-    assert "By requeue it keeps running: evicting it would make no room" in answer.text.operator
+    assert "requeue: it keeps running because evicting it would make no room" in answer.text.operator
     assert "requeue" not in answer.text.tenant

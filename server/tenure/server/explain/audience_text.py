@@ -163,7 +163,9 @@ def explain_not_evicted(
     if verdict.scope is ProtectionScope.CORE:
         told = format_text("{told}, and it has nothing beyond its minimum", told=told)
     end = f"until {moment(verdict.until)}, " if verdict.until is not None else ""
-    return format_text("{told} ({end}says {source})", told=told, end=end, source=names.source(verdict.source))
+    return format_text(
+        "{told} ({end}set by {source})", told=told, end=end, source=names.source(verdict.source)
+    )
 
 
 def _until(rejection: Rejection) -> AudienceText:

@@ -41,16 +41,10 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
     if not any(
         cluster.tasks[task].placement.status.is_allocated for task in cluster.pod_groups[pod_group].tasks
     ):
-        return ExplainResult(
-            format_text(
-                "Nothing of {who} runs, so there is nothing to protect.", who=names.pod_group(pod_group)
-            )
-        )
+        return ExplainResult(format_text("{who} has no running pods to protect.", who=who))
     found = [each for each in replay.result.protections if each.pod_group == pod_group]
     if not any(protection.scope for protection in found):
-        told = (
-            "{who} is not protected: it may be evicted at once, if the rules of queues and priorities say so."
-        )
+        told = "{who} is not protected: it can be evicted at any time, subject to queue and priority rules."
         return ExplainResult(format_text(told, who=who))
     ends = [protection.until for protection in found if protection.scope and protection.until is not None]
     sentences = (_sentence(replay, names, protection) for protection in found)
@@ -61,12 +55,12 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
 
 def _sentence(replay: CycleReplay, names: AudienceNames, protection: Protection) -> AudienceText:
     whom = _preemptors(replay, names, protection)
-    by = format_text("{guard} ({source})", guard=protection.guard, source=names.source(protection.source))
+    by = format_text("{guard}, {source}", guard=protection.guard, source=names.source(protection.source))
     if protection.scope is ProtectionScope.NOTHING:
-        return format_text("Not from {whom}, says {by}.", whom=whom, by=by)
-    part = "its minimum" if protection.scope is ProtectionScope.CORE else "all of it"
-    end = "as long as it runs" if protection.until is None else f"until {moment(protection.until)}"
-    told = "From {whom}: {part}, {end}, by {by}."
+        return format_text("Not protected from {whom} ({by}).", whom=whom, by=by)
+    part = "its minimum" if protection.scope is ProtectionScope.CORE else "all pods"
+    end = "while running" if protection.until is None else f"until {moment(protection.until)}"
+    told = "Protected from {whom}: {part} {end} ({by})."
     return format_text(told, whom=whom, part=part, end=end, by=by)
 
 
@@ -81,5 +75,5 @@ def _against(names: AudienceNames, protection: Protection) -> AudienceText:
     if protection.against_pod_group is not None:
         return names.pod_group(protection.against_pod_group)
     if not protection.against:
-        return for_all("everybody")
-    return format_text("whoever is in {queue}", queue=names.queue_by_name(protection.against))
+        return for_all("all pod groups")
+    return format_text("pod groups in {queue}", queue=names.queue_by_name(protection.against))

@@ -48,17 +48,15 @@ def _change(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> AudienceT
         case RemedyKind.REDUCE_MINIMUM:
             part = single_pod_set(group)
             assert part is not None
-            return for_all(
-                f"ask for {number} instead of {format_count(part.min_available, 'pod')} at once (its minimum)"
-            )
+            return for_all(f"reduce its minimum from {part.min_available} to {format_count(number, 'pod')}")
         case RemedyKind.RAISE_PRIORITY:
             return for_all(f"raise its priority from {group.priority} to {number}")
         case RemedyKind.MAKE_PREEMPTIBLE:
-            return for_all("let it be preemptible, without opting out of anything")
+            return for_all("make it preemptible without opt-outs")
         case RemedyKind.ADD_NODES:
             like = AudienceText(
-                "of a kind that it fits on",
-                "of a kind that it fits on",
+                "that match its requirements",
+                "that match its requirements",
                 f"like {names.node(remedy.node).operator}",
             )
             return format_text("add {nodes} {like}", nodes=format_count(number, "node"), like=like)
@@ -85,11 +83,11 @@ def _larger_bounds(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> Au
 
 def _effect(remedy: Remedy) -> str:
     evicted = remedy.result.evicted
-    lost = f"{format_count(evicted, 'pod')} of others would be evicted for it" if evicted else ""
-    when = "then it starts"
+    when = "it starts"
     match remedy.result.kind:
         case OutcomeKind.WAITING_FOR_VICTIMS:
-            when = "then it starts as soon as they have left"
+            when = f"it starts after {format_count(evicted, 'pod')} of other pod groups "
+            when += "is evicted" if evicted == 1 else "are evicted"
         case OutcomeKind.WAITING_FOR_RELEASE:
-            when = "then it starts as soon as pods that are terminating by then have left"
-    return f"{lost}, {when}" if lost else when
+            when = "it starts when terminating pods have released their resources"
+    return when

@@ -64,7 +64,7 @@ def _not_applicable(replay: CycleReplay, names: AudienceNames, victim: int) -> A
     """An answer when the question rests on something that is not so."""
     cluster, waiting, other = replay.cluster, names.pod_group(names.own), names.pod_group(victim)
     if victim == names.own:
-        return format_text("{who} does not make room for itself.", who=capital(waiting))
+        return format_text("{who} is not evicted for itself.", who=capital(waiting))
     groups = (group for group in replay.result.groups if group.beneficiary == names.own)
     lost = {cluster.tasks[evict.task].pod_group for group in groups for evict in group.evictions}
     if victim in lost:
@@ -72,12 +72,12 @@ def _not_applicable(replay: CycleReplay, names: AudienceNames, victim: int) -> A
     if not any(
         cluster.tasks[t].placement.status.is_active_allocated for t in cluster.pod_groups[victim].tasks
     ):
-        return format_text("Nothing of {other} runs that could be evicted.", other=other)
+        return format_text("{other} has no running pod that could be evicted.", other=capital(other))
     outcome = replay.outcome(names.own)
     if outcome is None:
-        return format_text("{who} does not wait for room.", who=capital(waiting))
+        return format_text("{who} is not pending.", who=capital(waiting))
     if outcome.kind in (OutcomeKind.BOUND, OutcomeKind.WAITING_FOR_RELEASE):
-        return format_text("{who} finds room without evicting anybody.", who=capital(waiting))
+        return format_text("{who} is scheduled without evictions.", who=capital(waiting))
     return None
 
 
@@ -105,7 +105,7 @@ def _requeue(replay: CycleReplay, victim: int) -> AudienceText:
         return NOTHING
     why = nomination.detail.rstrip(".") or nomination.result.name.lower().replace("_", " ")
     end = "" if nomination.until is None else f" (until {moment(nomination.until)})"
-    return for_operators(f"By requeue it keeps running: {why}{end}.")
+    return for_operators(f"requeue: it keeps running because {why}{end}.")
 
 
 def _describe_rejection(
@@ -113,21 +113,27 @@ def _describe_rejection(
 ) -> AudienceText:
     who, other = names.pod_group(names.own), capital(names.pod_group(victim))
     if found is None:
+        told = "{other} could be evicted for {who} by {action}, but was not needed."
         return join(
             [
                 format_text(
-                    "{other} might yield to {who} by {action}.", other=other, who=who, action=action.name
+                    "{other} could be evicted for {who} by {action}, but was not needed.",
+                    other=other,
+                    who=who,
+                    action=action.name,
                 ),
                 _describe_unused(replay, names, victim, action),
             ]
         )
     if found.stage is EligibilityStage.NOT_ELIGIBLE:
         why = explain_pending(replay.cluster, names, names.own, found.rejection)
-        told = "{other} is not evicted by {action}: {who} may not ask anybody, for {why}."
+        told = "{other} is not evicted by {action}: {who} cannot evict any pod group because {why}."
         return format_text(told, other=other, action=action.name, who=who, why=why)
     verdict = _verdict(replay, action, names.own, victim, found.rejection)
     why = explain_not_evicted(names, found.rejection, action.name, verdict)
-    return format_text("{other} is not evicted by {action}: {why}.", other=other, action=action.name, why=why)
+    return format_text(
+        "{other} is not evicted by {action} because {why}.", other=other, action=action.name, why=why
+    )
 
 
 def _verdict(
@@ -144,12 +150,12 @@ def _describe_unused(replay: CycleReplay, names: AudienceNames, victim: int, act
     assert outcome is not None
     if outcome.kind not in HELPFUL_OUTCOMES:
         why = explain_pending(replay.cluster, names, names.own, outcome.reason)
-        return format_text("It was not asked in this cycle: {why}.", why=why)
+        return format_text(
+            "In this cycle, {who} is pending because {why}.", who=names.pod_group(names.own), why=why
+        )
     context = replay.before_search(action, names.own)
     found = find_position(context, VictimQuery(context, action, names.own), victim, 0)
     if not found.earlier:
-        return for_all("Others made the room before it was needed.")
+        return for_all("Earlier candidates freed enough capacity.")
     first = names.pod_group(found.earlier[0])
-    return format_text(
-        "It is not needed: others come first, such as {first}, and make the room.", first=first
-    )
+    return format_text("Earlier candidates, such as {first}, freed enough capacity.", first=first)

@@ -51,9 +51,9 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
     ends = [each.until for each in tried if each.kind is RemedyKind.WAIT]
     text = join(
         [
-            format_text("{who} waits: {why}.", who=_capital(names), why=why),
+            format_text("{who} is pending because {why}.", who=_capital(names), why=why),
             for_operators(" ".join(each.message for each in asked)),
-            for_all("" if helps else "None of the changes that were tried would help."),
+            for_all("" if helps else "None of the tested changes would let it start."),
         ]
     )
     kept = tuple(_protections(replay, pod_group))
@@ -66,22 +66,27 @@ def _not_pending(replay: CycleReplay, names: AudienceNames) -> AudienceText:
     if statuses[TaskStatus.GATED]:
         gated = format_count(statuses[TaskStatus.GATED], "pod")
         return format_text(
-            "{who} has no pod to schedule: {n} held back by scheduling gates.", who=_capital(names), n=gated
+            "{who} has no pod to schedule: {n} with scheduling gates.", who=_capital(names), n=gated
         )
     running = sum(number for status, number in statuses.items() if status.is_allocated)
     return format_text(
-        "{who} does not wait: {n} of it run.", who=_capital(names), n=format_count(running, "pod")
+        "{who} is not pending: {n} running.", who=_capital(names), n=format_count(running, "pod")
     )
 
 
 def _reserved(replay: CycleReplay, names: AudienceNames, outcome: PodGroupOutcome) -> AudienceText:
     who, number = _capital(names), format_count(outcome.bound or outcome.reserved, "pod")
     if outcome.kind is OutcomeKind.BOUND:
-        return format_text("{who} starts now: there is room for {n}.", who=who, n=number)
-    told = "{who} has room for {n} and starts as soon as {others} have left."
+        return format_text("{who} is scheduled: {n} bound to free capacity.", who=who, n=number)
+    told = "{who} has reserved capacity for {n} and waits for {others}."
     if outcome.kind is OutcomeKind.WAITING_FOR_RELEASE:
-        return format_text(told, who=who, n=number, others="pods that are already terminating")
-    return format_text(told, who=who, n=number, others=_victims(replay, names.own))
+        return format_text(told, who=who, n=number, others="terminating pods to release their resources")
+    return format_text(
+        told,
+        who=who,
+        n=number,
+        others=format_text("{victims} to terminate", victims=_victims(replay, names.own)),
+    )
 
 
 def _victims(replay: CycleReplay, pod_group: int) -> AudienceText:
@@ -101,7 +106,7 @@ def _describe_candidates(replay: CycleReplay, pod_group: int) -> Iterator[Explai
         asking = VictimQuery(replay.before_search(action, pod_group), action, pod_group)
         rejection = asking.entry()
         if rejection is not None:
-            told = f"By {action.name} it may not ask: {rejection.detail.rstrip('.')}."
+            told = f"{action.name}: not eligible, because {rejection.detail.rstrip('.')}."
         else:
             told, rejection = _describe_unevictable(action, asking)
         yield ExplainReason(rejection.code, told, action.name, rejection.until)
@@ -113,25 +118,26 @@ def _describe_unevictable(action: Action, asking: VictimQuery) -> tuple[str, Rej
     kinds = Counter(rejection.code for rejection in objections)
     parts = [f"{number} {_label(code)}" for code, number in sorted(kinds.items())]
     if willing := len(found) - len(objections):
-        parts.append(f"{willing} might yield, but not enough of them")
-    told = f"By {action.name} it may ask {format_count(len(found), 'pod group')}: {', '.join(parts)}."
+        parts.append(f"{willing} evictable, but not enough capacity")
+    none = "" if willing else "none evictable "
+    told = f"{action.name}: {format_count(len(found), 'candidate')}, {none}({', '.join(parts)})."
     nobody = Rejection(ReasonCode.NO_SOLUTION, "")
     ends = [rejection for rejection in objections if rejection.until is not None]
     first = min(ends, key=lambda rejection: rejection.until or 0, default=nobody)
-    return told if found else f"By {action.name} there is nobody it may ask.", first
+    return told if found else f"{action.name}: no candidates.", first
 
 
 _LABELS = {
-    ReasonCode.NON_PREEMPTIBLE: "not preemptible",
-    ReasonCode.OPTED_OUT: "opted out",
-    ReasonCode.MIN_RUNTIME: "within the minimum runtime",
-    ReasonCode.PRIORITY_NOT_LOWER: "of no lower priority",
-    ReasonCode.WITHIN_FAIR_SHARE: "in queues within their share",
+    ReasonCode.NON_PREEMPTIBLE: "are non-preemptible",
+    ReasonCode.OPTED_OUT: "opt out",
+    ReasonCode.MIN_RUNTIME: "have not reached their minimum runtime",
+    ReasonCode.PRIORITY_NOT_LOWER: "have equal or higher priority",
+    ReasonCode.WITHIN_FAIR_SHARE: "are in queues within their fair share",
 }
 
 
 def _label(code: ReasonCode) -> str:
-    return _LABELS.get(code, f"kept by {code.name.lower().replace('_', ' ')}")
+    return _LABELS.get(code, f"are protected by {code.name.lower().replace('_', ' ')}")
 
 
 def _protections(replay: CycleReplay, pod_group: int) -> Iterator[Protection]:

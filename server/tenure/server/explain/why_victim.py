@@ -29,8 +29,8 @@ MAX_NEXT: Final = 3
 """Candidates after it that are named."""
 
 _RANKS: Final = {
-    "priority": "has a higher priority",
-    "elastic": "has fewer pods beyond its minimum",
+    "priority": "higher priority",
+    "elastic": "fewer surplus pods",
 }
 """What the next candidate has, by the plugin whose order decided."""
 
@@ -55,21 +55,21 @@ def why_victim(replay: CycleReplay, pod_group: int) -> ExplainResult:
 
 def _not_now(replay: CycleReplay, names: AudienceNames) -> AudienceText:
     """It loses nothing by this decision; it may by an earlier one."""
-    who = capital(names.pod_group(names.own))
+    who = names.pod_group(names.own)
     tasks = replay.cluster.tasks
     earlier = Counter(
         other for other, task in find_pending_evictions(replay) if tasks[task].pod_group == names.own
     )
     told = [
         format_text(
-            "{who} loses {n} to {other}: that was decided earlier, and is under way.",
+            "{n} of {who} evicted for {other} by an earlier decision that is being applied.",
             who=who,
             n=format_count(number, "pod"),
             other=names.pod_group(other),
         )
         for other, number in sorted(earlier.items())
     ]
-    return join(told) if told else format_text("{who} is not evicted.", who=who)
+    return join(told) if told else format_text("{who} is not evicted.", who=capital(who))
 
 
 def _of(replay: CycleReplay, group: DecisionGroup, pod_group: int) -> list[Evict]:
@@ -79,14 +79,18 @@ def _of(replay: CycleReplay, group: DecisionGroup, pod_group: int) -> list[Evict
 def _describe_evictions(
     replay: CycleReplay, names: AudienceNames, group: DecisionGroup, evictions: list[Evict]
 ) -> AudienceText:
-    who = capital(names.pod_group(names.own))
+    who = names.pod_group(names.own)
     number = format_count(len(evictions), "pod")
     if group.reason is ReasonCode.STALE_GANG:
-        return format_text("{who} loses {n}: it ran below its minimum for too long.", who=who, n=number)
+        return format_text(
+            "{n} of {who} evicted: it ran below its minimum for longer than its grace period.",
+            who=who,
+            n=number,
+        )
     moving = sum(evict.relocating for evict in evictions)
-    moves = f" ({moving} of them move to another node)" if moving else ""
+    moves = f" ({moving} restart on another node)" if moving else ""
     rule = format_text(
-        "{who} loses {n}{moves} to {other} by {action}: {rule}.",
+        "{n} of {who}{moves} evicted for {other} by {action}: {rule}.",
         who=who,
         n=number,
         moves=moves,
@@ -101,16 +105,20 @@ def _guards(names: AudienceNames, evictions: list[Evict]) -> AudienceText:
     """All that were asked and let it pass."""
     checks = dict.fromkeys(verdict for evict in evictions for verdict in evict.guards)
     parts = [_check(names, verdict) for verdict in checks]
-    return format_text("Guards that let it pass: {parts}.", parts=join(parts, ", ")) if parts else NOTHING
+    return (
+        format_text("Guards that allowed the eviction: {parts}.", parts=join(parts, ", "))
+        if parts
+        else NOTHING
+    )
 
 
 def _check(names: AudienceNames, verdict: GuardVerdict) -> AudienceText:
     if verdict.scope:
-        what = for_all("protects its minimum, and what goes is beyond")
+        what = for_all("protects its minimum only")
     elif verdict.until is not None:
-        what = for_all(f"its protection ended {moment(verdict.until)}")
+        what = for_all(f"protection ended {moment(verdict.until)}")
     else:
-        what = for_all("does not protect it")
+        what = for_all("no protection")
     return format_text(
         "{guard} ({what}, {source})", guard=verdict.guard, what=what, source=names.source(verdict.source)
     )
@@ -129,24 +137,24 @@ def _order(replay: CycleReplay, names: AudienceNames, group: DecisionGroup) -> A
 
 def _before(replay: CycleReplay, names: AudienceNames, found: VictimPosition) -> AudienceText:
     if not found.earlier:
-        return for_all("Of those that might yield it comes first.")
+        return for_all("It is first in victim order.")
     named = join_words([replay.cluster.pod_groups[index].name for index in found.earlier])
-    told = f"Of those that might yield {len(found.earlier)} come before it"
+    told = f"In victim order, {len(found.earlier)} precede it"
     return AudienceText(
-        *(f"{told}{part}; they did not make the room that was needed." for part in ("", "", f" ({named})"))
+        *(f"{told}{part}; they did not free enough capacity." for part in ("", "", f" ({named})"))
     )
 
 
 def _after(names: AudienceNames, found: VictimPosition) -> Iterator[AudienceText]:
     for number, precedence in enumerate(found.later):
-        told = "Next comes {other}, which {why}." if not number else "Then {other}, which {why}."
+        told = "Next in victim order: {other} ({why})." if not number else "Then: {other} ({why})."
         text = format_text(told, other=names.pod_group(precedence.later), why=_why_later(precedence))
         yield text if not number else for_operators(text.operator)
 
 
 def _why_later(precedence: Precedence) -> str:
     if precedence.criterion is OrderCriterion.QUEUE:
-        return "is in a queue that yields later"
+        return "in a later queue"
     if precedence.criterion is OrderCriterion.AGE:
-        return "is older"
-    return _RANKS.get(precedence.plugin, f"comes later by {precedence.plugin}")
+        return "older"
+    return _RANKS.get(precedence.plugin, f"later by {precedence.plugin}")
