@@ -101,9 +101,9 @@ ANSWER = DecideResponse(
 @pytest.mark.parametrize(
     "fact",
     [
-        "At 10:35 UTC: 1 pod group starts now, 1 starts as soon as 1 pod of others leaves and 1 must wait.",
+        "10:35 UTC: 1 pod group scheduled, 1 waiting for 1 evicted pod and 1 pending.",
         "new leaf 1 n1",
-        "urgent leaf n1 1 pod of old has left",
+        "urgent leaf n1 1 pod of old",
         "stuck leaf not yet (for another 1m30s, until 10:36 UTC)",
         "old 1 urgent the preemptor has higher priority in the same queue",
         "young other queues for another 7m, until 10:42 UTC queue leaf",
@@ -126,18 +126,18 @@ def test_equal_responses_have_equal_text() -> None:
 
 def test_empty_response_has_a_headline_and_no_table() -> None:
     text = report(snapshot(), DecideResponse())
-    assert text.strip() == "At 10:35 UTC: no pod group has pods to schedule."
+    assert text.strip() == "10:35 UTC: no pod group has pods to schedule."
 
 
 EVERY = ["reclaim", "preempt", "consolidation", "requeue"]
 PROTECTED = {
     "by one guard from all actions": (
         [protection("young", actions=EVERY)],
-        "young everyone as long as it runs",
+        "young all while running",
     ),
     "by one guard from its own queue and from others": (
         [protection("young", 7), protection("young", 7, against="leaf")],
-        "young everyone for another 7m",
+        "young all for another 7m",
     ),
     "from its own queue only": ([protection("young", 7, against="leaf")], "young its own queue for"),
     "from a part of the tree": ([protection("young", 7, against="root")], "young other queues of root for"),
@@ -147,7 +147,7 @@ PROTECTED = {
     ),
     "its minimum only": (
         [protection("young", 7, scope=pb.PROTECTION_SCOPE_CORE)],
-        "until 10:42 UTC, its minimum only",
+        "until 10:42 UTC, minimum only",
     ),
 }
 
@@ -224,7 +224,7 @@ def test_in_flight_groups_are_listed_with_their_state() -> None:
     )
     status.reservations.add(pod="pod-new", node="n1", pod_group="uid-new")
     text = flat(report(asked, answer))
-    assert "Starts soon Pod group Queue Room kept on As soon as" in text
-    assert "new leaf n1 1 pod of old has left" in text
-    assert "Groups in flight Group For What to do Why" in text
-    assert "f1 new send it again they have not left yet" in text
+    assert "Waiting for capacity Pod group Queue Reserved on Waiting for" in text
+    assert "new leaf n1 1 pod of old" in text
+    assert "In-flight groups Group For What to do Why" in text
+    assert "f1 new keep sending they have not left yet" in text

@@ -10,8 +10,8 @@ from tenure.wire.enum_labels import enum_label
 
 _SILENT: Final = {
     pb.NOMINATION_RESULT_NO_CONTENDER: "no pending pod group has higher priority",
-    pb.NOMINATION_RESULT_NO_BENEFIT: "those that wait would not fit in its place",
-    pb.NOMINATION_RESULT_BUDGET_EXHAUSTED: "the search budget ended first",
+    pb.NOMINATION_RESULT_NO_BENEFIT: "no contender fits in its place",
+    pb.NOMINATION_RESULT_BUDGET_EXHAUSTED: "the search budget was exhausted",
 }
 """Why it keeps running, where the answer does not say more."""
 
@@ -28,10 +28,10 @@ def render_overdue(view: ResponseView) -> TableSection:
     ]
     columns = (
         TableColumn("Pod group", wraps=True),
-        TableColumn("By", right=True),
-        TableColumn("What becomes of it", wraps=True),
+        TableColumn("Overrun", right=True),
+        TableColumn("Result", wraps=True),
     )
-    return TableSection("Ran longer than expected", columns, ("Queue", "Result"), lines)
+    return TableSection("Past expected runtime", columns, ("Queue", "Result"), lines)
 
 
 def is_overdue(nomination: pb.Nomination) -> bool:
@@ -69,7 +69,7 @@ def result_name(nomination: pb.Nomination) -> str:
 
 
 def _requeued(view: ResponseView, nomination: pb.Nomination) -> str:
-    told = f"goes back to its queue for {view.name(nomination.contender)}"
+    told = f"requeued for {view.name(nomination.contender)}"
     not_before = nomination.not_before.ToNanoseconds()
     return f"{told}, not again before {format_clock(not_before, view.now)}" if not_before > view.now else told
 

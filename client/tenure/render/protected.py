@@ -31,17 +31,17 @@ def render_protected(view: ResponseView) -> TableSection:
     columns = (
         TableColumn("Pod group", wraps=True),
         TableColumn("From", wraps=True),
-        TableColumn("How long", wraps=True),
-        TableColumn("By", wraps=True),
+        TableColumn("Protected until", wraps=True),
+        TableColumn("Guard", wraps=True),
     )
     return TableSection("Protected", columns, ("Queue", "Guard", "From"), lines)
 
 
 def until_text(view: ResponseView, protection: pb.Protection) -> str:
     """How long it is protected, and whether only its minimum is."""
-    part = ", its minimum only" if protection.scope == pb.PROTECTION_SCOPE_CORE else ""
+    part = ", minimum only" if protection.scope == pb.PROTECTION_SCOPE_CORE else ""
     if not protection.HasField("until"):
-        return f"as long as it runs{part}"
+        return f"while running{part}"
     return f"{format_remaining(protection.until.ToNanoseconds(), view.now)}{part}"
 
 
@@ -54,7 +54,7 @@ def preemptor_text(view: ResponseView, protection: pb.Protection) -> str:
         is_own = protection.against == view.queue(protection.pod_group)
         return OWN_QUEUE if is_own else f"{OTHER_QUEUES} of {protection.against}"
     if set(actions) >= _GUARDED_ACTIONS:
-        return "everyone"
+        return "all"
     return OTHER_QUEUES if protection.guard == "minruntime" else join_words(actions)
 
 
@@ -66,4 +66,4 @@ def soonest_end_first(protection: pb.Protection) -> tuple[bool, int]:
 def _all_of(others: list[str]) -> str:
     """All of them as one phrase; "other queues" includes those of a part of the tree."""
     wide = [o for o in others if OTHER_QUEUES not in others or not o.startswith(f"{OTHER_QUEUES} of ")]
-    return "everyone" if {OWN_QUEUE, OTHER_QUEUES} <= set(wide) else join_words(wide)
+    return "all" if {OWN_QUEUE, OTHER_QUEUES} <= set(wide) else join_words(wide)

@@ -44,7 +44,7 @@ def render_scheduled(view: ResponseView) -> TableSection:
         TableColumn("Pods", right=True),
         TableColumn("Node", wraps=True),
     )
-    return TableSection("Starts now", columns, ("Queue",), lines)
+    return TableSection("Scheduled", columns, ("Queue",), lines)
 
 
 def render_waiting_for_capacity(view: ResponseView) -> TableSection:
@@ -69,10 +69,10 @@ def render_waiting_for_capacity(view: ResponseView) -> TableSection:
     columns = (
         TableColumn("Pod group"),
         TableColumn("Queue"),
-        TableColumn("Room kept on", wraps=True),
-        TableColumn("As soon as", wraps=True),
+        TableColumn("Reserved on", wraps=True),
+        TableColumn("Waiting for", wraps=True),
     )
-    return TableSection("Starts soon", columns, ("Queue",), lines)
+    return TableSection("Waiting for capacity", columns, ("Queue",), lines)
 
 
 def render_pending(view: ResponseView) -> TableSection:
@@ -85,8 +85,8 @@ def render_pending(view: ResponseView) -> TableSection:
         for outcome in view.response.outcomes
         if outcome.kind not in (pb.OUTCOME_KIND_BOUND, *WAITING_KINDS)
     ]
-    columns = (TableColumn("Pod group"), TableColumn("Queue"), TableColumn("Why, and what helps", wraps=True))
-    return TableSection("Waits", columns, ("Queue", "Reason"), lines)
+    columns = (TableColumn("Pod group"), TableColumn("Queue"), TableColumn("Reason", wraps=True))
+    return TableSection("Pending", columns, ("Queue", "Reason"), lines)
 
 
 def render_evicted(view: ResponseView) -> TableSection:
@@ -105,10 +105,10 @@ def render_evicted(view: ResponseView) -> TableSection:
     columns = (
         TableColumn("Pod group"),
         TableColumn("Pods", right=True),
-        TableColumn("Yields to"),
+        TableColumn("Evicted for"),
         TableColumn("Why", wraps=True),
     )
-    return TableSection("Yields", columns, ("Queue", "To queue", "Reason"), lines)
+    return TableSection("Evicted", columns, ("Queue", "To queue", "Reason"), lines)
 
 
 def _why(view: ResponseView, outcome: pb.PodGroupOutcome) -> str:
@@ -121,8 +121,7 @@ def _why(view: ResponseView, outcome: pb.PodGroupOutcome) -> str:
 def _evicted_text(pod_groups: Iterable[str]) -> str:
     pods = Counter(pod_groups)
     parts = [f"{format_count(number, 'pod')} of {name}" for name, number in sorted(pods.items())]
-    verb = "has" if pods.total() == 1 else "have"
-    return f"{join_words(parts)} {verb} left" if parts else "others on the node have left"
+    return join_words(parts) if parts else "terminating pods on the node"
 
 
 def _why_evicted(code: int) -> str:
@@ -147,43 +146,46 @@ def render_headline(view: ResponseView) -> str:
     kinds = [outcome.kind for outcome in view.response.outcomes]
     bound, soon = kinds.count(pb.OUTCOME_KIND_BOUND), sum(kind in WAITING_KINDS for kind in kinds)
     later = len(kinds) - bound - soon
-    parts = [
-        f"{format_count(bound, 'pod group')} {_verb(bound, 'start')} now" if bound else "",
-        f"{soon:,} {_verb(soon, 'start')} as soon as {_evicted_phrase(view)}" if soon else "",
-        f"{later:,} must wait" if later else "",
+    found = [
+        (number, state)
+        for number, state in (
+            (bound, "scheduled"),
+            (soon, f"waiting for {_awaited(view)}"),
+            (later, "pending"),
+        )
+        if number
     ]
-    said = join_words([part for part in parts if part]) or "no pod group has pods to schedule"
-    return f"At {format_clock(view.now, view.now)}: {said}{_restarted_text(view)}."
+    parts = [
+        f"{number:,} {state}" if index else f"{format_count(number, 'pod group')} {state}"
+        for index, (number, state) in enumerate(found)
+    ]
+    text = join_words(parts) or "no pod group has pods to schedule"
+    return f"{format_clock(view.now, view.now)}: {text}{_requeued_text(view)}."
 
 
-def _evicted_phrase(view: ResponseView) -> str:
+def _awaited(view: ResponseView) -> str:
     pods = sum(1 for _ in view.decisions("evict"))
-    return f"{format_count(pods, 'pod')} of others {_verb(pods, 'leave')}" if pods else "room is released"
+    return format_count(pods, "evicted pod") if pods else "terminating pods"
 
 
-def _restarted_text(view: ResponseView) -> str:
+def _requeued_text(view: ResponseView) -> str:
     number = sum(each.result == pb.NOMINATION_RESULT_REQUEUED for each in view.response.nominations)
-    whose = "its queue" if number == 1 else "their queues"
-    what = f"{number:,} that ran longer than expected {_verb(number, 'return')} to {whose}"
-    return f"; {what}" if number else ""
-
-
-def _verb(number: int, verb: str) -> str:
-    return f"{verb}s" if number == 1 else verb
+    whose = "its" if number == 1 else "their"
+    return f"; {number:,} past {whose} expected runtime requeued" if number else ""
 
 
 def print_wake(console: Console, view: ResponseView) -> None:
     """Says when to ask again; nothing when time does not matter."""
     if view.response.HasField("next_wake_time"):
         wake = format_clock(view.response.next_wake_time.ToNanoseconds(), view.now)
-        console.print(f"Ask again at {wake}: time alone may change the answer then.")
+        console.print(f"Next evaluation needed at {wake}.")
 
 
 STATE_NAMES: Final = {
-    pb.IN_FLIGHT_GROUP_STATE_IN_FLIGHT: "send it again",
-    pb.IN_FLIGHT_GROUP_STATE_SUPERSEDED: "redeemed",
-    pb.IN_FLIGHT_GROUP_STATE_COMPLETED: "finished",
-    pb.IN_FLIGHT_GROUP_STATE_EXPIRED: "lapsed, drop it",
+    pb.IN_FLIGHT_GROUP_STATE_IN_FLIGHT: "keep sending",
+    pb.IN_FLIGHT_GROUP_STATE_SUPERSEDED: "superseded",
+    pb.IN_FLIGHT_GROUP_STATE_COMPLETED: "completed",
+    pb.IN_FLIGHT_GROUP_STATE_EXPIRED: "expired, drop it",
     pb.IN_FLIGHT_GROUP_STATE_CANCELLED: "cancelled, drop it",
 }
 
@@ -193,7 +195,7 @@ def render_in_flight(view: ResponseView) -> TableSection:
     beneficiaries = {group.id: group.beneficiary for group in view.snapshot.in_flight_groups}
     lines = []
     for status in view.response.in_flight_group_statuses:
-        uid, what = beneficiaries.get(status.id, ""), STATE_NAMES.get(status.state, "send it again")
+        uid, what = beneficiaries.get(status.id, ""), STATE_NAMES.get(status.state, "keep sending")
         _, _, why = status.reason.message.partition(": ")
         cells = (status.id, view.name(uid), what, why.removesuffix("."))
         lines.append(TableRow(cells, (view.queue(uid), what)))
@@ -203,7 +205,7 @@ def render_in_flight(view: ResponseView) -> TableSection:
         TableColumn("What to do"),
         TableColumn("Why", wraps=True),
     )
-    return TableSection("Groups in flight", columns, ("Queue", "What to do"), lines)
+    return TableSection("In-flight groups", columns, ("Queue", "What to do"), lines)
 
 
 MAX_NAMED: Final = 3
@@ -217,12 +219,12 @@ def render_warnings(view: ResponseView) -> TableSection:
         by_code.setdefault(warning.code, []).append(warning)
     lines = [_line(view, code, warnings) for code, warnings in by_code.items()]
     columns = (
-        TableColumn("Doubt", wraps=True),
+        TableColumn("Warning", wraps=True),
         TableColumn("Count", right=True),
-        TableColumn("Such as", wraps=True),
-        TableColumn("How it is read", wraps=True),
+        TableColumn("Examples", wraps=True),
+        TableColumn("Interpretation", wraps=True),
     )
-    return TableSection("Doubtful in the snapshot", columns, ("Doubt",), lines)
+    return TableSection("Warnings", columns, ("Warning",), lines)
 
 
 def _line(view: ResponseView, code: int, warnings: list[SnapshotWarning]) -> TableRow:

@@ -22,7 +22,7 @@ def print_explanation(console: Console, response: ExplainResponse, audience: str
     """Prints what a reader may know; remedies in the order of how little they change."""
     console.print(Text(getattr(response.explanation, audience)))
     if response.remedies:
-        console.print("\nWhat would help:", highlight=False)
+        console.print("\nRemedies:", highlight=False)
         for remedy in response.remedies:
             console.print(Text(f"· {getattr(remedy.explanation, audience)}"))
 
@@ -43,7 +43,7 @@ def _only(text: Explanation, audience: str) -> Explanation:
     return Explanation(**{audience: getattr(text, audience)})
 
 
-NO_CHANGE = "is left alone"
+NO_CHANGE = "unchanged"
 
 
 def print_simulation(
@@ -56,8 +56,8 @@ def print_simulation(
         found = differences(before, after)
         found.print(console)
         if not found.rows:
-            console.print("Nothing is different from what is decided anyway.\n", highlight=False)
-    console.print("A simulation promises nothing: nobody was started or evicted.", highlight=False)
+            console.print("No outcome changes.\n", highlight=False)
+    console.print("Simulation only; the cluster was not changed.", highlight=False)
 
 
 def differences(before: ResponseView, after: ResponseView) -> TableSection:
@@ -75,10 +75,10 @@ def differences(before: ResponseView, after: ResponseView) -> TableSection:
     columns = (
         TableColumn("Pod group"),
         TableColumn("Queue"),
-        TableColumn("As it is", wraps=True),
+        TableColumn("Baseline", wraps=True),
         TableColumn("With the changes", wraps=True),
     )
-    return TableSection("What is different", columns, ("Queue",), lines)
+    return TableSection("Changed outcomes", columns, ("Queue",), lines)
 
 
 def _results(view: ResponseView) -> dict[str, str]:
@@ -95,15 +95,15 @@ def _results(view: ResponseView) -> dict[str, str]:
 
 
 def _evicted_text(view: ResponseView, pods: Counter[str]) -> str:
-    parts = [f"{format_count(number, 'pod')} to {view.name(uid)}" for uid, number in sorted(pods.items())]
-    return f"loses {join_words(parts)}"
+    parts = [f"{format_count(number, 'pod')} for {view.name(uid)}" for uid, number in sorted(pods.items())]
+    return f"evicted: {join_words(parts)}"
 
 
 def _outcome(view: ResponseView, outcome: pb.PodGroupOutcome) -> str:
     if outcome.kind == pb.OUTCOME_KIND_BOUND:
-        return f"starts {format_count(outcome.bound, 'pod')} now"
+        return f"{format_count(outcome.bound, 'pod')} scheduled"
     if outcome.kind in WAITING_KINDS:
-        return f"starts {format_count(outcome.reserved, 'pod')} soon"
+        return f"{format_count(outcome.reserved, 'pod')} waiting for capacity"
     return view.short_message(outcome.pod_group, outcome.reason.message).removesuffix(".")
 
 

@@ -57,7 +57,7 @@ def _outcome(session: Session, group: PodGroup, has_victims: bool) -> PodGroupOu
 
 
 def outcome_kind(rejection: Rejection) -> OutcomeKind:
-    """Outcome of a rejected pod group: that of the reason's class, else DELAYED when the reason has an end."""
+    """Outcome of a rejected pod group: that of the reason's class, else DELAYED if it has an end."""
     kind = _KINDS.get(REASONS[rejection.code].reason_class)
     if kind is not None:
         return kind
