@@ -1,8 +1,5 @@
 """GetCapabilities: what a caller can find out instead of reading documentation."""
 
-from importlib.metadata import PackageNotFoundError
-
-import pytest
 from tenure.client import Client
 from tenure.codec.engine import Engine, profile_digest
 from tenure.server import capabilities
@@ -81,16 +78,3 @@ def test_unlimited_staleness_is_reported_as_unset() -> None:
     assert not capabilities.build_capabilities(default_profile(), ServerLimits()).limits.HasField(
         "max_staleness"
     )
-
-
-def test_version_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capabilities, "version", lambda name: f"1.2.3 of {name}")
-    assert capabilities.server_version() == "1.2.3 of tenure"
-
-
-def test_code_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> str:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(capabilities, "version", missing)
-    assert capabilities.server_version() == "unknown"

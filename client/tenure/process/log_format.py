@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from opentelemetry import trace
+from tenure.process.configuration import ConfigurationError
 from tenure.process.values import Level, Logs
-from tenure.server.settings import ConfigurationError
 
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 

@@ -27,8 +27,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from tenure.process import exporters
 from tenure.process.exporters import LogExporter, TelemetryError, load_exporters
-from tenure.server.capabilities import server_version
-from tenure.server.settings import TelemetrySection
+from tenure.process.values import TelemetrySection
+from tenure.process.version import package_version
 from tenure.terms.durations import SECOND
 
 Signal = Literal["traces", "metrics", "logs"]
@@ -146,7 +146,7 @@ def _resource(service: str) -> Resource:
     """Who sends: as the standard variables say, else by our own name."""
     ours = {
         "service.name": service,
-        "service.version": server_version(),
+        "service.version": package_version(),
         "service.instance.id": str(uuid4()),
     }
     return Resource.create(ours).merge(OTELResourceDetector().detect())

@@ -5,18 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from tenure.cli.options import AllowPlaintext, Connection, TlsCa, TlsCert, TlsKey, TokenFile, refuse_config
+from tenure.cli.options import Connection, refuse_config
+from tenure.process.options import AllowPlaintext, Output, TlsCa, TlsCert, TlsKey, TokenFile
 
 if TYPE_CHECKING:
     from tenure.v1.decide_pb2 import DecideResponse
     from tenure.v1.snapshot_pb2 import ClusterSnapshot
-
-
-class Output(StrEnum):
-    """How the answer is printed."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 class SnapshotFormat(StrEnum):

@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from tenure.cli.decide import Output
+from tenure.process.options import Output
 
 if TYPE_CHECKING:
     from rich.table import Table

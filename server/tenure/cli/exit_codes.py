@@ -28,7 +28,6 @@ def _report(error: Exception) -> NoReturn:
     from tenure.client.errors import InvalidCredentials, TenureError, TlsHandshakeFailed, Unauthenticated
     from tenure.client.errors import InvalidSnapshot as RefusedSnapshot
     from tenure.client.snapshot_file import SnapshotFileError
-    from tenure.kubernetes.api.api_errors import ApiError, JournalUnreadable
     from tenure.process.exporters import TelemetryError
     from tenure.server.listen_address import ListenError
     from tenure.server.records import RecordsError
@@ -46,10 +45,6 @@ def _report(error: Exception) -> NoReturn:
             _end(str(error), INVALID_INPUT)
         case TelemetryError():
             _end(str(error), INVALID_INPUT)
-        case JournalUnreadable():
-            _end(str(error), INVALID_INPUT)
-        case ApiError():
-            _end(f"the API server does not do it: {error}", SERVER_FAILURE)
         case TenureError():
             _end(str(error), SERVER_FAILURE)
         case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -4,8 +4,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from tenure.cli.decide import Config, Form, Output, Server, SnapshotFile, Timeout
-from tenure.cli.options import AllowPlaintext, Connection, TlsCa, TlsCert, TlsKey, TokenFile
+from tenure.cli.decide import Config, Form, Server, SnapshotFile, Timeout
+from tenure.cli.options import Connection
+from tenure.process.options import AllowPlaintext, Output, TlsCa, TlsCert, TlsKey, TokenFile
 
 if TYPE_CHECKING:
     from tenure.v1.explain_pb2 import ExplainRequest

@@ -3,17 +3,19 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from tenure.kubernetes.capture import print_warnings, require_kubernetes_extra
 
 if TYPE_CHECKING:
     from tenure.cli.importers.openb import ImportedTrace
 
 import_app = typer.Typer(help="Make a snapshot from other people's data.", no_args_is_help=True)
 
+_READERS: Final = {"kai": "kubernetes"}
+"""Extras that bring readers, by the name of the reader."""
 _TIMES: Final = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"]
 
 
@@ -85,37 +87,32 @@ def kai(
     curl -o snapshot.zip http://SCHEDULER:PORT/get-snapshot. The mapping is described in
     docs/reference/kubernetes-objects.md.
     """
-    with require_kubernetes_extra():
-        from google.protobuf.timestamp_pb2 import Timestamp
-        from tenure.cli.importers.kai_profile import import_profile
-        from tenure.client.snapshot_file import format_of, write_snapshot
-        from tenure.kubernetes.kai.archive import KaiSnapshotError, read_kai_snapshot
-        from tenure.kubernetes.kai.snapshot import import_kai
+    from tenure.cli.importers.kai_profile import import_profile
+    from tenure.client.snapshot_file import format_of, write_snapshot
 
     form = format_of(output)
-    at = None
-    if now is not None:
-        at = Timestamp()
-        at.FromDatetime(now.replace(tzinfo=UTC))
-    try:
-        source = read_kai_snapshot(file)
-    except KaiSnapshotError as error:
-        raise typer.BadParameter(str(error)) from None
-    imported, configuration = import_kai(source, cluster_id, at), import_profile(source)
-    write_snapshot(imported.snapshot, output, form)
+    snapshot, source = _reader("kai")(file, cluster_id, now and now.replace(tzinfo=UTC))
+    configuration = import_profile(source)
+    write_snapshot(snapshot, output, form)
     try:
         config_output.write_text(configuration.text)
     except OSError as error:
         raise typer.BadParameter(
             f"{config_output}: cannot be written: {error.strerror}", param_hint="--config-output"
         ) from None
-    print_warnings(imported.warnings, imported.unreadable)
     for said in configuration.unsupported:
         typer.echo(f"left out of {config_output}: {said}", err=True)
-    snapshot = imported.snapshot
     typer.echo(f"{output}: {len(snapshot.nodes):,} nodes, {len(snapshot.queues):,} queues,")
     typer.echo(f"  {len(snapshot.pod_groups):,} pod groups, {len(snapshot.pods):,} pods")
     typer.echo(f"Decide on it: tenure decide {output} --config {config_output}")
+
+
+def _reader(name: str) -> Callable[..., Any]:
+    """The reader that another distribution brings for a kind of file."""
+    for entry in entry_points(group="tenure.importers", name=name):
+        reader: Callable[..., Any] = entry.load()
+        return reader
+    raise typer.BadParameter(f"reading it needs another package: pip install 'tenure[{_READERS[name]}]'")
 
 
 @contextmanager

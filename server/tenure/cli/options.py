@@ -15,27 +15,6 @@ import typer
 if TYPE_CHECKING:
     from tenure.client import Client
 
-TlsCa = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="CA of the certificate of --server, in PEM; turns TLS on."),
-]
-TlsCert = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Certificate to show to --server, in PEM; turns TLS on."),
-]
-TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of --tls-cert, in PEM.")]
-TokenFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", envvar="TENURE_TOKEN_FILE", help="File with the token to show to --server."),
-]
-AllowPlaintext = Annotated[
-    bool,
-    typer.Option(
-        "--allow-plaintext",
-        help="Permit to send a token to another machine though calls are not encrypted.",
-    ),
-]
-
 
 def refuse_config(config: Path | None) -> None:
     """Refuse a configuration that would be of no account."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
-from tenure.cli.decide import Output
+from tenure.process.options import Output
 
 if TYPE_CHECKING:
     from tenure.server.records import Record, RecordsError, RecordsFile

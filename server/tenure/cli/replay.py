@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from tenure.cli.decide import Output
 from tenure.cli.records import MAX_LISTED, RecordsPath, each, open_records, raise_unreadable
+from tenure.process.options import Output
 
 if TYPE_CHECKING:
     from tenure.server.records import RecordsFile

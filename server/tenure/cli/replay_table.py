@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 from tenure.cli.record_table import time_text
+from tenure.process.version import package_version
 from tenure.render.table_section import TableColumn, TableRow, TableSection
-from tenure.server.capabilities import server_version
 from tenure.server.records.replay import Difference, ReplayResult
 from tenure.terms.formatting import format_count
 
@@ -54,12 +54,12 @@ def _headline(results: Sequence[ReplayResult], *, has_other: bool) -> str:
 def _notes(results: Sequence[ReplayResult]) -> list[str]:
     """What limits the comparison."""
     stopped = sum(result.stopped_early for result in results)
-    engines = {result.engine_version for result in results} - {server_version()}
+    engines = {result.engine_version for result in results} - {package_version()}
     notes = []
     if stopped:
         notes.append(f"{format_count(stopped, 'record')} stopped early: compared as far as the cycle came.")
     if engines:
-        notes.append(f"Recorded by version {', '.join(sorted(engines))}; this is {server_version()}.")
+        notes.append(f"Recorded by version {', '.join(sorted(engines))}; this is {package_version()}.")
     return notes
 
 

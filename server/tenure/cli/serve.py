@@ -1,10 +1,10 @@
 """`tenure serve`: the server process."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from tenure.process.options import LogLevel
 
 Listen = Annotated[
     str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0 takes any free port.")
@@ -53,15 +53,6 @@ RecordsTo = Annotated[
     ),
 ]
 NoRecords = Annotated[bool, typer.Option("--no-records", help="Record nothing.")]
-
-
-class LogLevel(StrEnum):
-    """From which level on the server writes lines to standard error."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
 
 
 Level = Annotated[

@@ -7,17 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from tenure.cli.decide import Config, Form, Output, Server, SnapshotFile, Timeout
-from tenure.cli.options import (
-    AllowPlaintext,
-    Connection,
-    TlsCa,
-    TlsCert,
-    TlsKey,
-    TokenFile,
-    pod_group,
-    unknown_name_message,
-)
+from tenure.cli.decide import Config, Form, Server, SnapshotFile, Timeout
+from tenure.cli.options import Connection, pod_group, unknown_name_message
+from tenure.process.options import AllowPlaintext, Output, TlsCa, TlsCert, TlsKey, TokenFile
 
 if TYPE_CHECKING:
     from tenure.v1.simulate_pb2 import SimulateRequest

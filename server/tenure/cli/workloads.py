@@ -3,20 +3,10 @@
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from tenure.cli.decide import Config, Form, Output, Server, Timeout, read_and_decide
-from tenure.cli.options import (
-    AllowPlaintext,
-    Connection,
-    NodePool,
-    TlsCa,
-    TlsCert,
-    TlsKey,
-    TokenFile,
-    check_source,
-    read_state_and_decide,
-    refuse_config,
-)
+from tenure.cli.decide import Config, Form, Server, Timeout, read_and_decide
 from tenure.cli.options import Cluster as ClusterId
+from tenure.cli.options import Connection, NodePool, check_source, read_state_and_decide, refuse_config
+from tenure.process.options import AllowPlaintext, Output, TlsCa, TlsCert, TlsKey, TokenFile
 
 if TYPE_CHECKING:
     from tenure.solver.model.cluster import Cluster

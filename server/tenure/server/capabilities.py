@@ -1,10 +1,10 @@
 """What this server does, knows and accepts: the answer of GetCapabilities."""
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
 from tenure.codec.engine import profile_digest
+from tenure.process.version import package_version
 from tenure.server.settings import ServerLimits
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
@@ -13,8 +13,6 @@ from tenure.v1.capabilities_pb2 import GetCapabilitiesResponse, Limits
 from tenure.wire.timestamps import span
 
 _MIB: Final = 2**20
-_UNINSTALLED: Final = "unknown"
-"""The version of code that runs from a checkout without being installed."""
 
 
 def build_capabilities(
@@ -22,7 +20,7 @@ def build_capabilities(
 ) -> GetCapabilitiesResponse:
     """The answer of a server that decides by a profile and accepts what is within the limits."""
     return GetCapabilitiesResponse(
-        version=server_version(),
+        version=package_version(),
         actions=registry.actions,
         plugins=sorted({*registry.plugins, *SERVICE_FEATURES}),
         profile_actions=profile.actions,
@@ -31,14 +29,6 @@ def build_capabilities(
         limits=_limits(profile, limits),
         recording_enabled=records,
     )
-
-
-def server_version() -> str:
-    """Version of the installed package."""
-    try:
-        return version("tenure")
-    except PackageNotFoundError:
-        return _UNINSTALLED
 
 
 def _limits(profile: Profile, limits: ServerLimits) -> Limits:

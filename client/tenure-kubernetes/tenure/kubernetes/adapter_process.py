@@ -15,10 +15,10 @@ from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.dry_run import decision_rows, dry_run
 from tenure.kubernetes.health import HealthServer
 from tenure.kubernetes.settings import AdapterConfiguration, AdapterSettings
-from tenure.process.configuration import ConfigProblem
+from tenure.process.configuration import ConfigProblem, ConfigurationError
 from tenure.process.telemetry import Telemetry
+from tenure.process.values import TelemetrySection
 from tenure.render import print_report
-from tenure.server.settings import ConfigurationError, TelemetrySection
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 

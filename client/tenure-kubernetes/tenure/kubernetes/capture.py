@@ -7,13 +7,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
-    from tenure.kubernetes.observe.row_table import ObjectWarning
+    from datetime import datetime
 
+    from tenure.kubernetes.kai.archive import KaiSnapshot
+    from tenure.kubernetes.observe.row_table import ObjectWarning
+    from tenure.v1.snapshot_pb2 import ClusterSnapshot
+
+_INVALID_INPUT: Final = 2
+"""Exit code: the command line, a file or the journal must be corrected."""
+_SERVER_FAILURE: Final = 3
+"""Exit code: the API server failed; the same command may work later."""
 _SHOWN: Final = 20
 """Doubts that are told one by one; of the rest, only the number."""
 
@@ -28,6 +36,24 @@ def require_kubernetes_extra() -> Iterator[None]:
             raise
         said = "looking at Kubernetes objects needs more packages: pip install 'tenure[kubernetes]'"
         raise typer.BadParameter(said) from None
+
+
+@contextmanager
+def report_api_errors() -> Iterator[None]:
+    """End the command with a message and an exit code when the cluster or its journal fails."""
+    from tenure.kubernetes.api.api_errors import ApiError, JournalUnreadable
+
+    try:
+        yield
+    except JournalUnreadable as error:
+        _end(str(error), _INVALID_INPUT)
+    except ApiError as error:
+        _end(f"the API server does not do it: {error}", _SERVER_FAILURE)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    typer.echo(f"tenure: {message}", err=True)
+    raise typer.Exit(code) from None
 
 
 def print_warnings(warnings: "Sequence[ObjectWarning]", unreadable: int) -> None:
@@ -104,8 +130,7 @@ def capture(
         picture = SnapshotBuilder(mirrors, config, ApiOwnerLookup(transport, patience=0))
         snapshot = picture.snapshot(now)
     except ApiError as failure:
-        typer.echo(f"tenure: the API server does not tell: {failure}", err=True)
-        raise typer.Exit(3) from None
+        _end(f"the API server does not tell: {failure}", _SERVER_FAILURE)
     finally:
         transport.close()
     write_snapshot(snapshot, output, form)
@@ -126,3 +151,26 @@ def _read(caches: "ObjectCaches", transport: "Transport", api: WorkloadApi) -> i
         for reflector in progress:
             reflector.list_once()
     return sum(getattr(caches, collection.name).unreadable_count for collection in COLLECTIONS)
+
+
+def read_kai(file: Path, cluster_id: str, now: "datetime | None") -> "tuple[ClusterSnapshot, KaiSnapshot]":
+    """The reader of `tenure import kai`: the snapshot, and the configuration and parameters of the scheduler.
+
+    Prints what cannot be taken over. Raises typer.BadParameter for a file that is no snapshot.
+    """
+    with require_kubernetes_extra():
+        from google.protobuf.timestamp_pb2 import Timestamp
+        from tenure.kubernetes.kai.archive import KaiSnapshotError, read_kai_snapshot
+        from tenure.kubernetes.kai.snapshot import import_kai
+
+    at = None
+    if now is not None:
+        at = Timestamp()
+        at.FromDatetime(now)
+    try:
+        source = read_kai_snapshot(file)
+    except KaiSnapshotError as error:
+        raise typer.BadParameter(str(error)) from None
+    imported = import_kai(source, cluster_id, at)
+    print_warnings(imported.warnings, imported.unreadable)
+    return imported.snapshot, source

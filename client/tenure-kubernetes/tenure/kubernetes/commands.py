@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from tenure.cli.decide import Output
-from tenure.cli.options import AllowPlaintext, TlsCa, TlsCert, TlsKey, TokenFile
-from tenure.cli.serve import LogLevel
-from tenure.kubernetes.capture import require_kubernetes_extra
+from tenure.kubernetes.capture import report_api_errors, require_kubernetes_extra
+from tenure.process.options import AllowPlaintext, LogLevel, Output, TlsCa, TlsCert, TlsKey, TokenFile
 
 Config = Annotated[
     Path | None,
@@ -149,7 +147,8 @@ def adapter(
         None if log_level is None else log_level.value,
     )
     levels.begin(configuration.telemetry.logs)
-    if dry_run:
-        print_dry_run(configuration.adapter, as_json=output is Output.JSON)
-    else:
-        run_adapter(configuration, levels.reload)
+    with report_api_errors():
+        if dry_run:
+            print_dry_run(configuration.adapter, as_json=output is Output.JSON)
+        else:
+            run_adapter(configuration, levels.reload)

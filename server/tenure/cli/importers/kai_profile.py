@@ -1,13 +1,60 @@
 """A configuration file from the configuration and the parameters of KAI-Scheduler."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import yaml
-from tenure.kubernetes.kai.archive import Config, KaiSnapshot, SchedulerParams
+from tenure.kubernetes.kai.archive import Config, SchedulerParams
 from tenure.server.installed import installed_registry
 from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
 from tenure.solver.registry import check_profile
 from tenure.terms.durations import format_duration
+
+
+class PluginOption(Protocol):
+    """A plugin in the scheduler's configuration."""
+
+    name: str
+    arguments: dict[str, str] | None
+
+
+class Tier(Protocol):
+    """A list of plugins."""
+
+    @property
+    def plugins(self) -> Sequence[PluginOption] | None:
+        """The plugins, in order."""
+
+
+class Config(Protocol):
+    """The configuration of the scheduler."""
+
+    actions: str
+
+    @property
+    def tiers(self) -> Sequence[Tier] | None:
+        """The tiers, in order."""
+
+
+class SchedulerParams(Protocol):
+    """The command line of the scheduler. Times in nanoseconds."""
+
+    max_number_consolidation_preemptees: int
+    use_scheduling_signatures: bool
+    allow_consolidating_reclaim: bool
+    global_default_staleness_grace_period: int
+
+
+class KaiSettings(Protocol):
+    """What a reader of KAI-Scheduler's snapshots returns beside the snapshot."""
+
+    @property
+    def config(self) -> Config | None:
+        """The configuration file; None: the defaults."""
+
+    @property
+    def scheduler_params(self) -> SchedulerParams:
+        """The parameters."""
 
 
 class ImportedProfile(NamedTuple):
@@ -17,7 +64,7 @@ class ImportedProfile(NamedTuple):
     unsupported: list[str]
 
 
-def import_profile(source: KaiSnapshot) -> ImportedProfile:
+def import_profile(source: KaiSettings) -> ImportedProfile:
     """Actions, plugins and options in the format of `docs/reference/configuration.md`.
 
     What Tenure would refuse is left out and told: the scheduler ran with it, Tenure decides without.

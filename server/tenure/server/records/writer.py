@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tenure.codec.engine import profile_text
-from tenure.server.capabilities import server_version
+from tenure.process.version import package_version
 from tenure.server.records.entries import CycleEntry, Entry, ResultEntry
 from tenure.server.records.file import compress, open_to_write
 from tenure.server.records.states import MissingBase, StateRowKey, StateRows
@@ -110,7 +110,7 @@ class RecordWriter:
         )
         row = [
             *(cycle.recorded_at, *cycle.shard, cycle.epoch, based_on.version, now, actions),
-            *(sha256(question).digest(), *state, based_on.profile_digest, server_version(), cycle.trace_id),
+            *(sha256(question).digest(), *state, based_on.profile_digest, package_version(), cycle.trace_id),
             *(cycle.response.stopped_early, compress(cycle.response.SerializeToString(deterministic=True))),
         ]
         self.database.execute(f"INSERT INTO records VALUES (NULL{', ?' * len(row)})", row)  # noqa: S608

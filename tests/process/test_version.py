@@ -1,0 +1,19 @@
+"""The version that a process reports."""
+
+from importlib.metadata import PackageNotFoundError
+
+import pytest
+from tenure.process import version
+
+
+def test_version_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(version, "version", lambda name: f"1.2.3 of {name}")
+    assert version.package_version() == "1.2.3 of tenure"
+
+
+def test_code_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(version, "version", missing)
+    assert version.package_version() == "unknown"
