@@ -5,7 +5,7 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
-from tenure.kubernetes.health import Health, HealthServer
+from tenure.integration.health import Health, HealthServer
 
 _NOW = [Health()]
 

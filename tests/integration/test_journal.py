@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import pytest
+from tenure.integration.journal_entry import EntryEvent, JournalEntry
 from tenure.kubernetes.journal import RETENTION_SECONDS, Journal
-from tenure.kubernetes.journal_entry import EntryEvent, JournalEntry
 from tenure.kubernetes.journal_rows import JournalRows
 from tenure.kubernetes.observe import names
 from tenure.server.reports import evaluate

@@ -1,7 +1,7 @@
 """The states of a journal entry: every event in every state."""
 
 import pytest
-from tenure.kubernetes.journal_entry import (
+from tenure.integration.journal_entry import (
     TRANSITIONS,
     EntryEvent,
     EntryState,

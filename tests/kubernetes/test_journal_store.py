@@ -4,10 +4,10 @@ import base64
 import random
 
 import pytest
+from tenure.integration.journal_entry import EntryState, JournalEntry
 from tenure.kubernetes.api.api_errors import Conflict, JournalUnreadable, LeaseLost
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.journal import Journal
-from tenure.kubernetes.journal_entry import EntryState, JournalEntry
 from tenure.kubernetes.journal_store import JournalFull, JournalStore
 from tenure.kubernetes.pending_annotations import PendingAnnotations
 from tenure.v1.decision_pb2 import Patch

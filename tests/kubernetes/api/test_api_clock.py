@@ -4,8 +4,9 @@ import time
 from email.utils import formatdate
 
 import pytest
+from tenure.integration.clock import Clock
 from tenure.kubernetes import clock
-from tenure.kubernetes.clock import ApiClock, Clock
+from tenure.kubernetes.clock import ApiClock
 
 
 class FakeMachine:

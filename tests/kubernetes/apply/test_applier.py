@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.integration.journal_entry import EntryState, JournalEntry
 from tenure.kubernetes.api.api_errors import LeaseLost
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.applier import Applier
 from tenure.kubernetes.apply.pod_writes import PodWriter
-from tenure.kubernetes.journal_entry import EntryState, JournalEntry
 from tenure.kubernetes.settings import EvictionMode
 from tenure.v1.report_pb2 import ApplyStatus
 

@@ -17,10 +17,11 @@ from typing import Final
 from uuid import uuid4
 
 from tenure.client.client import Client
+from tenure.integration.backoff import Backoff
+from tenure.integration.clock import Clock
+from tenure.integration.health import Health
 from tenure.kubernetes.api.api_errors import ApiError
 from tenure.kubernetes.api.transport import Transport
-from tenure.kubernetes.clock import Clock
-from tenure.kubernetes.health import Health
 from tenure.kubernetes.leader_election import SAFETY_PART, LeaderElector
 from tenure.kubernetes.leadership_term import LeadershipTerm
 from tenure.kubernetes.settings import AdapterSettings
@@ -61,7 +62,7 @@ class Adapter:
         self._now = Clock(writing.clock)
         self._term: LeadershipTerm | None = None
         self._problem = ""
-        self._pause = _FIRST_PAUSE
+        self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         self._stopped = threading.Event()
 
     def health(self) -> Health:
@@ -116,9 +117,8 @@ class Adapter:
             self._problem = str(failure)
             _LOG.warning("Cannot lead: %s", failure)
             if time.monotonic() >= began + _LONGEST_PAUSE:
-                self._pause = _FIRST_PAUSE
-            self._stopped.wait(self._pause)
-            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+                self._backoff.reset()
+            self._stopped.wait(self._backoff.fail())
         finally:
             self._term = None
         _LOG.info("%s leads no more.", self._identity)

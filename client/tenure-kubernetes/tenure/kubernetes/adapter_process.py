@@ -10,10 +10,10 @@ from typing import Final
 from lightkube.core.exceptions import ConfigError
 from rich.console import Console
 from tenure.client.client import Client
+from tenure.integration.health import HealthServer
 from tenure.kubernetes.adapter import Adapter, write_seconds
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.dry_run import decision_rows, dry_run
-from tenure.kubernetes.health import HealthServer
 from tenure.kubernetes.settings import AdapterConfiguration, AdapterSettings
 from tenure.process.configuration import ConfigProblem, ConfigurationError
 from tenure.process.telemetry import Telemetry

@@ -8,13 +8,10 @@ early. Between two answers time passes as a stopwatch says: a clock that is set 
 """
 
 import logging
-import threading
 import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
-
-from google.protobuf.timestamp_pb2 import Timestamp
 
 _SECOND: Final = 10**9
 _TOLERANCE: Final = 2 * _SECOND
@@ -54,24 +51,3 @@ class ApiClock:
             there = datetime.fromtimestamp(second / _SECOND, UTC)
             _LOG.warning("The clock of this machine is wrong: the API server says %s, which counts.", there)
         self._is_wrong = is_wrong
-
-
-class Clock:
-    """The time in snapshots: never back."""
-
-    def __init__(self, clock: ApiClock) -> None:
-        self._clock = clock
-        self._last = 0
-        self._reading = threading.Lock()
-
-    def __call__(self) -> Timestamp:
-        """Now, or the last time that was given."""
-        with self._reading:
-            self._last = max(self._last, self._clock.read())
-            now = Timestamp()
-            now.FromNanoseconds(self._last)
-            return now
-
-    def remaining(self, seconds: float | None) -> float | None:
-        """How many seconds it is until a time in seconds since 1970; None is never, for both."""
-        return None if seconds is None else seconds - self._clock.read() / _SECOND

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.kubernetes.journal_entry import EntryEvent, JournalEntry
+from tenure.integration.journal_entry import EntryEvent, JournalEntry
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.pending_annotations import PendingAnnotations, annotation_of, is_older
 from tenure.v1.decision_pb2 import (

@@ -15,10 +15,10 @@ from urllib.parse import quote
 
 import msgspec
 from google.protobuf.message import DecodeError, Message
+from tenure.integration.journal_entry import EntryState, JournalEntry
 from tenure.kubernetes.api.api_errors import ApiError, Conflict, JournalUnreadable, NotFound
 from tenure.kubernetes.api.transport import Transport, require_leadership
 from tenure.kubernetes.journal import Journal
-from tenure.kubernetes.journal_entry import EntryState, JournalEntry
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.pending_annotations import PendingAnnotations
 from tenure.v1.decision_pb2 import DecisionGroup

@@ -17,6 +17,8 @@ from typing import Final
 from tenure.client.client import Client
 from tenure.client.errors import TenureError
 from tenure.client.session import StateSession
+from tenure.integration.backoff import Backoff
+from tenure.integration.clock import Clock
 from tenure.kubernetes.api.api_discovery import ApiDiscovery
 from tenure.kubernetes.api.api_errors import ApiError, Conflict, LeaseLost
 from tenure.kubernetes.api.object_caches import ObjectCaches
@@ -25,7 +27,6 @@ from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.applier import Applier
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.status_writer import StatusWriter
-from tenure.kubernetes.clock import Clock
 from tenure.kubernetes.dry_run import unfollowed_collections
 from tenure.kubernetes.journal import Journal
 from tenure.kubernetes.journal_store import JournalFull, JournalStore
@@ -95,6 +96,7 @@ class LeadershipTerm:
         self._stopped = threading.Event()
         self._observed_at: float | None = None
         """When something was heard that was not acted upon yet, by the monotonic clock."""
+        self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         self._problem = "the cluster is not listed yet"
         self._following: list[threading.Thread] = []
 
@@ -127,12 +129,11 @@ class LeadershipTerm:
             ledger = store.load()  # first: if it cannot be read, there is no use in listing a cluster
             self._follow(mirrors, ends)
             rounds = self._build_reconciler(mirrors, store, ledger, ends)
-            pause = 0.0
             while self._is_active():
                 if not self._is_ready(mirrors):
                     self._stopped.wait(_LOOK_SECONDS)
                     continue
-                pause = self._reconcile(rounds, pause)
+                pause = self._reconcile(rounds)
                 if pause:
                     self._stopped.wait(pause)
                 else:
@@ -150,7 +151,7 @@ class LeadershipTerm:
             self._problem = caches.problem
         return not self._problem
 
-    def _reconcile(self, reconciler: Reconciler, pause: float) -> float:
+    def _reconcile(self, reconciler: Reconciler) -> float:
         """One round; seconds to wait before the next whatever happens, 0 after one that went well."""
         heard = self._wake_timer.take_wake_time()
         self._observed_at = self._observed_at or heard
@@ -158,7 +159,8 @@ class LeadershipTerm:
             has_decided = reconciler.run_once()
         except LeaseLost:
             _count("lease_lost")
-            return _LOOK_SECONDS
+            self._backoff.reset()
+            return self._backoff.fail()
         except Conflict:
             _count("conflict")
             raise  # somebody else wrote the ledger: all is read anew
@@ -168,8 +170,9 @@ class LeadershipTerm:
             if said != self._problem:
                 _LOG.warning("This round came to nothing: %s", said)
             self._problem = said
-            return min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
+            return self._backoff.fail()
         self._problem = ""
+        self._backoff.reset()
         self._measure(has_decided)
         return 0.0
 

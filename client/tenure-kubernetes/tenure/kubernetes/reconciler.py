@@ -19,6 +19,8 @@ from typing import Final
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.client import Client
 from tenure.client.session import StateSession
+from tenure.integration.backoff import Backoff
+from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes import telemetry
 from tenure.kubernetes.api.api_errors import ApiError, LeaseLost
 from tenure.kubernetes.api.object_caches import ObjectCaches
@@ -26,7 +28,6 @@ from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.applier import Applier
 from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.kubernetes.journal import Journal
-from tenure.kubernetes.journal_entry import JournalEntry
 from tenure.kubernetes.journal_rows import JournalRows
 from tenure.kubernetes.journal_store import JournalFull, JournalStore
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
@@ -38,9 +39,9 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
 
 _LOG: Final = logging.getLogger(__name__)
+_FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
 _ANNOTATE_PAUSE: Final = 10.0
-_MAX_DOUBLINGS: Final = 6
 MAX_IN_FLIGHT: Final = 8_000
 """Groups at a time: a server takes 10,000 with a snapshot, unless it is told otherwise."""
 Clock = Callable[[], Timestamp]
@@ -77,8 +78,8 @@ class Reconciler:
         """Whether a decision was asked for and something kept it from being carried out to the end."""
         self._annotate_at: float | None = None
         """When annotations that could not be written are tried again, in seconds since 1970."""
-        self._failures = 0
-        """Rounds in a row in which something of new groups was refused by the cluster, or left out."""
+        self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
+        """Rounds in a row in which the cluster refused something of new groups, or a group was left out."""
 
     @property
     def next_reconcile_seconds(self) -> float | None:
@@ -179,11 +180,11 @@ class Reconciler:
 
     def _schedule_recheck(self, is_unfinished: bool) -> None:
         """What was refused or left out is decided anew, later each time, though nothing else changes."""
-        self._failures = self._failures + 1 if is_unfinished else 0
-        if self._failures:
-            pause = min(2.0 ** min(self._failures - 1, _MAX_DOUBLINGS), _LONGEST_PAUSE)
-            again = self._now().ToNanoseconds() / 1e9 + pause
-            self._recheck_at = again if self._recheck_at is None else min(self._recheck_at, again)
+        if not is_unfinished:
+            self._backoff.reset()
+            return
+        again = self._now().ToNanoseconds() / 1e9 + self._backoff.fail()
+        self._recheck_at = again if self._recheck_at is None else min(self._recheck_at, again)
 
     def _save_journal(self, new: Sequence[JournalEntry]) -> None:
         """Store the ledger before anything is sent; without that nothing of the new groups is."""

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
+from tenure.integration.backoff import Backoff
 from tenure.kubernetes.api.api_errors import ApiError, ApiServerError, Expired, NotFound
 from tenure.kubernetes.api.api_paths import LineStream, collection_of
 from tenure.kubernetes.api.transport import Transport
@@ -140,14 +141,13 @@ class Reflector(Generic[Kind]):
 
     def run(self) -> None:
         """Follow until stopped; failures are told and tried again, in growing intervals."""
-        pause = _FIRST_PAUSE
+        backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         while not self._stopped.is_set():
             if self._has_news():
-                pause = _FIRST_PAUSE
+                backoff.reset()
                 if self._version:
                     continue
-            self._stopped.wait(random.uniform(0, pause))  # noqa: S311  (so that not all come at once)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            self._stopped.wait(random.uniform(0, backoff.fail()))  # noqa: S311  (so that not all come at once)
 
     def _has_news(self) -> bool:
         """Follow as long as it goes well; whether anything was heard.

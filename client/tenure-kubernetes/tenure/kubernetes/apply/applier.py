@@ -11,6 +11,8 @@ from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from opentelemetry.trace import Link
+from tenure.integration.backoff import pause_after
+from tenure.integration.journal_entry import EntryEvent, JournalEntry
 from tenure.kubernetes import telemetry
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.apply.pod_writes import (
@@ -22,7 +24,6 @@ from tenure.kubernetes.apply.pod_writes import (
     precondition_failed,
 )
 from tenure.kubernetes.apply.preconditions import CallPool, PreconditionChecker
-from tenure.kubernetes.journal_entry import EntryEvent, JournalEntry
 from tenure.kubernetes.telemetry import APPLY_ATTEMPTS, EvictionLinks, apply_span, span
 from tenure.v1 import report_pb2 as pb
 from tenure.v1.decision_pb2 import Decision
@@ -173,7 +174,7 @@ class Applier:
             entry.attempts[decision.id] = tries + 1
             wait = result.retry_after
             if wait is None:
-                wait = min(_FIRST_RETRY * 2**tries, _LONGEST_RETRY)
+                wait = pause_after(tries + 1, _FIRST_RETRY, _LONGEST_RETRY)
             report.retryable = True
             report.retry_time.FromNanoseconds(self._now().ToNanoseconds() + int(wait * 1e9))
         entry.add_result(report)

@@ -7,9 +7,9 @@ victims, and nothing else would say why that takes so long.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.apply.events import ObjectReference
-from tenure.kubernetes.journal_entry import JournalEntry
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.v1.decision_pb2 import Decision

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.api_errors import ApiError, LeaseLost, NotFound, RequestRejected
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import APPLY_PATCH, Transport
@@ -33,7 +34,6 @@ from tenure.kubernetes.apply.decision_events import DecisionEvents, PendingEvent
 from tenure.kubernetes.apply.events import EventRecorder, ObjectReference
 from tenure.kubernetes.apply.pod_writes import PodName
 from tenure.kubernetes.apply.preconditions import LeaderTransport
-from tenure.kubernetes.journal_entry import JournalEntry
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.pod_group_table import TargetObject
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
