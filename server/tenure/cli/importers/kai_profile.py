@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import yaml
-from tenure.kubernetes.kai.archive import Config, SchedulerParams
 from tenure.server.installed import installed_registry
 from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
 from tenure.solver.registry import check_profile
