@@ -31,27 +31,29 @@ if _version_not_supported:
 
 
 class DecisionServiceStub(object):
-    """Answers for any cluster scheduler: who runs, who waits, who yields, and until
-    when is nobody allowed to touch them?
+    """Scheduling decisions for a cluster scheduler: which pods to bind, evict and requeue,
+    and why.
 
-    Errors that every method may end with; those of its own stand with it. None is
-    fatal, and a call that ended with one changed nothing, unless it says otherwise:
+    Every method may end with these errors; errors of one method are listed with it. No
+    error is fatal. A call that ends with an error changes nothing, unless stated
+    otherwise:
 
-    CANCELLED           the caller hung up, or the server did: on a call that it had not
-    begun when it ended, or whose message or reader took too
-    long. Ask again, if it was not you.
-    DEADLINE_EXCEEDED   the caller's deadline passed, or nothing came on a stream for
-    too long. Ask again with more time, or open another stream.
-    INTERNAL            a defect, or a cycle whose process died. Ask once more; if it
-    comes again, report it.
-    RESOURCE_EXHAUSTED  with google.rpc.RetryInfo: too many calls or streams. Wait as
-    long as it says. Else something is larger than the server
-    accepts, and the text names the limit: send less.
-    UNAUTHENTICATED     the call carries no valid token. Get one.
-    UNAVAILABLE         the server is not there, starting or draining. Ask again, this
-    server or another, with pauses that grow.
-    UNIMPLEMENTED       the message is compressed, or the server is older than the
-    method. Send it as it is; ask GetCapabilities for the version.
+    CANCELLED           The caller cancelled, or the server closed the call before
+    processing it or because the peer was too slow. Retry unless
+    you cancelled.
+    DEADLINE_EXCEEDED   The deadline of the call passed, or a stream was idle for too
+    long. Retry with a longer deadline, or open a new stream.
+    INTERNAL            A defect, or the solver process was lost. Retry once; report
+    the error if it recurs.
+    RESOURCE_EXHAUSTED  With google.rpc.RetryInfo: too many calls or streams. Retry
+    after the delay. Otherwise a limit of the server is exceeded,
+    which the message names: send less.
+    UNAUTHENTICATED     The call carries no valid token. Obtain one.
+    UNAVAILABLE         The server is not reachable, starting or draining. Retry with
+    exponential backoff, on this server or another one.
+    UNIMPLEMENTED       The message is compressed, or the server does not have the
+    method. Send it uncompressed; GetCapabilities returns the
+    version.
     """
 
     def __init__(self, channel):
@@ -108,96 +110,97 @@ class DecisionServiceStub(object):
 
 
 class DecisionServiceServicer(object):
-    """Answers for any cluster scheduler: who runs, who waits, who yields, and until
-    when is nobody allowed to touch them?
+    """Scheduling decisions for a cluster scheduler: which pods to bind, evict and requeue,
+    and why.
 
-    Errors that every method may end with; those of its own stand with it. None is
-    fatal, and a call that ended with one changed nothing, unless it says otherwise:
+    Every method may end with these errors; errors of one method are listed with it. No
+    error is fatal. A call that ends with an error changes nothing, unless stated
+    otherwise:
 
-    CANCELLED           the caller hung up, or the server did: on a call that it had not
-    begun when it ended, or whose message or reader took too
-    long. Ask again, if it was not you.
-    DEADLINE_EXCEEDED   the caller's deadline passed, or nothing came on a stream for
-    too long. Ask again with more time, or open another stream.
-    INTERNAL            a defect, or a cycle whose process died. Ask once more; if it
-    comes again, report it.
-    RESOURCE_EXHAUSTED  with google.rpc.RetryInfo: too many calls or streams. Wait as
-    long as it says. Else something is larger than the server
-    accepts, and the text names the limit: send less.
-    UNAUTHENTICATED     the call carries no valid token. Get one.
-    UNAVAILABLE         the server is not there, starting or draining. Ask again, this
-    server or another, with pauses that grow.
-    UNIMPLEMENTED       the message is compressed, or the server is older than the
-    method. Send it as it is; ask GetCapabilities for the version.
+    CANCELLED           The caller cancelled, or the server closed the call before
+    processing it or because the peer was too slow. Retry unless
+    you cancelled.
+    DEADLINE_EXCEEDED   The deadline of the call passed, or a stream was idle for too
+    long. Retry with a longer deadline, or open a new stream.
+    INTERNAL            A defect, or the solver process was lost. Retry once; report
+    the error if it recurs.
+    RESOURCE_EXHAUSTED  With google.rpc.RetryInfo: too many calls or streams. Retry
+    after the delay. Otherwise a limit of the server is exceeded,
+    which the message names: send less.
+    UNAUTHENTICATED     The call carries no valid token. Obtain one.
+    UNAVAILABLE         The server is not reachable, starting or draining. Retry with
+    exponential backoff, on this server or another one.
+    UNIMPLEMENTED       The message is compressed, or the server does not have the
+    method. Send it uncompressed; GetCapabilities returns the
+    version.
     """
 
     def Decide(self, request, context):
-        """Decides one cycle on the given snapshot. Pure: the same request gives the
-        same bytes, whenever and wherever it is asked, unless its answer says
-        `stopped_early`; a retry is harmless. A delta that comes with the question is the
-        only thing it changes.
+        """Decides one cycle on the given state. Deterministic: identical requests produce
+        identical responses, byte for byte, unless the response has `stopped_early`.
+        Retries are safe. The only side effect is a delta in the request, which is applied.
 
-        INVALID_ARGUMENT     google.rpc.BadRequest names every violating field. Mend them.
-        FAILED_PRECONDITION  google.rpc.PreconditionFailure has the name of the
-        StateErrorCode as its type: the state is not what the caller
-        thinks. UNKNOWN_STATE, VERSION_GAP: push a full snapshot.
-        CLOCK_REGRESSION: ask at a later time. STALE: send what
-        changed, or set the clocks right.
+        INVALID_ARGUMENT     google.rpc.BadRequest names every invalid field. Fix them.
+        FAILED_PRECONDITION  google.rpc.PreconditionFailure has the name of a
+        StateErrorCode as its type: the cached state is not the
+        expected one. UNKNOWN_STATE, VERSION_GAP: push a full
+        snapshot. CLOCK_REGRESSION: retry with a later `now`. STALE:
+        send the missing deltas, or synchronize the clocks.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PutSnapshot(self, request_iterator, context):
-        """Takes a full snapshot in pieces and keeps it in place of what was there of the
-        cluster and node pool. A call that breaks off keeps nothing of it.
+        """Pushes a full snapshot in chunks. It replaces the state of the cluster ID and node
+        pool. An incomplete stream changes nothing.
 
-        INVALID_ARGUMENT  google.rpc.BadRequest names every violating field of the whole.
-        Mend them; the state from before is kept.
+        INVALID_ARGUMENT  google.rpc.BadRequest names every invalid field of the whole
+        snapshot. Fix them; the previous state remains.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ApplyDelta(self, request, context):
-        """Applies a delta to a kept state, all of it or nothing. A delta that was applied
-        already, with the same content, is answered as it was then.
+        """Applies a delta to a pushed state, completely or not at all. Sending an applied
+        delta again with the same content returns the same response.
 
-        INVALID_ARGUMENT     google.rpc.BadRequest names every violating field. Mend them;
-        the state from before is kept.
-        FAILED_PRECONDITION  as for Decide: something is missing, or the clock went back.
+        INVALID_ARGUMENT     google.rpc.BadRequest names every invalid field. Fix them; the
+        previous state remains.
+        FAILED_PRECONDITION  As for Decide.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SyncState(self, request_iterator, context):
-        """Applies deltas one after the other. Each is answered, applied (ACK) or with a
-        fault (NACK: the state from before is kept). The stream goes on after a fault,
-        unless that says `resync_required`; what is wrong with a delta is never a status.
+        """Applies a stream of deltas, one after the other. Each has one response: applied
+        (ACK), or an error (NACK) that leaves the previous state in place. The stream
+        continues after an error, unless the error has `resync_required`. Errors of a delta
+        never end the stream with a status.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetState(self, request, context):
-        """Reads a kept state, newest version, as it could be pushed again. For people and
-        programs that want to see what decisions rest on; reading does not keep a state
-        that nobody else uses.
+        """Reads the latest version of a pushed state, in a form that can be pushed again.
+        Reading does not count as use: it does not extend the idle timeout of the state.
 
-        INVALID_ARGUMENT     the message cannot be read, or a name in it is too long.
-        FAILED_PRECONDITION  UNKNOWN_STATE: nothing is kept of this cluster and node pool.
+        INVALID_ARGUMENT     The message cannot be parsed, or a name in it is too long.
+        FAILED_PRECONDITION  UNKNOWN_STATE: there is no state of this cluster and node pool.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportResults(self, request, context):
-        """Tells what became of decisions, and what to do with their groups. The answer is a
-        function of the request, but for CONFLICT. Reported again, it is the same; each
-        result of a step is counted once.
+        """Reports the results of decisions and returns the state of their groups. The
+        response depends on the request alone, except for CONFLICT. Reports can be
+        repeated; each result of a decision is counted once.
 
-        INVALID_ARGUMENT  google.rpc.BadRequest names every violating field. Mend them;
+        INVALID_ARGUMENT  google.rpc.BadRequest names every invalid field. Fix them;
         nothing was counted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -205,30 +208,29 @@ class DecisionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Simulate(self, request, context):
-        """Decides on a state that is not the real one. The answer binds nobody: see
-        SimulateResponse.
+        """Decides one or more cycles on a modified copy of a state, without side effects.
 
-        INVALID_ARGUMENT     google.rpc.BadRequest names every violating field. Mend them.
-        FAILED_PRECONDITION  as for Decide.
+        INVALID_ARGUMENT     google.rpc.BadRequest names every invalid field. Fix them.
+        FAILED_PRECONDITION  As for Decide.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """Answers one question of a person about a state.
+        """Explains one fact about a state to people.
 
-        INVALID_ARGUMENT     google.rpc.BadRequest names every violating field. Mend them.
-        FAILED_PRECONDITION  as for Decide.
+        INVALID_ARGUMENT     google.rpc.BadRequest names every invalid field. Fix them.
+        FAILED_PRECONDITION  As for Decide.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetCapabilities(self, request, context):
-        """What this server does, knows and accepts.
+        """Returns the version, profile and limits of the server.
 
-        INVALID_ARGUMENT  the message cannot be read.
+        INVALID_ARGUMENT  The message cannot be parsed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -291,27 +293,29 @@ def add_DecisionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DecisionService(object):
-    """Answers for any cluster scheduler: who runs, who waits, who yields, and until
-    when is nobody allowed to touch them?
+    """Scheduling decisions for a cluster scheduler: which pods to bind, evict and requeue,
+    and why.
 
-    Errors that every method may end with; those of its own stand with it. None is
-    fatal, and a call that ended with one changed nothing, unless it says otherwise:
+    Every method may end with these errors; errors of one method are listed with it. No
+    error is fatal. A call that ends with an error changes nothing, unless stated
+    otherwise:
 
-    CANCELLED           the caller hung up, or the server did: on a call that it had not
-    begun when it ended, or whose message or reader took too
-    long. Ask again, if it was not you.
-    DEADLINE_EXCEEDED   the caller's deadline passed, or nothing came on a stream for
-    too long. Ask again with more time, or open another stream.
-    INTERNAL            a defect, or a cycle whose process died. Ask once more; if it
-    comes again, report it.
-    RESOURCE_EXHAUSTED  with google.rpc.RetryInfo: too many calls or streams. Wait as
-    long as it says. Else something is larger than the server
-    accepts, and the text names the limit: send less.
-    UNAUTHENTICATED     the call carries no valid token. Get one.
-    UNAVAILABLE         the server is not there, starting or draining. Ask again, this
-    server or another, with pauses that grow.
-    UNIMPLEMENTED       the message is compressed, or the server is older than the
-    method. Send it as it is; ask GetCapabilities for the version.
+    CANCELLED           The caller cancelled, or the server closed the call before
+    processing it or because the peer was too slow. Retry unless
+    you cancelled.
+    DEADLINE_EXCEEDED   The deadline of the call passed, or a stream was idle for too
+    long. Retry with a longer deadline, or open a new stream.
+    INTERNAL            A defect, or the solver process was lost. Retry once; report
+    the error if it recurs.
+    RESOURCE_EXHAUSTED  With google.rpc.RetryInfo: too many calls or streams. Retry
+    after the delay. Otherwise a limit of the server is exceeded,
+    which the message names: send less.
+    UNAUTHENTICATED     The call carries no valid token. Obtain one.
+    UNAVAILABLE         The server is not reachable, starting or draining. Retry with
+    exponential backoff, on this server or another one.
+    UNIMPLEMENTED       The message is compressed, or the server does not have the
+    method. Send it uncompressed; GetCapabilities returns the
+    version.
     """
 
     @staticmethod
