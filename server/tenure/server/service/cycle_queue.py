@@ -1,8 +1,8 @@
-"""Turns: who may run a cycle now.
+"""Queue of calls that wait for a cycle.
 
-Cycles of one cluster and node pool run one after the other; different ones run at the same time, as many as
-the machine has room for. Those that wait are served in rounds: one cycle of every shard, then the next, so
-that a shard with many calls does not hold up one with few.
+Cycles of one shard run one after the other; those of different shards run concurrently, up to `max_cycles`.
+Waiting shards are served round-robin, one cycle each, so that a shard with many calls does not delay a shard
+with few.
 """
 
 import threading
@@ -16,7 +16,7 @@ from tenure.server.shard import Deadline, Shard
 
 
 class CycleQueueTimeout(TimeoutError):
-    """Other cycles took all the time that the caller allowed."""
+    """The deadline passed while the call was queued."""
 
 
 class CycleQueue:
@@ -27,13 +27,13 @@ class CycleQueue:
         self._max_queued = max_queued
         self._running: set[Shard] = set()
         self._waiting: dict[Shard, deque[threading.Event]] = {}
-        """Calls that wait, by shard; the shard that is to be served next comes first."""
+        """Queued calls by shard; the shard to serve next is first."""
         self._changing = threading.Lock()
         self._is_cut_short = threading.Event()
 
     @contextmanager
     def acquire(self, shard: Shard, seconds: float) -> Iterator[Deadline]:
-        """The turn of a shard, waited for at most so long, and what says when the cycle must end.
+        """Wait for a cycle of the shard, at most the given seconds; yield the deadline of the cycle.
 
         Raises CycleQueueTimeout when the time was not enough, TooManyCalls when too many calls wait already.
         """
@@ -45,12 +45,12 @@ class CycleQueue:
             self._release(shard)
 
     def load(self) -> tuple[int, int]:
-        """Turns that are taken now, and calls that wait for one."""
+        """Running cycles and queued calls."""
         with self._changing:
             return len(self._running), sum(map(len, self._waiting.values()))
 
     def cut_short(self) -> None:
-        """Let every cycle, now and later, end as soon as it can, with what it decided until then."""
+        """Stop every cycle, now and later, as soon as possible, with the decisions made so far."""
         self._is_cut_short.set()
 
     def _wait(self, shard: Shard, seconds: float) -> None:
@@ -79,7 +79,7 @@ class CycleQueue:
             self._serve()
 
     def _serve(self) -> None:
-        """Give turns while there are any. A shard that was served goes to the end of the round."""
+        """Admit queued calls while cycles are free. A served shard moves to the end of the round."""
         while self._free_slots and (shard := self._next()) is not None:
             waiting = self._waiting.pop(shard)
             waiting.popleft().set()

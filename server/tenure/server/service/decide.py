@@ -1,9 +1,4 @@
-"""GetCapabilities: what this server does, knows and accepts.
-
-What is told to the recorder of a cycle.
-
-Decide: one cycle, in the turn of its cluster and node pool, until the caller's deadline at the latest.
-"""
+"""Decide and GetCapabilities. Decide runs one cycle, queued by shard and limited by the caller's deadline."""
 
 import time
 from collections.abc import Callable
@@ -30,7 +25,7 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError
 def record(
     shared: ServiceContext, request: DecideRequest, state: State | None, response: DecideResponse
 ) -> None:
-    """Record an answer; `state` is what the request refers to, None when it brings its snapshot."""
+    """Record a response; `state` is the pushed state of the request, None if it contains its snapshot."""
     actions = tuple(request.actions)
     shared.recorder.record_cycle(
         CycleEntry(
@@ -48,7 +43,7 @@ def record(
 
 
 def _trace_id() -> str:
-    """Of the caller's trace, or of the one that the server began; empty when nobody traces."""
+    """Trace ID of the caller or of the server; empty without tracing."""
     context = get_current_span().get_span_context()
     return format_trace_id(context.trace_id) if context.is_valid else ""
 
@@ -56,15 +51,15 @@ def _trace_id() -> str:
 class _ShardRequest(NamedTuple):
     shard: Shard
     snapshot: ClusterSnapshot
-    """What is asked about; of a state, its header."""
+    """Snapshot of the request; for a pushed state, its header."""
     state: State | None
-    """What the request refers to, or makes by its delta."""
+    """Pushed state that the request refers to, or the result of its delta."""
     respond: Callable[[Callable[[], bool], Timeline], DecideResponse]
-    """Given what says when to stop, and what notes what happens."""
+    """Decides, given a stop function and a timeline to record events in."""
 
 
 def decide(shared: ServiceContext, request: DecideRequest, context: grpc.ServicerContext) -> DecideResponse:
-    """One cycle on the snapshot of the request, or on the state that it refers to or makes by its delta."""
+    """Decide one cycle on the snapshot of the request, the referenced state, or the result of its delta."""
     shard, snapshot, state, answer_by = _resolve_request(shared, request)
     with shared.cycle_queue.acquire(shard, context.time_remaining()) as deadline:
         if not context.add_callback(deadline.cancel):
@@ -78,7 +73,7 @@ def decide(shared: ServiceContext, request: DecideRequest, context: grpc.Service
 
 
 def _resolve_request(shared: ServiceContext, request: DecideRequest) -> _ShardRequest:
-    """What is asked about, and what answers it."""
+    """Resolve what to decide on, and how."""
     named = [name for name in ("snapshot", "state", "delta") if request.HasField(name)]
     if len(named) > 1:
         raise SnapshotValidationError([FieldViolation(named[1], f"cannot be set together with {named[0]}")])
@@ -95,7 +90,7 @@ def _resolve_request(shared: ServiceContext, request: DecideRequest) -> _ShardRe
 
 
 def _with_state(shared: ServiceContext, request: DecideRequest, state: State) -> _ShardRequest:
-    """What is asked about a kept state; an answer that was given before is given again."""
+    """Resolve a pushed state; a cached response is returned again."""
     cluster, header = state.with_time(request.now if request.HasField("now") else state.header.now)
     actions = tuple(request.actions)
 

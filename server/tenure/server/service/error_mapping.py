@@ -1,4 +1,4 @@
-"""From what a method raises to a gRPC status that says what the caller should do."""
+"""Map exceptions of methods to gRPC statuses."""
 
 import logging
 from typing import Final
@@ -18,7 +18,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 def status_of(error: Exception, request_name: str) -> grpc.Status:
-    """The status of a call that ended with an exception; one nobody foresaw is logged as a defect."""
+    """Status for an exception; an unexpected one is logged as a defect."""
     status = _foreseen(error, request_name)
     count_failure(error, is_defect=status is None)
     if status is not None:

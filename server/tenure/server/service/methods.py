@@ -1,4 +1,4 @@
-"""Kinds of methods: what all calls have in common around what a method does."""
+"""Kinds of methods: parsing, admission, spans and error mapping around a method's function."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
 class MethodName(NamedTuple):
-    """What a method is called on the wire: SERVICE/METHOD."""
+    """Name of a method on the wire: SERVICE/METHOD."""
 
     service: str
     method: str
@@ -28,22 +28,22 @@ class MethodName(NamedTuple):
 
 @dataclass(frozen=True)
 class UndecodedRequest(Generic[Request]):
-    """A request that came on a stream."""
+    """A request of a stream, not parsed yet."""
 
     content: bytes
     kind: type[Request]
     limits: ServerLimits
 
     def read(self) -> Request:
-        """The request. Raises DecodeError when it is none, and what check_request raises."""
+        """Parse the request. Raises DecodeError if it is not valid, and the errors of check_request."""
         return _parse(self.content, self.kind, self.limits)
 
 
 class Method(Protocol):
-    """Something a service answers."""
+    """A method of a service."""
 
     def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
-        """The method as gRPC calls it, with a span, admission, and a status for everything that is raised."""
+        """Handler for gRPC, with a span, admission, and a status for every exception."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class ServerStreamingMethod(Generic[Request, Response]):
 
 @dataclass(frozen=True)
 class BidiStreamingMethod(Generic[Request, Response]):
-    """A stream of requests, a stream of responses. One that cannot be read is for the method to answer."""
+    """A stream of requests, a stream of responses. The method handles requests that cannot be parsed."""
 
     request: type[Request]
     respond: Callable[
@@ -152,7 +152,7 @@ def _receive_undecoded(
 
 
 def _parse(request: bytes, kind: type[Request], limits: ServerLimits) -> Request:
-    """A request as a message. Raises DecodeError when it is none, and what check_request raises."""
+    """Parse a request. Raises DecodeError if it is not valid, and the errors of check_request."""
     check_request(request, kind, limits)
     return kind.FromString(request)
 

@@ -1,9 +1,4 @@
-"""Explain: one question of a person about a state.
-
-What Simulate and Explain have in common: the state they start from, and a turn of their own.
-
-Simulate: cycles on a state that is not the real one. Nothing of it is counted, logged or kept.
-"""
+"""Explain and Simulate: queries without side effects, in a queue of their own. Not counted or logged."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +27,7 @@ def resolve_state(shared: ServiceContext, request: SimulateRequest | ExplainRequ
 def acquire_query_slot(
     shared: ServiceContext, request: SimulateRequest | ExplainRequest, context: grpc.ServicerContext
 ) -> Iterator[Deadline]:
-    """A turn for a question about a shard, and what says when its time is up.
+    """Wait for a query slot of a shard; yield the deadline.
 
     Questions about a shard wait for each other, not for its decisions, and its decisions not for them.
     Raises CycleQueueTimeout when the time is up before there is an answer.
@@ -51,7 +46,7 @@ def acquire_query_slot(
 def simulate(
     shared: ServiceContext, request: SimulateRequest, context: grpc.ServicerContext
 ) -> SimulateResponse:
-    """What would be decided. The simulator gets a profile and a state, and nothing it could change."""
+    """Simulate cycles. The simulator receives a profile and a state that it cannot change."""
     source = resolve_state(shared, request)
     with acquire_query_slot(shared, request, context) as deadline:
         return SimulationEngine(shared.engine.profile, shared.engine.registry).simulate(
@@ -62,7 +57,7 @@ def simulate(
 def explain(
     shared: ServiceContext, request: ExplainRequest, context: grpc.ServicerContext
 ) -> ExplainResponse:
-    """The answer, found with the profile that decides; nothing of it is counted, logged or kept."""
+    """Explain with the server's profile."""
     source = resolve_state(shared, request)
     with acquire_query_slot(shared, request, context) as deadline:
         return Explainer(shared.engine.profile, shared.engine.registry).explain(request, source, deadline)

@@ -1,4 +1,4 @@
-"""ReportResults: what became of decisions, judged, counted and recorded."""
+"""ReportResults: evaluate, count and record the results of decisions."""
 
 import time
 
@@ -15,7 +15,7 @@ from tenure.wire.enum_labels import enum_label
 def report_results(
     shared: ServiceContext, request: pb.ReportResultsRequest, context: grpc.ServicerContext
 ) -> pb.ReportResultsResponse:
-    """A verdict on every group; what contradicts an earlier report is neither counted nor judged."""
+    """State of every group; conflicting results are neither counted nor evaluated."""
     check_report(request)
     shard = Shard(request.cluster_id, request.node_pool)
     return pb.ReportResultsResponse(

@@ -1,4 +1,4 @@
-"""The service: its methods by name, and what they share."""
+"""The service: its methods by name, and their shared context."""
 
 from typing import Any, Final
 
@@ -35,7 +35,7 @@ from tenure.v1 import simulate_pb2 as simulate_pb
 from tenure.v1 import state_pb2 as state_pb
 
 SERVICE: Final = service_pb.DESCRIPTOR.services_by_name["DecisionService"].full_name
-"""tenure.v1.DecisionService"""
+"""Full name of the service: tenure.v1.DecisionService."""
 
 _MIB: Final = 2**20
 
@@ -50,11 +50,11 @@ METHODS: Final[dict[str, Method]] = {
     "Explain": UnaryMethod(explain_pb.ExplainRequest, explain),
     "GetCapabilities": UnaryMethod(capabilities_pb.GetCapabilitiesRequest, get_capabilities),
 }
-"""Every method that is answered."""
+"""Implemented methods, by name."""
 
 
 class DecisionService:
-    """Answers calls with an engine. Give `handler` to a gRPC server, start it, and drain it once."""
+    """gRPC service over an engine. Pass `handler` to a gRPC server, start it, and drain it once."""
 
     def __init__(self, engine: Engine, limits: ServerLimits, recorder: Recorder, cycles: Cycles) -> None:
         turns = CycleQueue(limits.max_concurrent_cycles, limits.max_queued_calls)
@@ -80,7 +80,7 @@ class DecisionService:
         )
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
-        """What a gRPC server needs to route calls here. Requests are parsed here, to refuse them properly."""
+        """Handler for a gRPC server. Requests are parsed here, so that invalid ones receive proper errors."""
         handlers = {
             name: method.handler(MethodName(SERVICE, name), self._admission, self._shared)
             for name, method in METHODS.items()
@@ -88,19 +88,19 @@ class DecisionService:
         return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
     def start(self) -> None:
-        """Free, from now on, what is kept for nobody. To be called once, when the gRPC server starts."""
+        """Start dropping idle states. Called once, when the gRPC server starts."""
         self._sweeper.start()
 
     def drain(self, timeout: float) -> bool:
-        """Refuse calls from now on and wait for those in flight; whether all ended in `timeout` seconds."""
+        """Reject new calls and wait for those in flight; return whether all ended within `timeout` seconds."""
         self._sweeper.stop()
         return self._admission.drain(timeout)
 
     def load(self) -> Load:
-        """How busy the service is now."""
+        """Current load of the service."""
         shared = self._shared
         return Load(*self._admission.load(), *shared.cycle_queue.load(), *shared.states.size())
 
     def cut_short(self) -> None:
-        """Let cycles in flight end as soon as they can, with what they decided until then."""
+        """Stop running cycles as soon as possible, with the decisions made so far."""
         self._shared.cycle_queue.cut_short()

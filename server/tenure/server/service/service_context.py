@@ -1,4 +1,4 @@
-"""What the methods of one service share."""
+"""Shared context of the methods of one service."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from tenure.server.telemetry.cycle_metrics import Cycles
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """Handed to every method."""
+    """Context passed to every method."""
 
     engine: Engine
     limits: ServerLimits

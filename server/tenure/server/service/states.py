@@ -1,11 +1,4 @@
-"""GetState: a kept state in pieces, as it could be pushed again.
-
-PutSnapshot: a full snapshot in pieces, kept in place of what was there once all of it has come.
-
-ApplyDelta: one delta to a kept state.
-
-SyncState: deltas one after the other, each answered in its turn.
-"""
+"""PutSnapshot, ApplyDelta, SyncState and GetState: push, change and read states."""
 
 from collections.abc import Iterator
 
@@ -36,7 +29,7 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError
 def put_snapshot(
     shared: ServiceContext, chunks: Iterator[PutSnapshotRequest], context: grpc.ServicerContext
 ) -> PutSnapshotResponse:
-    """The state that the pieces make. A call that breaks off in between keeps nothing of it."""
+    """Merge chunks to a state and store it. An incomplete stream stores nothing."""
     with shared.upload_memory.open() as upload:
         for piece in chunks:
             upload.add(piece)
@@ -51,7 +44,7 @@ def put_snapshot(
 def apply_delta(
     shared: ServiceContext, request: ApplyDeltaRequest, context: grpc.ServicerContext
 ) -> ApplyDeltaResponse:
-    """What to refer to after the delta."""
+    """Apply one delta; return the new reference."""
     return ApplyDeltaResponse(state=apply(shared, request.delta).reference)
 
 
@@ -67,7 +60,7 @@ def sync_state(
     requests: Iterator[UndecodedRequest[SyncStateRequest]],
     context: grpc.ServicerContext,
 ) -> Iterator[SyncStateResponse]:
-    """An ACK or NACK for each delta, until one comes after which only a full snapshot helps."""
+    """Return an ACK or NACK per delta, until an error requires a full snapshot."""
     for unread in requests:
         answer = _respond(shared, unread)
         yield answer
@@ -109,7 +102,7 @@ def _unreadable(error: DecodeError | SnapshotValidationError | LimitExceeded) ->
 
 
 def _nonce(unread: UndecodedRequest[SyncStateRequest]) -> str:
-    """The nonce of a message that cannot be read as a whole, if it has one that may be repeated."""
+    """Nonce of a message that cannot be parsed completely, if it has a valid one."""
     nonce = text_of(unread.content, SyncStateRequest.NONCE_FIELD_NUMBER)
     return nonce if len(nonce) <= unread.limits.max_name_length else ""
 

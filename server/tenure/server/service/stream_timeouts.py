@@ -1,7 +1,4 @@
-"""Streams at their pace: ended when nothing comes, or is taken, for too long, or when the server drains.
-
-Admission: how many calls and streams may be inside at a time, and none while the server drains.
-"""
+"""Admission of calls and streams, and idle timeouts of streams."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -12,19 +9,19 @@ from typing import Final, TypeVar
 
 
 class Draining(Exception):
-    """The server is about to stop and takes no more calls."""
+    """The server is draining and accepts no more calls."""
 
 
 class TooManyCalls(Exception):
-    """As many calls as may wait are waiting already."""
+    """The maximum number of calls is queued already."""
 
 
 class TooManyStreams(Exception):
-    """As many streams as may be open are open already."""
+    """The maximum number of streams is open already."""
 
 
 class Admission:
-    """Lets in at most `max_calls` calls, and beside them at most `max_streams` streams, at a time."""
+    """Admits at most `max_calls` calls and, in addition, at most `max_streams` streams at a time."""
 
     def __init__(self, max_calls: int, max_streams: int) -> None:
         self._calls = self._streams = 0
@@ -35,7 +32,7 @@ class Admission:
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """Be inside for one call. Raises Draining or TooManyCalls."""
+        """Admit one call for the block. Raises Draining or TooManyCalls."""
         with self._changed:
             self.refuse_if_draining()
             if self._calls >= self._max_calls:
@@ -50,7 +47,7 @@ class Admission:
 
     @contextmanager
     def stream(self) -> Iterator[None]:
-        """Be inside for one stream. Raises Draining or TooManyStreams."""
+        """Admit one stream for the block. Raises Draining or TooManyStreams."""
         with self._changed:
             self.refuse_if_draining()
             if self._streams >= self._max_streams:
@@ -64,17 +61,17 @@ class Admission:
                 self._changed.notify_all()
 
     def load(self) -> tuple[int, int]:
-        """Calls and streams that are inside now."""
+        """Admitted calls and streams."""
         with self._changed:
             return self._calls, self._streams
 
     def refuse_if_draining(self) -> None:
-        """Raise Draining when the server is; for streams to ask between two messages."""
+        """Raise Draining if the server is draining; called by streams between two messages."""
         if self._is_draining:
             raise Draining
 
     def drain(self, timeout: float) -> bool:
-        """Let nobody in from now on and wait for those inside; whether all left in `timeout` seconds."""
+        """Admit nothing from now on and wait; return whether all ended within `timeout` seconds."""
         with self._changed:
             self._is_draining = True
             return self._changed.wait_for(lambda: self._calls == self._streams == 0, timeout)
@@ -83,11 +80,11 @@ class Admission:
 Response = TypeVar("Response")
 
 _LOOK_SECONDS: Final = 0.5
-"""How often a stream on which nothing comes looks whether the server drains."""
+"""Interval at which an idle stream checks whether the server is draining."""
 
 
 class StreamIdleTimeout(TimeoutError):
-    """Nothing came on a stream for too long."""
+    """A stream was idle for too long."""
 
 
 def receive_with_timeout(
@@ -95,8 +92,8 @@ def receive_with_timeout(
 ) -> Iterator[bytes]:
     """The requests of a stream. Raises StreamIdleTimeout or Draining.
 
-    gRPC lets nobody wait for a request with a timeout, so a thread of its own waits for it; it ends with the
-    call. It takes a request when it is asked for one, so a slow reader holds its caller back.
+    gRPC has no timeout for receiving a request, so a thread of its own receives; it ends with the call. It
+    receives one request at a time on demand, so a slow reader slows its caller down.
     """
     reader = ThreadPoolExecutor(1, "stream")
     try:
@@ -111,7 +108,7 @@ def receive_with_timeout(
 def send_with_timeout(
     responses: Iterator[Response], admission: Admission, hang_up: Callable[[], object], idle_seconds: float
 ) -> Iterator[Response]:
-    """The responses of a stream; hangs up on a caller who takes too long for one. Raises Draining."""
+    """Responses of a stream; cancels if the caller is too slow to receive one. Raises Draining."""
     for response in responses:
         admission.refuse_if_draining()
         patience = Timer(idle_seconds, hang_up)
@@ -126,7 +123,7 @@ def send_with_timeout(
 def _wait_for_message(
     coming: "Future[bytes | None]", admission: Admission, idle_seconds: float
 ) -> bytes | None:
-    """The next request, or None at the end of the stream."""
+    """Next request, or None at the end of the stream."""
     waited = 0.0
     while True:
         admission.refuse_if_draining()
