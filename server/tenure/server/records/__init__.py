@@ -1,9 +1,9 @@
-"""Decision records: what was decided on which state, so that it can be looked up and decided again.
+"""Decision records: responses with the states they are based on, for inspection and replay.
 
-    a call ──► Recorder ──► Backlog ──► thread ──► records.sqlite ──► RecordsFile ──► replay
-               (no wait)    (bounded)
+    a call ──► Recorder ──► WriteQueue ──► thread ──► records.sqlite ──► RecordsFile ──► replay
+               (no wait)     (bounded)
 
-A decision never waits for the disk: what does not fit into the backlog is dropped and counted.
+Decisions never wait for the disk: entries that do not fit into the queue are dropped and counted.
 """
 
 from tenure.server.records.entries import CycleEntry, ResultEntry

@@ -1,4 +1,4 @@
-"""What is on its way to the file of records."""
+"""Entries to be written to the records file."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -11,40 +11,40 @@ from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 ROW_BYTES: Final = 512
-"""What a row of a message takes in memory, roughly; counting exactly would take as long as writing it."""
+"""Approximate memory of a row of a message, in bytes. An exact count would take as long as writing it."""
 
 
 class CycleEntry(NamedTuple):
-    """One answer to Decide, and what it was the answer to."""
+    """One Decide response with the state it is based on."""
 
     recorded_at: int
-    """Nanoseconds since the epoch, by the server's clock."""
+    """Nanoseconds since the Unix epoch, by the server's clock."""
     actions: Sequence[str]
-    """Those that the request named."""
+    """Actions named in the request."""
     profile: Profile
-    """What was decided by, with these actions."""
+    """Profile of the cycle, with these actions."""
     response: DecideResponse
     snapshot: ClusterSnapshot | None
-    """None: the writer has got the base of the lineage before."""
+    """None: the writer already has the base of the lineage."""
     epoch: str = ""
     lineage: Lineage | None = None
-    """Of the state that was referred to; None: the snapshot came with the request."""
+    """Lineage of the pushed state; None: the request contained the snapshot."""
     trace_id: str = ""
 
     @property
     def shard(self) -> Shard:
-        """What was decided on."""
+        """Shard of the cycle."""
         return Shard(self.response.header.cluster_id, self.response.header.node_pool)
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes that it keeps in memory, roughly."""
+        """Approximate memory use in bytes."""
         snapshot = 0 if self.snapshot is None else _rows(self.snapshot) + len(self.snapshot.pod_columns.uid)
         return (1 + snapshot + _rows(self.response)) * ROW_BYTES
 
 
 class ResultEntry(NamedTuple):
-    """What became of one step of a decision."""
+    """Result of one decision."""
 
     shard: Shard
     decision_id: str
@@ -53,11 +53,11 @@ class ResultEntry(NamedTuple):
     status: str
     detail: str
     reported_at: int
-    """Nanoseconds since the epoch, by the server's clock."""
+    """Nanoseconds since the Unix epoch, by the server's clock."""
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes that it keeps in memory, roughly."""
+        """Approximate memory use in bytes."""
         return ROW_BYTES
 
 

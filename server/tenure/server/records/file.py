@@ -1,9 +1,4 @@
-"""Where records are kept unless somebody says otherwise.
-
-Bytes made smaller, on their own or by what they have in common with other bytes.
-
-The file of records: an SQLite database, its tables, and how it is opened.
-"""
+"""The records file: an SQLite database, its default path, its schema, and compression of its contents."""
 
 import os
 import sqlite3
@@ -16,21 +11,21 @@ from platformdirs import user_state_path
 _LEVEL: Final = 3
 _WINDOW_LOG: Final = 27
 MAX_COMMON: Final = 2**_WINDOW_LOG
-"""Bytes and what they are compared with may have so many together; beyond that nothing in common is found."""
+"""Maximum size of two byte strings together, in bytes; beyond it their common parts are not found."""
 
 
 def compress(content: bytes) -> bytes:
-    """Smaller bytes."""
+    """Compress bytes."""
     return zstandard.ZstdCompressor(level=_LEVEL).compress(content)
 
 
 def decompress(packed: bytes) -> bytes:
-    """The bytes again. Raises ValueError when they are not what `pack` gave."""
+    """Decompress bytes. Raises ValueError if they are not the output of `compress`."""
     return _unpacked(zstandard.ZstdDecompressor(), packed)
 
 
 def compress_patch(content: bytes, before: bytes) -> bytes:
-    """What is different from other bytes: a thousandth of a snapshot of which a few rows have changed."""
+    """Compress bytes relative to others: a thousandth of a snapshot if a few rows have changed."""
     parameters = zstandard.ZstdCompressionParameters.from_level(
         _LEVEL, source_size=len(content), window_log=_WINDOW_LOG, enable_ldm=True
     )
@@ -38,7 +33,7 @@ def compress_patch(content: bytes, before: bytes) -> bytes:
 
 
 def decompress_patch(packed: bytes, before: bytes) -> bytes:
-    """The bytes again, with those they were compared with. Raises ValueError."""
+    """Decompress bytes relative to the same others. Raises ValueError if they are not valid."""
     reader = zstandard.ZstdDecompressor(dict_data=_raw(before), max_window_size=MAX_COMMON)
     return _unpacked(reader, packed)
 
@@ -55,13 +50,13 @@ def _unpacked(reader: zstandard.ZstdDecompressor, packed: bytes) -> bytes:
 
 
 SCHEMA_VERSION: Final = 1
-"""Of the tables below. A file of another version is left alone."""
+"""Version of the schema. A file of another version is rejected and not changed."""
 _APPLICATION: Final = 0x54454E55
-"""What tells our files from other databases: TENU."""
+"""SQLite application ID that identifies records files: TENU."""
 _BUSY_SECONDS: Final = 5.0
-"""How long to wait for another process that writes."""
+"""Maximum wait for another process that is writing."""
 _MAX_LOG_BYTES: Final = 16 * 2**20
-"""What the write-ahead log is cut down to when it was larger."""
+"""Size that a larger write-ahead log is truncated to."""
 
 _TABLES: Final = """
 -- States by the digest of their content. A root stands for itself; the others are made of their parents.
@@ -123,13 +118,13 @@ CREATE INDEX outcomes_by_age ON outcomes (reported_at);
 
 
 class RecordsError(Exception):
-    """A file of records cannot be used. The message names it and says why."""
+    """A records file cannot be used. The message has its path and the cause."""
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """The database, made when there is none, readable by its owner alone.
+    """Open the database for writing, created if missing, readable by its owner only.
 
-    Raises OSError, sqlite3.Error, or RecordsError for a file that is not ours or of another version.
+    Raises OSError, sqlite3.Error, or RecordsError for another kind of file or another version.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -143,7 +138,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """The database of a file, which is not changed. Raises RecordsError."""
+    """Open the database for reading, without changing it. Raises RecordsError."""
     if not path.is_file():
         raise RecordsError(f"{path}: there is no such file of records")
     try:
@@ -156,7 +151,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:
     if _has_tables(database):
-        _check(database, path)  # before anything is changed: the mode of the journal stays in a file
+        _check(database, path)  # before any change: the journal mode is stored in the file
     elif database.execute("PRAGMA page_count").fetchone() == (0,):
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     database.execute("PRAGMA journal_mode = WAL")
@@ -188,16 +183,16 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
 
 
 def _mode(path: Path) -> str:
-    """A file that nobody has open and that lies where nothing can be written is read as it is."""
+    """SQLite mode: `immutable` if no process has the file open and its directory is not writable."""
     has_log = path.with_name(f"{path.name}-wal").exists()
     return "?mode=ro" if has_log or os.access(path.parent, os.W_OK) else "?immutable=1"
 
 
 def default_path() -> Path:
-    """`records.sqlite` where the platform keeps the state of a user's programs.
+    """Return the default path: `records.sqlite` in the platform's state directory of the user.
 
     On Linux that is `$XDG_STATE_HOME/tenure`, or `~/.local/state/tenure`. Raises RecordsError for a user
-    without a home, as in a container with a user id of its own.
+    without a home directory, as in a container with an arbitrary user id.
     """
     try:
         return user_state_path("tenure", appauthor=False) / "records.sqlite"

@@ -1,4 +1,4 @@
-"""A file of records as it is read: records in order, and the states they are about."""
+"""Read a records file: records in order, and the states they are based on."""
 
 import json
 import sqlite3
@@ -23,18 +23,18 @@ _COLUMNS: Final = (
 
 
 class Record(NamedTuple):
-    """One answer to Decide. Times in nanoseconds since the epoch."""
+    """One Decide response. Times in nanoseconds since the Unix epoch."""
 
     id: int
     recorded_at: int
     cluster_id: str
     node_pool: str
     epoch: str
-    """Of the state that was referred to; empty: the snapshot came with the request."""
+    """Epoch of the pushed state; empty: the request contained the snapshot."""
     version: int
     now: int
     actions: tuple[str, ...]
-    """Those that the request named."""
+    """Actions named in the request."""
     request_digest: str
     state: bytes
     profile_digest: str
@@ -46,7 +46,7 @@ class Record(NamedTuple):
 
     @property
     def profile(self) -> Profile:
-        """What was decided by. Raises ValueError when this version cannot read it."""
+        """Profile of the cycle. Raises ValueError if this version cannot parse it."""
         return profile_of(self.profile_text)
 
 
@@ -54,10 +54,10 @@ _ACTIONS, _REQUEST, _RESPONSE = map(Record._fields.index, ("actions", "request_d
 
 
 class RecordsFile:
-    """A file of records, which may be written at the same time. Use it in a `with` statement."""
+    """A records file, which may be written at the same time. A context manager."""
 
     def __init__(self, path: Path) -> None:
-        """Raises RecordsError when it is none, or of another version."""
+        """Open the file. Raises RecordsError if it is not a records file, or of another version."""
         self._path = path
         self._database = open_to_read(path)
         self._states = StateRebuilder(self._database)
@@ -71,13 +71,13 @@ class RecordsFile:
         self._database.close()
 
     def ids(self, newest: int | None = None) -> list[int]:
-        """Of all records, or of so many of the newest, the oldest first."""
+        """IDs of all records, or of the `newest` ones, oldest first."""
         limit = -1 if newest is None else newest
         rows = self._rows("SELECT id FROM records ORDER BY id DESC LIMIT ?", limit)
         return [number for (number,) in reversed(rows)]
 
     def record(self, number: int) -> Record | None:
-        """A record by its id; None when there is none, or none any more. Raises RecordsError."""
+        """Record by ID; None if it does not exist or was dropped. Raises RecordsError."""
         rows = self._rows(
             f"SELECT {_COLUMNS} FROM records JOIN profiles ON digest = profile_digest WHERE id = ?",  # noqa: S608
             number,
@@ -88,13 +88,13 @@ class RecordsFile:
             raise RecordsError(f"{self._path}: record {number} cannot be read: {error}") from None
 
     def records(self, newest: int | None = None) -> Iterator[Record]:
-        """All records, or so many of the newest, the oldest first. Raises RecordsError."""
+        """All records, or the `newest` ones, oldest first. Raises RecordsError."""
         for number in self.ids(newest):
             if (record := self.record(number)) is not None:
                 yield record
 
     def snapshot(self, record: Record) -> ClusterSnapshot:
-        """What a record was decided on, with the time it was decided at. Raises RecordsError."""
+        """Snapshot of a record, with the time of its cycle. Raises RecordsError."""
         snapshot = ClusterSnapshot()
         try:
             snapshot.CopyFrom(self._states.snapshot(record.state))
@@ -105,7 +105,7 @@ class RecordsFile:
         return snapshot
 
     def results(self, record: Record) -> dict[str, str]:
-        """What was reported last of the steps of a record: results by decision id. Raises RecordsError."""
+        """Last reported results of the decisions of a record, by decision ID. Raises RecordsError."""
         rows = self._rows(
             "SELECT decision_id, result FROM outcomes WHERE cluster_id = ? AND node_pool = ? AND "
             "group_id IN (SELECT value FROM json_each(?)) ORDER BY reported_at",

@@ -1,10 +1,6 @@
-"""What the service tells of its decisions, and the thread that writes it down.
+"""Record cycles and results: a bounded queue, the thread that writes it, and their metrics.
 
-Metrics of records: how many are written, and how many are not and why.
-
-Without an OpenTelemetry SDK set up by the operator nothing is counted.
-
-A bounded queue between those who decide and the one who writes.
+Metrics require an OpenTelemetry SDK that the operator configures; without one nothing is counted.
 """
 
 import logging
@@ -33,28 +29,28 @@ _DROPPED: Final = _METER.create_counter(
     description="Decisions and outcomes that were not recorded, by reason.",
 )
 BACKLOG: Final = "backlog"
-"""Decisions come faster than they can be written."""
+"""Drop reason: decisions arrive faster than they can be written."""
 DISK: Final = "disk"
-"""The file cannot be written."""
+"""Drop reason: the file cannot be written."""
 BASE: Final = "base"
-"""The state that a state is made of was dropped because of its age; the next one is recorded in full."""
+"""Drop reason: the base of the state was dropped because of its age; the next state is recorded in full."""
 
 
 def initialize_counters() -> None:
-    """Let the counters exist before anything is counted, so that their growth can be seen."""
+    """Create the counters at zero, so that their first increase is visible."""
     _WRITTEN.add(0)
     for reason in (BACKLOG, DISK, BASE):
         _DROPPED.add(0, {"reason": reason})
 
 
 def count_written(number: int) -> None:
-    """Count entries that are in the file."""
+    """Count entries written to the file."""
     if number:
         _WRITTEN.add(number)
 
 
 def count_dropped(number: int, reason: str) -> None:
-    """Count entries that nobody will find in the file."""
+    """Count entries that were dropped."""
     if number:
         _DROPPED.add(number, {"reason": reason})
 
@@ -62,11 +58,11 @@ def count_dropped(number: int, reason: str) -> None:
 MAX_ENTRIES: Final = 1_000
 MAX_BYTES: Final = 64 * 2**20
 MAX_BATCH: Final = 64
-"""Entries that are written together."""
+"""Maximum number of entries per transaction."""
 
 
 class WriteQueue:
-    """Holds entries until they are taken. Giving never waits; when nothing is held, any size is taken."""
+    """Bounded queue of entries. Offering never blocks; an empty queue accepts an entry of any size."""
 
     def __init__(self, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
         self._max_entries, self._max_bytes = max_entries, max_bytes
@@ -76,7 +72,7 @@ class WriteQueue:
         self._changed = threading.Condition()
 
     def offer(self, entry: Entry) -> bool:
-        """Add an entry at the end; whether there was room."""
+        """Append an entry; return whether it fits."""
         weight = entry.memory_bytes
         with self._changed:
             is_full = len(self._entries) >= self._max_entries or self._bytes + weight > self._max_bytes
@@ -88,7 +84,7 @@ class WriteQueue:
             return True
 
     def take(self) -> list[Entry]:
-        """The first entries, waited for; none when it is closed and empty."""
+        """Wait for entries and return the first ones; empty if the queue is closed and empty."""
         with self._changed:
             self._changed.wait_for(lambda: self._entries or self._is_closed)
             batch = [self._entries.popleft() for _ in range(min(MAX_BATCH, len(self._entries)))]
@@ -96,46 +92,46 @@ class WriteQueue:
             return batch
 
     def close(self) -> None:
-        """Take no more entries; those that are held can still be taken."""
+        """Accept no more entries; queued ones can still be taken."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
 
 
 RETRY_SECONDS: Final = 30.0
-"""How long a file that could not be written is left alone."""
+"""Time before a file that could not be written is tried again."""
 _RETAIN_SECONDS: Final = 60.0
-"""How often records that are too old are looked for."""
+"""Interval between checks for expired records."""
 _MIB: Final = 2**20
 _MOST_SHARDS: Final = 1_000
 _ERRORS: Final = (OSError, sqlite3.Error, RecordsError)
-"""What a disk may do to us; everything else is a defect."""
+"""Expected errors of the disk; every other exception is a defect."""
 _LOG: Final = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Keeps nothing: what a server has that was told to keep no records."""
+    """Recorder that records nothing, for servers without records."""
 
     @property
     def is_recording(self) -> bool:
-        """Whether decisions are recorded now."""
+        """Whether decisions are being recorded."""
         return False
 
     def record_cycle(self, cycle: CycleEntry, read: Callable[[], ClusterSnapshot] | None = None) -> None:
-        """Record a cycle; `read` gives its snapshot if it has none. Never waits and never fails."""
+        """Record a cycle; `read` returns its snapshot if it has none. Never blocks or raises."""
 
     def record_results(self, outcome: ResultEntry) -> None:
-        """Record what became of a step. Never waits and never fails."""
+        """Record the result of a decision. Never blocks or raises."""
 
     def close(self, seconds: float) -> None:
-        """Write what is still to be written, within so many seconds."""
+        """Write the remaining entries, within the given number of seconds."""
 
 
 NO_RECORDS: Final = Recorder()
 
 
 class FileRecorder(Recorder):
-    """Records in a file, by a thread of its own. When it cannot be written, that costs records alone."""
+    """Records to a file, in a thread of its own. Write failures lose records and have no other effect."""
 
     def __init__(
         self,
@@ -148,7 +144,7 @@ class FileRecorder(Recorder):
         self._queue = WriteQueue() if backlog is None else backlog
         self._retry_seconds = retry_seconds
         self._bases: dict[Shard, int] = {}
-        """The full snapshot that the thread was given last, by shard."""
+        """Last full snapshot passed to the thread, by shard."""
         self._changing = threading.Lock()
         self._writer: RecordWriter | None = None
         self._next_try = self._next_look = 0.0
@@ -159,11 +155,11 @@ class FileRecorder(Recorder):
 
     @property
     def is_recording(self) -> bool:
-        """See Recorder; not while the file cannot be written."""
+        """See Recorder; False while the file cannot be written."""
         return self._writer is not None
 
     def record_cycle(self, cycle: CycleEntry, read: Callable[[], ClusterSnapshot] | None = None) -> None:
-        """See Recorder. The snapshot goes with it only when the thread has not got it yet."""
+        """See Recorder. Includes the snapshot only if the thread does not have it yet."""
         lineage = cycle.lineage
         with self._changing:
             is_known = lineage is not None and self._bases.get(cycle.shard) == lineage.base
@@ -194,7 +190,7 @@ class FileRecorder(Recorder):
             self._writer.close()
 
     def _write(self, batch: Sequence[Entry]) -> None:
-        """Write a batch. A loss is counted last: who sees it may rely on the next snapshot being kept."""
+        """Write a batch. Losses are counted last: then the next snapshot is recorded in full."""
         if self._writer is not None and not self._writer.is_in_place():
             self._writer.close()
             self._writer = None
@@ -208,7 +204,7 @@ class FileRecorder(Recorder):
         try:
             missing = self._writer.write(batch)
             self._retain(self._writer)
-        except Exception as error:  # whatever it is, it costs records and nothing else
+        except Exception as error:  # whatever the error, it only loses records
             self._give_up(error)
             count_dropped(len(batch), DISK)
             return
@@ -229,7 +225,7 @@ class FileRecorder(Recorder):
         self._has_failed = False
 
     def _give_up(self, error: Exception) -> None:
-        """Leave the file alone for a while; say so once, however often it fails."""
+        """Suspend writing for a while; log once, however often it fails."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -242,13 +238,13 @@ class FileRecorder(Recorder):
         self._discard()
 
     def _discard(self, *shards: Shard) -> None:
-        """The snapshots of these shards, or of all, are to come again."""
+        """Request full snapshots of these shards, or of all, again."""
         with self._changing:
             for shard in shards or list(self._bases):
                 self._bases.pop(shard, None)
 
     def _retain(self, writer: RecordWriter) -> None:
-        """Records that are too old go now and then; when the file is too large, at once."""
+        """Drop expired records periodically; at once if the file is too large."""
         now = time.monotonic()
         if now < self._next_look and used_bytes(writer.database) <= self._max_bytes:
             return

@@ -1,7 +1,4 @@
-"""Deciding again on what is recorded, by the same code that serves.
-
-Two answers to one question, decision by decision: what is missing, new or not the same.
-"""
+"""Replay recorded cycles with the serving code, and compare the responses decision by decision."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -19,13 +16,13 @@ from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
 from tenure.wire.enum_labels import enum_label
 
 OUTCOME: Final = "outcome"
-"""In place of a kind of steps: what became of a pod group."""
+"""Difference in an outcome, in place of a decision kind."""
 RESPONSE: Final = "answer"
-"""In place of a kind of steps: a field of the answer that is no decision."""
+"""Difference in another field of the response, in place of a decision kind."""
 
 
 class DifferenceKind(StrEnum):
-    """How two answers differ."""
+    """How two responses differ."""
 
     ADDED = "added"
     MISSING = "missing"
@@ -35,42 +32,42 @@ class DifferenceKind(StrEnum):
 
 
 class Difference(NamedTuple):
-    """One of them: before and after are as they are in the first and in the second answer."""
+    """One difference, with the values in the first and the second response."""
 
     kind: DifferenceKind
     decision_kind: str
-    """The kind of step: "bind", "evict", ..."""
+    """Kind of decision: "bind", "evict", ..."""
     subject: str
-    """Uid of the pod, or of the pod group; the name of a field of the answer."""
+    """Uid of the pod or the pod group; name of a field of the response."""
     before: str = ""
     after: str = ""
 
 
 DecisionKey = tuple[str, str, str]
-"""Kind, subject, and what else tells it from others: for patches the field and the preemptor."""
+"""Kind, subject, and discriminator: for patches the field and the preemptor."""
 
 
 def compare_responses(before: DecideResponse, after: DecideResponse) -> list[Difference]:
-    """Decisions by kind and subject, then outcomes by pod group. Ids count for nothing.
+    """Compare decisions by kind and subject, then outcomes by pod group. IDs are ignored.
 
-    The order of decisions, and everything else that answers tell, is not looked at: see `other_fields`.
+    The order of decisions and all other fields are ignored: see `other_fields`.
     """
     decisions = _compared(_decisions(before), _decisions(after))
     return [*decisions, *_compared_outcomes(_outcomes(before), _outcomes(after))]
 
 
 def missing_decisions(before: DecideResponse, after: DecideResponse) -> list[Difference]:
-    """Of an answer that was stopped early, what the whole one does not say.
+    """Decisions of a response that was stopped early and that the complete response lacks.
 
-    A cycle that is stopped decides what the whole one decides first, so its evictions, holds and bindings
-    are in the whole one too. Patches and outcomes tell how it ended, and are not looked at.
+    A stopped cycle makes the first decisions of the complete one, so the complete response has its evictions,
+    reservations and bindings too. Patches and outcomes depend on where the cycle ended, and are ignored.
     """
     first = {key: value for key, value in _decisions(before).items() if key[0] != "patch"}
     return [each for each in _compared(first, _decisions(after)) if each.kind is not DifferenceKind.ADDED]
 
 
 def other_fields(before: DecideResponse, after: DecideResponse) -> Iterator[Difference]:
-    """Fields of the answers that are not the same: protections, queues, counters, ids of groups, ..."""
+    """Names of the other fields that differ: protections, queues, counters, group IDs, ..."""
     first, second = _fields(before), _fields(after)
     for name in dict.fromkeys([*first, *second]):
         if first.get(name) != second.get(name):
@@ -130,7 +127,7 @@ def _difference(kind: str, subject: str, before: pb.Decision, after: pb.Decision
 
 
 def _describe(decision: pb.Decision) -> str:
-    """A decision in a few words."""
+    """Short description of a decision."""
     kind = decision.WhichOneof("kind") or ""
     step = getattr(decision, kind)
     if isinstance(step, pb.Patch):
@@ -154,7 +151,7 @@ def _compared_outcomes(before: Mapping[str, str], after: Mapping[str, str]) -> I
 
 
 class ReplayResult(NamedTuple):
-    """A record by what names it, and what is decided differently now. Answers are let go: they are large."""
+    """Identity of a record and its differences. Responses are not retained: they are large."""
 
     id: int
     cluster_id: str
@@ -164,15 +161,15 @@ class ReplayResult(NamedTuple):
     stopped_early: bool
     engine_version: str
     differences: list[Difference]
-    """None: it is the same as far as was compared."""
+    """None: identical as far as compared."""
 
 
 def replay(file: RecordsFile, record: Record, profile: Profile | None = None) -> ReplayResult:
-    """Decide again, by the profile of the record or by another one, without a deadline.
+    """Decide a record again, with its own or another profile, without a deadline.
 
-    With the same profile the answer is to be the same, byte for byte. With another one decisions and outcomes
-    are compared. A record that was stopped early is compared as far as it came, for the whole cycle decides
-    more. Raises RecordsError when the record or its profile cannot be used here.
+    With the same profile the response must be identical, byte for byte. With another one, decisions and
+    outcomes are compared. A record that was stopped early is compared up to that point, since the complete
+    cycle decides more. Raises RecordsError if the record or its profile cannot be used.
     """
     used = _profile(record) if profile is None else profile
     question = DecideRequest(snapshot=file.snapshot(record), actions=record.actions)
@@ -194,7 +191,7 @@ def _compare(record: Record, response: DecideResponse, *, is_exact: bool) -> lis
 
 
 def _profile(record: Record) -> Profile:
-    """That of the record. Raises RecordsError when something of it is not known here."""
+    """Profile of the record. Raises RecordsError if this server does not know a part of it."""
     try:
         profile = record.profile
         problems = [f"{path}: {problem}" for path, problem in check_profile(profile, installed_registry())]

@@ -1,7 +1,4 @@
-"""States made again of rows: from a root along the way to what is asked for.
-
-States as rows: each once, by the digest of its content, and shortly when it is much like another one.
-"""
+"""States as rows: store each once, by its digest and as a difference from a similar one; rebuild it."""
 
 import sqlite3
 from collections import OrderedDict
@@ -20,31 +17,31 @@ from tenure.v1.state_pb2 import StateDelta
 from tenure.wire.deltas import overlay
 
 MAX_CACHED_BYTES: Final = 64 * 2**20
-"""Of the snapshots that the next ones are compared with, all shards together."""
+"""Maximum size of the snapshots that others are compared with, all shards together."""
 _MOST_BASES: Final = 1_000
-"""Full snapshots that are known to be written, before all of them are forgotten."""
+"""Maximum number of full snapshots remembered as written; beyond it all are forgotten."""
 
 
 class StateFormat(IntEnum):
-    """What the body of a state holds, packed."""
+    """Content of the compressed body of a state."""
 
     FULL = 0
     """The snapshot."""
     PATCH = 1
-    """How its bytes differ from those of its parent."""
+    """Difference from the bytes of its parent."""
     DELTA = 2
-    """The StateDelta that makes it of its parent."""
+    """StateDelta from its parent."""
 
 
 class StateRowKey(NamedTuple):
-    """A row of a state."""
+    """Key of the row of a state."""
 
     digest: bytes
     root: bytes
 
 
 class MissingBase(LookupError):
-    """What a state is made of is not there any more; with its snapshot it can be written."""
+    """The base of a state is no longer stored; the state can be written with its snapshot."""
 
 
 class _Latest(NamedTuple):
@@ -54,12 +51,12 @@ class _Latest(NamedTuple):
 
 
 class StateRows:
-    """Writes states within transactions of others. Its memory counts for nothing after one is rolled back."""
+    """Writes states within the caller's transaction. After a rollback, its memory is not valid."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self._latest: OrderedDict[Shard, _Latest] = OrderedDict()
-        """The last snapshot that came with a request, by shard."""
+        """Last snapshot contained in a request, by shard."""
         self._versions: dict[int, dict[int, StateRowKey]] = {}
         """Rows of a lineage, by its base and the number of deltas since."""
 
@@ -98,7 +95,7 @@ class StateRows:
             self._latest.popitem(last=False)
 
     def _save_version(self, lineage: Lineage, snapshot: ClusterSnapshot | None) -> StateRowKey:
-        """By the nearest row of its lineage, or in full when there is none."""
+        """Store it relative to the nearest row of its lineage, or in full if there is none."""
         wanted = len(lineage.deltas)
         known = self._versions.get(lineage.base, {})
         nearest = max((number for number in known if number <= wanted), default=None)
@@ -160,19 +157,19 @@ SELECT digest, form, body FROM way ORDER BY length DESC
 class _RebuiltState(NamedTuple):
     digest: bytes
     content: bytes
-    """As it was packed; empty when it is made by a delta."""
+    """Serialized snapshot; empty if a delta produced it."""
     snapshot: ClusterSnapshot
 
 
 class StateRebuilder:
-    """Makes states again. The last one is kept, for the next is most often made of it."""
+    """Rebuilds states. Caches the last one, which is usually the parent of the next."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self._last: _RebuiltState | None = None
 
     def snapshot(self, wanted: bytes) -> ClusterSnapshot:
-        """The snapshot of a digest, not to be changed. Raises ValueError, or sqlite3.Error."""
+        """Snapshot of a digest; must not be changed. Raises ValueError or sqlite3.Error."""
         made = self._last
         known = made.digest if made else None
         for digest, form, body in self._database.execute(_WAY, {"wanted": wanted, "known": known}):
@@ -200,7 +197,7 @@ def _made(digest: bytes, form: StateFormat, body: bytes, before: _RebuiltState |
 
 
 def _after(snapshot: ClusterSnapshot, delta: StateDelta) -> ClusterSnapshot:
-    """As the server makes it."""
+    """Apply a delta as the server does."""
     after = overlay(snapshot, delta.upserts, delta.removals).snapshot
     after.version = delta.version
     after.now.CopyFrom(delta.now)

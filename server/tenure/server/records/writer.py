@@ -1,7 +1,4 @@
-"""Entries as rows, a batch in one transaction.
-
-Which records stay: the young ones, as many as there is room for. A record goes before its state does.
-"""
+"""Write entries, one transaction per batch, and enforce retention (records before their states)."""
 
 import json
 import sqlite3
@@ -18,13 +15,13 @@ from tenure.server.records.file import compress, open_to_write
 from tenure.server.records.states import MissingBase, StateRowKey, StateRows
 
 _PART: Final = 8
-"""When there is no room, one in so many records goes at a time."""
+"""Fraction of the records dropped at a time if the file is too large: one in eight."""
 
 
 def retain(database: sqlite3.Connection, oldest: int, max_bytes: int) -> int:
-    """Drop records from before `oldest` (nanoseconds), and then the oldest until the file is small enough.
+    """Drop records from before `oldest` (nanoseconds), then the oldest until the file is small enough.
 
-    Returns how many are dropped. The room is given back to the file system.
+    Returns the number of dropped records. Free space is returned to the file system.
     """
     database.execute("BEGIN IMMEDIATE")
     dropped = database.execute("DELETE FROM records WHERE recorded_at < ?", [oldest]).rowcount
@@ -33,12 +30,12 @@ def retain(database: sqlite3.Connection, oldest: int, max_bytes: int) -> int:
         dropped += count
         _drop_unused(database, oldest)
     database.execute("COMMIT")
-    database.executescript("PRAGMA incremental_vacuum")  # `execute` would free a single page
+    database.executescript("PRAGMA incremental_vacuum")  # `execute` would free only one page
     return dropped
 
 
 def used_bytes(database: sqlite3.Connection) -> int:
-    """Bytes of the file that hold something."""
+    """Bytes of the file that are in use."""
     (pages,) = database.execute("PRAGMA page_count").fetchone()
     (free,) = database.execute("PRAGMA freelist_count").fetchone()
     (size,) = database.execute("PRAGMA page_size").fetchone()
@@ -55,7 +52,7 @@ def _drop_first(database: sqlite3.Connection) -> int:
 
 
 def _drop_unused(database: sqlite3.Connection, oldest: int) -> None:
-    """States and profiles of no record, and outcomes that are older than all records."""
+    """Drop states and profiles without records, and results older than all records."""
     database.execute("DELETE FROM states WHERE root NOT IN (SELECT root FROM records)")
     database.execute("DELETE FROM profiles WHERE digest NOT IN (SELECT profile_digest FROM records)")
     (first,) = database.execute("SELECT min(recorded_at) FROM records").fetchone()
@@ -63,7 +60,7 @@ def _drop_unused(database: sqlite3.Connection, oldest: int) -> None:
 
 
 class RecordWriter:
-    """A file of records that is being written; for one thread at a time."""
+    """A records file open for writing. Used by one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -72,9 +69,9 @@ class RecordWriter:
         self._states = StateRows(self.database)
 
     def write(self, batch: Sequence[Entry]) -> list[CycleEntry]:
-        """All of a batch, or nothing of it when something is raised: OSError or sqlite3.Error.
+        """Write a batch completely, or nothing of it on OSError or sqlite3.Error.
 
-        Returns the cycles that need their snapshots: what their states are made of is not there any more.
+        Returns the cycles whose snapshots are required, since the bases of their states are no longer stored.
         """
         missing = []
         self.database.execute("BEGIN IMMEDIATE")
@@ -90,12 +87,12 @@ class RecordWriter:
         return missing
 
     def is_in_place(self) -> bool:
-        """Whether the file is where it was opened: what is moved or removed can be written, but not found."""
+        """Whether the file is still at its path: a moved or removed file can be written, but not found."""
         return _identity(self._path) == self._opened
 
     def close(self) -> None:
-        """What was not committed is as if it had never been written."""
-        with suppress(sqlite3.Error):  # SQLite leaves the log of a file that was moved as it is
+        """Close the file. Uncommitted entries are lost."""
+        with suppress(sqlite3.Error):  # SQLite does not remove the log of a moved file
             self.database.rollback()
             self.database.execute("PRAGMA wal_checkpoint")
         self.database.close()
@@ -123,7 +120,7 @@ class RecordWriter:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one of its name; None when there is none."""
+    """Identity of the file at a path; None if there is none."""
     try:
         found = path.stat()
     except OSError:
