@@ -1,4 +1,4 @@
-"""The configuration file: its format, its faults by path, and what the server makes of it."""
+"""The configuration file: format, validation by path, and the resulting settings."""
 
 from tenure.process.configuration import ConfigurationError
 from tenure.process.values import TelemetrySection

@@ -1,9 +1,7 @@
-"""From a configuration file to a profile and the server's limits.
+"""Format of the configuration file, and its conversion to a profile and the server's limits.
 
-The format of the configuration file.
-
-`actions` and `tiers` are those of the scheduler configuration this project took over; the other
-sections are our own. Everything is optional: what is absent has the value of the default profile.
+`actions` and `tiers` have the format of KAI's scheduler configuration; the other sections are Tenure's. All
+keys are optional; defaults are those of the default profile.
 
     actions: "allocate, reclaim"
     tiers:
@@ -46,7 +44,7 @@ _DEFAULTS = CycleOptions()
 
 
 def _names(value: object) -> object:
-    """A list of names from a comma-separated text; lists pass as they are."""
+    """Split a comma-separated text to names; lists pass unchanged."""
     return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
 
 
@@ -58,13 +56,13 @@ class Plugin(ConfigSection):
 
 
 class Tier(ConfigSection):
-    """A list of plugins. All tiers make one list; their borders have no meaning."""
+    """A list of plugins. All tiers are concatenated; tier boundaries have no meaning."""
 
     plugins: list[Plugin]
 
 
 class OptionsSection(ConfigSection):
-    """Settings of the cycle itself; what they mean is said at `tenure.solver.plugin_api.profile.Options`."""
+    """Options of the cycle, described at `tenure.solver.plugin_api.profile.Options`."""
 
     max_consolidation_victims: Annotated[int, Field(ge=-1)] = _DEFAULTS.max_consolidation_victims
     allow_consolidating_reclaim: bool = _DEFAULTS.allow_consolidating_reclaim
@@ -83,7 +81,7 @@ class OptionsSection(ConfigSection):
 
 
 class Configuration(ConfigSection):
-    """The whole file."""
+    """The configuration file."""
 
     actions: Annotated[list[str], BeforeValidator(_names), Field(min_length=1)] | None = None
     tiers: Annotated[list[Tier], Field(min_length=1)] | None = None
@@ -107,7 +105,7 @@ _SECTIONS: Final[Sections] = {
 
 
 class Settings(NamedTuple):
-    """What a configuration file says."""
+    """Contents of a configuration file."""
 
     profile: Profile
     limits: ServerLimits = ServerLimits()
@@ -117,10 +115,10 @@ class Settings(NamedTuple):
 
 
 def load_settings(file: Path | None) -> Settings:
-    """The settings of a file, or the embedded defaults without one.
+    """Load the settings of a file, or the embedded defaults without one.
 
-    Raises ConfigurationError with every fault: syntax, unknown keys, plugins, arguments and actions, and
-    values that do not parse. A profile that is returned can be used.
+    Raises ConfigurationError with every error: syntax, unknown keys, plugins, arguments and actions, and
+    invalid values. A returned profile is usable.
     """
     if file is None:
         return Settings(default_profile())
@@ -159,7 +157,7 @@ def _profile(configuration: Configuration) -> Profile:
 
 
 def _profile_problems(configuration: Configuration, profile: Profile) -> list[ConfigProblem]:
-    """What the solver has to say about the profile, with the paths of the file."""
+    """Errors that the solver reports for the profile, with paths in the file."""
     tiers = configuration.tiers or []
     paths = [f"tiers[{t}].plugins[{p}]" for t, tier in enumerate(tiers) for p in range(len(tier.plugins))]
     problems = [
@@ -176,7 +174,7 @@ def _profile_problems(configuration: Configuration, profile: Profile) -> list[Co
 
 
 def _in_file(path: str, plugin_paths: list[str]) -> str:
-    """The path in the file of a path in the profile, whose plugins are one list (`plugins[3].name`)."""
+    """Path in the file for a path in the profile, whose plugins are one list (`plugins[3].name`)."""
     if not path.startswith("plugins["):
         return path
     position, _, rest = path.removeprefix("plugins[").partition("]")

@@ -1,7 +1,4 @@
-"""The section `server` of the configuration file: what the server accepts, and from whom.
-
-The section `records` of the configuration file: what is written down of decisions, where and how long.
-"""
+"""The sections `server` and `records` of the configuration file."""
 
 import os
 from pathlib import Path
@@ -22,110 +19,110 @@ _DAY = 86_400 * SECOND
 
 
 class RecordSettings(ConfigSection):
-    """How decisions are recorded. Times in nanoseconds."""
+    """Recording of decisions. Times in nanoseconds."""
 
     enabled: bool = True
-    """Whether they are."""
+    """Whether decisions are recorded."""
     path: Path | None = None
-    """The file. None: `records.sqlite` where the platform keeps the state of a user's programs."""
+    """Records file. None: `records.sqlite` in the platform's state directory of the user."""
     max_age: PositiveDuration = 7 * _DAY
-    """Older records are dropped."""
+    """Age at which records are dropped."""
     max_mib: AtLeastOne = 512
-    """Largest size of the file, in MiB; the oldest records go first."""
+    """Maximum size of the file, in MiB; the oldest records are dropped first."""
 
     def with_overrides(self, path: Path | None, *, is_off: bool) -> "RecordSettings":
-        """With another file, which turns records on, or with none at all."""
+        """Replace the file, which turns recording on, or turn recording off."""
         if is_off:
             return self.model_copy(update={"enabled": False})
         return self if path is None else self.model_copy(update={"enabled": True, "path": path})
 
 
 class MaxRows(ConfigSection):
-    """Most rows of a request or of a kept state, by list; more get RESOURCE_EXHAUSTED."""
+    """Maximum number of rows of a request or a pushed state, by list. Excess is RESOURCE_EXHAUSTED."""
 
     nodes: AtLeastOne = 20_000
     queues: AtLeastOne = 5_000
     pod_groups: AtLeastOne = 100_000
     pods: AtLeastOne = 200_000
-    """Of `pods` and of `pod_columns`, each."""
+    """Separately for `pods` and for `pod_columns`."""
     shapes: AtLeastOne = 100_000
     topologies: AtLeastOne = 1_000
     resource_claims: AtLeastOne = 200_000
     eviction_history: AtLeastOne = 200_000
     in_flight_groups: AtLeastOne = 10_000
     elements: AtLeastOne = 1_000_000
-    """Entries of all lists and maps within rows, and in the rest of a request, all together."""
+    """Entries of all lists and maps within rows, and in the rest of a request, together."""
 
 
 DEFAULT_ROWS: Final = MaxRows()
 
 
 class ServerLimits(ConfigSection):
-    """What the server accepts. Times in nanoseconds."""
+    """Limits of the server. Times in nanoseconds."""
 
     max_message_mib: Annotated[int, Field(ge=1, le=1024)] = 64
-    """Largest request, in MiB; larger ones get RESOURCE_EXHAUSTED."""
+    """Largest request, in MiB. Excess is RESOURCE_EXHAUSTED."""
     max_chunk_mib: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Largest piece of a snapshot that is pushed in pieces, in MiB."""
+    """Largest chunk of PutSnapshot, in MiB."""
     max_rows: Annotated[MaxRows, BeforeValidator(parse_empty_section)] = DEFAULT_ROWS
     max_name_length: AtLeastOne = 253
-    """Longest name or uid, in characters; longer ones get INVALID_ARGUMENT."""
+    """Maximum length of a name or uid, in characters. Excess is INVALID_ARGUMENT."""
     max_text_length: AtLeastOne = 4_096
-    """Longest other text, in characters; likewise."""
+    """Maximum length of other text, in characters. Excess is INVALID_ARGUMENT."""
     max_states: AtLeastOne = 32
-    """States kept at a time; the one that was used longest ago goes first."""
+    """Maximum number of cached states; the least recently used is dropped first."""
     max_state_mib: AtLeastOne = 1_024
-    """All kept states together, as messages, in MiB; likewise."""
+    """Maximum size of all cached states, as messages, in MiB; the least recently used is dropped first."""
     state_idle_timeout: PositiveDuration = 3_600 * SECOND
-    """A state that nobody used for so long is dropped."""
+    """Idle time after which a state is dropped."""
     max_staleness: PositiveDuration | None = None
-    """A state whose time is further behind the server's clock is refused. None: any age."""
+    """Maximum age of a state by the server's clock; an older one is rejected. None: any age."""
     max_concurrent_cycles: AtLeastOne = max(2, os.cpu_count() or 1)
-    """Cycles of different clusters and node pools that run at a time; one of each."""
+    """Maximum number of concurrent cycles of different shards; each shard has one at a time."""
     solver_host: Literal["thread", "process"] = "thread"
-    """Where cycles run: in a thread of the server, or in a process of its own that can be killed."""
+    """Where cycles run: in a thread of the server, or in a supervised process."""
     max_queued_calls: AtLeastOne = 16
-    """Calls that may wait for their turn; more get RESOURCE_EXHAUSTED and may retry later."""
+    """Maximum number of queued calls. Excess is RESOURCE_EXHAUSTED, which callers may retry."""
     max_streams: AtLeastOne = 64
-    """Streams that may be open at a time; likewise."""
+    """Maximum number of open streams. Excess is RESOURCE_EXHAUSTED, which callers may retry."""
     stream_idle_timeout: PositiveDuration = 300 * SECOND
-    """A stream on which nothing comes for so long is ended."""
+    """Idle time after which a stream is closed."""
     drain_timeout: Duration = 20 * SECOND
-    """How long calls in flight may take to finish after SIGTERM."""
+    """Time for calls in flight to finish after SIGTERM."""
 
 
 class Security(ConfigSection):
-    """Who may call, and whether calls are encrypted. Files are read again when they change."""
+    """Authentication and encryption. Files are reloaded when they change."""
 
     tls_cert: Path | None = None
-    """The server's certificate chain in PEM. With `tls_key` it turns TLS on."""
+    """PEM file with the server's certificate chain. Enables TLS, together with `tls_key`."""
     tls_key: Path | None = None
-    """Its private key in PEM, without a passphrase."""
+    """PEM file with the private key, without a passphrase."""
     tls_client_ca: Path | None = None
-    """Who signs certificates of clients, in PEM. With it, a client without one cannot connect."""
+    """PEM file with the client CA. Requires every client to present a certificate signed by it."""
     token_file: Path | None = None
-    """Tokens, one of which every call must carry. None: nobody is asked for a token."""
+    """File of tokens; every call must carry one. None: no token is required."""
     health_listen: Address | None = None
-    """Where health alone is answered besides, in clear text and to everybody. None: nowhere."""
+    """Additional plaintext address without authentication that serves health only. None: none."""
 
     def with_overrides(self, other: "Security") -> "Security":
-        """The files that the other names, else one's own."""
+        """Use the files that `other` names, else the own ones."""
         named = {name: file for name, file in other if file is not None}
         return self.model_copy(update=named)
 
 
 class ServerSection(ServerLimits, Security):
-    """All of the section."""
+    """The complete section."""
 
     def limits(self) -> ServerLimits:
-        """What the server accepts."""
+        """Limits part of the section."""
         return ServerLimits.model_construct(**_of(ServerLimits, self))
 
     def security(self) -> Security:
-        """Who may call."""
+        """Security part of the section."""
         return Security.model_construct(**_of(Security, self))
 
 
 def _of(part: type[ConfigSection], whole: ConfigSection) -> dict[str, Any]:
-    """The values of one part of a section, which are valid already."""
+    """Values of one part of a section, which are valid already."""
     return {name: getattr(whole, name) for name in part.model_fields}
