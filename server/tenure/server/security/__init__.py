@@ -1,1 +1,1 @@
-"""Who may call, and over what: certificates, tokens, and their files, which may change at any time."""
+"""Authentication and encryption: certificates and tokens, reloaded when their files change."""

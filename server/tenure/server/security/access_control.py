@@ -1,8 +1,7 @@
-"""Who may call a server, and over what: what its settings come to.
+"""Access control of a server: TLS, and token authentication of calls.
 
-Lets in calls that show a good token; all others end as UNAUTHENTICATED before their message is read.
-
-Health checks need no token, so that probes keep working; they tell nothing but whether the server serves.
+Calls without a valid token end as UNAUTHENTICATED before their message is read. Health checks need no token,
+so that probes work; they only return whether the server serves.
 """
 
 import logging
@@ -27,7 +26,7 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
 class Authentication(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
-    """Asks every call but health checks for a token."""
+    """Requires a token for every call except health checks."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
@@ -37,7 +36,7 @@ class Authentication(grpc.ServerInterceptor):  # type: ignore[type-arg]  # gener
         continuation: "Callable[[grpc.HandlerCallDetails], Handler | None]",
         handler_call_details: grpc.HandlerCallDetails,
     ) -> "Handler | None":
-        """The method that was called, or one that refuses."""
+        """Return the handler of the method, or one that rejects the call."""
         method = handler_call_details.method
         if method.startswith(_OPEN):
             return continuation(handler_call_details)
@@ -61,7 +60,7 @@ def _token(call: grpc.HandlerCallDetails) -> str | None:
 
 
 def _refusal(message: str) -> Handler:
-    """A handler for calls of any kind that does not wait for their message."""
+    """Handler that rejects calls of any kind without waiting for their message."""
 
     def refuse(requests: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
         context.abort(grpc.StatusCode.UNAUTHENTICATED, message)
@@ -71,23 +70,23 @@ def _refusal(message: str) -> Handler:
 
 @dataclass(frozen=True)
 class AccessControl:
-    """Certificates and tokens of a server; without them anybody may call in clear text."""
+    """Certificates and tokens of a server; without them every call is accepted in plaintext."""
 
     certificates: Certificates | None = None
     tokens: Tokens | None = None
 
     @classmethod
     def of(cls, security: Security) -> "AccessControl":
-        """Read the files that the settings name. Raises ListenError when they cannot be used."""
+        """Read the configured files. Raises ListenError if they cannot be used."""
         certificates = _certificates(security)
         return cls(certificates, None if security.token_file is None else Tokens(security.token_file))
 
     def interceptors(self) -> list["grpc.ServerInterceptor"]:  # type: ignore[type-arg]
-        """What every call goes through first."""
+        """Interceptors that every call passes first."""
         return [] if self.tokens is None else [Authentication(self.tokens)]
 
     def add_port(self, server: grpc.Server, address: str) -> int:
-        """Let a server listen; the port that was bound. Raises RuntimeError when it cannot be."""
+        """Add a port to a server; return the bound port. Raises RuntimeError if it cannot be bound."""
         if self.certificates is None:
             return server.add_insecure_port(address)
         return server.add_secure_port(address, self.certificates.credentials())
@@ -106,4 +105,4 @@ def _certificates(security: Security) -> Certificates | None:
 
 
 OPEN: Final = AccessControl()
-"""Nobody is asked who they are, and calls are in clear text."""
+"""Access control without authentication or encryption."""

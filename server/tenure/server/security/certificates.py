@@ -1,7 +1,4 @@
-"""The server's certificate, its key, and who signs those of clients: read, checked, and read again.
-
-Whether files changed since they were last read.
-"""
+"""The server's certificate, private key and client CA, reloaded when their files change."""
 
 import logging
 import ssl
@@ -14,11 +11,11 @@ import grpc
 from tenure.server.listen_address import ListenError
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
-"""For every file what changes when its content does; None for one that is not there."""
+"""Identity of each file, which changes with its content; None for a missing file."""
 
 
 def stamp(files: Sequence[Path]) -> Stamp:
-    """What the files are now. Follows links, so that a mounted secret that is swapped counts as changed."""
+    """Current identities of files. Follows links, so that swapping a mounted secret counts as a change."""
     return tuple(_stamp(file) for file in files)
 
 
@@ -34,18 +31,18 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class CertificateError(ListenError):
-    """Files that cannot be used for TLS. Names the file and what to mend."""
+    """Files cannot be used for TLS. The message has the file and the fix."""
 
 
 class CertificateFiles(NamedTuple):
-    """Files in PEM. With `client_ca` clients must show a certificate that it signed."""
+    """PEM files. With `client_ca`, clients must present a certificate signed by it."""
 
     certificate: Path
     key: Path
     client_ca: Path | None
 
     def read(self) -> grpc.ServerCertificateConfiguration:
-        """What gRPC makes of them. Raises CertificateError."""
+        """Read the files for gRPC. Raises CertificateError."""
         contents = self._contents()
         self._check()
         if self._contents() != contents:
@@ -54,14 +51,14 @@ class CertificateFiles(NamedTuple):
         return grpc.ssl_server_certificate_configuration([(key, chain)], client_ca[0] if client_ca else None)
 
     def present(self) -> Sequence[Path]:
-        """Those that were named."""
+        """Configured files."""
         return [file for file in self if file is not None]
 
     def _contents(self) -> list[bytes]:
         return [_content(file) for file in self.present()]
 
     def _check(self) -> None:
-        """Whether key and certificate are such, and belong together: gRPC itself would not say."""
+        """Verify that key and certificate are valid and match, which gRPC does not report."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
             context.load_cert_chain(self.certificate, self.key, password="")
@@ -72,7 +69,7 @@ class CertificateFiles(NamedTuple):
 
 
 def check_authority(file: Path) -> None:
-    """Refuse with CertificateError a file that holds no certificate."""
+    """Reject with CertificateError a file without a certificate."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
     except (ssl.SSLError, OSError, ValueError):
@@ -80,10 +77,10 @@ def check_authority(file: Path) -> None:
 
 
 class Certificates:
-    """Certificates that follow their files: every handshake uses what they held last that could be used.
+    """Certificates that follow their files: every handshake uses the last valid contents.
 
-    Raises CertificateError when the files cannot be used to begin with. Later that is logged, once for every
-    change, and the certificates from before stay in use.
+    Raises CertificateError if the files are invalid at first. Later errors are logged once per change, and
+    the previous certificates stay in use.
     """
 
     def __init__(self, files: CertificateFiles) -> None:
@@ -93,7 +90,7 @@ class Certificates:
         self._reading = threading.Lock()
 
     def credentials(self) -> grpc.ServerCredentials:
-        """For a port of a gRPC server."""
+        """Credentials for a port of a gRPC server."""
         must_show = self._files.client_ca is not None
         return grpc.dynamic_ssl_server_credentials(
             self._first,
@@ -102,7 +99,7 @@ class Certificates:
         )
 
     def _newer(self) -> grpc.ServerCertificateConfiguration | None:
-        """The certificates, when the files changed since they were read; asked at every handshake."""
+        """The certificates if their files changed since they were read; called at every handshake."""
         with self._reading:
             now = stamp(self._files.present())
             if now == self._seen:

@@ -1,6 +1,6 @@
-"""Tokens that callers show: read from a file, kept as hashes, read again when the file changes.
+"""Tokens of callers: read from a file, stored as hashes, reloaded when the file changes.
 
-# one token per line, with or without a name before it that logs may tell
+# one token per line, optionally preceded by a name for logs
 adapter 5f0c...
 91ab...
 """
@@ -17,20 +17,20 @@ from tenure.server.listen_address import ListenError
 from tenure.server.security.certificates import stamp
 
 MIN_LENGTH: Final = 16
-"""Characters of a token: shorter ones can be guessed."""
+"""Minimum length of a token: shorter ones can be guessed."""
 
 _LOG: Final = logging.getLogger(__name__)
 
 
 class TokenFileError(ListenError):
-    """A file of tokens that cannot be used. Names the file and the line, never a token."""
+    """A token file cannot be used. The message has the file and the line, never a token."""
 
 
 class Tokens:
-    """The tokens of a file. May be used by several threads at a time.
+    """Tokens of a file. Thread-safe.
 
-    Raises TokenFileError when the file cannot be used or has none. Later a file that cannot be used is
-    logged, once for every change, and the tokens from before stay good; one without any leaves none good.
+    Raises TokenFileError if the file is invalid or has no tokens. Later errors are logged once per change,
+    and the previous tokens stay valid; a file without tokens invalidates all.
     """
 
     def __init__(self, file: Path) -> None:
@@ -42,7 +42,7 @@ class Tokens:
             raise TokenFileError(f"{file}: holds no token: write one per line")
 
     def name_of(self, token: str) -> str | None:
-        """Whose token it is; empty when the file does not name its owner, None when it is no good.
+        """Name of the owner of a token; empty if the file does not name it, None if the token is invalid.
 
         Takes the same time for every token: all hashes are compared, each in constant time.
         """
