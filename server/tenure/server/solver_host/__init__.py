@@ -1,7 +1,7 @@
-"""Where cycles run: in a thread of the server, or in supervised processes of their own.
+"""Solver hosts: cycles run in a thread of the server, or in supervised processes.
 
-A process uses a processor of its own, holds nobody up, and can be killed when it hangs. It costs the memory
-of an interpreter, and its questions and answers are copied.
+A process uses its own CPU, does not block other calls, and can be killed when it hangs. It costs the memory
+of an interpreter, and copies of requests and responses.
 """
 
 from tenure.server.solver_host.engine import ProcessEngine

@@ -1,4 +1,4 @@
-"""An engine whose cycles run in processes of their own."""
+"""An engine whose cycles run in solver processes."""
 
 import logging
 import math
@@ -27,7 +27,7 @@ class SolverError(RuntimeError):
 
 
 class ProcessEngine(Engine):
-    """The same answers as those of Engine."""
+    """Returns the same responses as Engine."""
 
     def __init__(self, profile: Profile, pool: SolverPool, registry: Registry = BUILT_IN) -> None:
         super().__init__(profile, registry)
@@ -62,14 +62,14 @@ class ProcessEngine(Engine):
         return self._solve(SolveRequest(whole.SerializeToString(), _seconds(stop)), stop, timeline)
 
     def warm_up(self, cluster: Cluster, warm_start: WarmStartCache) -> None:
-        """See Engine. Processes keep nothing, so there is nothing to find out."""
+        """See Engine. No effect: processes cache nothing."""
 
     def watch(self, notify: Callable[[bool], None]) -> None:
-        """See Engine: when processes are lost again and again, none is started for a while."""
+        """See Engine. Not ready while too many processes were lost."""
         self._pool.watch(notify)
 
     def close(self) -> None:
-        """No more questions come: end the processes."""
+        """End the processes. No requests may follow."""
         self._pool.close()
 
     def _solve(
@@ -89,5 +89,5 @@ class ProcessEngine(Engine):
 
 
 def _seconds(stop: Callable[[], bool]) -> float:
-    """How long the caller waits, as far as `stop` knows; the process keeps an eye on the time itself."""
+    """Seconds until the deadline of `stop`, if known; the process observes the time itself."""
     return stop.remaining_seconds() if isinstance(stop, Deadline) else math.inf

@@ -1,12 +1,12 @@
-"""What the server and its solver processes tell each other, in this order.
+"""Messages between the server and its solver processes, in this order.
 
     server                       process
-    question     ──────────►
-    STOP         ──────────►                 only when the answer is to come as soon as possible
-                 ◄──────────     answer
+    request      ──────────►
+    STOP         ──────────►                 only to stop the search early
+                 ◄──────────     response
 
-The connection is a pipe to a process that this server started, so objects may travel pickled: plain ones, for
-those of the solver cannot be when they are compiled.
+The connection is a pipe to a process that this server started, so pickled objects are safe. They are plain
+objects, since compiled objects of the solver cannot be pickled.
 """
 
 from typing import Final, NamedTuple
@@ -15,21 +15,21 @@ from tenure.server.telemetry.timeline import TimelineEntry
 from tenure.wire.violations import FieldViolation
 
 STOP: Final = None
-"""In place of a question: stop searching, and answer with what is decided."""
+"""Stop signal: stop searching and respond with the decisions made so far."""
 
 
 class SolveRequest(NamedTuple):
-    """A DecideRequest with its snapshot, as bytes."""
+    """A DecideRequest with its snapshot, serialized."""
 
     request: bytes
     seconds: float
-    """How long the caller waits."""
+    """Time until the caller's deadline."""
     is_detailed: bool = False
-    """Whether somebody wants to see closely what happens in the cycle."""
+    """Whether to record detailed events of the cycle."""
 
 
 class SolveResponse(NamedTuple):
-    """A DecideResponse as bytes, and what happened on the way to it."""
+    """A serialized DecideResponse, and the events of its cycle."""
 
     response: bytes
     entries: list[TimelineEntry]
@@ -38,13 +38,13 @@ class SolveResponse(NamedTuple):
 
 
 class InvalidRequest(NamedTuple):
-    """The question is invalid."""
+    """The request is invalid."""
 
     violations: list[FieldViolation]
 
 
 class WorkerError(NamedTuple):
-    """The solver raised something nobody foresaw: the traceback as text, for the log."""
+    """The solver raised an unexpected exception: its traceback as text, for the log."""
 
     traceback: str
 

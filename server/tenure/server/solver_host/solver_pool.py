@@ -1,4 +1,4 @@
-"""The solver processes of a server: as many as cycles may run at a time, each replaced when it is lost."""
+"""The solver processes of a server: as many as concurrent cycles, each replaced when it is lost."""
 
 import logging
 import threading
@@ -13,17 +13,17 @@ from tenure.server.solver_host.solver_process import SolverProcess, SolverProces
 from tenure.solver.plugin_api.profile import Profile
 
 MAX_LOSSES: Final = 3
-"""Processes that may be replaced within PERIOD_SECONDS; then the server is not ready for that long."""
+"""Maximum number of replacements within PERIOD_SECONDS; then the server is not ready for that long."""
 PERIOD_SECONDS: Final = 60.0
 _LOG: Final = logging.getLogger(__name__)
 
 
 class SolverUnavailable(RuntimeError):
-    """Solver processes were lost again and again: none is started for a while."""
+    """Solver processes were lost repeatedly: no process is started for a while."""
 
 
 class SolverPool:
-    """Answers questions with processes that are started when they are needed and kept."""
+    """Runs requests in processes that are started on demand and reused."""
 
     def __init__(self, profile: Profile, period_seconds: float = PERIOD_SECONDS) -> None:
         self._profile = profile_text(profile)
@@ -55,11 +55,11 @@ class SolverPool:
         return answer
 
     def watch(self, notify: Callable[[bool], None]) -> None:
-        """Call this with False when the pool becomes not ready, and with True when it is ready again."""
+        """Register a callback: False when the pool becomes not ready, True when it is ready again."""
         self._watchers.append(notify)
 
     def busy_pids(self) -> list[int]:
-        """Processes that are in the middle of a cycle, for those who watch them."""
+        """Pids of processes that are running a cycle, for monitoring."""
         with self._changing:
             return [child.pid for child in self._busy]
 
@@ -86,7 +86,7 @@ class SolverPool:
         child.kill()
 
     def _replace(self, child: SolverProcess) -> None:
-        """Start another one, unless that happened too often of late."""
+        """Start another process, unless too many were lost recently."""
         self._give_up(child)
         now = time.monotonic()
         with self._changing:

@@ -1,4 +1,4 @@
-"""A solver process, from the server's side: asked one question at a time, and killed when it hangs."""
+"""Server side of a solver process: one request at a time, killed when it hangs."""
 
 import time
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from tenure.server.solver_host import worker
 from tenure.server.solver_host.protocol import STOP, SolveRequest, SolveResult
 
 GRACE_SECONDS: Final = 2.0
-"""How long a process may go on after it was told to stop."""
+"""Time that a process may continue after the stop signal."""
 _LOOK_SECONDS: Final = 0.01
-"""How often a call that waits for an answer looks whether its time is up."""
+"""Interval at which a waiting call checks its deadline."""
 
 
 class SolverProcessLost(RuntimeError):
@@ -19,9 +19,9 @@ class SolverProcessLost(RuntimeError):
 
 
 class SolverProcess:
-    """A process that is started at once and ready a moment later. Used by one thread at a time.
+    """A process, started at once and ready a moment later. Used by one thread at a time.
 
-    It decides by a profile, given as `profile_text` has it.
+    It decides by a profile in the form of `profile_text`.
     """
 
     def __init__(self, profile: str) -> None:
@@ -35,7 +35,7 @@ class SolverProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process, for those who watch it."""
+        """Pid of the process, for monitoring."""
         assert self._process.pid is not None
         return self._process.pid
 
@@ -53,7 +53,7 @@ class SolverProcess:
             raise SolverProcessLost("a solver process ended in the middle of a cycle") from None
 
     def kill(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self._connection.close()
         self._process.kill()
         self._process.join()

@@ -1,4 +1,4 @@
-"""What runs in a solver process: answers one question after the other until the server is gone."""
+"""Main function of a solver process: serve requests until the server closes the connection."""
 
 import gc
 import signal
@@ -25,11 +25,11 @@ from tenure.v1.decide_pb2 import DecideRequest
 from tenure.wire.violations import SnapshotValidationError
 
 _LOOK_SECONDS: Final = 0.005
-"""How often a search looks whether the server told it to stop."""
+"""Interval at which a search checks for the stop signal."""
 
 
 def run(connection: Connection, profile: str) -> None:
-    """Serve until the other end of the connection is closed. The server alone decides when that is."""
+    """Serve until the other end of the connection is closed. Only the server ends the process."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     engine = Engine(profile_of(profile), installed_registry(), pause_gc)
@@ -56,7 +56,7 @@ def _solve(engine: Engine, question: SolveRequest, stop: "_StopSignal") -> Solve
 
 
 class _StopSignal:
-    """Whether the caller's time is up, or anything came from the server: then it says stop, or is gone."""
+    """Whether the deadline passed, or the server sent the stop signal or closed the connection."""
 
     def __init__(self, connection: Connection, seconds: float) -> None:
         self._deadline = Deadline(seconds, threading.Event())
