@@ -1,7 +1,7 @@
-"""What became of decisions: whether a group can be completed, and what to remember of one that cannot.
+"""Evaluation of reported results: group states, and patches to store.
 
-Judging is a pure function of the report, for the server may have restarted since it decided. Only that a
-step is counted once, and that it is not reported in two ways, rests on what this process remembers.
+Evaluation is a pure function of the report, since the server may have restarted since it decided. Only
+counting each result once and detecting conflicts depend on the memory of this process.
 """
 
 from tenure.server.reports.group_state import evaluate

@@ -1,15 +1,13 @@
-"""What to do with a group of which some steps are done, some are refused, and some are left.
+"""Evaluate a group by the results of its decisions.
 
-    all steps that count are done                        finished
-    its time is over, or one is refused for good         cancel, unless its steps help without each other
-    one is refused for now                               retry
-    else                                                 in flight
+    all counting decisions are applied                 COMPLETED
+    it expired, or a decision failed permanently       CANCELLED, unless its decisions are independent
+    a decision failed and can be retried               RETRY
+    else                                               IN_FLIGHT
 
-What a group patches is due when what it notes has happened: that somebody was evicted, or was bound. Of a
-group that is cancelled the evictions came to nothing, as far as they were asked of the cluster: that is
-remembered in place of what the group would have had remembered.
-
-Verdicts in words.
+A patch of the group is due when its event has happened: a pod was evicted or bound. In a cancelled group,
+evictions that the cluster accepted or rejected were ineffective; this is stored instead of the eviction
+records of the group.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +21,7 @@ from tenure.wire.violations import escape_control_characters
 
 
 def status_message(state: pb.GroupState, is_over: bool, failed: Sequence[pb.DecisionResult]) -> str:
-    """Why, and what to do, in one sentence."""
+    """One sentence with the reason and what to do."""
     match state:
         case pb.GROUP_STATE_COMPLETED:
             return "nothing is left to apply"
@@ -36,7 +34,7 @@ def status_message(state: pb.GroupState, is_over: bool, failed: Sequence[pb.Deci
 
 
 def _failure_message(failed: Sequence[pb.DecisionResult]) -> str:
-    """The first step that was refused, and how many others were."""
+    """The first failed decision, and the number of others."""
     first, others = failed[0], len(failed) - 1
     more = f" and {others} more" if others else ""
     is_stale = first.status == pb.APPLY_STATUS_PRECONDITION_FAILED
@@ -45,19 +43,19 @@ def _failure_message(failed: Sequence[pb.DecisionResult]) -> str:
 
 
 _COUNTING: Final = ("evict", "reserve", "bind")
-"""Steps that are done in the cluster; the others tell or note something."""
+"""Decisions that are applied to the cluster; the others are informative or patches."""
 _STARTS: Final = ("last_start_time", "total_eviction_wait")
-"""Patches that note a start."""
+"""Patches that store a start."""
 _Pair = tuple[str, str]
 
 
 def evaluate(report: pb.GroupReport, now: Timestamp) -> pb.GroupStatus:
-    """The verdict on a group by what is known of it; equal reports get equal verdicts."""
+    """State of a group by its results so far; identical reports produce identical states."""
     return _GroupEvaluation(report, now).status()
 
 
 class _GroupEvaluation:
-    """One report, read from several sides."""
+    """Evaluation of one report."""
 
     def __init__(self, report: pb.GroupReport, now: Timestamp) -> None:
         self._group = report.group
@@ -99,12 +97,12 @@ class _GroupEvaluation:
                 yield step
 
     def _is_settled(self, decision: decision_pb2.Decision) -> bool:
-        """Whether it is known for good what became of a step."""
+        """Whether the result of a decision is final."""
         step = self._steps.get(decision.id)
         return step is not None and not self._may_retry(step)
 
     def _may_retry(self, result: pb.DecisionResult) -> bool:
-        """Whether a step may still succeed within the time of the group."""
+        """Whether a decision may still succeed before the group expires."""
         if result.status != pb.APPLY_STATUS_FAILED or not result.retryable or self._is_over():
             return False
         return not result.HasField("retry_time") or not self._is_past(result.retry_time)
@@ -117,7 +115,7 @@ class _GroupEvaluation:
         return self._group.HasField("expire_time") and moment.ToNanoseconds() >= end.ToNanoseconds()
 
     def _retry_time(self) -> Timestamp | None:
-        """When every step that failed may be tried again."""
+        """Time when all failed decisions may be retried."""
         times = [step.retry_time for step in self._failed_results() if step.HasField("retry_time")]
         return max(times, key=Timestamp.ToNanoseconds, default=None)
 
@@ -129,13 +127,13 @@ class _GroupEvaluation:
                 yield pb.PatchToStore(decision_id=decision.id, patch=patch)
 
     def _due(self, patch: decision_pb2.Patch, is_cancelled: bool) -> decision_pb2.Patch | None:
-        """What is to be stored of a patch, or in its place."""
+        """What to store for a patch, or in its place."""
         if patch.HasField("set_eviction_record") and self._is_ineffective(patch.pod_group, is_cancelled):
             return self._failure(patch.set_eviction_record)
         return patch if self._is_due(patch, is_cancelled) else None
 
     def _is_ineffective(self, victim: str, is_cancelled: bool) -> bool:
-        """Whether evictions of a pod group were asked of the cluster, and were refused or are in vain."""
+        """Whether evictions of a pod group were sent to the cluster and failed or were ineffective."""
         steps = [self._steps.get(each.id) for each in self._evictions(victim)]
         asked = [step for step in steps if step is not None]
         if is_cancelled:
@@ -144,7 +142,7 @@ class _GroupEvaluation:
         return bool(asked) and not is_gone and not any(self._may_retry(step) for step in asked)
 
     def _failure(self, planned: snapshot_pb2.EvictionRecord) -> decision_pb2.Patch | None:
-        """One failure more for a pair; None when what is kept of it is later than this group."""
+        """One more failure for a pair; None if the stored record is later than this group."""
         kept = self._history.get((planned.victim, planned.preemptor))
         if kept is not None:
             order = kept.last_eviction_time.ToNanoseconds() - planned.last_eviction_time.ToNanoseconds()
@@ -160,7 +158,7 @@ class _GroupEvaluation:
         return decision_pb2.Patch(pod_group=planned.victim, set_eviction_record=row)
 
     def _is_due(self, patch: decision_pb2.Patch, is_cancelled: bool) -> bool:
-        """Whether what a patch notes has happened."""
+        """Whether the event of a patch has happened."""
         evictions = list(self._evictions(patch.pod_group))
         if patch.WhichOneof("change") in _STARTS or not evictions:
             causes = [each for each in self._counting if each.HasField("bind")]

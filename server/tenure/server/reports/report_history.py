@@ -1,6 +1,6 @@
-"""Metric: what became of decisions. Without an SDK set up nothing is counted.
+"""Earlier results of decisions, in the memory of this process, and the metric that counts results.
 
-What was reported of steps before, as long as the process lives and as far as its memory goes.
+Without an OpenTelemetry SDK nothing is counted.
 """
 
 import threading
@@ -15,11 +15,11 @@ from tenure.v1.report_pb2 import ApplyStatus
 from tenure.wire.enum_labels import enum_label
 
 MAX_RESULTS: Final = 100_000
-"""Steps that are remembered; beyond that those that were reported longest ago are forgotten."""
+"""Maximum number of remembered decisions; the least recently reported are forgotten first."""
 
 
 class ReportConflict(Exception):
-    """Of some steps another final result was reported before."""
+    """Different final results were reported before."""
 
     def __init__(self, decision_ids: list[str]) -> None:
         self.decision_ids = decision_ids
@@ -27,23 +27,23 @@ class ReportConflict(Exception):
 
 
 class ReportedResult(NamedTuple):
-    """A result of a step, as counted."""
+    """One result to count."""
 
     decision_id: str
     kind: str
-    """Kind of the step: "evict", ..."""
+    """Kind of decision: "evict", ..."""
     result: pb.DecisionResult
 
 
 class _LastResult(NamedTuple):
-    """What was reported last of a step."""
+    """Last reported result of a decision."""
 
     result: int
     is_final: bool
 
 
 class ReportHistory:
-    """Tells what is new in a report and what contradicts an earlier one. For many threads."""
+    """Detects new and conflicting results. Thread-safe."""
 
     def __init__(self, max_results: int = MAX_RESULTS) -> None:
         self._most = max_results
@@ -51,7 +51,7 @@ class ReportHistory:
         self._changing = threading.Lock()
 
     def add(self, shard: Shard, report: pb.GroupReport) -> list[ReportedResult]:
-        """What was not reported before; remembered from now on. Raises Conflict, and takes nothing then."""
+        """Remember and return the new results. Raises ReportConflict and remembers nothing then."""
         with self._changing:
             if conflicting := [each.decision_id for each in report.results if self._is_conflict(shard, each)]:
                 raise ReportConflict(conflicting)
@@ -85,6 +85,6 @@ _OUTCOMES: Final = metrics.get_meter("tenure.server").create_counter(
 
 
 def count_results(facts: Iterable[ReportedResult]) -> None:
-    """Count results by kind of step."""
+    """Count results by kind of decision."""
     for fact in facts:
         _OUTCOMES.add(1, {"kind": fact.kind, "status": enum_label(ApplyStatus, fact.result.status)})

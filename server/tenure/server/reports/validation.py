@@ -1,4 +1,4 @@
-"""What is wrong with a report of outcomes: every violating field by its path."""
+"""Validate a report of results: every invalid field by its path."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ def _violations(request: pb.ReportResultsRequest) -> Iterator[FieldViolation]:
 
 
 def _patches(report: pb.GroupReport, path: str) -> Iterator[FieldViolation]:
-    """Times of memories, which are compared with others."""
+    """Times of eviction records, which are compared with others."""
     for i, decision in enumerate(report.group.decisions):
         remembered = decision.patch.set_eviction_record
         if decision.patch.HasField("set_eviction_record") and (
@@ -68,7 +68,7 @@ def _results(report: pb.GroupReport, path: str) -> Iterator[FieldViolation]:
 
 
 def _eviction_history(report: pb.GroupReport, path: str) -> Iterator[FieldViolation]:
-    """By the rules for snapshots."""
+    """Eviction records, by the rules for snapshots."""
     findings = ViolationCollector(f"{path}.eviction_history")
     decode_eviction_history(report.eviction_history, {}, findings)
     yield from findings.violations()
