@@ -1,7 +1,7 @@
-"""Kept states: pushed once, changed by deltas, referred to by many calls.
+"""Pushed states: pushed once, changed by deltas, referred to by many calls.
 
-A state is an immutable snapshot with its decoded cluster. A full push or a delta makes a new one, which takes
-the place of the old only when all of it is valid; who still reads the old one is not disturbed.
+A state is an immutable snapshot with its decoded cluster. A full push or a delta creates a new one, which
+replaces the old one only when it is completely valid; readers of the old one are not affected.
 """
 
 from tenure.server.state.errors import StateError

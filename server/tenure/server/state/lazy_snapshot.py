@@ -1,11 +1,8 @@
-"""The snapshot of a state as a message, written out when somebody reads it: deciding needs no message.
+"""The snapshot of a state as a message, built when it is read: deciding does not need it.
 
-A delta on a state is noted beside the last message that was written. When the notes have grown to a good part
-of it, the deltas that follow work them in, each a little (`renewal`), so that memory stays bounded.
-
-Notes worked into the message of a state a little at a time, so that no delta waits for all of it.
-
-The message that results is that of `overlay`.
+Deltas are stored next to the last built message. When they reach a considerable fraction of its size, each
+further delta merges a part of them (`DeltaCompaction`): memory stays bounded, and no delta waits for the
+whole merge. The resulting message is that of `overlay`.
 """
 
 import threading
@@ -21,13 +18,13 @@ CHUNK_SIZE: Final = 64
 
 
 class DeltaCompaction:
-    """The notes of one version on their way into its message. Several threads may go on with it."""
+    """Incremental merge of deltas into the message of one version. Several threads may advance it."""
 
     def __init__(self, base: ClusterSnapshot, notes: tuple[StateDelta, ...]) -> None:
         self.count = len(notes)
-        """Notes that are worked in."""
+        """Number of merged deltas."""
         self.snapshot = ClusterSnapshot()
-        """The message; not complete before all is done."""
+        """The message; incomplete until the merge is done."""
         self._chunks = (
             sum(len(getattr(base, name)) for name in KEYS) // CHUNK_SIZE + self.count + len(KEYS) + 1
         )
@@ -36,7 +33,7 @@ class DeltaCompaction:
         self._working = threading.Lock()
 
     def advance(self, part: float) -> bool:
-        """Do so large a part of the work, or a little more; whether all of it is done."""
+        """Do at least the given fraction of the work; return whether all is done."""
         with self._working:
             for _ in range(int(self._chunks * part) + 1):
                 if self._is_done:
@@ -46,8 +43,10 @@ class DeltaCompaction:
 
 
 def _work(whole: ClusterSnapshot, base: ClusterSnapshot, notes: tuple[StateDelta, ...]) -> Iterator[bool]:
-    """One step after the other; True after the last one. It holds no renewal: one that is left halfway is to
-    be freed at once, for the collector may never look at it.
+    """Merge step by step; yields True after the last step.
+
+    Does not refer to the compaction: an abandoned one must be freed at once, since the collector may never
+    scan it.
     """
     together = MergedDelta()
     for note in notes:
@@ -62,13 +61,13 @@ def _work(whole: ClusterSnapshot, base: ClusterSnapshot, notes: tuple[StateDelta
 
 
 MAX_PENDING_RATIO: Final = 2
-"""Notes may have so many bytes for each of the message."""
+"""Maximum size of pending deltas, as a multiple of the message size."""
 COMPACTION_START_RATIO: Final = 0.5
-"""From so many on they are worked in."""
+"""Size of pending deltas at which compaction starts, as a multiple of the message size."""
 COMPACTION_LENGTH_RATIO: Final = 0.75
-"""That is over when so many more have come, which are left for the next time."""
+"""Size of further deltas within which compaction ends; they remain for the next one."""
 _HEADER_BYTES: Final = 64
-"""Most by which the fields that are no lists make a message larger."""
+"""Maximum growth of a message by fields that are not lists, in bytes."""
 
 
 class _Form(NamedTuple):
@@ -77,29 +76,29 @@ class _Form(NamedTuple):
     """Bytes of the base."""
     deltas: tuple[StateDelta, ...] = ()
     delta_bytes: int = 0
-    """Bytes of the notes, at least."""
+    """Bytes of the deltas, at least."""
     compaction: DeltaCompaction | None = None
-    """Works the first of the notes in."""
+    """Merges the oldest deltas."""
 
 
 class LazySnapshot:
-    """One version of a state. Several threads may read it at a time: its form is replaced as a whole."""
+    """One version of a state. Thread-safe for readers: its form is replaced atomically."""
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self._form = _Form(snapshot, snapshot.ByteSize())
 
     @property
     def size(self) -> int:
-        """Bytes of the message; while there are notes, it may have less."""
+        """Bytes of the message; an upper bound while deltas are pending."""
         return self._form.size + self._form.delta_bytes
 
     @property
     def is_long(self) -> bool:
-        """Whether the notes are to be worked in at once."""
+        """Whether the deltas must be merged at once."""
         return self._form.delta_bytes > self._form.size * MAX_PENDING_RATIO
 
     def with_delta(self, delta: StateDelta) -> "LazySnapshot":
-        """The next version: a delta on this one, which changes the lists alone that may be noted."""
+        """Next version: apply a delta that changes mergeable lists only."""
         base, size, notes, noted, renewal = self._form
         more = _size(delta)
         notes, noted = (*notes, delta), noted + more
@@ -113,7 +112,7 @@ class LazySnapshot:
         return later
 
     def read(self) -> ClusterSnapshot:
-        """The message; not to be changed."""
+        """The message; must not be changed."""
         base, _, notes, _, _ = self._form
         if not notes:
             return base

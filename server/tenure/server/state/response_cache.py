@@ -1,8 +1,8 @@
-"""The last answer about a state, for callers that ask again before anything has changed.
+"""Cache of the last response about a state, for repeated calls without changes.
 
-Deciding reads nothing but the question, so the same question has the same answer. And an answer that finds
-nothing to do says until when that is so: asked at a later time before its `next_wake_time` it is the same but
-for that time, if nothing else in it depends on the time.
+Decisions depend only on the request, so identical requests have the same response. A response without
+decisions also holds until its `next_wake_time`: at an earlier time it differs only in that time, if nothing
+else in it depends on the time.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from tenure.v1.decision_pb2 import IN_FLIGHT_GROUP_STATE_IN_FLIGHT
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 MAX_BYTES = 2**20
-"""Larger answers are not kept: they have much to do, and the state changes when it is done."""
+"""Maximum size of a cached response: larger ones have many decisions, which change the state when applied."""
 
 
 class _CachedResponse(NamedTuple):
@@ -23,13 +23,13 @@ class _CachedResponse(NamedTuple):
 
 
 class ResponseCache:
-    """Of one state; made anew with each. Used by one cycle of the state's shard at a time."""
+    """Cache of one state version. Used by one cycle of the shard at a time."""
 
     def __init__(self) -> None:
         self._cached: _CachedResponse | None = None
 
     def find(self, actions: tuple[str, ...], now: Timestamp) -> DecideResponse | None:
-        """The answer that these actions would give at that time, if it is known; the caller's to keep."""
+        """Cached response for these actions at that time, or None. The caller owns the copy."""
         kept = self._cached
         if kept is None or kept.actions != actions:
             return None
@@ -42,18 +42,17 @@ class ResponseCache:
         return answer
 
     def put(self, actions: tuple[str, ...], response: DecideResponse, snapshot: ClusterSnapshot) -> None:
-        """Remember an answer about the state, which is this snapshot, unless a deadline cut it short."""
+        """Cache a response about the state, which is this snapshot, unless it was stopped early."""
         if response.stopped_early or response.ByteSize() > MAX_BYTES:
             return
         self._cached = _CachedResponse(actions, response, _is_steady(response, snapshot))
 
 
 def _is_steady(response: DecideResponse, snapshot: ClusterSnapshot) -> bool:
-    """Whether nothing in an answer depends on its time until its next wake time, but for that time.
+    """Whether nothing else in a response depends on its time until its next wake time.
 
-    Ids and patches do, and so do what is told of runtimes (nominations), of delays (outcomes with an end) and
-    of starts yet to come; memories of evictions are forgotten in time, and groups in flight that are not kept
-    lapse.
+    IDs and patches do; so do runtimes (nominations), delays (outcomes with an end) and future start times.
+    Eviction records are dropped in time, and cancelled in-flight groups expire.
     """
     is_dropped = any(
         status.state != IN_FLIGHT_GROUP_STATE_IN_FLIGHT for status in response.in_flight_group_statuses
@@ -65,7 +64,7 @@ def _is_steady(response: DecideResponse, snapshot: ClusterSnapshot) -> bool:
 
 
 def _is_before_wake(now: Timestamp, response: DecideResponse) -> bool:
-    """Whether a time is from that of an answer on, and before time alone may change it."""
+    """Whether a time is between that of a response and its next wake time."""
     if now.ToNanoseconds() < response.header.now.ToNanoseconds():
         return False
     wakes = response.HasField("next_wake_time")

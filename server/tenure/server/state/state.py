@@ -1,7 +1,4 @@
-"""One version of a state, and how a delta makes the next.
-
-Where a state comes from: a full snapshot and the deltas since, so that it can be written down shortly.
-"""
+"""One version of a state, its lineage, and the next version after a delta."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,20 +26,21 @@ from tenure.wire.scanner import check_rows
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
 MAX_DELTAS: Final = 50
-"""Deltas that are remembered; the state after the next one counts as a full snapshot again."""
+"""Maximum number of deltas in a lineage; the state after the next one is a new base."""
 MAX_DELTA_PART: Final = 4
-"""Nor may they be larger than this part of the state: one in so many bytes."""
+"""Maximum size of the deltas of a lineage: one n-th of the state."""
 _NUMBERS: Final = count(1)
 
 
 class Lineage(NamedTuple):
-    """The number of a full snapshot, unique in this process, and the deltas on it in order, as bytes."""
+    """How a state came about: the number of a full snapshot, unique in this process, and the deltas since, as
+    bytes. Allows it to be recorded as deltas."""
 
     base: int
     deltas: tuple[bytes, ...] = ()
 
     def with_delta(self, delta: bytes, size: int) -> "Lineage":
-        """With one delta more, for a state of so many bytes; a new base when it is no short way any more."""
+        """Append a delta, for a state of `size` bytes; a new base if the deltas exceed the limits."""
         deltas = (*self.deltas, delta)
         if len(deltas) > MAX_DELTAS or sum(map(len, deltas)) * MAX_DELTA_PART > size:
             return new_lineage()
@@ -50,56 +48,56 @@ class Lineage(NamedTuple):
 
 
 def new_lineage() -> Lineage:
-    """That of a full snapshot."""
+    """Lineage of a full snapshot."""
     return Lineage(next(_NUMBERS))
 
 
 @dataclass(frozen=True)
 class State:
-    """A valid snapshot of an epoch. Its facts are never changed: readers need no lock."""
+    """A valid snapshot of an epoch. Immutable: readers need no lock."""
 
     epoch: str
     header: ClusterSnapshot
-    """The snapshot with two of its lists: groups in flight, and the memory of evictions."""
+    """The snapshot with two of its lists only: in-flight groups and eviction history."""
     lazy_snapshot: LazySnapshot
-    """The snapshot as a whole."""
+    """The complete snapshot."""
     decoded: DecodedSnapshot
     delta_digest: bytes = b""
-    """Digest of the delta that made it; empty for a full snapshot."""
+    """Digest of the delta that produced it; empty for a full snapshot."""
     lineage: Lineage = field(default_factory=new_lineage)
-    """How it came about, for those who write it down."""
+    """Full snapshot and deltas that produced it, for records."""
     warm_start: WarmStartCache = field(default_factory=WarmStartCache, compare=False)
-    """What was found out about it, for all who decide on it."""
+    """Derived data for all cycles on it."""
     response_cache: ResponseCache = field(default_factory=ResponseCache, compare=False)
-    """What was answered about it last."""
+    """Last response about it."""
 
     @property
     def snapshot(self) -> ClusterSnapshot:
-        """All of the snapshot, which may have to be written out first."""
+        """The complete snapshot, which may have to be built first."""
         return self.lazy_snapshot.read()
 
     @property
     def size(self) -> int:
-        """Bytes of the snapshot as a message; it may have somewhat less."""
+        """Upper bound of the size of the snapshot as a message, in bytes."""
         return self.lazy_snapshot.size
 
     @property
     def cluster(self) -> Cluster:
-        """What the snapshot describes."""
+        """Decoded snapshot."""
         return self.decoded.cluster
 
     @cached_property
     def shard(self) -> Shard:
-        """Whose state it is."""
+        """Shard of the state."""
         return Shard(self.header.cluster_id, self.header.node_pool)
 
     @property
     def reference(self) -> StateReference:
-        """What callers refer to."""
+        """Reference for callers."""
         return StateReference(**self.shard._asdict(), epoch=self.epoch, version=self.header.version)
 
     def with_time(self, now: Timestamp) -> tuple[Cluster, ClusterSnapshot]:
-        """The cluster at a time that is not before the state's, and a snapshot without rows to go with it.
+        """The cluster at a time that is not before the state's, and a matching snapshot without rows.
 
         Raises SnapshotValidationError when it is no time, StateError when it is before the state's.
         """
@@ -117,7 +115,7 @@ class State:
             raise errors.clock_regression(self.header.now.ToJsonString(), now.ToJsonString())
 
     def is_made_by(self, delta: StateDelta) -> bool:
-        """Whether the delta, with this very content, was the last one applied."""
+        """Whether this delta, with this very content, was the last one applied."""
         has_its_version = delta.version == self.header.version
         return has_its_version and self.delta_digest == sha256(_to_bytes(delta)).digest()
 
@@ -186,7 +184,7 @@ def _header(snapshot: ClusterSnapshot) -> ClusterSnapshot:
 
 
 def _next_header(header: ClusterSnapshot, delta: StateDelta) -> ClusterSnapshot:
-    """The header after a delta that changes workloads alone."""
+    """Header after a delta that changes workloads only."""
     after = ClusterSnapshot()
     after.CopyFrom(header)
     if delta.upserts.in_flight_groups or delta.removals.in_flight_groups:

@@ -1,4 +1,4 @@
-"""Which states are kept: one for each cluster and node pool, while there is room and somebody uses it."""
+"""Store of pushed states: one per shard, limited by size and idle time."""
 
 import threading
 import time
@@ -15,29 +15,29 @@ from tenure.v1.state_pb2 import StateDelta, StateReference
 
 @dataclass(frozen=True)
 class StoreLimits:
-    """How much is kept at most."""
+    """Limits of a store."""
 
     max_states: int
     max_bytes: int
-    """Of all states together, as messages."""
+    """Maximum size of all states together, as messages."""
     idle_seconds: float
-    """A state that was not used for so long is dropped."""
+    """Idle time after which a state is dropped."""
     max_rows: MaxRows = DEFAULT_ROWS
-    """Of one state, by list."""
+    """Maximum number of rows of one state, by list."""
     max_staleness_seconds: int | None = None
-    """How far the time of a state that is asked about may be behind the server's clock; None: any age."""
+    """Maximum age of a state in decisions, by the server's clock; None: any age."""
 
 
 @dataclass
 class _StoredState:
     state: State
     size: int
-    """As it was when it was entered: a state is smaller once its message was read."""
+    """Size when it was stored: a state gets smaller when its message is read."""
     used: float
 
 
 class StateStore:
-    """The states of a server, for many threads. When there is no room the least recently used goes first."""
+    """The states of a server. Thread-safe. At the limits, the least recently used state is dropped."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class StateStore:
         self._clock = clock
         self._wall_clock = wall_clock
         self._stored: OrderedDict[Shard, _StoredState] = OrderedDict()
-        """The least recently used first."""
+        """States, the least recently used first."""
         self._bytes = 0
         self._changing = threading.Lock()
 
@@ -71,7 +71,7 @@ class StateStore:
     def apply(self, delta: StateDelta) -> State:
         """The state after a delta, kept from now on. Raises StateError, and keeps the state from before.
 
-        The delta that was applied last is not applied again.
+        The last applied delta is not applied again.
         """
         while True:
             before = self._touch(delta.base)
@@ -86,19 +86,19 @@ class StateStore:
                     return after
 
     def size(self) -> tuple[int, int]:
-        """How many states are kept, and their bytes together."""
+        """Number of states, and their total bytes."""
         with self._changing:
             return len(self._stored), self._bytes
 
     def newest(self, reference: StateReference) -> State | None:
-        """The state of a cluster and node pool, whatever its epoch and version; None when there is none."""
+        """State of a cluster ID and node pool, of any epoch and version; None if there is none."""
         with self._changing:
             self._drop_idle()
             kept = self._stored.get(Shard(reference.cluster_id, reference.node_pool))
             return kept.state if kept else None
 
     def drop_idle(self) -> float:
-        """Drop what was not used for too long; the seconds after which there may be more of it to drop."""
+        """Drop idle states; return seconds until the next could be idle."""
         with self._changing:
             self._drop_idle()
             first = next(iter(self._stored.values()), None)

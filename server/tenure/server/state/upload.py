@@ -1,4 +1,4 @@
-"""Snapshots on their way in pieces: what is merged so far, and how much memory all of them may take."""
+"""Snapshots being pushed in chunks: merging, and a memory limit for all of them."""
 
 import threading
 from collections.abc import Iterator
@@ -19,15 +19,15 @@ _MIB: Final = 2**20
 
 
 class UploadMemoryExhausted(Exception):
-    """Other snapshots that are on their way take all the room. Retry later."""
+    """Other pushes use all of the upload memory. Retry later."""
 
 
 class ChunkTooLarge(ValueError):
-    """A piece is larger than the server accepts. Names the limit."""
+    """A chunk is larger than the server accepts. The message has the limit."""
 
 
 class UploadMemory:
-    """Counts the bytes of all pieces that are held and no state yet, as messages."""
+    """Counts the bytes of all chunks that are not part of a state yet, as messages."""
 
     def __init__(self, max_bytes: int, max_chunk_mib: int, rows: MaxRows = DEFAULT_ROWS) -> None:
         self.rows = rows
@@ -38,12 +38,12 @@ class UploadMemory:
 
     @property
     def bytes(self) -> int:
-        """Bytes of pieces that are held now."""
+        """Bytes of current chunks."""
         return self._bytes
 
     @contextmanager
     def open(self) -> Iterator["Upload"]:
-        """One snapshot on its way; its pieces are let go at the end, whatever became of it."""
+        """Open an upload; its chunks are freed at the end of the block."""
         upload = Upload(self)
         try:
             yield upload
@@ -71,7 +71,7 @@ class UploadMemory:
 
 
 class Upload:
-    """One snapshot on its way. Pieces only add rows; the first brings the epoch and the header."""
+    """One push. Chunks only add rows; the first has the epoch and the header."""
 
     def __init__(self, uploads: UploadMemory) -> None:
         self._memory = uploads
