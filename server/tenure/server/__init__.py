@@ -1,1 +1,1 @@
-"""Tenure as a service: the codec, the engine, the gRPC server and the command line."""
+"""The Tenure server: gRPC service, pushed states, records, telemetry and solver hosts."""

@@ -1,4 +1,4 @@
-"""What this server does, knows and accepts: the answer of GetCapabilities."""
+"""Response of GetCapabilities: version, profile and limits."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ _MIB: Final = 2**20
 def build_capabilities(
     profile: Profile, limits: ServerLimits, registry: Registry = BUILT_IN, *, records: bool = False
 ) -> GetCapabilitiesResponse:
-    """The answer of a server that decides by a profile and accepts what is within the limits."""
+    """Capabilities of a server with a profile and limits."""
     return GetCapabilitiesResponse(
         version=package_version(),
         actions=registry.actions,

@@ -1,4 +1,4 @@
-"""Errors on the wire: which status, which details, and what the caller should do."""
+"""gRPC errors: status, details, and what the caller can do."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,16 +15,16 @@ from tenure.wire.limits import LimitExceeded
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
 MAX_VIOLATIONS: Final = 50
-"""Most field violations one answer names; the message says how many there are."""
+"""Maximum number of violations in one error; the message has the total."""
 MAX_DETAIL_BYTES: Final = 5_000
-"""Largest size of all of them: many clients refuse trailers beyond 8 KiB."""
+"""Maximum size of all violations in bytes: many clients reject trailers above 8 KiB."""
 
 RETRY_AFTER_SECONDS: Final = 1
-"""What a caller is told to wait when too many calls are waiting already."""
+"""Retry delay returned when too many calls are queued."""
 
 
 def invalid_snapshot(invalid: SnapshotValidationError) -> grpc.Status:
-    """INVALID_ARGUMENT with a google.rpc.BadRequest that names the violating fields."""
+    """INVALID_ARGUMENT with a google.rpc.BadRequest that names the invalid fields."""
     details = _bad_request(invalid.violations)
     total, named = len(invalid.violations), len(details.field_violations)
     rest = "" if named == total else f"; the details name the first {named}"
@@ -33,10 +33,10 @@ def invalid_snapshot(invalid: SnapshotValidationError) -> grpc.Status:
 
 
 def state_error_status(found: StateError) -> grpc.Status:
-    """What a fault of a state is when a call ends with it.
+    """Status of a call that ends with a state error.
 
-    FAILED_PRECONDITION with a google.rpc.PreconditionFailure whose type is the name of the code; rows that
-    violate the contract are INVALID_ARGUMENT, and what is too large is RESOURCE_EXHAUSTED, as ever.
+    FAILED_PRECONDITION with a google.rpc.PreconditionFailure whose type is the name of the code. Invalid rows
+    are INVALID_ARGUMENT, and exceeded limits RESOURCE_EXHAUSTED, as for other calls.
     """
     match found.code:
         case state_pb.STATE_ERROR_CODE_INVALID:
@@ -50,7 +50,7 @@ def state_error_status(found: StateError) -> grpc.Status:
 
 
 def resource_exhausted(what: str) -> grpc.Status:
-    """RESOURCE_EXHAUSTED with a google.rpc.RetryInfo, which tells it from a message that is too large."""
+    """RESOURCE_EXHAUSTED with a google.rpc.RetryInfo, which distinguishes it from an exceeded limit."""
     details = RetryInfo(retry_delay=Duration(seconds=RETRY_AFTER_SECONDS))
     return _status(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{what}: retry later", details)
 

@@ -1,13 +1,13 @@
-"""The garbage collector rests while a cycle runs.
+"""Pause the garbage collector during a cycle.
 
-Nearly all that a cycle makes lives until its end, from the decoded cluster to the encoded decision, so
-looking for garbage again and again finds nothing and takes a fifth of a long cycle. Nor should it come back
-before the functions that hold all this have returned: it would look through it once more, while the caller
-waits. What a finished cycle leaves is found afterwards. Where cycles overlap, it rests for the first of them:
-so there is always an end.
+Nearly everything that a cycle allocates lives until its end, from the decoded cluster to the encoded
+response. Collections during a cycle find nothing and take a fifth of a long cycle. The collector also stays
+paused until the functions that hold these objects have returned; otherwise it would scan them once more while
+the caller waits. Afterwards it collects what the cycle left. If cycles overlap, it is paused for the first of
+them, so that every pause ends.
 
-A state that was pushed is there to stay, and a collection that looks through it would hold up some later call
-for tens of milliseconds. So it is taken out of the collector's sight (`settling`).
+A pushed state is long-lived, and a collection that scans it would delay a later call by tens of milliseconds.
+It is therefore excluded from collection (`freeze_gc`).
 """
 
 import gc
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def pause_gc() -> Iterator[None]:
-    """No automatic collection in this process within the block, if there was before."""
+    """Disable automatic collection in this process within the block, if it was enabled."""
     if not gc.isenabled():
         yield
         return
@@ -30,13 +30,13 @@ def pause_gc() -> Iterator[None]:
 
 @contextmanager
 def freeze_gc() -> Iterator[None]:
-    """What is made within the block stays: the collector does not look at it, neither now nor later.
+    """Exclude objects created within the block from collection, permanently.
 
-    Garbage is collected before, for it would never be afterwards. What stayed is freed when its time is over,
-    like everything else that is in no cycle of references.
+    Collects garbage first, which would never be collected afterwards. Frozen objects are freed by reference
+    counting unless they are part of a cycle.
     """
     gc.collect()
     with pause_gc():
         yield
-    gc.collect(0)  # what became garbage within the block, while the collector rested
+    gc.collect(0)  # garbage from within the block, while the collector was paused
     gc.freeze()

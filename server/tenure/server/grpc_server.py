@@ -1,4 +1,4 @@
-"""The server process: DecisionService with health and reflection, until it is told to stop."""
+"""The server process: DecisionService with health and reflection, until a signal stops it."""
 
 import gc
 import logging
@@ -31,20 +31,20 @@ from tenure.server.telemetry.gauges import Load, register_gauges
 from tenure.terms.durations import SECOND
 
 _SPARE_THREADS: Final = 8
-"""For health and reflection, so that they answer while calls wait for a cycle."""
+"""Threads for health and reflection, so that they respond while calls wait for a cycle."""
 _LAST_BYTES_SECONDS: Final = 2
-"""For answers that are decided to reach their callers and the records; for health watchers to hang up."""
+"""Time for decided responses to reach callers and records, and for health watchers to end."""
 _LAST_CYCLES_SECONDS: Final = 3
-"""For cycles that are cut short to decode or encode to the end; then the process ends without them."""
+"""Time for stopped cycles to finish decoding or encoding; then the process exits without them."""
 _ABANDONED: Final = 1
-"""Exit code of a server that ended with a call that would not."""
+"""Exit status when a call was abandoned."""
 _SWITCH_SECONDS: Final = 0.0005
-"""How long a thread that computes may keep others waiting: health is answered while cycles run."""
+"""Thread switch interval, short so that health checks are served while cycles run."""
 _LOG: Final = logging.getLogger(__name__)
 
 
 def _threads(limits: ServerLimits) -> int:
-    """One for everybody who may be inside, and some to spare."""
+    """Number of threads: one per admitted call and stream, and some to spare."""
     inside = limits.max_concurrent_cycles + limits.max_queued_calls + limits.max_streams
     return inside + MAX_RECEIVING + _SPARE_THREADS
 
@@ -83,9 +83,9 @@ class GrpcServer:
         self._health_port: HealthPort | None = None
 
     def start(self, address: str) -> str:
-        """Listen, answer calls and say that we do; the address with the port that was bound.
+        """Listen and become SERVING; return the address with the bound port.
 
-        Raises ListenError when the address is taken or does not exist.
+        Raises ListenError if the address is in use or does not exist.
         """
         try:
             port = self._access_control.add_port(self._grpc, address)
@@ -99,28 +99,28 @@ class GrpcServer:
         return address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}"
 
     def add_health_port(self, address: str) -> str:
-        """Answer health, and nothing else, at one more address; that with the port that was bound.
+        """Serve health only on an additional address; return it with the bound port.
 
-        To be called before `start`. Raises ListenError when the address is taken or does not exist.
+        Call it before `start`. Raises ListenError if the address is in use or does not exist.
         """
         self.set_ready(False)
         self._health_port = HealthPort(self._health, address)
         return self._health_port.address
 
     def load(self) -> Load:
-        """How busy the server is now."""
+        """Current load of the server."""
         return self._service.load()
 
     def set_ready(self, is_ready: bool) -> None:
-        """Say that calls are answered, or that they are not for now."""
+        """Set the health status of the service."""
         status = health_pb2.HealthCheckResponse
         for name in ("", SERVICE):
             self._health.set(name, status.SERVING if is_ready else status.NOT_SERVING)
 
     def drain(self) -> bool:
-        """Become NOT_SERVING, refuse calls, finish those in flight, and stop; whether all calls ended.
+        """Become NOT_SERVING, reject calls, finish those in flight, and stop; return whether all calls ended.
 
-        Cycles that take longer than the drain timeout answer with what they have decided by then.
+        Cycles that exceed the drain timeout respond with the decisions made so far.
         """
         self._health.enter_graceful_shutdown()
         has_ended = self._service.drain(self._drain_seconds)
@@ -139,21 +139,21 @@ class GrpcServer:
 
 
 def _engine(settings: Settings) -> Engine:
-    """Runs cycles where the configuration says."""
+    """Engine with the configured solver host."""
     if settings.limits.solver_host == "thread":
         return Engine(settings.profile, installed_registry(), pause_gc)
     return ProcessEngine(settings.profile, SolverPool(settings.profile), installed_registry())
 
 
 def _recorder(settings: Settings) -> Recorder:
-    """Keeps records where the configuration says, if it does."""
+    """Recorder for the configured file, if any."""
     return FileRecorder(settings.records) if settings.records.enabled else NO_RECORDS
 
 
 def _tune_threads() -> None:
-    """Let the threads of one process hold each other up as little as can be.
+    """Minimize how long threads of the process block each other.
 
-    What start-up made is there to stay, so the garbage collector, which stops everybody, need not look at it.
+    Objects from startup are long-lived and are excluded from garbage collection, which stops all threads.
     """
     gc.collect()
     gc.freeze()
@@ -168,8 +168,8 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain; a second signal ends the process at once.
 
-    `announce` is called with the bound address when calls are answered, `reread` whenever SIGHUP comes. Must
-    run in the main thread.
+    Calls `announce` with the bound address once calls are served, and `reread` on every SIGHUP. Must run in
+    the main thread.
     """
     guard, telemetry = AccessControl.of(settings.security), Telemetry(settings.telemetry, "tenure")
     telemetry.start()

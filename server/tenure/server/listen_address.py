@@ -1,11 +1,7 @@
-"""A second address on which health alone is answered, in clear text and to everybody.
+"""Listen addresses, gRPC server options, and the plaintext health port.
 
-Probes of a kubelet speak no TLS and come from outside the pod. With it, a server may be encrypted, or listen
-on loopback for a neighbour in its pod, and still be probed.
-
-Addresses to listen on, and which of them are safe without encryption.
-
-What the gRPC server itself is told: sizes, compression, connections, pings.
+Kubelet probes do not use TLS and come from outside the pod. With a health port, a server can use TLS, or
+listen on loopback for another container of its pod, and still be probed.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -18,14 +14,14 @@ from tenure.server.settings import ServerLimits
 
 
 class ListenError(ValueError):
-    """The server cannot or may not listen on an address. Says what to do instead."""
+    """The server cannot or may not listen on an address. The message has the fix."""
 
 
 def check_listen_address(address: str, *, allow_plaintext: bool, is_encrypted: bool = False) -> None:
-    """Refuse with ListenError an address that is malformed, or reachable from other machines in clear text.
+    """Reject with ListenError an address that is malformed, or reachable from other machines in plaintext.
 
-    `beyond_loopback` permits the latter, tokens included: for networks that are private or encrypted by
-    other means. With TLS (`is_encrypted`) every address is fine.
+    `allow_plaintext` permits the latter, tokens included: for networks that are private or encrypted by other
+    means. With TLS (`is_encrypted`) every address is allowed.
     """
     if address.startswith("unix:"):
         return
@@ -41,7 +37,7 @@ def check_listen_address(address: str, *, allow_plaintext: bool, is_encrypted: b
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine only; names other than localhost could mean anything."""
+    """Whether a host is this machine only; of names, only localhost is."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -49,11 +45,11 @@ def is_loopback(host: str) -> bool:
 
 
 MAX_CONNECTIONS: Final = 1_000
-"""Connections at a time; further ones are closed. Far more than there are schedulers."""
+"""Maximum number of connections; more are closed. Far more than there are schedulers."""
 MAX_CALLS_PER_CONNECTION: Final = 256
-"""Calls on one connection at a time; a client keeps further ones back."""
+"""Maximum number of concurrent calls on one connection; the client queues further ones."""
 MAX_CALLS: Final = 1_024
-"""Calls in the whole server at a time, those that are about to be refused included."""
+"""Maximum number of concurrent calls in the server, including calls about to be rejected."""
 
 _SECOND_MS: Final = 1_000
 _MIB: Final = 2**20
@@ -61,13 +57,13 @@ _IDENTITY_ONLY: Final = 1
 
 
 def server_options(limits: ServerLimits) -> list[tuple[str, int]]:
-    """Options of a gRPC server.
+    """Options of the gRPC server.
 
-    Compressed messages get UNIMPLEMENTED: gRPC unpacks up to the largest message before anybody looks at it,
-    so a few kilobytes would cost as much memory as `max_message_mib`.
+    Compressed messages are UNIMPLEMENTED: gRPC decompresses up to the largest message before any check, so a
+    few kilobytes would cost as much memory as `max_message_mib`.
 
-    Pings are answered however many come: hanging up on a burst of ten thousand kept gRPC from everything else
-    for up to ten seconds, while answering costs little, and it stops reading from who reads no answers.
+    Pings are not limited: closing connections after a burst of ten thousand blocked gRPC for up to ten
+    seconds, while answering costs little, and gRPC stops reading from a peer that does not read responses.
     """
     return [
         ("grpc.max_receive_message_length", limits.max_message_mib * _MIB),
@@ -94,7 +90,7 @@ _OPTIONS: Final = (
 
 
 class HealthPort:
-    """Answers what a servicer knows of health until it is stopped. Raises ListenError for a taken address."""
+    """Serves the health of a servicer until it is stopped. Raises ListenError if the address is in use."""
 
     def __init__(self, servicer: health_pb2_grpc.HealthServicer, address: str) -> None:
         self._grpc = grpc.server(
@@ -109,5 +105,5 @@ class HealthPort:
         self.address = f"{address.rpartition(':')[0]}:{port}"
 
     def stop(self) -> None:
-        """Answer no more."""
+        """Stop serving."""
         self._grpc.stop(None)

@@ -1,8 +1,8 @@
-"""Messages that do not come: how many calls may wait for theirs, and for how long.
+"""Limits on calls whose request message has not arrived: their number, and how long they may wait.
 
-gRPC gives a call a thread before its message is there. Calls that only begin would hold all threads, and
-nobody else would be answered, health checks included. So every call here takes its message as if it were a
-stream of one, while somebody looks at the clock.
+gRPC assigns a thread to a call before its message arrives. Calls without messages could occupy all threads
+and block everything else, health checks included. Therefore every call receives its message as a stream of
+one, monitored by a thread with timeouts.
 """
 
 import threading
@@ -17,10 +17,11 @@ from tenure.server.service import SERVICE
 from tenure.server.sweeper import Sweeper
 
 MAX_RECEIVING: Final = 256
-"""Calls that may wait for their message at a time. One more, and who waits longest is hung up on: honest
-messages come within moments, so it is hardly ever one of them."""
+"""Maximum number of calls that wait for their message. At the limit, the longest waiting call is cancelled: normal messages arrive within moments, so it is rarely one of them.
+
+"""
 RECEIVE_SECONDS: Final = 30
-"""How long a message may take to come; then the call is CANCELLED."""
+"""Time for a message to arrive; then the call is CANCELLED."""
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _OWN_STREAMS: Final = f"/{SERVICE}/"
@@ -28,21 +29,21 @@ _OWN_STREAMS: Final = f"/{SERVICE}/"
 
 
 class ReceiveLimits(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs only
-    """Bounds the calls of a server that wait for a message. Start it once, and stop it."""
+    """Bounds the calls that wait for a message. Start it once, and stop it."""
 
     def __init__(self, seconds: float = RECEIVE_SECONDS) -> None:
         self._seconds = seconds
         self._waiting: dict[object, tuple[float, Callable[[], object]]] = {}
-        """Since when each waits, and what ends it; the one that waits longest comes first."""
+        """Start of the wait and cancel function of each call; the longest waiting is first."""
         self._changing = threading.Lock()
         self._sweeper = Sweeper(self._cancel_oldest)
 
     def start(self) -> None:
-        """Look at the clock from now on."""
+        """Start the timeout thread."""
         self._sweeper.start()
 
     def stop(self) -> None:
-        """No more calls come."""
+        """Stop the timeout thread."""
         self._sweeper.stop()
 
     def intercept_service(
@@ -50,7 +51,7 @@ class ReceiveLimits(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generi
         continuation: "Callable[[grpc.HandlerCallDetails], Handler | None]",
         handler_call_details: grpc.HandlerCallDetails,
     ) -> "Handler | None":
-        """The method that was called, with a look at how its messages come."""
+        """Return the handler of the method, with limits on receiving."""
         handler, method = continuation(handler_call_details), handler_call_details.method
         if handler is None or (handler.request_streaming and method.startswith(_OWN_STREAMS)):
             return handler
@@ -82,7 +83,7 @@ class ReceiveLimits(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generi
         return make(call, handler.request_deserializer, handler.response_serializer)
 
     def _next(self, requests: Iterator[Any], context: grpc.ServicerContext) -> Any:
-        """The next message, or None when there is no more."""
+        """Next message, or None at the end of the stream."""
         ticket = object()
         with self._changing:
             self._waiting[ticket] = (time.monotonic(), context.cancel)
@@ -96,11 +97,11 @@ class ReceiveLimits(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generi
                 self._waiting.pop(ticket, None)
 
     def _oldest(self) -> Callable[[], object]:
-        """What ends the call that waits longest, which is taken off the list."""
+        """Remove the longest waiting call; return its cancel function."""
         return self._waiting.pop(next(iter(self._waiting)))[1]
 
     def _cancel_oldest(self) -> float:
-        """End calls that wait for too long; the seconds after which there may be more of them."""
+        """Cancel calls that exceeded the timeout; return seconds until the next could."""
         late = []
         with self._changing:
             while self._remaining_seconds() <= 0:
@@ -111,7 +112,7 @@ class ReceiveLimits(grpc.ServerInterceptor):  # type: ignore[type-arg]  # generi
         return left
 
     def _remaining_seconds(self) -> float:
-        """How much time the call that waits longest has left."""
+        """Time that the longest waiting call has left."""
         since, _ = next(iter(self._waiting.values()), (time.monotonic(), None))
         return since + self._seconds - time.monotonic()
 
@@ -120,7 +121,7 @@ _stream_unary: Final = grpc.stream_unary_rpc_method_handler
 
 
 def _read(request: bytes | None, handler: Handler, context: grpc.ServicerContext) -> Any:
-    """The message as its method wants it; a call without one has sent nothing that could be read."""
+    """Message as the method expects it; a call without one has sent nothing to parse."""
     read = handler.request_deserializer or bytes
     with suppress(DecodeError):
         if request is not None:

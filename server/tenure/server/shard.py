@@ -1,7 +1,4 @@
-"""The time a cycle has: what the solver, which reads no clock, is given to ask whether to stop.
-
-A shard: what has one state, and one cycle at a time.
-"""
+"""Shards, and deadlines of cycles for the solver, which reads no clock."""
 
 import threading
 import time
@@ -9,22 +6,22 @@ from typing import Final, NamedTuple
 
 
 class Shard(NamedTuple):
-    """A cluster and one of its node pools."""
+    """A cluster ID and a node pool: the unit of one state and of sequential cycles."""
 
     cluster_id: str
     node_pool: str
 
 
 RESERVE: Final = 0.1
-"""Part of a call's time that is kept for the way back."""
+"""Fraction of a call's time reserved for the transmission of the response."""
 
 
 class Deadline:
-    """Says when to stop searching so that the answer still arrives in time. Asked by one thread.
+    """Determines when the search must stop for the response to arrive in time. Used by one thread.
 
-    Folding and encoding an answer takes about as long as decoding the question and opening the session, for
-    both grow with the cluster and not with the search. So as much time as has passed when the solver asks
-    first is kept for the answer, and a tenth of all for its way back.
+    Folding and encoding a response takes about as long as decoding the request and opening the session, since
+    both depend on the size of the cluster, not on the search. Therefore the time up to the first call is
+    reserved for the response, and a tenth of the total for transmission.
     """
 
     def __init__(self, seconds: float, is_cut_short: threading.Event) -> None:
@@ -35,7 +32,7 @@ class Deadline:
         self._is_cancelled = False
 
     def __call__(self) -> bool:
-        """Whether to stop: the time is up, nobody waits for the answer any more, or the server must end."""
+        """Whether to stop: the time is up, the call was cancelled, or the server is stopping."""
         now = time.monotonic()
         if self._end is None:
             reserve = self._seconds * RESERVE + now - self._begin
@@ -43,9 +40,9 @@ class Deadline:
         return now >= self._end or self._is_cancelled or self._is_cut_short.is_set()
 
     def remaining_seconds(self) -> float:
-        """Until the caller hangs up."""
+        """Seconds until the caller's deadline."""
         return max(0.0, self._begin + self._seconds - time.monotonic())
 
     def cancel(self) -> None:
-        """Nobody waits for the answer any more. May be called by any thread."""
+        """Stop because the call ended. Thread-safe."""
         self._is_cancelled = True

@@ -1,17 +1,17 @@
-"""A thread that looks again and again whether the time of something is over."""
+"""A thread that removes expired items."""
 
 import threading
 from collections.abc import Callable
 from typing import Final
 
 _SHORTEST_PAUSE_SECONDS: Final = 0.05
-"""So that a clock that is a little early does not keep the thread busy."""
+"""Minimum pause, so that a slightly early clock does not keep the thread busy."""
 
 
 class Sweeper:
-    """Sweeps whenever there may be something to sweep away, from `start` to `stop`.
+    """Calls `sweep` whenever items may have expired, from `start` to `stop`.
 
-    `sweep` says in how many seconds that is.
+    `sweep` returns the seconds until its next call.
     """
 
     def __init__(self, sweep: Callable[[], float]) -> None:
@@ -20,11 +20,11 @@ class Sweeper:
         self._thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
 
     def start(self) -> None:
-        """Begin. May be called once."""
+        """Start the thread. May be called once."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait for it; does nothing when it did not begin."""
+        """Stop the thread and wait for it; no effect if it was not started."""
         self._is_over.set()
         if self._thread.is_alive():
             self._thread.join()
