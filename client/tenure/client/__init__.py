@@ -1,4 +1,4 @@
-"""Asking a Tenure server for decisions. Snapshots in files: see `tenure.client.snapshot_file`."""
+"""Client of a Tenure server. Snapshots in files: see `tenure.client.snapshot_file`."""
 
 from tenure.client.client import Client
 from tenure.client.errors import (

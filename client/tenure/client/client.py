@@ -1,4 +1,4 @@
-"""The client: one connection to a server, deadlines, retries and errors that say what to do."""
+"""The client: one connection to a server, with deadlines, retries and actionable errors."""
 
 import json
 import math
@@ -38,12 +38,12 @@ from tenure.wire.writer import encode_decide_request
 
 DEFAULT_TIMEOUT_SECONDS: Final = 60.0
 FRESH_SECONDS: Final = 5.0
-"""So long after an answer nobody looks whether the server is there before the next call."""
+"""Time after a response during which the next call skips the readiness check."""
 _GONE: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
-"""What a call ends with when the server that answered a moment ago is gone."""
+"""Statuses of a call to a server that responded recently and is gone."""
 
 _DECIDE: Final = "/tenure.v1.DecisionService/Decide"
-"""Of which the request is given in bytes."""
+"""Decide, with a serialized request."""
 
 _RETRIES: Final = {
     "methodConfig": [
@@ -59,10 +59,10 @@ _RETRIES: Final = {
         }
     ]
 }
-"""Deciding changes nothing, so a call may be repeated whenever the server could not take it. A server that
-ends may hang up on a call that it has not begun, which is CANCELLED then.
+"""Retry policy: retry until the deadline, or for about three seconds, so that a server can be replaced.
 
-Within the deadline, and over some three seconds: long enough for a server to be replaced.
+Decisions have no side effects, so a call can be repeated whenever the server did not process it. A server that
+stops may close a call that it has not begun, which is then CANCELLED.
 """
 
 
@@ -70,7 +70,7 @@ _OPTIONS: Final = (
     ("grpc.service_config", json.dumps(_RETRIES)),
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
-    ("grpc.initial_reconnect_backoff_ms", 100),  # by default a second, and up to two minutes
+    ("grpc.initial_reconnect_backoff_ms", 100),  # default: a second, up to two minutes
     ("grpc.max_reconnect_backoff_ms", 2_000),
 )
 
@@ -83,8 +83,8 @@ class Client:
     for every call, is shown to the server; over clear text only on this machine, unless
     `allow_plaintext` permits it. Raises InvalidCredentials when something of it cannot be used.
 
-    Use it in a `with` statement, or call `close`. Threads may share one client. `timeout` is in seconds and
-    bounds a call as a whole: waiting for the server to be there, retries and the decision.
+    Use it in a `with` statement, or call `close`. Threads may share a client. `timeout` is in seconds and
+    bounds a whole call: waiting for the server, retries and the cycle.
 
         with Client("127.0.0.1:50051") as client:
             response = client.decide(snapshot)
@@ -110,12 +110,12 @@ class Client:
         self._decide = self._channel.unary_unary(_DECIDE, bytes, DecideResponse.FromString)
         self._health = HealthStub(self._channel)
         self._last_response_at = -math.inf
-        """When the server answered last, by the monotonic clock."""
+        """Time of the last response, by the monotonic clock."""
 
     def decide(
         self, snapshot: ClusterSnapshot, actions: Iterable[str] = (), timeout: float | None = None
     ) -> DecideResponse:
-        """The decision on a snapshot, with the server's actions unless others are named.
+        """Decide on a snapshot, with the given actions or those of the server.
 
         Raises an error of `tenure.client.errors`; nothing was decided then.
         """
@@ -129,7 +129,7 @@ class Client:
         now: Timestamp | None = None,
         timeout: float | None = None,
     ) -> DecideResponse:
-        """The decision on a state that was pushed, at its time or at a later one; see `StateSession`.
+        """Decide on a pushed state, at its time or a later one; see `StateSession`.
 
         Raises an error of `tenure.client.errors`; nothing was decided then.
         """
@@ -144,10 +144,10 @@ class Client:
         now: Timestamp | None = None,
         timeout: float | None = None,
     ) -> tuple[StateReference, DecideResponse]:
-        """Apply a delta to a state that was pushed, and decide on the state after it: what to refer to, and
-        the decision. One call instead of two.
+        """Apply a delta to a pushed state, and decide on the result: returns its reference and the response.
 
-        Raises an error of `tenure.client.errors`; the delta may be applied or not then, and be sent again.
+        One call instead of two. Raises an error of `tenure.client.errors`; the delta may or may not be
+        applied then, and can be sent again.
         """
         request = DecideRequest(delta=delta, actions=actions, now=now)
         answer: DecideResponse = self._call(self._service.Decide, request, timeout)
@@ -159,7 +159,7 @@ class Client:
     def put_snapshot(
         self, epoch: str, snapshot: ClusterSnapshot, timeout: float | None = None
     ) -> StateReference:
-        """Push a full snapshot, in pieces; the server keeps it in place of what it had of the cluster.
+        """Push a full snapshot in chunks; it replaces the server's state of the cluster ID and node pool.
 
         `epoch` is any text that was not used before. Raises an error of `tenure.client.errors`.
         """
@@ -169,8 +169,9 @@ class Client:
         return answer.state
 
     def apply_delta(self, delta: StateDelta, timeout: float | None = None) -> StateReference:
-        """Change a state that was pushed. The same delta may be sent again when it is not known what became
-        of it. Raises an error of `tenure.client.errors`; the server has the state from before then.
+        """Change a pushed state. A delta with an unknown result can be sent again.
+
+        Raises an error of `tenure.client.errors`; the server has the previous state then.
         """
         answer: ApplyDeltaResponse = self._call(
             self._service.ApplyDelta, ApplyDeltaRequest(delta=delta), timeout
@@ -178,7 +179,7 @@ class Client:
         return answer.state
 
     def open_delta_stream(self) -> DeltaStream:
-        """A stream for one delta after the other, which the caller closes. Nobody is asked before the first.
+        """Open a stream of deltas, which the caller closes. Connects on the first delta.
 
         Changes states as `apply_delta` does, without a call for each.
         """
@@ -187,7 +188,7 @@ class Client:
     def get_state(
         self, cluster_id: str, node_pool: str = "", timeout: float | None = None
     ) -> tuple[StateReference, ClusterSnapshot]:
-        """The state that the server keeps of a cluster and node pool, and what to refer to it by.
+        """State of a cluster ID and node pool on the server, and its reference.
 
         Raises an error of `tenure.client.errors`; StateMismatch when nothing is kept of them.
         """
@@ -202,7 +203,7 @@ class Client:
     def report_results(
         self, request: ReportResultsRequest, timeout: float | None = None
     ) -> ReportResultsResponse:
-        """What to do with decision groups, after what became of their steps. May be asked again.
+        """Report results of decisions; returns the state of each group. Can be repeated.
 
         Raises an error of `tenure.client.errors`; nothing was counted then.
         """
@@ -210,7 +211,7 @@ class Client:
         return answer
 
     def simulate(self, request: SimulateRequest, timeout: float | None = None) -> SimulateResponse:
-        """What would be decided on a state that is not the real one; the answer promises nothing.
+        """Simulate cycles on a modified state, without side effects.
 
         Raises an error of `tenure.client.errors`.
         """
@@ -218,21 +219,22 @@ class Client:
         return answer
 
     def explain(self, request: ExplainRequest, timeout: float | None = None) -> ExplainResponse:
-        """The answer to a person's question about a state. Raises an error of `tenure.client.errors`."""
+        """Explain a state to people. Raises an error of `tenure.client.errors`."""
         answer: ExplainResponse = self._call(self._service.Explain, request, timeout)
         return answer
 
     def get_capabilities(self, timeout: float | None = None) -> GetCapabilitiesResponse:
-        """What the server does, knows and accepts. Raises an error of `tenure.client.errors`."""
+        """Version, profile and limits of the server. Raises an error of `tenure.client.errors`."""
         answer: GetCapabilitiesResponse = self._call(
             self._service.GetCapabilities, GetCapabilitiesRequest(), timeout
         )
         return answer
 
     def _call(self, method: Callable[..., Any], request: Message | bytes, timeout: float | None) -> Any:
-        """The message that a method answers to a request.
+        """Call a method and return its response.
 
-        Who answered a moment ago is asked at once; if nobody is there any more, as any other is.
+        A server that responded recently is called without a readiness check; if it is gone, the call is
+        repeated with one.
         """
         deadline = self._deadline(timeout)
         with self._metadata():
@@ -252,7 +254,7 @@ class Client:
         return answer
 
     def _call_stream(self, method: Callable[..., Any], request: object, timeout: float | None) -> Any:
-        """The same when either side sends several messages: it cannot be asked twice."""
+        """Call a streaming method, which cannot be repeated."""
         deadline = self._deadline(timeout)
         self._wait_until_ready(deadline)
         with self._metadata():
@@ -270,14 +272,14 @@ class Client:
 
     @contextmanager
     def _metadata(self) -> Iterator[None]:
-        """What goes wrong in gRPC, as an error of this package."""
+        """Convert gRPC failures to errors of this package."""
         try:
             yield
         except grpc.RpcError as failure:
             raise error_of(failure, self._address) from None
 
     def close(self) -> None:
-        """Hang up. The client cannot be used afterwards."""
+        """Close the connection. The client cannot be used afterwards."""
         self._channel.close()
 
     def __enter__(self) -> Self:

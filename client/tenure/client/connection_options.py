@@ -1,9 +1,4 @@
-"""How a server is reached: in clear text or over TLS, as whom, and with which token.
-
-What calls of all kinds carry beside their message.
-
-The token that every call carries.
-"""
+"""How to connect to a server: plaintext or TLS, client certificate, token and call metadata."""
 
 import ssl
 from collections.abc import Sequence
@@ -20,14 +15,14 @@ _PROPAGATOR = TraceContextTextMapPropagator()
 
 
 def trace_context() -> Entries:
-    """The trace that the caller is in, if any (W3C `traceparent`): the server joins it."""
+    """W3C trace context (`traceparent`) of the caller, if any, which the server joins."""
     carrier: dict[str, str] = {}
     _PROPAGATOR.inject(carrier)
     return tuple(carrier.items())
 
 
 class Token(NamedTuple):
-    """A token by itself, or the file that holds it, which is read for every call: it may change."""
+    """A token, or the file that contains it, which is read for every call because it may change."""
 
     text: str | None
     file: Path | None
@@ -66,7 +61,7 @@ _PLAINTEXT: Final = (
 
 
 class ConnectionOptions(NamedTuple):
-    """What a caller knows about a server and shows to it; the arguments of Client."""
+    """Connection arguments of Client."""
 
     tls_ca: File | None = None
     tls_cert: File | None = None

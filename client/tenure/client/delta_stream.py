@@ -1,4 +1,4 @@
-"""Deltas on a stream: each is sent, and its answer waited for."""
+"""Deltas on a stream: each is sent, then its response awaited."""
 
 import weakref
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from tenure.v1 import state_pb2 as pb
 
 
 class _Call(NamedTuple):
-    """A call of SyncState, what it sends, and who waits for its answers."""
+    """A SyncState call: its requests, and the queue of its responses."""
 
     requests: "SimpleQueue[pb.SyncStateRequest | None]"
     responses: Iterator[pb.SyncStateResponse]
@@ -36,9 +36,9 @@ class _Call(NamedTuple):
 
 
 class DeltaStream:
-    """Sends deltas on a call of SyncState, and begins another call when one has ended.
+    """Sends deltas on a SyncState call, and opens a new call when one has ended.
 
-    For one thread at a time. Holds one of the server's streams from the first delta until `close`.
+    Used by one thread at a time. Occupies one of the server's streams from the first delta until `close`.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class DeltaStream:
         reach: Callable[[float], None],
         address: str,
     ) -> None:
-        """`begin` begins a call of SyncState, `reach` waits for the server until a deadline."""
+        """`begin` opens a SyncState call; `reach` waits for the server until a deadline."""
         self._begin = begin
         self._wait_until_ready = reach
         self._address = address
@@ -55,7 +55,7 @@ class DeltaStream:
         self._sent = 0
 
     def send(self, delta: pb.StateDelta, timeout: float) -> pb.StateReference:
-        """The state after a delta. `timeout` is in seconds, waiting for the server included.
+        """State after a delta. `timeout` is in seconds, waiting for the server included.
 
         Raises an error of `tenure.client.errors`. After InvalidSnapshot, StateMismatch and MessageTooLarge
         the server has the state from before; after others it is not known, and the same delta may be sent
@@ -73,7 +73,7 @@ class DeltaStream:
         return answer.state
 
     def close(self) -> None:
-        """End the call, if there is one. Another delta begins another."""
+        """End the call, if any. The next delta opens another."""
         if self._call is not None:
             self._call.end()
             self._call = None
@@ -87,7 +87,7 @@ class DeltaStream:
         return self._call
 
     def _receive(self, call: _Call, seconds: float) -> pb.SyncStateResponse:
-        """What the server says to the delta that was sent last; the call is over when it says nothing."""
+        """Response to the last delta; the call is over if there is none."""
         answer: pb.SyncStateResponse | None = None
         try:
             answer = call.reader.submit(next, call.responses, None).result(max(seconds, 0.001))
@@ -103,13 +103,13 @@ class DeltaStream:
         raise Unavailable(f"the server at {self._address} ended the stream of deltas")
 
     def _error_of(self, failure: grpc.RpcError) -> TenureError:
-        """The call has no deadline, so one that was exceeded is the server's for idle streams."""
+        """The call has no deadline, so DEADLINE_EXCEEDED is the server's idle timeout."""
         error = error_of(failure, self._address)
         return Unavailable(str(error)) if isinstance(error, DeadlineExceeded) else error
 
 
 def _error(error: pb.StateError) -> InvalidSnapshot | StateMismatch | MessageTooLarge:
-    """What a fault means to the caller."""
+    """Convert a state error to an exception."""
     match error.code:
         case pb.STATE_ERROR_CODE_INVALID:
             violations = (FieldViolation(field.field, field.description) for field in error.violations)

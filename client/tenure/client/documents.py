@@ -1,13 +1,11 @@
-"""Why a document is not a message: every fault with its path.
+"""Parse JSON and YAML documents, and find all errors of a document that is not a valid message.
 
-protobuf's own parser stops at the first fault and often does not say where it is. This is asked only when
-that parser has refused a document.
+In YAML, only `null`, `true` and `false` are special: times, a label `on` and digits remain text, which
+protobuf converts as the field requires. Anchors and merge keys work. Duplicate keys are rejected in both
+formats.
 
-JSON and YAML texts to documents: mappings, lists and scalars.
-
-In YAML only `null`, `true` and `false` are more than text: a time, a label `on` and the digits of a number
-stay what was written, and protobuf makes of them what the field wants. Anchors and merge keys work. Keys that
-occur twice are refused in both.
+protobuf's parser stops at the first error, often without a position. `find_errors` runs only after that
+parser has rejected a document.
 """
 
 import json
@@ -24,11 +22,11 @@ from google.protobuf.message_factory import GetMessageClass
 _SPECIAL: Final = {"bool": r"true|false", "null": r"null|~|", "merge": r"<<"}
 
 _MAX_DEPTH: Final = 100
-"""Deepest nesting of a YAML text; a snapshot needs about ten."""
+"""Maximum nesting of a YAML text; a snapshot needs about ten levels."""
 
 
 class DocumentSyntaxError(ValueError):
-    """A text that is not JSON or YAML. Names line and column where there are any."""
+    """A text is not valid JSON or YAML. The message has line and column, if known."""
 
 
 def parse_json(text: str) -> object:
@@ -53,7 +51,7 @@ def parse_yaml(text: str) -> object:
 
 
 def _check_depth(text: str) -> None:
-    """Refuse what is nested so deeply that the parser written in C would run out of stack."""
+    """Reject nesting so deep that the parser in C would exhaust its stack."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -75,7 +73,7 @@ def _reject_duplicate_keys(pairs: list[tuple[str, object]]) -> dict[str, object]
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Safe YAML with few kinds of scalar. Written in C where PyYAML was built so, ten times faster."""
+    """Safe YAML loader with few kinds of scalars. Uses the C loader if available, ten times faster."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
@@ -99,7 +97,7 @@ _POSITION: Final = re.compile(r"^(Failed to parse \S+ field: )+| at [A-Za-z]\w*(
 
 
 def find_errors(document: object, message: Descriptor, path: str = "") -> Iterator[str]:
-    """The faults of a document as `path: what is wrong`, in the order of the document."""
+    """Errors of a document as `path: error`, in document order."""
     if not isinstance(document, Mapping):
         if path:
             yield f"{path}: must be a mapping from fields to values"
@@ -129,7 +127,7 @@ def _inside(value: object, message: Descriptor, is_repeated: bool, where: str) -
 
 
 def _own_message(field: FieldDescriptor) -> Descriptor | None:
-    """The message its value is written as; None for scalars, maps, times and durations."""
+    """Message type of a field's value; None for scalars, maps, times and durations."""
     message = field.message_type
     if message is None or message.GetOptions().map_entry or message.file.package != "tenure.v1":
         return None
@@ -137,7 +135,7 @@ def _own_message(field: FieldDescriptor) -> Descriptor | None:
 
 
 def _problem(key: str, value: object, message: Descriptor) -> str:
-    """What protobuf says about one field by itself; empty when it likes it."""
+    """protobuf's error for one field on its own; empty if valid."""
     try:
         ParseDict({key: value}, GetMessageClass(message)())
     except ParseError as error:
@@ -146,7 +144,7 @@ def _problem(key: str, value: object, message: Descriptor) -> str:
 
 
 def _strip_position(text: str) -> str:
-    """A parser's message without its idea of the place, which is relative to the one field it saw."""
+    """Remove the position from a parser's message: it is relative to the single field."""
     while (shorter := _POSITION.sub("", text)) != text:
         text = shorter
     return text

@@ -1,19 +1,17 @@
-"""From gRPC statuses to the errors of this package.
-
-What can go wrong with a call.
+"""Errors of calls, and their conversion from gRPC statuses.
 
     TenureError
-     ├── InvalidSnapshot     the question is malformed; `violations` names every field to mend
-     ├── Unavailable         nobody answers, or the server is busy; try again
-     ├── InvalidCredentials  certificates or tokens that were given cannot be used; nobody was asked
+     ├── InvalidSnapshot     the request is invalid; `violations` names every field to fix
+     ├── Unavailable         the server is unreachable, draining or busy; retry
+     ├── InvalidCredentials  certificates or tokens cannot be used; no call was made
      ├── TlsHandshakeFailed  client and server do not trust each other's certificates
-     ├── Unauthenticated     the server does not know the token, or wants one
-     ├── StateMismatch       the server has not the state that is referred to, or its clock is ahead
-     ├── DeadlineExceeded    the server is there, but did not answer in time
-     ├── MessageTooLarge     a message is larger than the server or the client accepts
-     └── InternalError       everything else: report it
+     ├── Unauthenticated     the token is missing or invalid
+     ├── StateMismatch       the server does not have the referenced state, or its clock is ahead
+     ├── DeadlineExceeded    the server did not respond in time
+     ├── MessageTooLarge     a message exceeds a limit of the server or the client
+     └── InternalError       everything else; report it
 
-Nothing was decided when one of them is raised, and asking again is harmless.
+Nothing was decided when one of them is raised, and retries are safe.
 """
 
 from collections.abc import Iterable
@@ -26,7 +24,7 @@ from grpc_status import rpc_status
 
 
 class FieldViolation(NamedTuple):
-    """One violating field: its path in the snapshot ("queues[12].parent") and what to mend."""
+    """One invalid field: its path in the snapshot ("queues[12].parent") and the fix."""
 
     field: str
     description: str
@@ -36,11 +34,11 @@ class FieldViolation(NamedTuple):
 
 
 class TenureError(Exception):
-    """A call that gave no answer. The message says what to do."""
+    """A call without a response. The message has the fix."""
 
 
 class InvalidSnapshot(TenureError):
-    """The server refuses the question. `violations` are in the order of the message."""
+    """The server rejected the request. `violations` are in message order."""
 
     def __init__(self, summary: str, violations: Iterable[FieldViolation]) -> None:
         self.violations = tuple(violations)
@@ -48,25 +46,25 @@ class InvalidSnapshot(TenureError):
 
 
 class Unavailable(TenureError):
-    """No server answers at the address, it is draining, or too many calls are waiting for it."""
+    """The server at the address is unreachable, draining, or has too many queued calls."""
 
 
 class InvalidCredentials(TenureError):
-    """A certificate, a key or a token that was given cannot be used. Names the file; shows no secret."""
+    """A certificate, key or token cannot be used. Names the file; contains no secret."""
 
 
 class TlsHandshakeFailed(TenureError):
-    """The TLS handshake failed: certificates do not fit what the other side trusts."""
+    """The TLS handshake failed: a certificate is not trusted by the other side."""
 
 
 class Unauthenticated(TenureError):
-    """The server wants a token that it knows."""
+    """The server requires a valid token."""
 
 
 class StateMismatch(TenureError):
-    """The state that is referred to is not what the server has. `code` says how: "UNKNOWN_STATE", ...
+    """The server's state is not the referenced one. `code` is the kind: "UNKNOWN_STATE", ...
 
-    `resync_required` tells whether a new full snapshot helps.
+    `resync_required` is true if a new full snapshot fixes it.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -75,7 +73,7 @@ class StateMismatch(TenureError):
 
     @property
     def resync_required(self) -> bool:
-        """Whether only a new full snapshot helps; a clock that went back is for the caller to mend."""
+        """Whether a new full snapshot is required; a clock regression must be fixed by the caller."""
         return self.code in ("UNKNOWN_STATE", "VERSION_GAP")
 
 
@@ -84,18 +82,18 @@ class DeadlineExceeded(TenureError):
 
 
 class MessageTooLarge(TenureError):
-    """The snapshot is larger than the server accepts, or the answer larger than the client does."""
+    """A request exceeds the server's limit, or a response exceeds the client's."""
 
 
 class InternalError(TenureError):
-    """The server failed in a way that is not the caller's doing."""
+    """The server failed, not because of the caller."""
 
 
 _Detail = TypeVar("_Detail", bound=Message)
 
 
 def error_of(failure: grpc.RpcError, address: str) -> TenureError:
-    """What a failed call to the server at an address means to the caller."""
+    """Convert a failed call to the server at an address."""
     assert isinstance(failure, grpc.Call), "the error of a call is the call itself"
     code, said = failure.code(), failure.details() or ""
     match code:
@@ -128,7 +126,7 @@ def _invalid_snapshot(failure: grpc.Call, message: str) -> InvalidSnapshot:
 
 
 def _detail(failure: grpc.Call, kind: type[_Detail]) -> _Detail | None:
-    """The first detail of a kind in the rich status of a failure, if any."""
+    """First detail of a type in the rich status of a failure, if any."""
     status = rpc_status.from_call(failure)
     for packed in status.details if status is not None else ():
         found = kind()

@@ -1,9 +1,9 @@
-"""Groups in flight: what a caller keeps of the groups it accepted, and for how long.
+"""In-flight groups: what a caller stores of accepted groups, and for how long.
 
     kept = retain_in_flight(kept, response)
     kept += [track_group(group) for group in response.groups if accept(group)]
 
-and `kept` goes with the next snapshot, as its `in_flight_groups`.
+Send `kept` with the next snapshot, as its `in_flight_groups`.
 """
 
 from collections.abc import Collection, Iterable
@@ -20,10 +20,11 @@ _IN_FLIGHT_STATES = (IN_FLIGHT_GROUP_STATE_IN_FLIGHT, IN_FLIGHT_GROUP_STATE_UNSP
 
 
 def track_group(group: DecisionGroup, failed: Collection[str] = ()) -> InFlightGroup:
-    """What to keep of a group from when it is accepted: its evictions, promises and bindings.
+    """In-flight group of an accepted decision group: its evictions, reservations and bindings.
 
-    `failed` are ids of decisions that could not be taken. They are left out, and all promises with them, for
-    the group will not be what it was to be; what was taken is to be kept all the same until it is seen.
+    `failed` are IDs of decisions that could not be applied. They are omitted, with all reservations, since
+    the group can no longer be completed; the applied decisions must still be sent until the snapshot shows
+    them.
     """
     kept = InFlightGroup(id=group.id, action=group.action, beneficiary=group.beneficiary)
     kept.expire_time.CopyFrom(group.expire_time)
@@ -55,6 +56,6 @@ def track_group(group: DecisionGroup, failed: Collection[str] = ()) -> InFlightG
 
 
 def retain_in_flight(groups: Iterable[InFlightGroup], response: DecideResponse) -> list[InFlightGroup]:
-    """The groups that the answer to a snapshot with them keeps; the others are to be dropped."""
+    """In-flight groups to send again after a response; the others are to be dropped."""
     kept = {status.id for status in response.in_flight_group_statuses if status.state in _IN_FLIGHT_STATES}
     return [group for group in groups if group.id in kept]

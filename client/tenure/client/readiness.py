@@ -1,4 +1,4 @@
-"""Reaching a server: telling one that is not there, or not to be trusted, from one that is slow."""
+"""Wait for a server; distinguish one that is unreachable or untrusted from one that is slow."""
 
 import time
 from typing import Final
@@ -11,19 +11,19 @@ from tenure.client.errors import TlsHandshakeFailed, Unavailable
 
 _LAST_TRY_SECONDS: Final = 1.0
 _TLS_FAILURE_MARKERS: Final = ("handshake failed", "verification", "security handshaker")
-"""What gRPC says, in one spelling or another, when a certificate is no good: trying again does not help."""
+"""Parts of gRPC's messages for invalid certificates, in several spellings: retrying does not help."""
 
 
 def wait_until_ready(
     health: HealthStub, address: str, has_tls: bool, deadline: float, metadata: Entries
 ) -> None:
-    """Ask for the server's health until it answers; `deadline` is on the monotonic clock.
+    """Poll the server's health until it responds; `deadline` is on the monotonic clock.
 
     Raises TlsHandshakeFailed as soon as the certificates turn out not to fit, Unavailable at the deadline.
     """
 
     def check(seconds: float, *, wait: bool) -> str | None:
-        """Whether the server was reached: None, or else what gRPC says. Any answer will do."""
+        """Try to reach the server: None, or gRPC's error. Any response counts."""
         request, timeout = HealthCheckRequest(), max(seconds, 0.001)
         try:
             health.Check(request, timeout=timeout, metadata=metadata, wait_for_ready=wait)

@@ -1,6 +1,6 @@
-"""A state that a server keeps, in step with what its caller knows.
+"""A session with a pushed state, synchronized with the caller's snapshot.
 
-What a session holds: a snapshot, and deltas since, carried out only when the result is asked for.
+The session stores a snapshot and the deltas since, which are applied only when the result is needed.
 """
 
 import time
@@ -20,17 +20,17 @@ from tenure.wire.columns import to_pods
 from tenure.wire.deltas import apply_deltas, compute_delta
 
 MAX_DELTAS: Final = 100
-"""Deltas that wait: carrying them out takes as long as the snapshot is large, however many they are."""
+"""Maximum number of pending deltas: applying any number takes time proportional to the snapshot."""
 
 
 class LocalState:
-    """A state, which does not change. The snapshot is not to be changed either; deltas are copied."""
+    """An immutable state. The snapshot must not be changed; deltas are copied."""
 
     def __init__(self, snapshot: ClusterSnapshot, deltas: tuple[StateDelta, ...] = ()) -> None:
         self._snapshot, self._deltas = snapshot, deltas
 
     def with_delta(self, delta: StateDelta) -> "LocalState":
-        """The state after a delta; the epoch and version of its base are of no account."""
+        """State after a delta; epoch and version of its base are ignored."""
         kept = StateDelta()
         kept.CopyFrom(delta)
         later = LocalState(self._snapshot, (*self._deltas, kept))
@@ -39,7 +39,7 @@ class LocalState:
         return later
 
     def snapshot(self) -> ClusterSnapshot:
-        """All of it."""
+        """The complete snapshot."""
         if self._deltas:
             self._snapshot, self._deltas = apply_deltas(self._snapshot, *self._deltas), ()
         return self._snapshot
@@ -48,16 +48,16 @@ class LocalState:
 _FIRST_PAUSE_SECONDS: Final = 0.05
 _LONGEST_PAUSE_SECONDS: Final = 1.0
 _TRIES: Final = 2
-"""How often a delta is sent: a stream that was idle for long may have ended without anybody noticing."""
+"""Attempts to send a delta: an idle stream may have ended unnoticed."""
 _Response = TypeVar("_Response")
 
 
 class StateSession:
-    """Pushes a snapshot once, then what changes, and asks for decisions without sending it again.
+    """Pushes a snapshot once, then deltas, and decides without sending the snapshot again.
 
-    When the server has lost the state, has another version of it, or is away, the session pushes the whole
-    snapshot that it holds and goes on; the caller gets each answer once. For one thread at a time. `timeout`
-    is in seconds and bounds each method as a whole, waiting for the server included.
+    If the server lost the state, has another version, or is unavailable, the session pushes its full snapshot
+    and continues; the caller receives each response once. Used by one thread at a time. `timeout` is in
+    seconds and bounds each method as a whole, waiting for the server included.
 
         session = StateSession(client)
         session.push(snapshot)
@@ -68,7 +68,7 @@ class StateSession:
     Methods raise errors of `tenure.client.errors`. After InvalidSnapshot, StateMismatch or MessageTooLarge
     the session holds what it held before; after others it holds what it was given last.
 
-    Deltas go on a stream, which stays open until `close` or the end of a `with` statement.
+    Deltas use a stream, which stays open until `close` or the end of a `with` statement.
     """
 
     def __init__(self, client: Client, *, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> None:
@@ -76,21 +76,21 @@ class StateSession:
         self._timeout = timeout
         self._local_state: LocalState | None = None
         self._server_version: StateReference | None = None
-        """What the server has, as far as is known; None: nothing that is of use."""
+        """The server's state as far as known; None: none that can be used."""
         self._deltas = client.open_delta_stream()
 
     def push(self, snapshot: ClusterSnapshot) -> None:
-        """Begin anew with a full snapshot."""
+        """Start from a full snapshot."""
         with self._reset_on_error():
             self._local_state, self._server_version = LocalState(to_pods(snapshot)), None
             self._with_retry(lambda state, timeout: None)
 
     def update(self, snapshot: ClusterSnapshot) -> None:
-        """Go on to a later snapshot of the same cluster and node pool; only what changed is sent."""
+        """Move to a later snapshot of the same cluster ID and node pool; sends only the changes."""
         self.apply(compute_delta(self._require_local_state().snapshot(), snapshot))
 
     def apply(self, delta: StateDelta) -> None:
-        """Go on by a delta; its base is filled in here."""
+        """Apply a delta; its base is set here."""
         held, there = self._require_local_state(), self._server_version
         with self._reset_on_error():
             self._local_state, self._server_version = held.with_delta(delta), None
@@ -99,13 +99,13 @@ class StateSession:
             self._with_retry(lambda state, timeout: None)
 
     def decide(self, actions: Iterable[str] = (), now: Timestamp | None = None) -> DecideResponse:
-        """The decision on the state, at its time or at a later one."""
+        """Decide on the state, at its time or a later one."""
         self._require_local_state()
         names = tuple(actions)
         return self._with_retry(lambda state, timeout: self._client.decide_state(state, names, now, timeout))
 
     def close(self) -> None:
-        """End the stream of deltas. A session that goes on begins another."""
+        """End the stream of deltas. Further use of the session opens another."""
         self._deltas.close()
 
     def __enter__(self) -> Self:
@@ -122,7 +122,7 @@ class StateSession:
         return self._local_state
 
     def _sent(self, delta: StateDelta, base: StateReference) -> StateReference | None:
-        """The state after a delta; None when only a full snapshot helps."""
+        """State after a delta; None if a full snapshot is required."""
         named = StateDelta()
         named.CopyFrom(delta)
         named.base.CopyFrom(base)
@@ -138,7 +138,7 @@ class StateSession:
         return None
 
     def _with_retry(self, ask: Callable[[StateReference, float], _Response]) -> _Response:
-        """Ask with a state that the server has, pushed before if it must be, until there is an answer."""
+        """Call with a state that the server has, pushed first if necessary, until there is a response."""
         deadline, pause = time.monotonic() + self._timeout, _FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -159,7 +159,7 @@ class StateSession:
 
     @contextmanager
     def _reset_on_error(self) -> Iterator[None]:
-        """Hold what was held before when the server refuses what is new, and has kept the old."""
+        """Restore the previous state when the server rejects the new one and keeps the previous one."""
         held, there = self._local_state, self._server_version
         try:
             yield

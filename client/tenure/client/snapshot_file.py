@@ -1,9 +1,7 @@
-"""Snapshots in files: JSON, YAML, text or binary protobuf, by the ending of the file's name.
+"""Snapshots in files: JSON, YAML, text or binary protobuf, by file name extension.
 
-JSON and YAML use the field names of the contract (`reclaim_min_runtime`) when written, and accept the camel
-case of protobuf's JSON mapping as well when read. Times are RFC 3339 texts, durations seconds ("600s").
-
-The four ways to write a snapshot down, as bytes: JSON, YAML, text and binary protobuf.
+JSON and YAML use proto field names (`reclaim_min_runtime`) when written, and also accept the camel case of
+protobuf's JSON mapping when read. Times are RFC 3339 texts, durations seconds ("600s").
 """
 
 import sys
@@ -20,14 +18,14 @@ from tenure.client.documents import DocumentSyntaxError, find_errors, parse_json
 from tenure.v1.snapshot_pb2 import DESCRIPTOR, ClusterSnapshot
 
 MAX_ERRORS: Final = 20
-"""Most faults of one content that are named."""
+"""Maximum number of reported errors."""
 
 _SNAPSHOT: Final = DESCRIPTOR.message_types_by_name["ClusterSnapshot"]
 _Dumper: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class Format(StrEnum):
-    """How a snapshot is written down."""
+    """Format of a snapshot."""
 
     JSON = "json"
     YAML = "yaml"
@@ -36,7 +34,7 @@ class Format(StrEnum):
 
 
 class ContentError(ValueError):
-    """A content is no snapshot. `faults` are sentences, each with its line or its path."""
+    """Content is not a valid snapshot. `faults` are sentences, each with its line or path."""
 
     def __init__(self, errors: Iterable[str]) -> None:
         self.errors = tuple(errors)
@@ -44,7 +42,7 @@ class ContentError(ValueError):
 
 
 def decode(content: bytes, form: Format) -> ClusterSnapshot:
-    """The snapshot in a content. Raises ContentError."""
+    """Parse a snapshot. Raises ContentError."""
     if form is Format.BINARY:
         return _from_binary(content)
     try:
@@ -57,7 +55,7 @@ def decode(content: bytes, form: Format) -> ClusterSnapshot:
 
 
 def encode(snapshot: ClusterSnapshot, form: Format) -> bytes:
-    """The content that stands for a snapshot; equal snapshots give equal bytes."""
+    """Serialize a snapshot; equal snapshots have equal bytes."""
     match form:
         case Format.BINARY:
             return snapshot.SerializeToString(deterministic=True)
@@ -100,7 +98,7 @@ def _from_document(text: str, parse: Callable[[str], object]) -> ClusterSnapshot
 
 
 STANDARD_STREAM: Final = "-"
-"""The name that stands for standard input when reading, and for standard output when writing."""
+"""Name of standard input when reading, and of standard output when writing."""
 
 ENDINGS: Final[Mapping[str, Format]] = {
     ".json": Format.JSON,
@@ -111,21 +109,21 @@ ENDINGS: Final[Mapping[str, Format]] = {
     ".binpb": Format.BINARY,
     ".pb": Format.BINARY,
 }
-"""Formats by the ending of a file's name."""
+"""Formats by file name extension."""
 
 
 class SnapshotFileError(ValueError):
-    """A file cannot be read or written as a snapshot. Names the file and every fault found."""
+    """A file cannot be read or written as a snapshot. The message has the file and every error."""
 
     def __init__(self, file: str, errors: Iterable[str]) -> None:
         super().__init__("\n".join(f"{file}: {fault}" for fault in errors))
 
 
 def read_snapshot(file: str, form: Format | None = None) -> ClusterSnapshot:
-    """The snapshot in a file, or in standard input for "-", which needs a format.
+    """Read a snapshot from a file, or from standard input for "-", which requires a format.
 
-    Raises SnapshotFileError with line and column of a syntax error, or the paths of the fields that are
-    unknown or have a wrong value.
+    Raises SnapshotFileError with line and column of a syntax error, or the paths of unknown and invalid
+    fields.
     """
     form = form or format_of(file)
     try:
@@ -138,9 +136,9 @@ def read_snapshot(file: str, form: Format | None = None) -> ClusterSnapshot:
 
 
 def write_snapshot(snapshot: ClusterSnapshot, file: str, form: Format | None = None) -> None:
-    """Write a snapshot to a file, or to standard output for "-", which needs a format.
+    """Write a snapshot to a file, or to standard output for "-", which requires a format.
 
-    Raises SnapshotFileError when the file cannot be written.
+    Raises SnapshotFileError if the file cannot be written.
     """
     content = encode(snapshot, form or format_of(file))
     if file == STANDARD_STREAM:
@@ -153,7 +151,7 @@ def write_snapshot(snapshot: ClusterSnapshot, file: str, form: Format | None = N
 
 
 def format_of(file: str) -> Format:
-    """The format that the ending of a file's name stands for. Raises SnapshotFileError for any other."""
+    """Format by file name extension. Raises SnapshotFileError for an unknown one."""
     form = ENDINGS.get(Path(file).suffix.lower())
     if form is None:
         hint = f"say the format, or use a name that ends in {', '.join(ENDINGS)}"
