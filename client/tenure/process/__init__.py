@@ -1,1 +1,1 @@
-"""What every process of Tenure needs: configuration files, telemetry, log formats and signals."""
+"""Common parts of Tenure's processes: configuration files, telemetry, log formats and signals."""

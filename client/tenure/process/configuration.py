@@ -1,11 +1,7 @@
-"""What pydantic objects to in a configuration file, said with paths as people write them.
+"""Read a YAML configuration file, and report its errors with path and fix.
 
-Faults of a configuration file: each with its path in the file and the fix.
-
-A YAML document whose scalars are text, read without surprises.
-
-Nothing but mappings, lists and text comes out, so `on` stays "on" and `1e3` stays "1e3": what a value means
-is for the model that reads it to say. Keys that occur twice are refused.
+Documents contain only mappings, lists and text: `on` stays "on" and `1e3` stays "1e3", and the model of a
+section interprets them. Duplicate keys are rejected.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 
 class ConfigProblem(NamedTuple):
-    """One fault; the path is empty when the whole file is meant."""
+    """One error; the path is empty if it concerns the whole file."""
 
     path: str
     text: str
@@ -29,7 +25,7 @@ class ConfigProblem(NamedTuple):
 
 
 class ConfigurationError(ValueError):
-    """The configuration file cannot be used. Names the file and every fault found in it."""
+    """A configuration file cannot be used. The message has the file and every error."""
 
     def __init__(self, file: str, problems: Iterable[ConfigProblem]) -> None:
         self.file = file
@@ -38,11 +34,11 @@ class ConfigurationError(ValueError):
 
 
 MAX_BYTES: Final = 2**20
-"""Largest configuration file."""
+"""Maximum size of a configuration file."""
 
 
 class _Loader(yaml.BaseLoader):
-    """Plain text scalars only, and no key twice."""
+    """Plain text scalars only, no duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -54,7 +50,7 @@ class _Loader(yaml.BaseLoader):
 
 
 def read_document(file: Path) -> object:
-    """The content of a YAML file. Raises ConfigurationError, with line and column where there is one."""
+    """Parse a YAML file. Raises ConfigurationError, with line and column if known."""
     try:
         content = file.read_bytes()
         if len(content) > MAX_BYTES:
@@ -78,11 +74,11 @@ def _syntax_problem(error: yaml.MarkedYAMLError) -> ConfigProblem:
 
 
 Sections = Mapping[tuple[str, ...], type[BaseModel]]
-"""The model of each section by the keys that lead to it."""
+"""Model of each section, by the keys that lead to it."""
 
 
 def find_problems(error: ValidationError, sections: Sections) -> list[ConfigProblem]:
-    """Every fault of a file, with the fix for keys that are unknown."""
+    """All errors of a file, with the fix for unknown keys."""
     return [_problem(fault, sections) for fault in error.errors(include_url=False, include_input=False)]
 
 
@@ -94,7 +90,7 @@ def _problem(error: ErrorDetails, sections: Sections) -> ConfigProblem:
 
 
 def _path(location: tuple[str | int, ...]) -> str:
-    """A pydantic location the way people write it: `tiers[0].plugins[3].name`."""
+    """Format a pydantic location: `tiers[0].plugins[3].name`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
     return "".join(steps).removeprefix(".")
 

@@ -1,9 +1,4 @@
-"""The page `/metrics` for Prometheus, on a port of its own.
-
-Packages that only those need who want telemetry to leave the process: the extra `telemetry`.
-
-Lines sent to a collector over OTLP, beside those on standard error.
-"""
+"""Optional OpenTelemetry exporters (extra `telemetry`): OTLP, and `/metrics` for Prometheus."""
 
 import logging
 import time
@@ -16,11 +11,11 @@ from opentelemetry.sdk.metrics.export import MetricReader
 
 
 class TelemetryError(ValueError):
-    """Telemetry cannot be had as it is asked for. Says what to do instead."""
+    """Telemetry cannot be set up as configured. The message has the fix."""
 
 
 class Exporters(NamedTuple):
-    """Classes that send to a collector."""
+    """OTLP exporter classes."""
 
     spans: Any
     metrics: Any
@@ -28,7 +23,7 @@ class Exporters(NamedTuple):
 
 
 def load_exporters() -> Exporters:
-    """Those for OTLP over gRPC. Raises TelemetryError when they are not installed."""
+    """Exporters for OTLP over gRPC. Raises TelemetryError if they are not installed."""
     try:
         from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter
         from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
@@ -39,7 +34,7 @@ def load_exporters() -> Exporters:
 
 
 def missing_extra_message(what: str) -> TelemetryError:
-    """The extra is not installed."""
+    """Error for a missing extra."""
     return TelemetryError(f"{what} needs more packages: pip install 'tenure[telemetry]'")
 
 
@@ -53,7 +48,7 @@ _SEVERITY: Final = {
 
 
 class LogExporter(logging.Handler):
-    """Gives Tenure's own lines to the SDK, which sends them when it can and never waits."""
+    """Passes Tenure's log records to the SDK, which sends them asynchronously."""
 
     def __init__(self, provider: LoggerProvider) -> None:
         super().__init__()
@@ -82,9 +77,9 @@ class LogExporter(logging.Handler):
 
 
 def serve(address: str) -> tuple[MetricReader, Callable[[], object]]:
-    """Serve the page at HOST:PORT; what reads the metrics for it, and what ends it.
+    """Serve `/metrics` at HOST:PORT; return its metric reader, and a function that stops it.
 
-    Raises TelemetryError when the address cannot be had or the packages are not installed.
+    Raises TelemetryError if the address cannot be bound or the packages are not installed.
     """
     try:
         from opentelemetry.exporter.prometheus import PrometheusMetricReader

@@ -1,7 +1,4 @@
-"""From which level on lines are written, and another level while the process runs.
-
-Lines on standard error: as text for people or JSON for programs, with the trace they belong to.
-"""
+"""Logging to standard error, as text or JSON with trace context, and changes of the level at runtime."""
 
 import json
 import logging
@@ -17,10 +14,10 @@ _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def configure_logging(logs: Logs) -> None:
-    """Write lines as the configuration says, from now on and in place of how they were written before.
+    """Configure logging, replacing an earlier configuration.
 
-    Of Tenure's own loggers those of the level and above, of libraries' warnings and errors, when asked for
-    these.
+    Tenure's loggers log at the configured level; loggers of libraries at warning, or at error if that is
+    configured.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if logs.format == "json" else TextFormatter(_TEXT))
@@ -29,17 +26,17 @@ def configure_logging(logs: Logs) -> None:
 
 
 def set_level(level: Level) -> None:
-    """Write lines of this level and above from now on."""
+    """Set the log level."""
     own = logging.getLevelNamesMapping()[level.upper()]
     logging.getLogger().setLevel(max(own, logging.WARNING))
     logging.getLogger("tenure").setLevel(own)
 
 
 class TextFormatter(logging.Formatter):
-    """One line for each message, whatever is in it; a traceback follows on lines of its own."""
+    """One line per record, followed by its traceback, if any."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the name is logging's)
-        """The line. Line breaks within are escaped, so that nobody can make up a line."""
+        """The line. Line breaks are escaped, so that content cannot forge log lines."""
         line = super().formatMessage(record)
         escaped = line if line.isprintable() else "".join(map(_escaped, line))
         trace_id = trace.get_current_span().get_span_context().trace_id
@@ -47,10 +44,10 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object for each message, its traceback included."""
+    """One JSON object per record, traceback included."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The object; line breaks are escaped as JSON does."""
+        """The object; JSON escapes line breaks."""
         fields: dict[str, Any] = {
             "time": _iso(record.created),
             "level": record.levelname.lower(),
@@ -64,7 +61,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _place() -> dict[str, str]:
-    """The trace and the span in which a line is written, if any."""
+    """Current trace and span IDs, if any."""
     context = trace.get_current_span().get_span_context()
     if not context.is_valid:
         return {}
@@ -84,7 +81,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class LogLevelControl:
-    """The level that the command line says, else the one of the configuration file as it is now.
+    """Log level of the command line, else the current one of the configuration file.
 
     `read` reads the file again; it raises ConfigurationError.
     """
@@ -94,11 +91,11 @@ class LogLevelControl:
         self._override = override
 
     def begin(self, logs: Logs) -> None:
-        """Write lines as the file said at the start."""
+        """Configure logging from the file as read at startup."""
         configure_logging(logs.model_copy(update={"level": self._override or logs.level}))
 
     def reload(self) -> None:
-        """Read the file again and go on with its level; a file with faults changes nothing."""
+        """Reload the level from the file; an invalid file changes nothing."""
         if self._override is not None:
             _LOG.warning("The level of lines stays %s: --log-level says so.", self._override)
             return

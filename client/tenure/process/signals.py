@@ -1,4 +1,4 @@
-"""Waiting in the main thread without missing a signal."""
+"""Wait for signals in the main thread without missing one."""
 
 import signal
 import socket
@@ -6,15 +6,15 @@ from threading import Event
 from typing import Final
 
 _MANY: Final = 4_096
-"""Bytes that are taken at a time: one for each signal that came."""
+"""Bytes read at a time: one per signal."""
 
 
 def wait_for_signal(is_stopped: Event) -> None:
-    """Wait until a signal handler sets the event. To be called by the main thread.
+    """Wait until a signal handler sets the event. Must run in the main thread.
 
-    Python runs a handler in the main thread, between two of its steps. A signal that comes just when that
-    thread falls asleep, or that another thread gets, does not wake it, and its handler would wait for the
-    next signal. So every signal writes a byte as well, and the main thread waits for these.
+    Python runs handlers in the main thread, between two bytecode instructions. A signal that arrives just
+    before that thread blocks, or in another thread, does not wake it, and its handler would wait for the next
+    signal. Therefore every signal also writes a byte, and the main thread waits for bytes.
     """
     taking, giving = socket.socketpair()
     with taking, giving:

@@ -1,10 +1,8 @@
-"""The OpenTelemetry SDK: what leaves the process, where to, and what becomes of it at the end.
+"""The OpenTelemetry SDK: which signals are exported, where to, and flushing at exit.
 
-Nothing leaves unless the configuration or the standard variables (OTEL_*) name a collector or the
-configuration an address for Prometheus. Everything is sent by threads of its own, from queues of a bounded
-length: a collector that is away, slow or refuses costs what it does not take, and nobody waits for it.
-
-Which signals are to be sent to a collector: the configuration, then the standard variables.
+Export is off unless the configuration or the standard variables (OTEL_*) name a collector, or the
+configuration an address for Prometheus. Threads export from bounded queues: a collector that is unavailable,
+slow or rejects data loses that data, and nothing waits for it.
 """
 
 import logging
@@ -35,9 +33,9 @@ Signal = Literal["traces", "metrics", "logs"]
 
 
 def is_enabled(signal: Signal, endpoint: str | None) -> bool:
-    """Whether a signal is to be sent: an endpoint is named for it and nobody says no.
+    """Whether a signal is exported: it has an endpoint and is not disabled.
 
-    Raises TelemetryError when a variable asks for what is not here.
+    Raises TelemetryError if a variable requires an unsupported exporter.
     """
     if _variable("OTEL_SDK_DISABLED").lower() == "true":
         return False
@@ -62,18 +60,16 @@ def _variable(name: str) -> str:
 
 
 SPAN_QUEUE: Final = 4_096
-"""Spans that may wait for the collector, unless OTEL_BSP_MAX_QUEUE_SIZE says so: a closely watched cycle has
-some hundreds, and they come at once.
-"""
+"""Default size of the span queue (OTEL_BSP_MAX_QUEUE_SIZE): a detailed cycle has some hundreds at once."""
 LAST_SECONDS: Final = 3.0
-"""How long the end of the process waits for what is still to be sent."""
+"""Maximum time for flushing at exit."""
 _End = Callable[[], object]
 
 
 class Telemetry:
-    """What was set up for this process; once set up, it stays until the process ends.
+    """Telemetry of this process; once set up, it stays until the process ends.
 
-    `service` is what the process is called, unless the standard variables say otherwise.
+    `service` is the service name, unless the standard variables set one.
     """
 
     def __init__(self, section: TelemetrySection, service: str) -> None:
@@ -82,9 +78,9 @@ class Telemetry:
         self._ends: list[_End] = []
 
     def start(self) -> None:
-        """Set up what the configuration and the variables ask for. Raises TelemetryError.
+        """Set up what the configuration and the variables require. Raises TelemetryError.
 
-        Signals for which a provider is set up already, as `opentelemetry-instrument` does, are left alone.
+        Signals with an existing provider, as from `opentelemetry-instrument`, are not changed.
         """
         if not isinstance(metrics.get_meter_provider(), MeterProvider) and (readers := self._readers()):
             self._measure(readers)
@@ -94,7 +90,7 @@ class Telemetry:
             self._export_logs()
 
     def end(self) -> None:
-        """Send what is still to be sent, as far as that takes no longer than LAST_SECONDS."""
+        """Flush, for at most LAST_SECONDS."""
         threads = [threading.Thread(target=end, daemon=True) for end in self._ends]
         for thread in threads:
             thread.start()
@@ -143,7 +139,7 @@ class Telemetry:
 
 
 def _resource(service: str) -> Resource:
-    """Who sends: as the standard variables say, else by our own name."""
+    """Resource attributes of the standard variables, with a default service name."""
     ours = {
         "service.name": service,
         "service.version": package_version(),

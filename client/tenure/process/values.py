@@ -1,7 +1,4 @@
-"""The section `telemetry` of the configuration file: what leaves the server about its work, and where to.
-
-Kinds of values that several sections of the configuration file hold.
-"""
+"""Base class and value types of configuration sections, and the sections `logs` and `telemetry`."""
 
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -12,7 +9,7 @@ from tenure.terms.durations import parse_duration
 
 
 class ConfigSection(BaseModel):
-    """Keys in camel case, none that is unknown, nothing that changes once read."""
+    """Immutable section with camel-case keys; unknown keys are errors."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=to_camel, hide_input_in_errors=True
@@ -20,7 +17,7 @@ class ConfigSection(BaseModel):
 
 
 def parse_empty_section(value: object) -> object:
-    """An empty section (`arguments:` and nothing more) is one without entries."""
+    """Treat an empty section (`arguments:` without a value) as one without entries."""
     return {} if value == "" else value
 
 
@@ -52,9 +49,9 @@ AtLeastOne = Annotated[int, Field(ge=1)]
 Duration = Annotated[int, BeforeValidator(_duration)]
 """Nanoseconds."""
 DurationOrNever = Annotated[int, BeforeValidator(_duration_or_never)]
-"""Nanoseconds; -1 is never."""
+"""Nanoseconds; -1 means never."""
 PositiveDuration = Annotated[int, BeforeValidator(_duration), AfterValidator(_longer_than_zero)]
-"""Nanoseconds, at least one."""
+"""Nanoseconds, positive."""
 
 
 def _endpoint(value: str) -> str:
@@ -68,27 +65,28 @@ Level = Literal["debug", "info", "warning", "error"]
 
 
 class Logs(ConfigSection):
-    """Lines on standard error."""
+    """Logging to standard error."""
 
     level: Level = "warning"
-    """From which level on lines are written; read again on SIGHUP."""
+    """Minimum level; reloaded on SIGHUP."""
     format: Literal["text", "json"] = "text"
-    """`json`: one object a line."""
+    """`json`: one object per line."""
 
 
 class TelemetrySection(ConfigSection):
-    """All of the section. Times in nanoseconds."""
+    """The section `telemetry`. Times in nanoseconds."""
 
     otlp_endpoint: Annotated[str, AfterValidator(_endpoint)] | None = None
-    """Collector that gets spans, metrics and lines over OTLP/gRPC. None: what OTEL_* variables say."""
+    """Collector for spans, metrics and logs over OTLP/gRPC. None: the OTEL_* variables apply."""
     sample_ratio: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Part of the traces that begin here that is kept; one that began at a caller is kept when it is there.
-    None: what OTEL_TRACES_SAMPLER says, else all.
+    """Fraction of the traces sampled that begin here; traces of callers follow the caller's decision.
+
+    None: OTEL_TRACES_SAMPLER, else all.
     """
     metrics_interval: PositiveDuration | None = None
-    """Between two exports of metrics. None: what OTEL_METRIC_EXPORT_INTERVAL says, else a minute."""
+    """Interval of metric exports. None: OTEL_METRIC_EXPORT_INTERVAL, else one minute."""
     metrics_listen: Address | None = None
-    """Where Prometheus finds `/metrics`, in clear text and for everybody who can reach it. None: nowhere."""
+    """Plaintext address of `/metrics` for Prometheus, without authentication. None: none."""
     include_workload_names: bool = False
-    """Whether events of spans name pod groups by uid."""
+    """Whether span events contain uids of pod groups."""
     logs: Annotated[Logs, BeforeValidator(parse_empty_section)] = Logs()
