@@ -17,9 +17,8 @@ from tenure.server.service import SERVICE
 from tenure.server.sweeper import Sweeper
 
 MAX_RECEIVING: Final = 256
-"""Maximum number of calls that wait for their message. At the limit, the longest waiting call is cancelled: normal messages arrive within moments, so it is rarely one of them.
-
-"""
+"""Maximum number of calls that wait for their message. At the limit, the longest waiting call is cancelled:
+normal messages arrive within moments, so it is rarely one of them."""
 RECEIVE_SECONDS: Final = 30
 """Time for a message to arrive; then the call is CANCELLED."""
 

@@ -92,7 +92,7 @@ class DecisionService:
         self._sweeper.start()
 
     def drain(self, timeout: float) -> bool:
-        """Reject new calls and wait for those in flight; return whether all ended within `timeout` seconds."""
+        """Reject new calls, wait for those in flight, and return whether all ended within `timeout`."""
         self._sweeper.stop()
         return self._admission.drain(timeout)
 
