@@ -61,8 +61,8 @@ _RETRIES: Final = {
 }
 """Retry policy: retry until the deadline, or for about three seconds, so that a server can be replaced.
 
-Decisions have no side effects, so a call can be repeated whenever the server did not process it. A server that
-stops may close a call that it has not begun, which is then CANCELLED.
+Decisions have no side effects, so a call can be repeated whenever the server did not process it. A server
+that stops may close a call that it has not begun, which is then CANCELLED.
 """
 
 

@@ -16,8 +16,7 @@ _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 def configure_logging(logs: Logs) -> None:
     """Configure logging, replacing an earlier configuration.
 
-    Tenure's loggers log at the configured level; loggers of libraries at warning, or at error if that is
-    configured.
+    Tenure's loggers use the configured level; loggers of libraries use it too, but at least warning.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if logs.format == "json" else TextFormatter(_TEXT))
