@@ -1,1 +1,1 @@
-"""The frozen facts a cycle is decided on, and the decision that comes out."""
+"""Immutable input and output of a cycle."""

@@ -1,4 +1,4 @@
-"""Device claims: devices that the pods of one node use together (semantics R9.41)."""
+"""Resource claims: devices that the pods of one node use together (semantics R9.41)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,22 +7,22 @@ from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.resources import GPU, Amounts
 
 MAX_CONSUMERS: Final = 256
-"""Most pods that one claim may have (Kubernetes limits `reservedFor`)."""
+"""Maximum number of pods per claim (Kubernetes limits `reservedFor`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceClaim:
-    """Devices that tasks use together. `index` is dense, by id."""
+    """Devices that tasks use together. `index` is dense, by ID."""
 
     index: int
     id: str
     amounts: Amounts
     """Devices by the slot of their class; GPUs in the GPU slot too."""
     queue_name: str = ""
-    """Queue it is labelled with."""
+    """Queue label."""
     from_template: bool = False
     node: int = NOWHERE
-    """Where others than tasks of the cluster use it."""
+    """Node where pods outside the cluster's tasks use it."""
     other_consumers: int = 0
 
     @property

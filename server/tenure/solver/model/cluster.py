@@ -1,4 +1,4 @@
-"""The frozen cluster: the whole input of a cycle, interned to dense indices."""
+"""The immutable cluster: the whole input of a cycle, with dense indices."""
 
 from dataclasses import dataclass
 
@@ -22,10 +22,10 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """State of a cluster at one moment. Entities refer to each other by index into these lists."""
+    """State of a cluster at one time. Entities refer to each other by index into these lists."""
 
     now: int
-    """Nanoseconds since the epoch."""
+    """Nanoseconds since the Unix epoch."""
     nodes: tuple[Node, ...]
     queues: tuple[Queue, ...]
     pod_groups: PersistentVector[PodGroup]
@@ -35,9 +35,9 @@ class Cluster:
     claims: tuple[ResourceClaim, ...] = ()
     resource_names: tuple[str, ...] = FIXED_SLOTS
     eviction_history: tuple[EvictionRecord, ...] = ()
-    """By victim and preemptor, at most one for a pair."""
+    """By victim and preemptor, at most one per pair."""
     in_flight: tuple[InFlightGroup, ...] = ()
-    """By id."""
+    """By ID."""
     warnings: tuple[SnapshotWarning, ...] = ()
 
     @property

@@ -1,7 +1,4 @@
-"""Which nodes a task may go to: selectors, affinities, taints (Kubernetes semantics).
-
-Which pods a task must be near to, and from which it must keep away (Kubernetes pod affinity).
-"""
+"""Node and pod constraints of tasks: selectors, taints, node and pod affinity (Kubernetes semantics)."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +7,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 Labels = tuple[tuple[str, str], ...]
-"""Labels as sorted pairs: hashable, so that equal ones are looked at once."""
+"""Labels as sorted pairs: hashable, so that equal ones are evaluated once."""
 
 
 class PodAffinityTerm(NamedTuple):
@@ -20,17 +17,17 @@ class PodAffinityTerm(NamedTuple):
     topology_key: str
 
     def selects(self, labels: Labels) -> bool:
-        """Whether a pod with these labels is meant."""
+        """Whether pods with these labels are selected."""
         return set(self.match_labels) <= set(labels)
 
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS: Final = 63
-"""Characters of a Kubernetes label value."""
+"""Maximum length of a Kubernetes label value."""
 
 
 class TaintEffect(IntEnum):
-    """What a taint does to pods that do not tolerate it; ANY is a toleration of every effect."""
+    """Effect of a taint on pods that do not tolerate it; ANY is a toleration of every effect."""
 
     ANY = 0
     NO_SCHEDULE = 1
@@ -39,7 +36,7 @@ class TaintEffect(IntEnum):
 
 
 class Operator(IntEnum):
-    """How a label is compared with the values of a requirement."""
+    """Comparison of a label with the values of a requirement."""
 
     IN = 1
     NOT_IN = 2
@@ -50,7 +47,7 @@ class Operator(IntEnum):
 
 
 class Taint(NamedTuple):
-    """A reason for pods to stay away from a node."""
+    """A node property that excludes pods without a matching toleration."""
 
     key: str
     value: str
@@ -58,7 +55,7 @@ class Taint(NamedTuple):
 
 
 class Toleration(NamedTuple):
-    """A taint, or class of taints, that a pod does not mind."""
+    """A taint, or class of taints, that a pod tolerates."""
 
     key: str
     exists: bool
@@ -101,7 +98,7 @@ class Requirement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Everything about a task that decides which nodes it may go to, but for amounts. Hashable."""
+    """All properties of a task that restrict its nodes, except amounts. Hashable."""
 
     node_selector: tuple[tuple[str, str], ...] = ()
     node_affinity: tuple[tuple[Requirement, ...], ...] = ()
@@ -118,7 +115,7 @@ class Constraints:
         return any(term and all(r.matches(labels) for r in term) for term in self.node_affinity)
 
     def untolerated(self, taints: tuple[Taint, ...]) -> Taint | None:
-        """The first taint that keeps the task away, or None."""
+        """First taint that is not tolerated, or None."""
         for taint in taints:
             if taint.effect is TaintEffect.PREFER_NO_SCHEDULE:
                 continue
@@ -128,7 +125,7 @@ class Constraints:
 
 
 def _number(value: str | None) -> int | None:
-    """A label value as Kubernetes reads numbers: 64 bits in ASCII digits. None: it is no number."""
+    """Parse a label value as Kubernetes does: 64 bits in ASCII digits. None: not a number."""
     if value is None or len(value) > _MOST_DIGITS or not _NUMBER.fullmatch(value):
         return None
     number = int(value)

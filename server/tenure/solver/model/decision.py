@@ -1,4 +1,4 @@
-"""What comes out of a cycle."""
+"""Results of a cycle."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -17,7 +17,7 @@ from tenure.terms.reasons import ReasonCode
 
 @fast_dataclass(slots=True, init=False)
 class Bind:
-    """Bind a pending task to free room."""
+    """Bind a pending task to free capacity."""
 
     task: Final[int]
     node: Final[int]
@@ -39,7 +39,7 @@ class Bind:
 
 @fast_dataclass(slots=True, init=False)
 class Reserve:
-    """Keep room that is not free yet for a task."""
+    """Reserve capacity that is not free yet for a task."""
 
     task: Final[int]
     node: Final[int]
@@ -61,13 +61,13 @@ class Reserve:
 
 @fast_dataclass(slots=True, init=False)
 class Evict:
-    """Evict a task from its node; `moves` when a Hold elsewhere goes with it."""
+    """Evict a task from its node; `moves` if it is relocated by a Reserve."""
 
     task: Final[int]
     node: Final[int]
     relocating: Final[bool]
     guards: Final[tuple[GuardVerdict, ...]]
-    """What the guards said that let it pass."""
+    """Results of the guards that allowed it."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Evict:
 
 
 class PatchKind(IntEnum):
-    """The stored fields of a pod group that a cycle may change."""
+    """Stored fields of a pod group that a cycle may change."""
 
     LAST_START_TIME = 2
     LAST_EVICTION_TIME = 3
@@ -98,14 +98,14 @@ class PatchKind(IntEnum):
 
 @fast_dataclass(slots=True, init=False)
 class Patch:
-    """Write something into a field of a pod group."""
+    """Change a stored field of a pod group."""
 
     pod_group: Final[int]
     kind: Final[PatchKind]
     value: Final[int]
-    """Nanoseconds, a number, or (to forget) the preemptor; of no account where there is nothing to write."""
+    """Nanoseconds, a number, or the preemptor (of a deleted record); unused by other kinds."""
     record: Final[EvictionRecord | None]
-    """What to remember."""
+    """Eviction record to store."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Patch:
 
 
 class Requeue(NamedTuple):
-    """A pod group goes back to its queue for a contender."""
+    """Return a pod group to its queue for a contender."""
 
     pod_group: int
     not_before: int
@@ -130,7 +130,7 @@ class Requeue(NamedTuple):
 
 
 class Atomicity(IntEnum):
-    """Whether the steps of a group need each other; numbers are those of the wire contract."""
+    """Whether the decisions of a group depend on each other; numbers as on the wire."""
 
     ALL = 1
     BEST_EFFORT = 2
@@ -138,7 +138,7 @@ class Atomicity(IntEnum):
 
 @fast_dataclass(slots=True, init=False)
 class DecisionGroup:
-    """Steps that are taken together: one pod group gets room. What is not done by `expires` is to be left."""
+    """Decisions that are applied together for one pod group, until `expires`."""
 
     action: Final[str]
     beneficiary: Final[int]
@@ -150,9 +150,9 @@ class DecisionGroup:
     requeue: Final[Requeue | None]
     atomicity: Final[Atomicity]
     expire_time: Final[int]
-    """Nanoseconds since the epoch."""
+    """Nanoseconds since the Unix epoch."""
     fulfills_group: Final[str]
-    """Id of the group in flight whose promises it keeps; empty: of none."""
+    """ID of the in-flight group whose reservations it fulfills; empty: none."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class DecisionGroup:
 
 
 class InFlightGroupState(IntEnum):
-    """What became of a group in flight; numbers are those of the wire contract."""
+    """State of an in-flight group; numbers as on the wire."""
 
     IN_FLIGHT = 1
     SUPERSEDED = 2
@@ -192,17 +192,17 @@ class InFlightGroupState(IntEnum):
 
 
 class InFlightGroupStatus(NamedTuple):
-    """The verdict on one group in flight, by its index."""
+    """State of one in-flight group, by its index."""
 
     group: int
     state: InFlightGroupState
     reason: Rejection
     reservations: tuple[Reserve, ...] = ()
-    """What is kept for whom, when it is kept."""
+    """Current reservations, if it is in flight."""
 
 
 class OutcomeKind(IntEnum):
-    """What happened to a pod group that had tasks to schedule; numbers are those of the wire contract."""
+    """Outcome of a pod group with tasks to schedule; numbers as on the wire."""
 
     BOUND = 1
     WAITING_FOR_RELEASE = 2
@@ -216,7 +216,7 @@ class OutcomeKind(IntEnum):
 
 @fast_dataclass(slots=True, init=False)
 class PodGroupOutcome:
-    """The verdict on one pod group that had tasks to schedule."""
+    """Outcome of one pod group with tasks to schedule."""
 
     pod_group: Final[int]
     kind: Final[OutcomeKind]
@@ -243,7 +243,7 @@ class PodGroupOutcome:
 
 
 class Protection(NamedTuple):
-    """How long a pod group is protected from actions. `until` None: for as long as it runs."""
+    """Protection of a pod group from actions. `until` None: while it runs."""
 
     pod_group: int
     guard: str
@@ -256,7 +256,7 @@ class Protection(NamedTuple):
 
 
 class QueueStatus(NamedTuple):
-    """Shares and use of a queue over the cycle."""
+    """Shares and allocations of a queue in the cycle."""
 
     queue: int
     fair_share: Share
@@ -266,7 +266,7 @@ class QueueStatus(NamedTuple):
 
 @dataclass(slots=True)
 class SearchCounters:
-    """Work done by the search; exact and reproducible."""
+    """Work of the search; exact and reproducible."""
 
     generated: int = 0
     simulated: int = 0
@@ -278,7 +278,7 @@ class SearchCounters:
 
 @dataclass(frozen=True, slots=True)
 class CycleResult:
-    """The answer to one cycle."""
+    """Result of one cycle."""
 
     groups: tuple[DecisionGroup, ...]
     outcomes: tuple[PodGroupOutcome, ...]
@@ -289,6 +289,6 @@ class CycleResult:
     counters: SearchCounters
     nominations: tuple[Nomination, ...] = ()
     in_flight: tuple[InFlightGroupStatus, ...] = ()
-    """One for every group in flight, by id."""
+    """One per in-flight group, by ID."""
     stopped_early: bool = False
-    """Whether the caller's time was up before the cycle was done."""
+    """Whether the deadline passed before the cycle was complete."""

@@ -1,4 +1,4 @@
-"""What a cluster is built from: flat rows that refer to each other by name, before they are linked."""
+"""Specifications of a cluster's entities: flat rows that refer to each other by name."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,12 +11,12 @@ from tenure.solver.model.resources import UNLIMITED, Share
 from tenure.solver.model.workload import Preemptibility, TaskShape, TopologyConstraint
 
 DEFAULT_SUB_GROUP: Final = "default"
-"""Name of the only part of a pod group that declares none (semantics R1.51)."""
+"""Name of the only subgroup of a pod group that declares none (semantics R1.51)."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSpec:
-    """A queue that names its parent; an empty parent is the top. Fields as in Queue."""
+    """A queue that names its parent; empty: top level. Fields as in Queue."""
 
     name: str
     parent: str = ""
@@ -33,7 +33,7 @@ class QueueSpec:
 
 @fast_dataclass(slots=True, init=False)
 class SubGroupSpec:
-    """A part of a pod group that names the part around it; an empty parent is the pod group itself."""
+    """A subgroup that names its parent; empty: the pod group itself."""
 
     name: Final[str]
     parent: Final[str]
@@ -68,7 +68,7 @@ class PodGroupSpec:
     priority: Final[int]
     preemptibility: Final[Preemptibility]
     min_member: Final[int | None]
-    """Without sub groups only; None counts as 1 (semantics R1.50)."""
+    """Without subgroups only; None counts as 1 (semantics R1.50)."""
     min_sub_groups: Final[int | None]
     sub_groups: Final[tuple[SubGroupSpec, ...]]
     topology: Final[TopologyConstraint | None]
@@ -133,7 +133,7 @@ class PodGroupSpec:
 
 @fast_dataclass(slots=True, init=False)
 class TaskSpec:
-    """A task that names its pod group by uid and its sub group by name. Fields as in Task."""
+    """A task that names its pod group by uid and its subgroup by name. Fields as in Task."""
 
     uid: Final[str]
     pod_group: Final[str]

@@ -1,11 +1,11 @@
-"""Records: dataclasses that are made in great numbers and never changed.
+"""Dataclasses that are fast to create: immutable by type checking only.
 
-A frozen dataclass checks at run time that nobody changes it, and pays for it when it is made: each field is
-set by a call, fifteen times as slow as an assignment. A cluster has tens of thousands of pods and pod groups,
-so for them the type checker alone sees to it.
+A frozen dataclass enforces immutability at run time, which makes creation expensive: each field is set by a
+call, fifteen times as slow as an assignment. A cluster has tens of thousands of pods and pod groups, so for
+them only the type checker enforces it.
 
-Their fields are `Final`, and their `__init__` is written out (`init=False`): then it is compiled, which one
-that is made at run time is not. To the type checker they are dataclasses like any other.
+Fields are `Final`, and `__init__` is explicit (`init=False`): then it is compiled, while a generated one is
+not. To the type checker they are ordinary dataclasses.
 """
 
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ else:
     from dataclasses import dataclass
 
     def fast_dataclass(*, slots: bool, init: bool) -> type:
-        """A dataclass that compares and hashes by its fields."""
+        """Decorate a dataclass that compares and hashes by its fields."""
         return dataclass(unsafe_hash=True, slots=slots, init=init)
 
 

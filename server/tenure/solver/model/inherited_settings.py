@@ -1,4 +1,4 @@
-"""Whose word counts: the pod group's own, else that of the nearest queue that says anything (R12.72)."""
+"""Resolve requeue settings: the pod group's value, else that of the nearest queue with one (R12.72)."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,9 +8,9 @@ from tenure.solver.model.workload import PodGroup
 
 
 def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedValue, str]:
-    """How long it is expected to run, and who says so; unset when nobody does.
+    """Expected runtime and its source; unset if there is none.
 
-    A bad value of the pod group stays a bad value: the queue's does not replace it.
+    An invalid value of the pod group stays invalid: the queue's value does not replace it.
     """
     own = group.requeue.expected_runtime
     if own.is_set:
@@ -20,7 +20,7 @@ def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedVa
 
 
 def requeue_delay(group: PodGroup, queues: Sequence[Queue], default: int) -> int:
-    """Nanoseconds it is left alone after a requeue; a bad value counts as unset (semantics R12.44)."""
+    """Requeue delay in nanoseconds; an invalid value counts as unset (semantics R12.44)."""
     own = group.requeue.delay.value
     if own is not None:
         return own
@@ -31,7 +31,7 @@ def requeue_delay(group: PodGroup, queues: Sequence[Queue], default: int) -> int
 def _inherited(
     group: PodGroup, queues: Sequence[Queue], value_of: Callable[[Queue], int | None]
 ) -> tuple[int | None, str]:
-    """The first value from the leaf queue up to the root, and the queue that has it."""
+    """First value from the leaf queue up to the root, and the queue that has it."""
     path = () if group.queue is None else queues[group.queue].path
     for index in reversed(path):
         value = value_of(queues[index])

@@ -1,7 +1,4 @@
-"""Nodes: what a machine offers.
-
-NUMA zones: parts of a node whose CPUs, memory and devices are close to each other (semantics R9.40).
-"""
+"""Nodes, and their NUMA zones: parts with nearby CPUs, memory and devices (semantics R9.40)."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -13,7 +10,7 @@ from tenure.solver.model.resources import GPU, Amounts, Vector
 
 
 class NumaPolicy(IntEnum):
-    """How strictly a node keeps a pod within zones; numbers are those of the wire contract."""
+    """How strictly a node aligns pods with zones; numbers as on the wire."""
 
     NONE = 0
     BEST_EFFORT = 1
@@ -22,7 +19,7 @@ class NumaPolicy(IntEnum):
 
 
 class NumaZone(NamedTuple):
-    """One zone. `available` None: what is allocatable less what tasks are known to take."""
+    """One zone. `available` None: allocatable minus the known use of tasks."""
 
     id: str
     allocatable: Vector
@@ -30,14 +27,14 @@ class NumaZone(NamedTuple):
 
 
 class NumaPlacement(NamedTuple):
-    """What a task takes in one zone of its node, by the zone's position."""
+    """Resources of a task in one zone of its node, by the zone's position."""
 
     zone: int
     amounts: Amounts
 
 
 Zones = tuple[NumaPlacement, ...]
-"""The zones of a task, the lowest first; empty when it is not aligned or nothing is known."""
+"""Zones of a task, lowest first; empty if it is not aligned or they are unknown."""
 
 
 class MigStrategy(IntEnum):
@@ -60,11 +57,11 @@ class Node:
     gpu_memory_known: Final[bool]
     taints: Final[tuple[Taint, ...]]
     unready: Final[str]
-    """Why the node takes no pods; empty when it is ready (semantics R1.32)."""
+    """Why the node accepts no pods; empty if ready (semantics R1.32)."""
     mig_strategy: Final[MigStrategy]
     has_mig: Final[bool]
     claimable_gpu_milli: Final[int]
-    """GPUs among the allocatable ones that device claims can be given."""
+    """GPUs among the allocatable ones that resource claims can allocate."""
     numa_policy: Final[NumaPolicy]
     numa_zones: Final[tuple[NumaZone, ...]]
 
@@ -100,7 +97,7 @@ class Node:
 
     @property
     def has_only_claimable_gpus(self) -> bool:
-        """Whether all its GPUs come from resource slices, which cannot be shared in part (R1.30)."""
+        """Whether all its GPUs come from resource slices, which cannot be shared in portions (R1.30)."""
         return 0 < self.allocatable[GPU] == self.claimable_gpu_milli
 
     @property

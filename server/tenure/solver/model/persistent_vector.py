@@ -1,38 +1,38 @@
-"""Columns: lists in versions that have most in common, so that a version costs what it changes."""
+"""Persistent vectors: versions share unchanged chunks, so that a version costs what it changes."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from mypy_extensions import i64  # an int where this is compiled to machine code, which asks no more
+    from mypy_extensions import i64  # an unchecked int where this is compiled to machine code
 
 Item = TypeVar("Item")
 
 _SHIFT: Final = 7
 CHUNK_SIZE: Final = 1 << _SHIFT
-"""So many items are copied when one changes."""
+"""Number of items copied when one changes."""
 _WITHIN: Final = CHUNK_SIZE - 1
 
 
 class PersistentVector(Generic[Item]):
-    """One version. Whoever makes it may change it before anybody else reads it, and nobody afterwards."""
+    """One version. Its creator may change it before it is shared; afterwards it is immutable."""
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         every = list(items)
         self._chunks = [every[start : start + CHUNK_SIZE] for start in range(0, len(every), CHUNK_SIZE)]
-        """All are full but the last one."""
+        """All chunks are full except the last one."""
         self._own: set[int] = set()
-        """Pieces that no other version reads."""
+        """Chunks that no other version shares."""
 
     def next_version(self) -> "PersistentVector[Item]":
-        """The next version, the caller's to change."""
+        """Next version, which the caller may change."""
         later: PersistentVector[Item] = PersistentVector()
         later._chunks = self._chunks.copy()
         return later
 
     def put(self, index: "i64", item: Item) -> None:
-        """Put an item in place of another, or one more at the end."""
+        """Replace an item, or append one."""
         number, at = index >> _SHIFT, index & _WITHIN
         if number == len(self._chunks):
             self._chunks.append([])
@@ -47,12 +47,12 @@ class PersistentVector(Generic[Item]):
             piece[at] = item
 
     def __len__(self) -> int:
-        """How many items there are."""
+        """Number of items."""
         pieces = self._chunks
         return (len(pieces) - 1) * CHUNK_SIZE + len(pieces[-1]) if pieces else 0
 
     def __getitem__(self, index: "i64") -> Item:
-        """An item by its index, counted from the first; an IndexError where there is none."""
+        """Item by index, counted from the first. Raises IndexError."""
         if index < 0:
             raise IndexError(index)
         return self._chunks[index >> _SHIFT][index & _WITHIN]
@@ -62,15 +62,15 @@ class PersistentVector(Generic[Item]):
         return chain.from_iterable(self._chunks)
 
     def __reversed__(self) -> Iterator[Item]:
-        """All items, the last one first."""
+        """All items, last first."""
         return chain.from_iterable([reversed(piece) for piece in reversed(self._chunks)])
 
     def __eq__(self, other: object) -> bool:
-        """Whether it has the same items as another column."""
+        """Whether it has the same items as another vector."""
         return isinstance(other, PersistentVector) and self._chunks == other._chunks
 
     def __hash__(self) -> int:
-        """Equal columns have equal ones."""
+        """Equal vectors have equal hashes."""
         return hash(tuple(self))
 
     def __repr__(self) -> str:

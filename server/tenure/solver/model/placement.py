@@ -1,4 +1,4 @@
-"""Where a task is, and in which state."""
+"""Placement of a task: node, status and devices."""
 
 from enum import IntEnum
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from tenure.solver.model.node import Zones
 
 NOWHERE: Final = -1
-"""Node index of a task that is on no node."""
+"""Node index of a task without a node."""
 
 
 class TaskStatus(IntEnum):
@@ -26,22 +26,22 @@ class TaskStatus(IntEnum):
 
     @property
     def is_allocated(self) -> bool:
-        """Holds room for good: binding, bound or running."""
+        """Whether it is binding, bound or running."""
         return TaskStatus.BINDING <= self <= TaskStatus.RUNNING
 
     @property
     def is_active_allocated(self) -> bool:
-        """Allocated, or promised room."""
+        """Whether it is allocated or pipelined."""
         return TaskStatus.PIPELINED <= self <= TaskStatus.RUNNING
 
     @property
     def is_active_used(self) -> bool:
-        """Occupies a node in any way, terminating included."""
+        """Whether it occupies a node in any way, terminating included."""
         return TaskStatus.PIPELINED <= self <= TaskStatus.STUCK_IN_RELEASING
 
     @property
     def is_alive(self) -> bool:
-        """Active allocated, pending or gated."""
+        """Whether it is active allocated, pending or gated."""
         return TaskStatus.PENDING <= self <= TaskStatus.RUNNING
 
 
@@ -59,14 +59,14 @@ _USES: Final = {
 _FACTS: Final = [(0, False, False)] + [
     (_USES.get(status, 0), status.is_active_allocated, status.is_allocated) for status in TaskStatus
 ]
-"""What follows from a status, for placements."""
+"""Properties of placements by status."""
 
 
 class Placement:
-    """Where a task is and in which state. `gpu_groups` names the shared devices it uses.
+    """Node and status of a task. `gpu_groups` names the shared devices it uses.
 
-    A task that moves is promised room here while it still releases its old room: `leaving`. `zones` tells
-    what it takes in which NUMA zones of the node, as far as that is known. Never changed once it is made.
+    A relocated task is pipelined here while it still releases its previous placement: `leaving`. `zones` is
+    its use of the NUMA zones of the node, as far as known. Immutable.
     """
 
     __slots__ = (
@@ -90,7 +90,7 @@ class Placement:
     ) -> None:
         self.status = status
         self.use, self.is_active_allocated, self.is_allocated = _FACTS[status]
-        """How it uses its node: 0 not at all, HELD, RELEASING or PIPELINED."""
+        """Use of the node: 0 for none, HELD, RELEASING or PIPELINED."""
         self.node = node
         self.gpu_groups = gpu_groups
         self.previous = previous
@@ -117,9 +117,9 @@ class Placement:
         return f"Placement({self.status.name}, {self.node}, {', '.join(map(repr, rest))})"
 
     def with_status(self, status: TaskStatus) -> "Placement":
-        """The same place in another state."""
+        """Same placement with another status."""
         return Placement(status, self.node, self.gpu_groups, self.previous, self.zones)
 
     def is_present_on(self, node: int) -> bool:
-        """Whether the task is on the node, or still releases room there."""
+        """Whether the task is on the node, or still releases capacity there."""
         return node == self.node or (self.previous is not None and self.previous.is_present_on(node))

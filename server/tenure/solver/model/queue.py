@@ -17,7 +17,7 @@ class Queue:
     """Queue indices from the top-level queue down to this one."""
     rank: int
     creation: int
-    """Nanoseconds since the epoch."""
+    """Nanoseconds since the Unix epoch."""
     priority: int = 100
     quota: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
     limit: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
@@ -26,10 +26,10 @@ class Queue:
     """Nanoseconds; None inherits, 0 is an explicit "no protection" (semantics R7.4)."""
     reclaim_min_runtime: int | None = None
     expected_runtime: int | None = None
-    """Nanoseconds, for pod groups that say nothing; None inherits, 0 is an explicit "not known"."""
+    """Nanoseconds, for pod groups without their own; None inherits, 0 is an explicit "unknown"."""
     requeue_delay: int | None = None
 
     @property
     def is_leaf(self) -> bool:
-        """Whether pod groups may be submitted to it (semantics R1.73)."""
+        """Whether it can contain pod groups (semantics R1.73)."""
         return not self.children

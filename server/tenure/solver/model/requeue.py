@@ -1,4 +1,4 @@
-"""Expected runtime and requeue: what a pod group and its queues say about them (semantics R12.1)."""
+"""Expected runtime and requeue settings of pod groups and queues (semantics R12.1)."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -8,19 +8,19 @@ from tenure.terms.reasons import ReasonCode
 
 
 class ParsedValue(NamedTuple):
-    """A duration or time in nanoseconds, if it is set. `problem`: it is set, but cannot be used, and why."""
+    """A duration or time in nanoseconds, if set. `problem`: why a set value is invalid."""
 
     value: int | None = None
     problem: str = ""
 
     @property
     def is_set(self) -> bool:
-        """Whether anything was said, readable or not."""
+        """Whether a value was given, valid or not."""
         return self.value is not None or bool(self.problem)
 
 
 class RequeueSettings(NamedTuple):
-    """What a pod group says for itself."""
+    """Requeue settings of a pod group itself."""
 
     expected_runtime: ParsedValue = ParsedValue()
     delay: ParsedValue = ParsedValue()
@@ -44,7 +44,7 @@ class NominationSkipReason(IntEnum):
 
 
 class NominationResult(IntEnum):
-    """What became of a pod group that is expected to end; numbers are those of the wire contract."""
+    """Result of nomination for a pod group with an expected runtime; numbers as on the wire."""
 
     NOT_DUE = 1
     SKIPPED = 2
@@ -58,9 +58,9 @@ class NominationResult(IntEnum):
 
 @dataclass(slots=True)
 class Nomination:
-    """One pod group on its way through nomination and requeue.
+    """Nomination of one pod group.
 
-    Made by the nominators, merged by the session, completed by the action requeue.
+    Created by nominators, merged by the session, completed by the action requeue.
     """
 
     pod_group: int
@@ -70,15 +70,15 @@ class Nomination:
     until: int | None = None
     """When time alone may change the result."""
     overrun: int = 0
-    """Nanoseconds beyond the expected runtime."""
+    """Nanoseconds past the expected runtime."""
     nominated_by: tuple[str, ...] = ()
-    """Plugins in the order of the profile, filled in by the session; for a skip, those that looked at it."""
+    """Plugins in the order of the profile, set by the session; for a skip, those that evaluated it."""
     contender: int | None = None
     not_before: int | None = None
     code: ReasonCode | None = None
-    """What stood in the way of a candidate, or that it was requeued."""
+    """Why a candidate was not requeued, or that it was."""
 
     @property
     def is_candidate(self) -> bool:
-        """Whether a nominator put it forward."""
+        """Whether a nominator nominated it."""
         return self.result not in (NominationResult.NOT_DUE, NominationResult.SKIPPED)

@@ -1,11 +1,10 @@
-"""Amounts that are added up and compared all the time: what nodes have free, and what tasks take.
+"""Amounts of resources: dense integer vectors over one shared list of names (semantics R1.1).
 
-The resources that every node has are attributes, which cost a tenth of what items of a list cost.
+The first four slots are fixed: CPU in milli-cores, memory in bytes, GPUs in thousandths of a device, pod
+slots. Every other countable resource of the cluster, MIG profiles included, has a slot after them.
 
-Amounts of resources: dense integer vectors over one shared list of names (semantics R1.1).
-
-The first four slots are fixed: CPU in milli-cores, memory in bytes, GPUs in thousandths of a device,
-pod slots. Every other countable resource of the cluster, MIG profiles included, has a slot after them.
+`MutableVector` is for amounts that change and are compared often. The resources that every node has are
+attributes, at a tenth of the cost of list items.
 """
 
 import re
@@ -18,10 +17,10 @@ PODS: Final = 3
 FIXED_SLOTS: Final = ("cpu", "memory", "nvidia.com/gpu", "pods")
 
 WHOLE_GPU: Final = 1000
-"""Thousandths in one GPU."""
+"""One whole GPU in thousandths."""
 
 UNLIMITED: Final = -1
-"""A quota or limit that does not bind (semantics R1.12)."""
+"""Unlimited quota or limit (semantics R1.12)."""
 
 Vector = tuple[int, ...]
 """One amount per slot."""
@@ -29,10 +28,10 @@ Vector = tuple[int, ...]
 NOTHING: Final[Vector] = (0,) * len(FIXED_SLOTS)
 
 Amounts = tuple[tuple[int, int], ...]
-"""Some slots with an amount of each; what is not named is zero."""
+"""Some slots with their amounts; other slots are zero."""
 
 Share = tuple[int, int, int]
-"""CPU, memory and GPU: what queues share, indexed with the same constants as a Vector."""
+"""CPU, memory and GPU, the resources shared among queues; indexed like a Vector."""
 
 NO_SHARE: Final[Share] = (0, 0, 0)
 
@@ -41,7 +40,7 @@ _PORTIONS: Final = re.compile(r"[0-9]{1,2}")
 
 
 class GpuRequest(NamedTuple):
-    """How a task wants its GPUs (semantics R1.5): whole devices, a portion of each, or memory on each."""
+    """GPUs of a task (semantics R1.5): whole devices, a portion of each, or memory on each."""
 
     devices: int = 0
     portion_milli: int = WHOLE_GPU
@@ -49,7 +48,7 @@ class GpuRequest(NamedTuple):
 
     @property
     def is_shared(self) -> bool:
-        """Whether it asks for a part of a device rather than for whole ones (semantics R1.10)."""
+        """Whether it requests a share of devices instead of whole ones (semantics R1.10)."""
         return self.devices > 0 and (self.memory_mib > 0 or self.portion_milli < WHOLE_GPU)
 
     def gpu_milli(self) -> int:
@@ -68,7 +67,7 @@ def mig_gpu_milli(name: str) -> int:
 
 
 def device_slot(device_class: str) -> str:
-    """Name of the slot that counts devices of a class; no resource has it, for want of the space."""
+    """Name of the slot that counts devices of a class; the space in it prevents conflicts with resources."""
     return f"device class {device_class}"
 
 
@@ -81,7 +80,7 @@ FIXED: Final = len(FIXED_SLOTS)
 
 
 class MutableVector:
-    """A vector that can be changed; indexed by slot like one."""
+    """A mutable vector, indexed by slot."""
 
     __slots__ = ("cpu", "gpu", "memory", "others", "pods")
 
@@ -90,7 +89,7 @@ class MutableVector:
         self.others: list[int] = list(vector[FIXED:])
 
     def copy(self) -> "MutableVector":
-        """The same, to be changed apart."""
+        """Independent copy."""
         return MutableVector(self.vector())
 
     def vector(self) -> Vector:
@@ -119,7 +118,7 @@ class MutableVector:
             self.others[slot - FIXED] = amount
 
     def add(self, more: "MutableVector") -> None:
-        """These and more of each."""
+        """Add amounts."""
         self.cpu += more.cpu
         self.memory += more.memory
         self.gpu += more.gpu
@@ -129,7 +128,7 @@ class MutableVector:
                 self.others[i] = self.others[i] + amount
 
     def subtract(self, less: "MutableVector") -> None:
-        """These and less of each."""
+        """Subtract amounts."""
         self.cpu -= less.cpu
         self.memory -= less.memory
         self.gpu -= less.gpu
@@ -139,7 +138,7 @@ class MutableVector:
                 self.others[i] = self.others[i] - amount
 
     def cover(self, wanted: "MutableVector") -> bool:
-        """Whether there is enough of each for what is wanted."""
+        """Whether every amount is sufficient for `wanted`."""
         if self.gpu < wanted.gpu or self.cpu < wanted.cpu:
             return False
         if self.memory < wanted.memory or self.pods < wanted.pods:
@@ -151,7 +150,7 @@ class MutableVector:
         return True
 
     def cover_with(self, more: "MutableVector", wanted: "MutableVector") -> bool:
-        """The same of these and more of each together."""
+        """Whether the sum of these and `more` is sufficient for `wanted`."""
         if self.gpu + more.gpu < wanted.gpu or self.cpu + more.cpu < wanted.cpu:
             return False
         if self.memory + more.memory < wanted.memory or self.pods + more.pods < wanted.pods:
@@ -163,7 +162,7 @@ class MutableVector:
         return True
 
     def times(self, wanted: "MutableVector", most: int) -> int:
-        """How many times what is wanted is in these, rounded down; `most` when nothing is wanted."""
+        """How many times `wanted` fits, rounded down; `most` if `wanted` is zero."""
         if wanted.cpu:
             most = min(most, self.cpu // wanted.cpu)
         if wanted.memory:

@@ -1,11 +1,11 @@
-"""What in a snapshot is doubtful, and how it is read."""
+"""Warnings about dubious input and how it was interpreted."""
 
 from enum import IntEnum
 from typing import NamedTuple
 
 
 class WarningCode(IntEnum):
-    """Kinds of doubts; numbers are those of the wire contract."""
+    """Kinds of warnings; numbers as on the wire."""
 
     UNKNOWN_SUB_GROUP = 1
     LEGACY_PREEMPTIBILITY = 2
@@ -19,7 +19,7 @@ class WarningCode(IntEnum):
 
 
 class SnapshotWarning(NamedTuple):
-    """One doubt about one or more pod groups, by index."""
+    """One warning about one or more pod groups, by index."""
 
     code: WarningCode
     pod_groups: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Guards: what they protect, and what they say of one victim."""
+"""Protection scopes of guards, and their results for victims."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -7,21 +7,21 @@ from tenure.terms.reasons import ReasonCode
 
 
 class ProtectionScope(IntEnum):
-    """What of a pod group is protected; numbers are those of the wire contract."""
+    """Part of a pod group that is protected; numbers as on the wire."""
 
     NOTHING = 0
     CORE = 1
-    """Its minimum: what goes beyond it may be evicted."""
+    """Its minimum: the surplus may be evicted."""
     ALL = 2
 
 
 class GuardVerdict(NamedTuple):
-    """What one guard says about one victim, whether it protects it or not."""
+    """Result of one guard for one victim, whether protected or not."""
 
     guard: str
     scope: ProtectionScope
     source: str
-    """Whose word it is: `queue NAME`, `default of PLUGIN`, ..."""
+    """Origin of the value: `queue NAME`, `default of PLUGIN`, ..."""
     until: int | None = None
     """When the protection ends or ended, in nanoseconds; None: time does not matter."""
     code: ReasonCode = ReasonCode.PROTECTED

@@ -1,4 +1,4 @@
-"""Workloads: pod groups, their sub groups and their tasks."""
+"""Workloads: pod groups, their subgroups and their tasks."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,7 +13,7 @@ from tenure.solver.model.requeue import NO_TERMS, RequeueSettings
 from tenure.solver.model.resources import GpuRequest, MutableVector, Share, Vector
 
 Counts = Sequence[int] | Mapping[int, int]
-"""A number of tasks by pod set."""
+"""Number of tasks by pod set."""
 
 NO_GPU: Final = GpuRequest()
 NO_CONSTRAINTS: Final = Constraints()
@@ -21,30 +21,30 @@ NO_CONSTRAINTS: Final = Constraints()
 
 @dataclass(frozen=True, slots=True)
 class TaskShape:
-    """What tasks ask for. Tasks of one shape are interchangeable for placement."""
+    """Requests and constraints of tasks. Tasks of one shape are interchangeable for placement."""
 
     index: int
     id: str
     request: Vector
-    """Charged to the node; GPUs only when whole devices are asked for."""
+    """Charged to the node; includes GPUs only for whole devices."""
     gpu: GpuRequest = NO_GPU
     mig_gpu_milli: int = 0
     """GPU amount of the MIG slices in the request."""
     constraints: Constraints = NO_CONSTRAINTS
     is_guaranteed: bool = False
-    """Of Kubernetes QoS class Guaranteed: aligned with NUMA zones in CPU and memory."""
+    """Kubernetes QoS class Guaranteed: CPU and memory are aligned with NUMA zones."""
     claimed_gpu_milli: int = 0
-    """GPU amount of the devices that device claims of its own give it; they are in the request too."""
+    """GPU amount of devices of its own resource claims; included in the request."""
     shared_claims: tuple[int, ...] = ()
-    """Device claims that it uses together with others; their devices are not in the request."""
+    """Resource claims that it shares with others; their devices are not in the request."""
     shared_gpu_milli: int = 0
-    """GPU amount of these; it counts once for all who share."""
+    """GPU amount of the shared claims; counted once for all tasks that share them."""
     shares_devices: bool = field(init=False, compare=False, default=False)
-    """Whether it uses devices together with others: a part of a GPU, or claims that it shares."""
+    """Whether it shares devices with others: a share of a GPU, or shared claims."""
     request_vector: MutableVector = field(init=False, compare=False, repr=False)
-    """The request once more, to be added up and compared; not to be changed."""
+    """The request as a vector for sums and comparisons; must not be changed."""
     is_cpu_only: bool = field(init=False, compare=False, default=False)
-    """Whether it asks for no GPU in any form (semantics R1.10)."""
+    """Whether it requests no GPU in any form (semantics R1.10)."""
 
     def __post_init__(self) -> None:
         gpus = (self.gpu.devices, self.mig_gpu_milli, self.claimed_gpu_milli, self.shared_gpu_milli)
@@ -54,30 +54,30 @@ class TaskShape:
 
     @property
     def needs_gpu_capacity(self) -> bool:
-        """Whether it can only go where GPUs are free: who shares devices may need no more of them."""
+        """Whether it needs free GPUs; tasks that share claims may need no more of them."""
         return not self.shared_claims and not self.is_cpu_only
 
     @property
     def all_claimed_gpu_milli(self) -> int:
-        """The most GPUs that its device claims can take, own and shared ones."""
+        """Maximum GPU amount of its resource claims, own and shared."""
         return self.claimed_gpu_milli + self.shared_gpu_milli
 
     @property
     def extra_gpu_milli(self) -> int:
-        """GPU amount beside the GPU request: MIG slices, and devices of claims of its own (R1.8)."""
+        """GPU amount besides the GPU request: MIG slices, and devices of its own claims (R1.8)."""
         return self.mig_gpu_milli + self.claimed_gpu_milli
 
 
 @fast_dataclass(slots=True, init=False)
 class Task:
-    """One pod. `index` is its slot: slots are in the order of uids, and an empty one has no uid."""
+    """One pod. `index` is its slot: slots are ordered by uid, and an empty one has no uid."""
 
     index: Final[int]
     uid: Final[str]
     name: Final[str]
     pod_group: Final[int]
     pod_set: Final[int | None]
-    """Dense index over all pod sets; None when its sub group does not exist (semantics R1.53)."""
+    """Dense index over all pod sets; None if its subgroup does not exist (semantics R1.53)."""
     shape: Final[TaskShape]
     placement: Final[Placement]
     creation: Final[int]
@@ -85,9 +85,9 @@ class Task:
     leader: Final[bool]
     nominated_node: Final[int]
     blocked_reason: Final[str]
-    """Why it cannot be placed whatever is evicted, by the caller's knowledge; empty: nothing."""
+    """Why it cannot be placed, whatever is evicted, as known to the caller; empty: no obstacle."""
     claims: Final[tuple[int, ...]]
-    """All its device claims."""
+    """All its resource claims."""
     labels: Final[Labels]
 
     def __init__(
@@ -124,7 +124,7 @@ class Task:
 
 
 class TopologyConstraint(NamedTuple):
-    """Keep pods within one domain of a topology (semantics R9.21)."""
+    """Restricts pods to one domain of a topology (semantics R9.21)."""
 
     topology: str
     required_level: str = ""
@@ -133,7 +133,7 @@ class TopologyConstraint(NamedTuple):
 
 @fast_dataclass(slots=True, init=False)
 class PodSet:
-    """A leaf of the sub group tree: tasks with a minimum (semantics R1.51)."""
+    """A leaf of the subgroup tree: tasks with a minimum (semantics R1.51)."""
 
     index: Final[int]
     name: Final[str]
@@ -167,7 +167,7 @@ class PodSet:
 
 @fast_dataclass(slots=True, init=False)
 class SubGroupSet:
-    """An inner node of the sub group tree. `min_sub_groups` None: every member is required."""
+    """An inner node of the subgroup tree. `min_sub_groups` None: every member is required."""
 
     name: Final[str]
     members: Final[tuple["PodSet | SubGroupSet", ...]]
@@ -188,12 +188,12 @@ class SubGroupSet:
 
     @property
     def is_lone(self) -> bool:
-        """Whether it has a single member, which must be met."""
+        """Whether it has a single member, which is required."""
         return self.required == len(self.members) == 1
 
     @property
     def required(self) -> int:
-        """Members that must be satisfied."""
+        """Number of members that must be satisfied."""
         return len(self.members) if self.min_sub_groups is None else self.min_sub_groups
 
     def is_met(self, active: Counts) -> bool:
@@ -205,7 +205,7 @@ class SubGroupSet:
 
     @property
     def has_surplus(self) -> bool:
-        """Whether it has more members than it needs, or a member has surplus."""
+        """Whether it has more members than required, or a member has surplus."""
         return self.required < len(self.members) or any(member.has_surplus for member in self.members)
 
 
@@ -213,7 +213,7 @@ Member = PodSet | SubGroupSet
 
 
 class Preemptibility(IntEnum):
-    """Whether a pod group may be interrupted. UNSPECIFIED falls back to the legacy priority rule."""
+    """Whether a pod group may be evicted. UNSPECIFIED falls back to the legacy priority rule."""
 
     UNSPECIFIED = 0
     PREEMPTIBLE = 1
@@ -222,19 +222,19 @@ class Preemptibility(IntEnum):
 
 
 LEGACY_NON_PREEMPTIBLE_PRIORITY: Final = 100
-"""From this priority on a pod group that says nothing is non-preemptible (semantics R1.80)."""
+"""Lowest priority at which a pod group without a value is non-preemptible (semantics R1.80)."""
 
 
 @fast_dataclass(slots=True, init=False)
 class PodGroup:
-    """A workload. `index` is its slot, as for tasks; `rank` orders pod groups by creation time, then uid."""
+    """A pod group. `index` is its slot, as for tasks; `rank` orders pod groups by creation time, then uid."""
 
     index: Final[int]
     uid: Final[str]
     name: Final[str]
     namespace: Final[str]
     queue: Final[int | None]
-    """None when the queue does not exist or is not a leaf (semantics R3.3)."""
+    """None if the queue does not exist or is not a leaf (semantics R3.3)."""
     queue_name: Final[str]
     priority: Final[int]
     preemptibility: Final[Preemptibility]
@@ -250,12 +250,12 @@ class PodGroup:
     preemption_delay: Final[int]
     requeue: Final[RequeueSettings]
     opt_out_actions: Final[frozenset[str]]
-    """Actions that take no task of it."""
+    """Actions that may not evict its tasks."""
     eviction_count: Final[int]
     total_eviction_wait: Final[int]
     """Nanoseconds."""
     unknown_preemptibility: Final[str]
-    """What was said instead of a known preemptibility; such a pod group is read as non-preemptible."""
+    """Unknown preemptibility value; such a pod group is treated as non-preemptible."""
 
     def __init__(
         self,
@@ -309,7 +309,7 @@ class PodGroup:
 
     @property
     def is_preemptible(self) -> bool:
-        """As a whole: explicit value first, then the legacy rule (semantics R1.80)."""
+        """Whether all of it is preemptible: explicit value, else the legacy rule (semantics R1.80)."""
         mode = self.preemptibility
         if mode is Preemptibility.PREEMPTIBLE:
             return True
@@ -335,7 +335,7 @@ class PodGroup:
 
     @property
     def is_elastic(self) -> bool:
-        """Whether it can lose tasks and still meet its minimum, once all run (semantics R1.57)."""
+        """Whether it can lose tasks and still meet its minimum when all run (semantics R1.57)."""
         return self.root.has_surplus
 
 
