@@ -1,1 +1,1 @@
-"""Why a cycle decided what it did: answers from the searches themselves, played again."""
+"""Explanations of decisions, obtained by replaying the searches of a cycle."""

@@ -1,6 +1,6 @@
-"""Small changes of a cluster, each on a copy: what a person might do to let a pod group start.
+"""Small changes of a cluster, each on a copy: what a person could do to let a pod group start.
 
-Indices stay what they are, so that answers about the copy can be read beside those about the original.
+Indices do not change, so that results for the copy can be compared with those for the original.
 """
 
 from collections.abc import Iterable
@@ -12,20 +12,20 @@ from tenure.solver.model.workload import PodGroup, PodSet
 
 
 def with_group(cluster: Cluster, pod_group: int, **fields: Any) -> Cluster:
-    """One pod group with other values of some fields."""
+    """Change fields of one pod group."""
     groups = cluster.pod_groups.next_version()
     groups.put(pod_group, replace(groups[pod_group], **fields))
     return replace(cluster, pod_groups=groups)
 
 
 def single_pod_set(group: PodGroup) -> PodSet | None:
-    """The part of a pod group that is not divided into sub groups."""
+    """The only pod set of a pod group without subgroups."""
     members = group.root.members
     return members[0] if len(members) == 1 and isinstance(members[0], PodSet) else None
 
 
 def with_minimum(cluster: Cluster, pod_group: int, minimum: int) -> Cluster:
-    """An undivided pod group whose minimum is so many pods."""
+    """Change the minimum of a pod group without subgroups."""
     group = cluster.pod_groups[pod_group]
     part = single_pod_set(group)
     assert part is not None
@@ -37,7 +37,7 @@ def with_minimum(cluster: Cluster, pod_group: int, minimum: int) -> Cluster:
 def with_larger_bounds(
     cluster: Cluster, bound: str, queues: Iterable[int], resource: int, amount: int
 ) -> Cluster:
-    """Queues whose `quota` or `limit` of one resource is larger by an amount."""
+    """Increase `quota` or `limit` of queues for one resource by an amount."""
     changed = list(cluster.queues)
     for queue in queues:
         larger = list(getattr(changed[queue], bound))
@@ -48,7 +48,7 @@ def with_larger_bounds(
 
 
 def with_nodes(cluster: Cluster, like: int, count: int) -> Cluster:
-    """So many more nodes that are like one there is; they come last in every order."""
+    """Add nodes that are copies of an existing one; they come last in every order."""
     last, first = max(node.name for node in cluster.nodes), len(cluster.nodes)
     new = (replace(cluster.nodes[like], index=first + i, name=f"{last}~{i:09d}") for i in range(count))
     return replace(cluster, nodes=(*cluster.nodes, *new))

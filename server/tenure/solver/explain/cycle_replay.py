@@ -1,4 +1,4 @@
-"""One cycle that was played to its end, and its state at any moment of it."""
+"""A completed cycle whose state can be restored at any commit."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -17,9 +17,9 @@ from tenure.solver.registry import BUILT_IN, with_required_plugins
 
 
 class CycleReplay(NamedTuple):
-    """What was asked about, and what became of it. `end` is the search as the cycle left it.
+    """A cycle, its result, and in `end` the search context at its end.
 
-    In the cluster groups in flight are taken up: whom they evict terminates, whom they bind is bound.
+    The cluster includes the effects of in-flight groups: evicted pods are terminating, bound pods are bound.
     """
 
     cluster: Cluster
@@ -41,7 +41,7 @@ class CycleReplay(NamedTuple):
         return cls(context.session.cluster, profile, registry, context, decision)
 
     def outcome(self, pod_group: int) -> PodGroupOutcome | None:
-        """What became of a pod group that had tasks to schedule; None: it had none."""
+        """Outcome of a pod group with tasks to schedule; None if it had none."""
         return next((each for each in self.result.outcomes if each.pod_group == pod_group), None)
 
     def searches(self) -> list[Action]:
@@ -50,10 +50,10 @@ class CycleReplay(NamedTuple):
         return [action for action in actions if action.run is evict_for_pending]
 
     def before(self, commit: int) -> CycleContext:
-        """The search as it was when this commit of the journal was searched for.
+        """Search context at the time of a commit.
 
-        A new session in which all earlier commits are made again, move by move. What they wrote down counts
-        as it did then, for guards ask for it within the cycle.
+        A new session repeats all earlier commits move by move, with the patches they wrote, since guards read
+        them within the cycle.
         """
         session = Session.open(self.cluster, with_required_plugins(self.profile), self.registry)
         session.reserved_tasks = self.end.session.reserved_tasks
@@ -67,7 +67,8 @@ class CycleReplay(NamedTuple):
     def before_search(self, action: Action, pod_group: int) -> CycleContext:
         """The search in which an action found room for a pod group.
 
-        If it found none, the search as the action left it: later actions may have made room since.
+        If the action did not, the context at the end of the action, since later actions may have freed
+        capacity.
         """
         journal, actions = self.end.session.commits, self.profile.actions
         later = actions[actions.index(action.name) + 1 :]

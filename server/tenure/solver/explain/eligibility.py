@@ -1,4 +1,4 @@
-"""Who may ask whom: the first objection, along the very chain that the action itself asks."""
+"""Eligibility of preemptors and victims: the first rejection, by the same chain as the action."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -14,25 +14,25 @@ from tenure.solver.search.victim_order import victim_order
 
 
 class EligibilityStage(Enum):
-    """Where in the chain an objection is made."""
+    """Stage of the chain that rejects."""
 
     NOT_ELIGIBLE = "may not ask"
-    """The pod group that waits may not evict anybody by this action."""
+    """The preemptor may not evict by this action."""
     NOT_EVICTABLE = "may not yield"
-    """This victim is spared: by the action's rule, a plugin or a guard."""
+    """The victim is not evictable: by the action's rule, a plugin or a guard."""
     NO_BENEFIT = "no use"
-    """The victim might yield, but it alone would not help."""
+    """The victim is evictable, but evicting it alone would not suffice."""
 
 
 class Ineligibility(NamedTuple):
-    """Why a pod group is not evicted for another one."""
+    """Why a pod group is not evicted for a preemptor."""
 
     stage: EligibilityStage
     rejection: Rejection
 
 
 class VictimQuery:
-    """One pod group that waits, and one action that searches for its victims, in one state of a cycle."""
+    """One preemptor and one action, in one state of a cycle."""
 
     def __init__(self, context: CycleContext, action: Action, preemptor: int) -> None:
         self._context = context
@@ -45,18 +45,18 @@ class VictimQuery:
             on_solve(preemptor, self._tasks)
 
     def entry(self) -> Rejection | None:
-        """Why it may not ask at all."""
+        """Rejection of the preemptor itself."""
         return self._search.may_start(self._preemptor) or self._search.rejection(self._preemptor, self._tasks)
 
     def candidates(self) -> Iterator[tuple[int, Rejection | None]]:
-        """Everybody else that runs in a queue that may be asked, by index, and why it may not yield."""
+        """Other running pod groups in queues that may be evicted from, by index, with their rejections."""
         queues = frozenset(self._search.victim_queues(self._preemptor))
         for group in self._session.cluster.pod_groups:
             if group.queue in queues and group.index != self._preemptor and self._runs(group.index):
                 yield group.index, self.protection(group.index)
 
     def protection(self, victim: int) -> Rejection | None:
-        """Why this one may not yield to it; who may not yield to anybody is no candidate to begin with."""
+        """Rejection of this victim for the preemptor; a victim that is never evictable is not a candidate."""
         guards = self._session.guards
         if not self._session.cluster.pod_groups[victim].is_evictable:
             rejection = guards.allows_victim(self._action, self._preemptor, victim)
@@ -65,7 +65,7 @@ class VictimQuery:
         return self._search.rules.full_rejection(self._preemptor, victim)
 
     def ineligibility(self, victim: int) -> Ineligibility | None:
-        """The first objection to evicting this one; None: it alone would make room."""
+        """First rejection of evicting it; None: evicting it alone would suffice."""
         rejection = self.entry()
         if rejection is not None:
             return Ineligibility(EligibilityStage.NOT_ELIGIBLE, rejection)
@@ -76,7 +76,7 @@ class VictimQuery:
         return None if rejection is None else Ineligibility(EligibilityStage.NO_BENEFIT, rejection)
 
     def order(self) -> Iterator[int]:
-        """Pod groups in the order in which their tasks are taken; one that is taken in parts comes again."""
+        """Pod groups in victim order; a pod group that is taken in parts is repeated."""
         order = victim_order(
             self._session,
             self._context.gangs,
@@ -90,7 +90,7 @@ class VictimQuery:
             yield batch.pod_group
 
     def _single_victim_check(self, victim: int) -> Rejection | None:
-        """What the search says when nobody else may be taken; leaves no trace."""
+        """Result of the search restricted to one victim; leaves no trace."""
         problem = self._search.problem(
             self._preemptor, _SingleVictimPolicy(self._context, self._search, self._preemptor, victim)
         )
@@ -103,7 +103,7 @@ class VictimQuery:
 
 
 class _SingleVictimPolicy:
-    """A single pod group may yield."""
+    """Victim policy that allows a single pod group."""
 
     def __init__(self, context: CycleContext, search: EvictionAction, preemptor: int, victim: int) -> None:
         self._context = context
@@ -112,11 +112,11 @@ class _SingleVictimPolicy:
         self._victim = victim
 
     def allows_queue(self, queue: int) -> bool:
-        """Whether its queue may be asked is for the search to say."""
+        """Always true for its queue: the search itself decides."""
         return self._rules.queue_rejection(self._preemptor, queue) is None
 
     def candidates(self, queue: int) -> Iterator[QueueTreeEntry]:
-        """It alone, if it is in the queue and anything of it may be taken."""
+        """The pod group, if it is in the queue and has evictable tasks."""
         holdings = self._context.solver.victim_entries
         for key, pod_group in self._context.pod_group_index.evictable_victims(queue):
             if pod_group == self._victim:

@@ -1,6 +1,6 @@
-"""What would let a pod group start: every remedy was tried on a copy of the cluster, and worked.
+"""Remedies that let a pod group start, each verified on a copy of the cluster.
 
-From what changes least to what changes most: time, the pod group itself, its queues, the cluster.
+Ordered from the smallest to the largest change: time, the pod group itself, its queues, the cluster.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,13 +19,13 @@ from tenure.solver.model.workload import Preemptibility
 from tenure.solver.next_cluster import apply_decisions
 
 MAX_WAITS: Final = 8
-"""Ends of guards and delays that are looked ahead to."""
+"""Maximum number of guard and delay ends to try."""
 UNITS: Final = {CPU: 1000, MEMORY: 2**30, GPU: 100}
 """Steps in which quotas and limits are raised: a core, a GiB, a tenth of a GPU."""
 
 
 class RemedyKind(IntEnum):
-    """Kinds of remedies, the least change first; numbers are those of the wire contract."""
+    """Kinds of remedies, the smallest change first; numbers as on the wire."""
 
     WAIT = 1
     REDUCE_MINIMUM = 2
@@ -37,23 +37,23 @@ class RemedyKind(IntEnum):
 
 
 class Remedy(NamedTuple):
-    """Something that would help. Only the fields of its kind are of account."""
+    """A verified remedy. Only the fields of its kind are used."""
 
     kind: RemedyKind
     result: TrialResult
     number: int = 0
-    """The new minimum, the new priority, how much more of the resource, or how many nodes more."""
+    """New minimum, new priority, amount of the resource to add, or number of nodes to add."""
     until: int | None = None
-    """Nanoseconds since the epoch."""
+    """Nanoseconds since the Unix epoch."""
     queues: tuple[int, ...] = ()
-    """Whose bound is larger by the number, from the leaf up."""
+    """Queues whose bound is raised by the number, from the leaf up."""
     resource: int = GPU
     node: int = NOWHERE
-    """What the new nodes are like."""
+    """Node that the new nodes are copies of."""
 
 
 def find_remedies(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = never) -> list[Remedy]:
-    """All that would help a pod group that waits, the least change first; those found before a stop."""
+    """Remedies for a pending pod group, the smallest change first; those found before a stop."""
     found: list[Remedy] = []
     with suppress(CycleStopped):
         found.extend(_Search(replay, pod_group, stop).all())
@@ -61,7 +61,7 @@ def find_remedies(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] 
 
 
 class _Search:
-    """Looks for one remedy of every kind."""
+    """Searches one remedy per kind."""
 
     def __init__(self, replay: CycleReplay, pod_group: int, stop: Callable[[], bool]) -> None:
         self._replay = replay
@@ -72,7 +72,7 @@ class _Search:
         self._trials = WhatIfTrials(replay.profile, replay.registry, pod_group, stop)
 
     def all(self) -> Iterator[Remedy]:
-        """In the order of the kinds."""
+        """All remedies, in the order of the kinds."""
         yield from self._wait()
         yield from self._reduce_minimum()
         yield from self._raise_priority()
@@ -82,7 +82,7 @@ class _Search:
         yield from self._add_nodes()
 
     def _wait(self) -> Iterator[Remedy]:
-        """The first end of a guard or delay at which it gets room, with what is decided until then done."""
+        """First end of a guard or delay at which it starts, with earlier decisions applied."""
         cluster, decision = self._cluster, self._replay.result
         for _ in range(MAX_WAITS):
             if decision.next_wake_time is None or decision.next_wake_time <= cluster.now:
@@ -94,7 +94,7 @@ class _Search:
                 return
 
     def _reduce_minimum(self) -> Iterator[Remedy]:
-        """The largest smaller minimum of an undivided pod group that does not run with its minimum yet."""
+        """Largest smaller minimum, if it has no subgroups and does not run with its minimum yet."""
         part, held = (
             cluster_changes.single_pod_set(self._group),
             self._context.session.ledger.active_allocated,
@@ -109,7 +109,7 @@ class _Search:
             yield Remedy(RemedyKind.REDUCE_MINIMUM, found[1], most - found[0])
 
     def _raise_priority(self) -> Iterator[Remedy]:
-        """The lowest higher priority: just above that of some other pod group."""
+        """Lowest higher priority: just above that of another pod group."""
         others = {g.priority for g in self._cluster.pod_groups if g.uid not in ("", self._group.uid)}
         higher = [priority + 1 for priority in sorted(others) if priority >= self._group.priority]
         found = self._trials.smallest(
@@ -120,7 +120,7 @@ class _Search:
             yield Remedy(RemedyKind.RAISE_PRIORITY, found[1], higher[found[0] - 1])
 
     def _make_preemptible(self) -> Iterator[Remedy]:
-        """Giving up all protection of its own, if it has any."""
+        """Remove all protection of its own, if it has any."""
         if self._group.is_preemptible and not self._group.opt_out_actions:
             return
         changed = cluster_changes.with_group(
@@ -133,7 +133,7 @@ class _Search:
             yield Remedy(RemedyKind.MAKE_PREEMPTIBLE, verdict)
 
     def _larger(self, kind: RemedyKind, bound: str) -> Iterator[Remedy]:
-        """The least more of one resource: for one queue, the own or one above it, else for all of them."""
+        """Smallest raise for one resource: of its queue or one ancestor, else of all of them."""
         demand = self._context.session.demand(self._tasks)
         path = () if self._group.queue is None else self._cluster.queues[self._group.queue].path
         found: list[Remedy] = []
@@ -151,7 +151,7 @@ class _Search:
         return share
 
     def _raised(self, kind: RemedyKind, bound: str, queues: tuple[int, ...], resource: int) -> Remedy | None:
-        """The smallest number of units that is enough, up to all that the cluster has and it asks for."""
+        """Smallest sufficient number of units, up to the cluster's capacity and the request."""
         unit = UNITS[resource]
         total = sum(node.allocatable[resource] for node in self._cluster.nodes)
         most = -(-(total + self._context.session.demand(self._tasks)[resource]) // unit)
@@ -164,7 +164,7 @@ class _Search:
         return Remedy(kind, found[1], found[0] * unit, queues=queues, resource=resource)
 
     def _add_nodes(self) -> Iterator[Remedy]:
-        """More of the smallest node that holds any of its pods; at worst one for every pod that waits."""
+        """More of the smallest node that fits any of its pods; at most one per pending pod."""
         like = self._smallest_node()
         if like is None:
             return

@@ -1,4 +1,4 @@
-"""Why one victim is taken before another: the first thing in which the two differ in the order."""
+"""Position of a victim in the victim order: the first criterion in which it differs from others."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -8,36 +8,36 @@ from tenure.solver.explain.eligibility import VictimQuery
 
 
 class OrderCriterion(Enum):
-    """What put one victim before another."""
+    """Criterion that orders two victims."""
 
     QUEUE = "queue"
-    """Its queue yields first: it is further above its share."""
+    """Its queue is further above its share."""
     PLUGIN = "plugin"
-    """An order that a plugin keeps within a queue."""
+    """Order of a plugin within a queue."""
     AGE = "age"
-    """It is the younger one."""
+    """It is younger."""
 
 
 class Precedence(NamedTuple):
-    """Why a victim comes before the next one in the order."""
+    """Why a victim precedes the next one."""
 
     later: int
-    """The pod group that comes next."""
+    """Pod group that comes next."""
     criterion: OrderCriterion
     plugin: str = ""
 
 
 class VictimPosition(NamedTuple):
-    """Where a victim stands in the order of all who may yield."""
+    """Position of a victim in the order of all candidates."""
 
     earlier: tuple[int, ...]
-    """Pod groups that are taken before it is taken for the first time, in that order."""
+    """Pod groups taken before its first tasks, in order."""
     later: tuple[Precedence, ...]
-    """The next ones, and why they come later."""
+    """Next pod groups, and why they come later."""
 
 
 def find_position(context: CycleContext, asking: VictimQuery, victim: int, most: int) -> VictimPosition:
-    """Where a victim stands, with at most so many of those after it."""
+    """Position of a victim, with a limited number of those after it."""
     order = list(dict.fromkeys(asking.order()))
     if victim not in order:
         return VictimPosition((), ())

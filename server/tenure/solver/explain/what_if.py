@@ -1,4 +1,4 @@
-"""Trying a change: the whole cycle again, on a copy of the cluster."""
+"""Trials of changes: a complete cycle on a copy of the cluster."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -15,11 +15,11 @@ HELPFUL_OUTCOMES: Final = (
     OutcomeKind.WAITING_FOR_RELEASE,
     OutcomeKind.WAITING_FOR_VICTIMS,
 )
-"""Outcomes of a pod group that got room."""
+"""Outcomes of a pod group that is placed."""
 
 
 class TrialResult(NamedTuple):
-    """What would become of a pod group, and how many pods others would lose for it."""
+    """Outcome of a pod group, and the number of pods evicted for it."""
 
     kind: OutcomeKind
     evicted: int
@@ -44,7 +44,7 @@ class WhatIfTrials:
         return decision
 
     def has_helped(self, decision: CycleResult) -> TrialResult | None:
-        """What the pod group got by a decision; None: no room."""
+        """Result for the pod group; None if it is not placed."""
         found = next((each for each in decision.outcomes if each.pod_group == self._pod_group), None)
         if found is None or found.kind not in HELPFUL_OUTCOMES:
             return None
@@ -52,14 +52,14 @@ class WhatIfTrials:
         return TrialResult(found.kind, sum(len(group.evictions) for group in own))
 
     def evaluate(self, cluster: Cluster) -> TrialResult | None:
-        """What the pod group would get on this cluster; None: no room."""
+        """Result for the pod group on this cluster; None if it is not placed."""
         return self.has_helped(self.decide(cluster))
 
     def smallest(self, most: int, change: Callable[[int], Cluster]) -> tuple[int, TrialResult] | None:
-        """The smallest number from 1 to `most` whose change gives it room; None when the largest does not.
+        """Smallest number from 1 to `most` whose change places it; None if the largest does not.
 
-        More of a change is taken to help no less; where it does not, the number still works, for it was
-        tried, but a smaller one might.
+        Assumes that more of a change is never worse. Where that is false, the result still works, since it
+        was tried, but a smaller number might too.
         """
         verdict = self.evaluate(change(most)) if most >= 1 else None
         if verdict is None:
