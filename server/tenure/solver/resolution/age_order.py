@@ -1,6 +1,6 @@
-"""Pod groups by age, in versions that have most in common, and the ranks that say which is older.
+"""Pod groups ordered by age, in versions that share chunks, with a rank per pod group.
 
-Ranks are numbers with gaps, so that who comes gets one between those of its neighbours.
+Ranks are numbers with gaps, so that a new pod group receives one between those of its neighbors.
 """
 
 from bisect import bisect_left
@@ -8,16 +8,16 @@ from collections.abc import Iterable
 from typing import Final
 
 GAP: Final = 2**20
-"""Between the ranks of two pod groups that were ranked one after the other."""
+"""Gap between the ranks of two neighbors when all are ranked."""
 CHUNK_SIZE: Final = 128
-"""So many are copied when one changes, and up to twice as many."""
+"""Number of entries copied when one changes; up to twice as many."""
 
 Age = tuple[int, str, int]
 """Creation time, uid, rank."""
 
 
 class AgeOrder:
-    """One version: the oldest first, and by uid where two are equally old."""
+    """One version: oldest first; equally old ones by uid."""
 
     def __init__(self, ages: Iterable[Age] = ()) -> None:
         every = list(ages)
@@ -27,22 +27,22 @@ class AgeOrder:
 
     @classmethod
     def from_creations(cls, creations: Iterable[tuple[int, str]]) -> "AgeOrder":
-        """Pod groups given by creation time and uid, in any order, with new ranks."""
+        """Order pod groups given by creation time and uid, in any order, with new ranks."""
         ordered = sorted(creations)
         return cls([(creation, uid, place * GAP) for place, (creation, uid) in enumerate(ordered)])
 
     def next_version(self) -> "AgeOrder":
-        """The next version, the caller's to change before anybody else reads it."""
+        """Next version, which the caller may change before it is shared."""
         later = AgeOrder()
         later._chunks, later._lasts, later._count = self._chunks.copy(), self._lasts.copy(), self._count
         return later
 
     def ranks(self) -> dict[str, int]:
-        """The rank of each pod group, by uid."""
+        """Rank of each pod group, by uid."""
         return {uid: rank for piece in self._chunks for _, uid, rank in piece}
 
     def enter(self, creation: int, uid: str) -> int | None:
-        """A rank for one that comes; None when there is none left at its place, and nothing is changed."""
+        """Insert a pod group and return its rank; None, without a change, if there is no free rank."""
         if not self._chunks:
             self._change(0, [(creation, uid, 0)])
             self._count = 1
@@ -58,7 +58,7 @@ class AgeOrder:
         return rank
 
     def remove(self, creation: int, uid: str) -> None:
-        """Forget one that is here."""
+        """Remove a pod group."""
         number = bisect_left(self._lasts, (creation, uid))
         piece = self._chunks[number]
         at = bisect_left(piece, (creation, uid))
@@ -66,7 +66,7 @@ class AgeOrder:
         self._count -= 1
 
     def _change(self, number: int, chunk: list[Age]) -> None:
-        """Let these be there instead of a piece: in two, when they are too many for one."""
+        """Replace a chunk by these entries: by two chunks if they are too many for one."""
         pieces = (
             [chunk[:CHUNK_SIZE], chunk[CHUNK_SIZE:]]
             if len(chunk) > 2 * CHUNK_SIZE
@@ -78,12 +78,12 @@ class AgeOrder:
         self._lasts[number : number + 1] = [each[-1] for each in pieces]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of pod groups."""
         return self._count
 
 
 def _between(older: Age | None, younger: Age | None) -> int | None:
-    """A rank after the one and before the other, of which there is at least one."""
+    """A rank after the one and before the other, at least one of which is given."""
     if younger is None:
         assert older is not None
         return older[2] + GAP

@@ -1,7 +1,7 @@
-"""Linking device claims with the tasks that use them.
+"""Resolve resource claims of tasks.
 
-A claim that only one task uses is simply a part of what the task asks for. A claim of several is a thing of
-its own: it ties them to one node, where its devices are taken once.
+A claim that only one task uses becomes part of its request. A shared claim is an entity of its own: it ties
+its tasks to one node, where its devices are charged once.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from tenure.solver.model.workload import TaskShape
 
 
 class TasksWithClaims(NamedTuple):
-    """Tasks whose shapes contain their claims, and all shapes."""
+    """Tasks whose shapes include their claims, and all shapes."""
 
     tasks: list[TaskSpec]
     shapes: tuple[TaskShape, ...]
@@ -25,13 +25,13 @@ class TasksWithClaims(NamedTuple):
 
 @dataclass(slots=True)
 class _Shapes:
-    """Shapes by what claims add to them; equal ones are one, so that their tasks stay interchangeable."""
+    """Shapes with claims added; equal ones are identical, so that their tasks stay interchangeable."""
 
     all: list[TaskShape]
     known: dict[tuple[int, Amounts, tuple[int, ...]], TaskShape]
 
     def of(self, shape: TaskShape, own: Amounts, shared: Sequence[ResourceClaim]) -> TaskShape:
-        """The shape with devices of its own and claims that it shares with others."""
+        """Shape with the devices of its own claims and with shared claims."""
         key = (shape.index, own, tuple(claim.index for claim in shared))
         if key not in self.known:
             request = list(shape.request)
@@ -52,7 +52,7 @@ class _Shapes:
 def resolve_claims(
     tasks: Iterable[TaskSpec], shapes: Sequence[TaskShape], claims: Sequence[ResourceClaim]
 ) -> TasksWithClaims:
-    """Replace the shapes of tasks that have claims; `TaskSpec.claims` are indices into the claims."""
+    """Replace the shapes of tasks with claims; `TaskSpec.claims` are indices into the claims."""
     specs = list(tasks)
     if not claims:
         return TasksWithClaims(specs, tuple(shapes))
@@ -68,7 +68,7 @@ def resolve_claims(
 
 
 def _is_own(claim: ResourceClaim, users: Mapping[int, int], node: int) -> bool:
-    """Whether nobody else uses the claim, here or outside the snapshot."""
+    """Whether the claim has no other user, inside or outside the snapshot."""
     return users[claim.index] == 1 and not claim.other_consumers and claim.node in (NOWHERE, node)
 
 

@@ -1,4 +1,4 @@
-"""Relinking: a change of single rows in slots, without looking at what stays."""
+"""Incremental resolution: change single rows in slots, without visiting the others."""
 
 from collections.abc import Container, Iterable, Mapping
 from typing import Final
@@ -18,11 +18,11 @@ from tenure.solver.resolution.slot_map import (
 from tenure.solver.resolution.uid_index import UidIndex
 
 REACH: Final = 32
-"""How far off an empty slot may be for its neighbours to make room."""
+"""Maximum distance of an empty slot into which neighbors can be shifted."""
 
 
 class IncrementalResolver:
-    """One change on its way: first rows find their slots, then all that these touch is linked again."""
+    """One change in progress: rows are assigned to slots, then everything affected is resolved."""
 
     def __init__(
         self, before: SlotMap, pod_groups: PersistentMap[PodGroupSpec], tasks: PersistentMap[TaskSpec]
@@ -33,35 +33,35 @@ class IncrementalResolver:
         self._group_labels = before.group_labels.next_version()
         self._task_labels = before.task_labels.next_version()
         self._added: dict[str, list[str]] = {}
-        """Pods that are in a pod group now, and were not before."""
+        """Pods that joined a pod group."""
         self._removed: dict[str, set[str]] = {}
-        """Pods that were in a pod group before, and are not now."""
+        """Pods that left a pod group."""
         self._members: dict[str, tuple[str, ...] | None] = {}
-        """Of pod groups of which a pod came or left, when all have."""
+        """Members of pod groups that pods joined or left, once all are known."""
         self._ages = before.ages.next_version()
         self._pod_sets = before.pod_sets
         self._free = before.free_pod_sets.copy()
         self._strays = before.unknown_sub_group_pods.copy()
         self._groups: set[int] = set()
-        """Slots of pod groups that may hold something else now."""
+        """Slots of pod groups whose content may change."""
         self._tasks: set[int] = set()
         self._touched: set[str] = set()
-        """Uids of pod groups to be linked again."""
+        """Uids of pod groups to resolve again."""
         self._ranks: dict[str, int] = {}
 
     def change(
         self, pod_groups: Iterable[str], tasks: Iterable[str], before: PersistentMap[TaskSpec]
     ) -> bool:
-        """Rows with these uids are other ones now, or gone; `before` has the pods from before.
+        """Change or remove the rows with these uids; `before` has the previous pods.
 
-        False when there is no room for them.
+        Returns False if there are no slots for them.
         """
         return all(map(self._place_group, pod_groups)) and all(
             self._place_task(uid, before.get(uid)) for uid in tasks
         )
 
     def resolve(self, leaves: Mapping[str, int]) -> tuple[SlotMap, SlotChange]:
-        """What is linked now, and where it differs. `leaves` gives the index of each leaf queue by name."""
+        """Return the resolved workloads and their changes. `leaves`: index of each leaf queue by name."""
         self._members = {uid: self._gather_members(uid) for uid in (*self._removed, *self._added)}
         pod_groups, tasks = self._before.pod_groups.next_version(), self._before.tasks.next_version()
         self._empty(pod_groups, tasks)
@@ -118,7 +118,7 @@ class IncrementalResolver:
         return _take(self._task_labels, uid, self._task_specs, self._tasks)
 
     def _gather_members(self, pod_group: str) -> tuple[str, ...] | None:
-        """The pods of a pod group of which some came or left."""
+        """Pods of a pod group that pods joined or left."""
         left, came = self._removed.get(pod_group, ()), self._added.get(pod_group, ())
         stay = [uid for uid in self._before.members.get(pod_group) or () if uid not in left]
         return tuple(sorted([*stay, *came])) or None
@@ -128,7 +128,7 @@ class IncrementalResolver:
         return (members[pod_group] if pod_group in members else self._before.members.get(pod_group)) or ()
 
     def _empty(self, pod_groups: PersistentVector[PodGroup], tasks: PersistentVector[Task]) -> None:
-        """Empty every slot that may hold something else, and note whose rows are in such slots."""
+        """Empty every slot whose content may change, and note whose rows are in such slots."""
         groups_before, tasks_before = len(pod_groups), len(tasks)
         for slot in range(groups_before, len(self._group_labels)):
             pod_groups.put(slot, empty_pod_group(slot))
@@ -152,7 +152,7 @@ class IncrementalResolver:
         pod_groups: PersistentVector[PodGroup],
         tasks: PersistentVector[Task],
     ) -> None:
-        """Link a pod group with its tasks."""
+        """Resolve a pod group with its tasks."""
         spec, slot = self._specs[uid], self._group_labels.find(uid)
         known = self._before.group(uid)
         numbers, members = self._numbered(spec, known), self._members_of(uid)
@@ -171,7 +171,7 @@ class IncrementalResolver:
         self._groups.add(slot)
 
     def _numbered(self, spec: PodGroupSpec, known: PodGroup | None) -> dict[str, int]:
-        """Indices of its pod sets by name: those it had, if it has as many."""
+        """Indices of its pod sets by name: the previous ones if their number is the same."""
         names = pod_set_names(spec)
         had = [] if known is None else [pod_set.index for pod_set in known.pod_sets]
         if len(had) != len(names):
@@ -184,7 +184,7 @@ class IncrementalResolver:
 
 
 def _take(labels: UidIndex, uid: str, taken: Container[str], changed: set[int]) -> bool:
-    """Let a row have a slot; notes every slot that changes. False when there is none near enough."""
+    """Assign a slot to a row and note every changed slot. False if no empty slot is near enough."""
     at, slots = labels.place(uid), len(labels)
     if at < slots and labels[at] == uid:
         changed.add(at)

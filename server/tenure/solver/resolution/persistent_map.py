@@ -1,4 +1,4 @@
-"""Rows by uid, in versions that differ by a few rows and have all others in common."""
+"""Persistent maps: rows by uid, in versions that share all rows but the changed ones."""
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping
@@ -7,31 +7,30 @@ from typing import Final, Generic, TypeVar
 Row = TypeVar("Row")
 
 MERGE_RATIO: Final = 8
-"""What changed is kept apart while it is no more than one for so many rows."""
+"""Changes are stored separately while they are at most one per this number of rows."""
 _NUMBERS: Final = itertools.count(1)
 
 
 class PersistentMap(Generic[Row]):
-    """One version. Never changed in place."""
+    """One version. Immutable."""
 
     def __init__(self, rows: dict[str, Row]) -> None:
-        """The first version: the rows are this object's from now on."""
+        """First version; takes ownership of the rows."""
         self._rows = rows
         self._changed: dict[str, Row | None] = {}
-        """Rows that are other ones by now; None: there is none any more."""
+        """Changed rows; None: removed."""
         self._count = len(rows)
         self.origin: int = next(_NUMBERS)
-        """Versions with the same one, unique in this process, have all rows in common that are not in what
-        changed.
+        """Unique number in this process. Versions with the same one share all rows except the changed ones.
         """
 
     @property
     def changed_uids(self) -> Collection[str]:
-        """Uids of the rows that may be other ones than in any earlier version of the same origin."""
+        """Uids of the rows that may differ from any earlier version of the same origin."""
         return self._changed.keys()
 
     def with_changes(self, changes: Mapping[str, Row | None]) -> "PersistentMap[Row]":
-        """The version with these rows, instead of those with their uids; None takes a row away."""
+        """Version with these rows in place of those with their uids; None removes a row."""
         changed, count = self._changed.copy(), self._count
         for uid, row in changes.items():
             count += (row is not None) - (uid in self)
@@ -43,15 +42,15 @@ class PersistentMap(Generic[Row]):
         return later
 
     def get(self, uid: str) -> Row | None:
-        """The row with this uid."""
+        """Row with this uid, or None."""
         return self._changed[uid] if uid in self._changed else self._rows.get(uid)
 
     def to_dict(self) -> dict[str, Row]:
-        """All rows in one place, the caller's to keep."""
+        """All rows, as a dictionary that the caller owns."""
         return _merged(self._rows.copy(), self._changed)
 
     def __getitem__(self, uid: str) -> Row:
-        """The row with this uid, which must be there."""
+        """Row with this uid. Raises KeyError."""
         row = self.get(uid)
         if row is None:
             raise KeyError(uid)
@@ -68,7 +67,7 @@ class PersistentMap(Generic[Row]):
         return iter(self.to_dict())
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self._count
 
 

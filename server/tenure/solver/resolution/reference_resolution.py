@@ -1,7 +1,7 @@
-"""Linking: from flat lists that refer to each other by name to the trees, indices and ranks of the model.
+"""Full resolution: from flat lists with names to the trees, indices and ranks of the model.
 
-Whatever a cluster is built from, a message or a test, is linked here, so that all agree on every order:
-queues have the index of their name in sorted order, pod groups and tasks that of their uid.
+All clusters, from messages or tests, are resolved here and so agree on every order: queues have the index of
+their name in sorted order, pod groups and tasks that of their uid.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ Members = Sequence[Sequence[int]] | Mapping[int, Sequence[int]]
 
 
 class ResolvedWorkloads(NamedTuple):
-    """Linked pod groups and tasks, and what was doubtful about them."""
+    """Resolved pod groups and tasks, with warnings."""
 
     pod_groups: PersistentVector[PodGroup]
     tasks: PersistentVector[Task]
@@ -31,7 +31,7 @@ class ResolvedWorkloads(NamedTuple):
 
 
 def ranks(keys: Sequence[int]) -> list[int]:
-    """The position of each key in sorted order; equal ones are in the order in which they are given."""
+    """Position of each key in sorted order; equal ones keep their order."""
     order = sorted(range(len(keys)), key=keys.__getitem__)
     places = [0] * len(keys)
     for place, position in enumerate(order):
@@ -40,7 +40,7 @@ def ranks(keys: Sequence[int]) -> list[int]:
 
 
 def resolve_queues(specs: Iterable[QueueSpec]) -> tuple[Queue, ...]:
-    """The queue tree, by name. Names must be unique, parents known, and no queue its own ancestor."""
+    """Queue tree, by name. Names must be unique, parents known, and no queue its own ancestor."""
     ordered = sorted(specs, key=lambda spec: spec.name)
     index = {spec.name: i for i, spec in enumerate(ordered)}
     parents = [index[spec.parent] if spec.parent else None for spec in ordered]
@@ -74,10 +74,10 @@ def resolve_queues(specs: Iterable[QueueSpec]) -> tuple[Queue, ...]:
 def resolve_workloads(
     groups: Iterable[PodGroupSpec], tasks: Iterable[TaskSpec], queues: Sequence[Queue]
 ) -> ResolvedWorkloads:
-    """Pod groups and tasks, by uid. Uids must be unique, and sub group trees sound.
+    """Pod groups and tasks, by uid. Uids must be unique, and subgroup trees valid.
 
-    A task of an unknown sub group belongs to no pod set and is left out of its pod group; that is warned
-    about (semantics R1.53). A pod group whose queue is missing or not a leaf has no queue (semantics R3.3).
+    A task of an unknown subgroup has no pod set and is not part of its pod group, with a warning (semantics
+    R1.53). A pod group whose queue is missing or not a leaf has no queue (semantics R3.3).
     """
     ordered = sorted(groups, key=_BY_UID)
     numbers = _number_pod_sets(ordered)
@@ -91,7 +91,7 @@ def resolve_workloads(
 
 
 def leaves_by_name(queues: Iterable[Queue]) -> dict[str, int]:
-    """Index of each leaf queue, which pod groups may name."""
+    """Index of each leaf queue by name."""
     return {queue.name: queue.index for queue in queues if queue.is_leaf}
 
 
@@ -103,7 +103,7 @@ def _path(queue: int, parents: Sequence[int | None]) -> tuple[int, ...]:
 
 
 def _number_pod_sets(groups: Iterable[PodGroupSpec]) -> list[dict[str, int]]:
-    """For each pod group the pod set index by lower-case name, dense over all pod groups, by part name."""
+    """For each pod group, pod set indices by lower-case name, dense over all pod groups."""
     numbered, count = [], 0
     for group in groups:
         if group.sub_groups:
@@ -117,7 +117,7 @@ def _number_pod_sets(groups: Iterable[PodGroupSpec]) -> list[dict[str, int]]:
 
 
 def pod_set_names(group: PodGroupSpec) -> list[str]:
-    """Names of the pod sets of a pod group, in lower case, in the order of the parts that they are."""
+    """Lower-case names of the pod sets of a pod group, in the order of the subgroups."""
     if not group.sub_groups:
         return [DEFAULT_SUB_GROUP]
     inner = {part.parent.lower() for part in group.sub_groups}
@@ -128,7 +128,7 @@ def pod_set_names(group: PodGroupSpec) -> list[str]:
 def _resolve_tasks(
     specs: Iterable[TaskSpec], pod_groups: list[str], numbers: list[dict[str, int]]
 ) -> tuple[PersistentVector[Task], list[list[int]], tuple[SnapshotWarning, ...]]:
-    """Tasks, the tasks of each pod set, and doubts about those of unknown sub groups."""
+    """Tasks, the tasks of each pod set, and warnings about unknown subgroups."""
     group_index = {uid: i for i, uid in enumerate(pod_groups)}
     members: list[list[int]] = [[] for names in numbers for _ in names]
     strays: Counter[tuple[int, str]] = Counter()
@@ -149,13 +149,13 @@ def _resolve_tasks(
 
 
 def pod_set_of(task: TaskSpec, names: dict[str, int]) -> int | None:
-    """The pod set of a task among those of its pod group; None: its sub group does not exist."""
+    """Pod set of a task among those of its pod group; None: its subgroup does not exist."""
     name = task.sub_group
     return names.get(name) if name == DEFAULT_SUB_GROUP else names.get(name.lower())
 
 
 def resolve_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None) -> Task:
-    """A task with its place among all tasks, pod groups and pod sets."""
+    """Task with its indices."""
     return Task(
         index,
         spec.uid,
@@ -175,7 +175,7 @@ def resolve_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None
 
 
 def unknown_sub_group_warning(pod_group: int, uid: str, sub_group: str, count: int) -> SnapshotWarning:
-    """Pods of an unknown sub group are left out (semantics R1.53)."""
+    """Warning about ignored pods of an unknown subgroup (semantics R1.53)."""
     message = (
         f"pod group {uid}: pods that are never scheduled because they name {sub_group!r}, "
         f"which is not a leaf sub group of it: {count}"
@@ -186,7 +186,7 @@ def unknown_sub_group_warning(pod_group: int, uid: str, sub_group: str, count: i
 def _resolve_tree_parts(
     spec: PodGroupSpec, numbers: dict[str, int], members: Members
 ) -> tuple[SubGroupSet, tuple[PodSet, ...], tuple[int, ...]]:
-    """The tree of parts of a pod group, its leaves by name, and the tasks in them."""
+    """Subgroup tree of a pod group, its leaves by name, and the tasks in them."""
     if spec.sub_groups:
         return _resolve_sub_groups(spec, numbers, members)
     index = numbers[DEFAULT_SUB_GROUP]
@@ -239,7 +239,7 @@ def resolve_pod_group(
     numbers: dict[str, int],
     members: Members,
 ) -> PodGroup:
-    """A pod group with its place among the others; `numbers` are the indices of its pod sets by name."""
+    """Pod group with its indices; `numbers` are the indices of its pod sets by name."""
     root, pod_sets, tasks = _resolve_tree_parts(spec, numbers, members)
     return PodGroup(
         index=index,

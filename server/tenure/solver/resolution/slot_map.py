@@ -1,13 +1,13 @@
-"""Slots: linked workloads of which single rows can change, while all others keep their indices.
+"""Slot maps: resolved workloads in which single rows can change while others keep their indices.
 
-An index is a slot, and slots are in the order of uids. A row that goes leaves its slot empty: it is nobody's,
-refers to nothing and counts for nothing. A row that comes takes an empty slot at its place in the order; if
-there is none, its neighbours make room by moving into the nearest one. So a change costs what it touches,
-and versions have most in common (`column`). What is decided does not depend on how slots are taken: only
-their order counts.
+An index is a slot, and slots are ordered by uid. Removing a row leaves its slot empty: it belongs to no
+queue, refers to nothing and is not counted. A new row takes an empty slot at its position in the order; if
+there is none, its neighbors are shifted into the nearest one. So the cost of a change is proportional to the
+change, and versions share most data (`PersistentVector`). Decisions do not depend on the assignment of slots,
+only on their order.
 
-Ranks have gaps, for the same reason (`ages`). Where there is no room left, or too many slots are empty, the
-caller links everything anew (`spacing`).
+Ranks have gaps for the same reason (`AgeOrder`). If there is no slot left, or too many are empty, the caller
+resolves everything again (`slot_spacing`).
 """
 
 from collections.abc import Sequence
@@ -25,36 +25,39 @@ from tenure.solver.resolution.reference_resolution import pod_set_of, resolve_ta
 from tenure.solver.resolution.uid_index import UidIndex
 
 EMPTY_SLOT_RATIO: Final = 2
-"""So many slots may be empty for each that is taken: where one in eighty rows goes in a cycle, and another
-comes at the end of the order, all are linked anew in one of 160 cycles."""
+"""Maximum number of empty slots per used one.
+
+If one in eighty rows is removed per cycle, and others are added at the end of the order, everything is
+resolved again in one of 160 cycles.
+"""
 SPACING: Final = 8
-"""Rows to one empty slot, where everything is linked anew."""
+"""Rows per empty slot after a full resolution."""
 _EMPTY_NAME: Final = SubGroupSet("", ())
 _NOWHERE: Final = Placement(TaskStatus.UNKNOWN)
 _NO_SHAPE: Final = TaskShape(0, "", NOTHING)
 
 
 class SlotMap(NamedTuple):
-    """Linked workloads, and what is needed to change them. Nothing of it is ever changed in place."""
+    """Resolved workloads with the data needed to change them. Immutable."""
 
     pod_groups: PersistentVector[PodGroup]
     tasks: PersistentVector[Task]
     group_labels: UidIndex
-    """Uids by slot; an empty slot keeps one that fits its place."""
+    """Uids by slot; an empty slot keeps one that fits the order."""
     task_labels: UidIndex
     members: PersistentMap[tuple[str, ...]]
-    """Uids of all pods of each pod group that has any, in order."""
+    """Uids of all pods of each pod group with pods, in order."""
     ages: AgeOrder
-    """Of every pod group."""
+    """Order of all pod groups."""
     pod_sets: int
-    """One more than the largest index of a pod set."""
+    """Largest index of a pod set plus one."""
     free_pod_sets: list[int]
-    """Indices that no pod set has."""
+    """Unused pod set indices."""
     unknown_sub_group_pods: dict[str, dict[str, int]]
-    """Pods of unknown sub groups: their number by uid of the pod group and name of the sub group."""
+    """Pods of unknown subgroups: their number by uid of the pod group and name of the subgroup."""
 
     def group(self, uid: str) -> PodGroup | None:
-        """A pod group by its uid."""
+        """Pod group by uid."""
         slot = self.group_labels.find(uid)
         if slot < 0:
             return None
@@ -62,7 +65,7 @@ class SlotMap(NamedTuple):
         return found if found.uid == uid else None
 
     def task(self, uid: str) -> Task | None:
-        """A task by its uid."""
+        """Task by uid."""
         slot = self.task_labels.find(uid)
         if slot < 0:
             return None
@@ -70,7 +73,7 @@ class SlotMap(NamedTuple):
         return found if found.uid == uid else None
 
     def has_too_many_empty(self, tasks: int) -> bool:
-        """Whether too many slots are empty, of pod groups or of the tasks, which are so many."""
+        """Whether too many slots are empty, of pod groups or of the given number of tasks."""
         groups = (1 + EMPTY_SLOT_RATIO) * len(self.ages) + SPACING
         return (
             len(self.group_labels) > groups
@@ -78,7 +81,7 @@ class SlotMap(NamedTuple):
         )
 
     def warnings(self) -> tuple[SnapshotWarning, ...]:
-        """About pods of unknown sub groups (semantics R1.53)."""
+        """Warnings about pods of unknown subgroups (semantics R1.53)."""
         return tuple(
             unknown_sub_group_warning(
                 self.group_labels.find(uid), uid, sub_group, self.unknown_sub_group_pods[uid][sub_group]
@@ -89,7 +92,7 @@ class SlotMap(NamedTuple):
 
 
 class SlotChange(NamedTuple):
-    """Slots that hold something else than before, or the same under another index."""
+    """Slots whose content changed or moved."""
 
     pod_groups: frozenset[int]
     tasks: frozenset[int]
@@ -102,9 +105,9 @@ def resolve_members(
     numbers: dict[str, int],
     tasks: PersistentVector[Task],
 ) -> tuple[dict[int, list[int]], dict[str, int]]:
-    """Link the tasks of a pod group in their slots; `numbers` are the indices of its pod sets by name.
+    """Resolve the tasks of a pod group in their slots; `numbers` are the indices of its pod sets by name.
 
-    Which are in each pod set, and how many name each sub group that does not exist.
+    Returns the tasks of each pod set, and the number of tasks per unknown subgroup.
     """
     inside: dict[int, list[int]] = {index: [] for index in numbers.values()}
     strays: dict[str, int] = {}
@@ -119,7 +122,7 @@ def resolve_members(
 
 
 def empty_pod_group(slot: int) -> PodGroup:
-    """What an empty slot holds."""
+    """Content of an empty slot."""
     return PodGroup(
         index=slot,
         uid="",
@@ -139,5 +142,5 @@ def empty_pod_group(slot: int) -> PodGroup:
 
 
 def empty_task(slot: int) -> Task:
-    """What an empty slot holds."""
+    """Content of an empty slot."""
     return Task(slot, "", "", 0, None, _NO_SHAPE, _NOWHERE)

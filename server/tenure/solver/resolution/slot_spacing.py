@@ -1,7 +1,7 @@
-"""Spacing: workloads linked anew, with empty slots among them for rows that come.
+"""Full resolution with empty slots for new rows.
 
-There is some room everywhere, and much where rows came last, most of it behind them: names that count up come
-at one place of the order again and again.
+Some empty slots are everywhere, and many near recent rows, mostly behind them: names with counters are
+inserted at the same position of the order repeatedly.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -17,9 +17,9 @@ from tenure.solver.resolution.slot_map import SPACING, SlotMap, empty_pod_group,
 from tenure.solver.resolution.uid_index import UidIndex
 
 ROWS_PER_SLOT: Final = 4
-"""Rows to one empty slot more behind those that came last."""
+"""Recent rows per additional empty slot behind them."""
 TRAILING_SLOT_RATIO: Final = 4
-"""Empty slots behind rows that came last to one before them."""
+"""Empty slots behind recent rows per one before them."""
 
 _HIGHEST: Final = chr(0x10FFFF)
 _YET_TO_BE_LINKED: Final = empty_task(0)
@@ -31,10 +31,9 @@ def resolve_with_free_slots(
     leaves: Mapping[str, int],
     added: tuple[Collection[str], Collection[str]] = ((), ()),
 ) -> SlotMap:
-    """Everything linked anew, with room for rows that come.
+    """Resolve everything, with empty slots for new rows.
 
-    `leaves` gives the index of each leaf queue by name, `newcomers` are uids of pod groups and of pods that
-    came last.
+    `leaves` is the index of each leaf queue by name, `newcomers` are uids of recent pod groups and pods.
     """
     group_labels, task_labels = _with_gaps(pod_groups, added[0]), _with_gaps(tasks, added[1])
     members: dict[str, list[str]] = {}
@@ -84,7 +83,7 @@ def resolve_with_free_slots(
 def youngest(
     pod_groups: Mapping[str, PodGroupSpec], tasks: Mapping[str, TaskSpec]
 ) -> tuple[Collection[str], Collection[str]]:
-    """The pod group that was created last, and its pods: where names count up, the next come beside them."""
+    """Most recently created pod group, and its pods: names with counters continue next to them."""
     last = max(((spec.creation, uid) for uid, spec in pod_groups.items()), default=None)
     if last is None:
         return (), ()
@@ -92,11 +91,11 @@ def youngest(
 
 
 def _with_gaps(uids: Iterable[str], added: Collection[str]) -> list[str]:
-    """The uids in order, and labels for empty slots: after every few of them, before and behind newcomers.
+    """Uids in order, and labels of empty slots: after every few uids, and around newcomers.
 
-    Newcomers that are neighbours have their room together, for the next ones come behind the last of them. A
-    label for what comes before a row sorts right after the row before it, one for what comes after a row
-    right before the row after it.
+    Neighboring newcomers share their empty slots, since the next rows are inserted behind the last of them.
+    The label of a slot before a row sorts right after the previous row, that of a slot after a row right
+    before the next row.
     """
     ordered = sorted(uids)
     crowd = frozenset(added)
@@ -122,7 +121,7 @@ def _with_gaps(uids: Iterable[str], added: Collection[str]) -> list[str]:
 
 
 def _label_before(uid: str, after: str) -> str:
-    """A label between that one and the uid: as near to the uid as can be, as a rule."""
+    """A label between `after` and the uid, usually as close to the uid as possible."""
     end = ord(uid[-1])
     label = uid[:-1] + chr(end - 1) + _HIGHEST if end else ""
     return label if after < label < uid else after

@@ -1,4 +1,4 @@
-"""Uids by slot, in order."""
+"""Sorted uids by slot."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class UidIndex(PersistentVector[str]):
-    """One version: sorted, with the same label several times where slots are empty."""
+    """One version: sorted; empty slots repeat a label."""
 
     def __init__(self, labels: Iterable[str] = ()) -> None:
         super().__init__(labels)
@@ -24,17 +24,17 @@ class UidIndex(PersistentVector[str]):
         return later
 
     def place(self, uid: str) -> int:
-        """The first slot whose label is not before this one."""
+        """First slot whose label is not before this one."""
         piece = bisect_left(self._firsts, uid) - 1
         return piece * CHUNK_SIZE + bisect_left(self._chunks[piece], uid) if piece >= 0 else 0
 
     def find(self, uid: str) -> int:
-        """The first slot with this label, or -1."""
+        """First slot with this label, or -1."""
         slot = self.place(uid)
         return slot if slot < len(self) and self[slot] == uid else -1
 
     def put(self, index: "i64", item: str) -> None:
-        """See Column; the order stays the caller's care."""
+        """See PersistentVector; the caller preserves the order."""
         super().put(index, item)
         if index % CHUNK_SIZE == 0:
             self._firsts[index // CHUNK_SIZE : index // CHUNK_SIZE + 1] = [item]
