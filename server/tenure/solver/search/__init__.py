@@ -1,1 +1,1 @@
-"""How a cycle searches: order, placement, victims, scenarios."""
+"""The search of a cycle: order, placement, victims, scenarios."""

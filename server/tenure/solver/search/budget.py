@@ -1,4 +1,4 @@
-"""How much work a search may do, in simulations: exact, so the same request ends at the same place."""
+"""Search budgets in simulations: exact, so that identical requests end at the same point."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ OUT_OF_TIME: Final = Rejection(
 
 
 class Budget:
-    """Counts down over one action (semantics R5.72, in steps instead of seconds)."""
+    """Counts simulations of one action (semantics R5.72, in steps instead of seconds)."""
 
     def __init__(self, options: CycleOptions) -> None:
         self._per_pod_group = options.max_simulations_per_pod_group
@@ -23,11 +23,11 @@ class Budget:
         self._pod_group = 0
 
     def start(self) -> None:
-        """A new pod group is searched for."""
+        """Start the budget of a new pod group."""
         self._pod_group = min(self._per_pod_group, self._action)
 
     def spend(self) -> bool:
-        """Take one simulation; False when none is left."""
+        """Use one simulation; False if none is left."""
         if self._pod_group <= 0:
             return False
         self._pod_group -= 1
@@ -36,7 +36,7 @@ class Budget:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the pod group's budget is used up."""
+        """Whether the budget of the pod group is exhausted."""
         return self._pod_group <= 0
 
     @property

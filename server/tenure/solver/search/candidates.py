@@ -1,7 +1,7 @@
-"""Possible victims of one search: who of a queue may yield, and what they hold.
+"""Candidates of one search: evictable pod groups of a queue, and their allocated resources.
 
-As a rule guards say the same to many preemptors. So what was found out for one is kept for the next ones,
-until a commit changes the queue.
+Guards usually give the same result for many preemptors. Results are cached for the next preemptors until a
+commit changes the queue.
 """
 
 from collections.abc import Iterator
@@ -13,30 +13,30 @@ from tenure.solver.search.victim_entries import SkippedVictims, VictimEntries
 
 
 class VictimPolicy(Protocol):
-    """Who may yield to one pod group."""
+    """Determines the candidates for one preemptor."""
 
     def allows_queue(self, queue: int) -> bool:
         """Whether any pod group of a leaf queue may be a victim."""
 
     def candidates(self, queue: int) -> Iterator[QueueTreeEntry]:
-        """What possible victims of a leaf queue hold, worst first; nobody of whom nothing may be taken."""
+        """Candidates of a leaf queue with their allocated resources, worst first; only evictable ones."""
 
 
 class VictimChecker(Protocol):
-    """Says of each pod group whether it may be a victim, and notes whom a guard protects for a time."""
+    """Checks whether pod groups may be victims, and notes protections that end."""
 
     def rejection(self, victim: int) -> Rejection | None:
-        """Why it may not."""
+        """Why it may not be a victim."""
 
     def keeps_core(self, victim: int) -> bool:
-        """Whether a victim must keep its minimum."""
+        """Whether a victim must keep its core."""
 
     def note_protection(self, victim: int, rejection: Rejection) -> None:
-        """A protection that ends; every one is told, whoever found it."""
+        """Note a protection that ends; every checker receives all of them, cached ones included."""
 
 
 class ProtectedCandidate(NamedTuple):
-    """A pod group that is protected for a time, and how many candidates come before it."""
+    """A pod group with a protection that ends, and the number of candidates before it."""
 
     place: int
     pod_group: int
@@ -44,7 +44,7 @@ class ProtectedCandidate(NamedTuple):
 
 
 class CandidateStream:
-    """Candidates of a queue as far as anybody asked, worst first."""
+    """Candidates of a queue, computed on demand, worst first."""
 
     __slots__ = ("_entries", "_protected", "_skipped", "_victim_entries", "_victims", "version")
 
@@ -60,7 +60,7 @@ class CandidateStream:
         self._protected: list[ProtectedCandidate] = []
 
     def in_order(self, checker: VictimChecker) -> Iterator[QueueTreeEntry]:
-        """All candidates; the judge is told of the spared ones as they are passed."""
+        """All candidates; the checker receives protections as they are passed."""
         entries, spared, number, passed = self._entries, self._protected, 0, 0
         while True:
             is_there = number < len(entries) or self._draw(checker)

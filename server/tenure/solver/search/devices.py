@@ -1,4 +1,4 @@
-"""Which devices of a node a shared request gets (semantics R3.45, R3.46, R3.61)."""
+"""Selection of devices for requests of a share of a GPU (semantics R3.45, R3.46, R3.61)."""
 
 from typing import NamedTuple
 
@@ -8,21 +8,21 @@ from tenure.solver.model.workload import TaskShape
 
 
 class SelectedDevices(NamedTuple):
-    """Names of the devices, and whether all of them have idle room."""
+    """Names of the devices, and whether all of them have idle capacity."""
 
     groups: tuple[str, ...]
     is_idle: bool
 
 
 class DeviceSelector:
-    """Ranks the devices in shared use that fit, and the whole ones that may be opened for sharing."""
+    """Ranks shared devices that fit, and whole devices that can be shared from now on."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._node_infos = session.ledger.node_infos
 
     def select(self, shape: TaskShape, node: int) -> SelectedDevices | None:
-        """The best devices; equal ones by name, devices to be opened last. None when they do not suffice."""
+        """Best devices; equal ones by name, whole devices last. None if there are not enough."""
         room = self._node_infos[node]
         memory = room.share_memory(shape)
         ranked = [
@@ -43,7 +43,7 @@ class DeviceSelector:
         )
 
     def reselect(self, shape: TaskShape, node: int, groups: tuple[str, ...]) -> SelectedDevices | None:
-        """These very devices, those that nobody uses opened for sharing. None when one has no room."""
+        """The same devices, sharing unused ones from now on. None if one lacks capacity."""
         room = self._node_infos[node]
         memory = room.share_memory(shape)
         shared = [room.gpus[group] for group in groups if group in room.gpus]
@@ -62,7 +62,7 @@ class DeviceSelector:
         return sum(float(score(used)) for score in self._session.chains.gpu_score)
 
     def _new_groups(self, node: int, count: int) -> list[str]:
-        """Names for devices that are opened for sharing, unused on the node."""
+        """Names for newly shared devices, unused on the node."""
         taken = self._node_infos[node].gpus
         name = self._session.cluster.nodes[node].name
         names: list[str] = []
@@ -74,6 +74,6 @@ class DeviceSelector:
         return names
 
     def _lacks_pod_slot(self, node: int) -> bool:
-        """Opening a device takes a second pod slot, for the reservation pod."""
+        """Whether the node lacks a second pod slot, for the reservation pod of a newly shared device."""
         room = self._node_infos[node]
         return "predicates" in self._session.plugins and room.idle.pods + room.releasing.pods < 2

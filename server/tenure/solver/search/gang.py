@@ -1,4 +1,4 @@
-"""Which tasks of a pod group to place next, and which of them to evict first (semantics R3.20, R5.25)."""
+"""Next tasks of a pod group to place, and first tasks to evict (semantics R3.20, R5.25)."""
 
 from collections.abc import Container, Sequence
 from typing import Final
@@ -10,43 +10,43 @@ from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import Counts, Member, PodGroup, PodSet, SubGroupSet
 
 SCHEDULABLE: Final = (False, *(status.is_alive and status is not TaskStatus.GATED for status in TaskStatus))
-"""By status: whether a task lives and is not held back."""
+"""By status: whether a task is alive and not gated."""
 
 
 class _Found:
-    """What was found out about a pod group."""
+    """Cached results for a pod group."""
 
     def __init__(self, version: int, attempt: list[int], request: Share, is_ready: bool) -> None:
         self.version = version
-        """Of the pod group in the ledger, at that time."""
+        """Version of the pod group in the ledger at that time."""
         self.attempt = attempt
         self.request = request
         self.is_ready = is_ready
 
 
 class GangPlanner:
-    """Walks sub group trees: satisfied, below, above; in the order the plugins say."""
+    """Walks subgroup trees: satisfied, below, above; in plugin order."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._ledger = session.ledger
         self._order = session.order
         self._found: dict[int, _Found] = {}
-        """By pod group, for those that were looked up."""
+        """Cached results by pod group."""
         self._ordered: dict[int, list[int]] = {}
         self._blocked = session.blocked
 
     def close(self) -> None:
-        """Let go of what was looked up."""
+        """Drop cached results."""
         self._found.clear()
         self._ordered.clear()
 
     def is_ready(self, pod_group: int) -> bool:
-        """Whether enough tasks live and are not held back (semantics R1.54)."""
+        """Whether enough tasks are alive and not gated (semantics R1.54)."""
         return self._find(pod_group).is_ready
 
     def blocked_reason(self, pod_group: int) -> Rejection | None:
-        """What stands in the way of its first blocked task, if any is blocked."""
+        """Rejection for its first blocked task, if any."""
         if not self._blocked:
             return None
         tasks = self._session.cluster.pod_groups[pod_group].tasks
@@ -57,7 +57,7 @@ class GangPlanner:
         return self._session.cluster.pod_groups[pod_group].root.is_met(self._ledger.active_used)
 
     def has_pending(self, pod_group: int) -> bool:
-        """Whether any task waits to be scheduled."""
+        """Whether any task is pending."""
         return self._ledger.pending[pod_group] > 0
 
     def tasks_to_allocate(self, pod_group: int) -> list[int]:
@@ -68,11 +68,11 @@ class GangPlanner:
         return self._find(pod_group).attempt
 
     def request(self, pod_group: int) -> Share:
-        """What these tasks ask of their queue."""
+        """Request of these tasks to their queue."""
         return self._find(pod_group).request
 
     def _find(self, pod_group: int) -> _Found:
-        """What follows from where its tasks are, worked out again if any moved since."""
+        """Results for the placements of its tasks, updated if any moved since."""
         version, found = self._ledger.versions[pod_group], self._found.get(pod_group)
         if found is None or found.version != version:
             tasks = self.next_tasks(pod_group, ())
@@ -81,19 +81,19 @@ class GangPlanner:
         return found
 
     def next_tasks(self, pod_group: int, evicted: Container[int]) -> list[int]:
-        """The same in a simulation, where tasks it `evicted` may be placed again (semantics R1.43)."""
+        """Next tasks in a simulation, in which `evicted` tasks may be placed again (semantics R1.43)."""
         return list(self._next(self._session.cluster.pod_groups[pod_group].root, evicted))
 
     def active_tasks(self, pod_set: PodSet) -> list[int]:
-        """Tasks that hold room or a promise, first in task order."""
+        """Allocated or pipelined tasks, first in task order."""
         placements = self._ledger.placements
         return [task for task in self._in_order(pod_set) if placements[task].is_active_allocated]
 
     def evictable_tasks(self, pod_set: PodSet) -> list[int]:
-        """Active tasks that may be victims: those that are where they were before the cycle.
+        """Active tasks that may be victims: those with the placement from before the cycle.
 
-        What a cycle gives it does not take back, and what it moves it does not move again, unless the
-        profile says so. Tasks of groups in flight are let alone in any case.
+        A cycle does not evict what it placed or relocate what it relocated, unless the profile allows it.
+        Tasks of in-flight groups are never victims.
         """
         if len(pod_set.tasks) == 1:
             return [pod_set.tasks[0]] if self._is_evictable(pod_set.tasks[0]) else []
@@ -106,14 +106,14 @@ class GangPlanner:
         return [task for task in active if placements[task] == tasks[task].placement]
 
     def has_evictable(self, group: PodGroup) -> bool:
-        """Whether there are any in the pod group."""
+        """Whether the pod group has evictable tasks."""
         if len(group.pod_sets) == 1:
             return bool(self.evictable_tasks(group.pod_sets[0]))
         active = self._ledger.active_allocated
         return any(active[s.index] and self.evictable_tasks(s) for s in group.pod_sets)
 
     def _is_evictable(self, task: int) -> bool:
-        """Whether a task that belongs to a pod set may be a victim."""
+        """Whether a task of a pod set may be a victim."""
         placement = self._ledger.placements[task]
         if not placement.is_active_allocated or task in self._session.reserved_tasks:
             return False
@@ -142,14 +142,14 @@ class GangPlanner:
         return tasks
 
     def _can_run(self, member: Member, active: Counts, evicted: Container[int]) -> bool:
-        """Whether the member's minimum is met, or can be by the tasks it has (stricter than R3.21)."""
+        """Whether the member's minimum is met, or can be by its tasks (stricter than R3.21)."""
         if isinstance(member, PodSet):
             missing = member.min_available - active[member.index]
             return missing <= 0 or len(self._allocatable(member, evicted, missing)) == missing
         return sum(self._can_run(inner, active, evicted) for inner in member.members) >= member.required
 
     def _allocatable(self, pod_set: PodSet, evicted: Container[int], most: int) -> list[int]:
-        """Tasks that wait for room, first in task order, and no more than `most`."""
+        """Pending tasks, first in task order, at most `most`."""
         placements, blocked = self._ledger.placements, self._blocked
         tasks = []
         for task in self._in_order(pod_set):
@@ -165,7 +165,7 @@ class GangPlanner:
         return tasks
 
     def _in_order(self, pod_set: PodSet) -> Sequence[int]:
-        """All tasks of the pod set in task order, which no move changes."""
+        """All tasks of the pod set in task order, which does not depend on moves."""
         if len(pod_set.tasks) < 2:
             return pod_set.tasks
         ordered = self._ordered.get(pod_set.index)

@@ -1,7 +1,7 @@
 """A binary heap over items whose order changes while they are in it (semantics R3.5, R3.7).
 
-Only the top is ever put right again, as the reference does it: an item whose key changed further down is
-found out when it surfaces. The standard library's heapq cannot compare live items this way.
+Only the top is ever repaired, as in KAI: a changed key further down takes effect when its item reaches the
+top. The standard library's heapq cannot compare live items in this way.
 """
 
 from abc import ABC, abstractmethod
@@ -9,29 +9,27 @@ from typing import Any, Generic, TypeVar
 
 
 class HeapItem(ABC):
-    """Something with a place among others."""
+    """An item of a live heap."""
 
     __slots__ = ()
 
     @abstractmethod
     def current_key(self) -> tuple[Any, ...]:
-        """What it is compared by, as it is now."""
+        """Current key for comparisons."""
 
 
 T = TypeVar("T", bound=HeapItem)
 
 
 class LiveHeap(Generic[T]):
-    """Items ordered by their keys, asked anew whenever an item is compared; smaller first, or the other way
-    round.
-    """
+    """Items ordered by their current keys, evaluated at every comparison; ascending or descending."""
 
     __slots__ = ("_largest_first", "items")
 
     def __init__(self, *, largest_first: bool = False) -> None:
         self._largest_first = largest_first
         self.items: list[T] = []
-        """The first item, as far as is known, is the first."""
+        """Items; the first one is the top, as far as known."""
 
     def push(self, item: T) -> None:
         """Add an item."""
@@ -49,7 +47,7 @@ class LiveHeap(Generic[T]):
             at = parent
 
     def fix_top(self) -> None:
-        """Let the top sink to where it belongs now."""
+        """Move the top to its current position."""
         items, at, child, largest_first = self.items, 0, 1, self._largest_first
         count = len(items)
         if count < 2:

@@ -8,13 +8,13 @@ WORD_BITS: Final = 60
 WORD: Final = (1 << WORD_BITS) - 1
 SPARSE_LIMIT: Final = 8
 NO_VALUE: Final = -(1 << 60)
-"""Of a node that was never put into a bucket."""
+"""Value of a node that is not in a bucket."""
 
 
 def bits(nodes: int) -> Iterator[int]:
     """Node indices of a bit set, lowest first.
 
-    After a bit comes a word of those behind it: every step on a wide integer costs its width.
+    Continues with a word behind each bit: every operation on a wide integer costs its width.
     """
     start = 0
     while nodes:
@@ -31,7 +31,7 @@ def bits(nodes: int) -> Iterator[int]:
 
 
 def bit_set(nodes: Collection[int]) -> int:
-    """These node indices as a bit set. Many bits meet in bytes: steps on a wide integer cost its width."""
+    """Bit set of node indices. Collects many bits in bytes: each step on a wide integer costs its width."""
     if len(nodes) <= SPARSE_LIMIT:
         found = 0
         for node in nodes:
@@ -49,17 +49,17 @@ class Buckets:
     def __init__(self, nodes: int) -> None:
         self.sets: dict[int, int] = {}
         self.values: list[int] = []
-        """Values that some node has or had, smallest first."""
+        """Values that some node has or had, ascending."""
         self._of = [NO_VALUE] * nodes
 
     def copy(self) -> "Buckets":
-        """The same, to be changed apart."""
+        """Independent copy."""
         other = Buckets(0)
         other.sets, other.values, other._of = self.sets.copy(), self.values.copy(), self._of.copy()
         return other
 
     def put(self, node: int, bit: int, value: int) -> None:
-        """The node, alone in the bit set `bit`, now has this value."""
+        """Set the value of the node, which is the only one in the bit set `bit`."""
         old = self._of[node]
         if old == value:
             return

@@ -1,4 +1,4 @@
-"""Placing a pod group: all of its next tasks, or none (semantics R3.30-R3.47)."""
+"""Placement of a pod group: all of its next tasks, or none (semantics R3.30-R3.47)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
@@ -27,7 +27,7 @@ from tenure.solver.search.speedups.node_index import NodeFit, NodeIndex
 from tenure.terms.reasons import ReasonCode
 
 INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
-"""Scores whose order the node index knows; it stands in for them when all four have their defaults."""
+"""Scores whose order the node index implements; it replaces them if all four have their defaults."""
 
 NO_DOMAIN: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "it does not fit within its topology constraint"
@@ -39,11 +39,11 @@ INSUFFICIENT_RESOURCES: Final = Rejection(
 
 
 AllowedNodes = dict[tuple[Constraints, tuple[int, ...]], int]
-"""Nodes on which tasks of a kind could ever run."""
+"""Nodes on which tasks with these constraints could ever run."""
 
 
 class Placer:
-    """Finds nodes for tasks and moves the tasks there, within a statement."""
+    """Finds nodes for tasks and places the tasks there, within a statement."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -52,7 +52,7 @@ class Placer:
         self.index = NodeIndex.of(session)
         self.fit_counts = FitCounts(session.ledger, self.index)
         self._full: set[tuple[int, int]] = set()
-        """Shapes that found no room on a set of nodes, in the ledger's present epoch."""
+        """Shapes without capacity on a set of nodes, in the ledger's current epoch."""
         self._full_epoch = 0
         self._allowed = _allowed(session)
         self._allowed_by_shape: list[int | None] = [None] * len(session.cluster.shapes)
@@ -66,10 +66,10 @@ class Placer:
     def place(
         self, statement: Statement, pod_group: int, tasks: list[int], nodes: int, simulation: bool = False
     ) -> Rejection | None:
-        """Place the tasks of one pod group on nodes of the set, or leave the statement as it was.
+        """Place the tasks of one pod group on nodes of the set, or leave the statement unchanged.
 
-        In a simulation every task is promised its room; otherwise tasks that fit idle room are bound, and a
-        gang that cannot start as a whole is promised all of its room (semantics R3.32).
+        In a simulation every task is pipelined. Otherwise tasks that fit idle capacity are bound, and a gang
+        that cannot start completely is pipelined completely (semantics R3.32).
         """
         rejection = self.capacity(pod_group, tasks)
         if rejection is not None:
@@ -86,10 +86,10 @@ class Placer:
     def place_reserved(
         self, statement: Statement, index: int, node: int, gpu_groups: tuple[str, ...], simulation: bool
     ) -> Rejection | None:
-        """Give a task room on a node that it was promised: bind it if the room is idle, else promise it.
+        """Place a task on the node of its reservation: bound if the capacity is idle, else pipelined.
 
-        In a simulation, and while it still leaves another place, it is promised it. Shared devices are those
-        it was promised, while they have room.
+        In a simulation, and while it still releases another placement, it is pipelined. It uses its reserved
+        shared devices while they have capacity.
         """
         task = self._session.cluster.tasks[index]
         name = self._session.cluster.nodes[node].name
@@ -110,14 +110,14 @@ class Placer:
         return None
 
     def allowed_nodes(self, shape: TaskShape) -> int:
-        """Nodes on which a task of this shape could ever run, amounts apart; computed once per shape."""
+        """Nodes on which tasks of this shape could ever run, regardless of amounts; cached per shape."""
         nodes = self._allowed_by_shape[shape.index]
         if nodes is None:
             nodes = self._allowed_by_shape[shape.index] = self._allowed_of(shape)
         return nodes
 
     def has_capacity(self, shape: TaskShape, nodes: int) -> bool:
-        """Whether any node of the set may have room for a task of this shape now."""
+        """Whether any node of the set may have capacity for a task of this shape now."""
         if shape.mig_gpu_milli or shape.shared_claims:
             return True
         allowed = nodes & self.allowed_nodes(shape)
@@ -132,7 +132,7 @@ class Placer:
         return False
 
     def _is_full(self, shape: TaskShape, nodes: int) -> bool:
-        """Whether the shape found no room on these nodes since room last grew anywhere."""
+        """Whether the shape had no capacity on these nodes and none has been freed since."""
         if self._full_epoch != self._ledger.capacity_epoch:
             self._full_epoch = self._ledger.capacity_epoch
             self._full.clear()
@@ -153,7 +153,7 @@ class Placer:
         return nodes
 
     def capacity(self, pod_group: int, tasks: list[int]) -> Rejection | None:
-        """Whether limits and quotas of its queues leave room for these tasks of a pod group."""
+        """Rejection by limits and quotas of the queues for these tasks of a pod group."""
         chains = self._session.chains
         demand = self._session.least_demand(tasks)
         for has_capacity in chains.has_capacity:
@@ -163,7 +163,7 @@ class Placer:
         return None
 
     def cannot_start(self, pod_group: int) -> bool:
-        """Whether a pod set with promised tasks has fewer others than its minimum (semantics R3.32)."""
+        """Whether a pod set with pipelined tasks has fewer other tasks than its minimum (semantics R3.32)."""
         promised, active = self._ledger.pipelined, self._ledger.active_allocated
         for pod_set in self._session.cluster.pod_groups[pod_group].pod_sets:
             waiting = promised[pod_set.index]
@@ -182,9 +182,9 @@ class Placer:
         return self._place_member(run, group.root, _by_pod_set(self._session, tasks), nodes)
 
     def _place_member(self, run: "_Run", member: Member, tasks: dict[int, list[int]], nodes: int) -> bool:
-        """Place one sub group within the first set of nodes that takes all of it (semantics R3.34).
+        """Place one subgroup within the first set of nodes that takes all of it (semantics R3.34).
 
-        When it fails where there is no choice of sets, what it moved stays for the caller to roll back.
+        If it fails with only one set, the caller rolls back its moves.
         """
         if member.topology is None or not self._session.chains.node_sets:
             return self._place_within(run, member, tasks, nodes)
@@ -232,12 +232,12 @@ class Placer:
         return False
 
     def _checks(self, task: int) -> list[Callable[[int], Rejection | None]]:
-        """What others who are or will be on a node have to say about this task (semantics R3.66)."""
+        """Checks against tasks that are or will be on a node (semantics R3.66)."""
         checks = (node_check(task) for node_check in self._placement_filters)
         return [check for check in checks if check is not None]
 
     def _in_order(self, task: Task, nodes: int) -> Iterator[NodeFit]:
-        """Nodes on which the task fits, now or soon, the most wanted first."""
+        """Nodes on which the task fits, now or later, best first."""
         shape = task.shape
         if self._is_indexed and not (shape.mig_gpu_milli or shape.shared_claims):
             for concerns in self._unindexed_scores:
@@ -254,9 +254,9 @@ class Placer:
         return ((node, fit == NOW) for node, fit in found if fit != NO)
 
     def _put(self, run: "_Run", task: Task, node: int, fits_now: bool, wanted: tuple[str, ...] = ()) -> bool:
-        """Move the task to the node; False when its shared devices or NUMA zones do not suffice.
+        """Place the task on the node; False if its shared devices or NUMA zones do not suffice.
 
-        `wanted` are shared devices it is given if they have room.
+        `wanted` are shared devices to use if they have capacity.
         """
         groups: tuple[str, ...] = ()
         if task.shape.shares_devices and task.shape.gpu.is_shared:
@@ -300,7 +300,7 @@ class _Run:
 
 
 def binds_any(statement: Statement, session: Session) -> bool:
-    """Whether the statement, as it stands, binds tasks rather than only promising room."""
+    """Whether the statement binds tasks, rather than only pipelining them."""
     placements = session.ledger.placements
     return any(placements[move.task].is_allocated for move in statement.moves)
 
@@ -315,7 +315,7 @@ def _by_pod_set(session: Session, tasks: list[int]) -> dict[int, list[int]]:
 
 
 def _is_plain(group: PodGroup) -> bool:
-    """Whether it has no sub groups and may spread over all nodes."""
+    """Whether it has no subgroups and no topology constraints."""
     if len(group.pod_sets) > 1:
         return False
     (pod_set,) = group.pod_sets
@@ -331,7 +331,7 @@ def _leaves(member: Member) -> Iterator[PodSet]:
 
 
 def _allowed(session: Session) -> AllowedNodes:
-    """Kept for all sessions of a state if all plugins that filter nodes say that it stays as it is."""
+    """Cached for all sessions of a state if all node filters are declared constant."""
     opening, nothing = session.warm_start, AllowedNodes()
     if opening is None or not session.all_have_trait(session.chains.fits, "HAS_STABLE_FITS"):
         return nothing

@@ -1,9 +1,7 @@
 """Pod groups in the order of the queue tree: the best child queue first, at every level (semantics R3.4).
 
-Used in one direction for pod groups that ask and in the other for victims. A leaf holds entries by pod
-group key; an inner queue holds its children by queue key, each represented by its best entry.
-
-Where queues stand among their siblings, by what the plugins say.
+Used in one direction for pending pod groups and in the other for victims. A leaf contains entries by pod
+group key; an inner queue contains its children by queue key, each represented by its best entry.
 """
 
 from collections.abc import Iterator
@@ -17,7 +15,7 @@ from tenure.solver.search.heap import HeapItem, LiveHeap
 
 
 class QueueKeys:
-    """Asks the plugins where queues stand."""
+    """Sort keys of queues among their siblings, from the plugins."""
 
     __slots__ = ("_keys", "_queues", "versions")
 
@@ -25,10 +23,10 @@ class QueueKeys:
         self._queues = session.cluster.queues
         self._keys = session.chains.queue_key
         self.versions = session.ledger.queue_versions
-        """Change when anything moves below a queue."""
+        """Change with every move below a queue."""
 
     def key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
-        """Of a queue with what its best pod group asks for, or with what was popped from it; unique."""
+        """Unique key of a queue with the request of its best pod group, or with the popped share."""
         if len(self._keys) == 1:
             return (self._keys[0](queue, request, popped), self._queues[queue].rank)
         parts: list[Any] = []
@@ -39,12 +37,12 @@ class QueueKeys:
 
 
 class QueueTreeEntry:
-    """A pod group in a leaf. Keys are unique, and all that is compared."""
+    """A pod group in a leaf. Keys are unique, and only keys are compared."""
 
     __slots__ = ("item", "key", "pod_group", "share")
 
     def __init__(self, key: tuple[int, ...], pod_group: int, share: Share, item: Any = None) -> None:
-        """`share`: what it asks for, or, as a victim, what it holds."""
+        """`share`: its request, or, for a victim, its allocated resources."""
         self.key = key
         self.pod_group = pod_group
         self.share = share
@@ -55,7 +53,7 @@ class QueueTreeEntry:
 
 
 class _Branch(HeapItem):
-    """A queue in the tree. It does not hold its parent: a tree is to be gone when nobody holds it."""
+    """A queue in the tree. Has no reference to its parent, so that an unused tree is freed at once."""
 
     __slots__ = (
         "_is_known",
@@ -76,7 +74,7 @@ class _Branch(HeapItem):
     def __init__(
         self, keys: QueueKeys, victims: bool, queue: int, source: Iterator[QueueTreeEntry] | None
     ) -> None:
-        """A leaf, if there is a source of entries."""
+        """With a source of entries it is a leaf."""
         self._keys = keys
         self._victims = victims
         self.queue = queue
@@ -87,23 +85,23 @@ class _Branch(HeapItem):
         self._source = source
         self._source_key: tuple[int, ...] | None = None
         self.lacks_next = False
-        """Whether the source's best is not among the entries."""
+        """Whether the source's best entry is not in the heap."""
         self.stale = False
-        """Whether its place among its siblings may be wrong."""
+        """Whether its position among its siblings may be wrong."""
         self.popped = NO_SHARE
-        """What the victims hold that were popped from it, if it is a leaf."""
+        """Resources of the victims popped from it, if it is a leaf."""
         self._key: tuple[Any, ...] = ()
         self._is_known = False
-        """Whether the key is right, as long as the version of the queue is the one it was made from."""
+        """Whether the key is valid while the queue's version is unchanged."""
         self._version = -1
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left below it."""
+        """Whether it has no entries."""
         return not (self.entries if self.children is None else self.children.items)
 
     def draw(self) -> None:
-        """Take the next entry of the source: before any is asked for, the heap holds the source's best."""
+        """Take the next entry of the source: the heap must contain the source's best before it is compared."""
         self.lacks_next = False
         entry = None if self._source is None else next(self._source, None)
         self._source_key = None if entry is None else entry.key
@@ -111,7 +109,7 @@ class _Branch(HeapItem):
             heappush(self.entries, entry)
 
     def take(self) -> QueueTreeEntry:
-        """Take the best entry out."""
+        """Remove and return the best entry."""
         entry = heappop(self.entries)
         self.lacks_next = entry.key == self._source_key
         if self._victims:
@@ -119,18 +117,18 @@ class _Branch(HeapItem):
         return entry
 
     def mark_stale(self) -> None:
-        """What it or a branch below it holds changed, and with it its key."""
+        """Note that its entries, or those of a branch below, and so its key changed."""
         self.stale = True
         self._is_known = False
 
     def hang(self, parent: "_Branch") -> None:
-        """It is a child of this one from now on."""
+        """Become a child of `parent`."""
         assert parent.children is not None
         self._is_known = False
         parent.children.push(self)
 
     def current_key(self) -> tuple[Any, ...]:
-        """Of a queue with what it and its best pod group ask for; asked anew when either changed."""
+        """Key with the request of its best pod group; computed again when either changed."""
         version = self._keys.versions[self.queue]
         if self._is_known and self._version == version:
             return self._key
@@ -156,12 +154,12 @@ class QueueTree:
         self._root = self._new_branch(-1, None)
         self._branches: dict[int, _Branch] = {}
         self._loose: list[_Branch] = []
-        """Filled leaves that are not in the tree yet: it is built bottom-up, once all are there."""
+        """Filled leaves that are not attached yet: the tree is built bottom-up when all are there."""
         self._only: _Branch | None = None
-        """The leaf, as long as there is but one: then queues need no order."""
+        """The leaf while there is only one: then queues need no order."""
 
     def fill(self, queue: int, source: Iterator[QueueTreeEntry]) -> None:
-        """Give a leaf queue its entries, in ascending order of their keys; they are drawn as needed."""
+        """Fill a leaf queue with entries in ascending key order; they are drawn on demand."""
         leaf = self._branches[queue] = self._new_branch(queue, source)
         leaf.draw()
         if leaf.entries:
@@ -185,7 +183,7 @@ class QueueTree:
         self._mark_stale(leaf)
 
     def pop(self) -> QueueTreeEntry | None:
-        """The next entry, or None."""
+        """Remove and return the next entry, or None."""
         if self._loose:
             self._build()
         if self._only is not None:
@@ -208,7 +206,7 @@ class QueueTree:
         return entry
 
     def _build(self) -> None:
-        """Hang every filled leaf, then its ancestors, deepest first: a queue's place depends on its best."""
+        """Attach filled leaves, then ancestors, deepest first: a queue's position depends on its best."""
         level, self._loose = self._loose, []
         if len(level) == 1 and self._only is None and self._root.is_empty:
             self._only = level[0]
@@ -230,7 +228,7 @@ class QueueTree:
             level = list(parents.values())
 
     def _hang_only(self) -> None:
-        """The leaf is not alone any more."""
+        """Attach the only leaf because another one is added."""
         leaf, self._only = self._only, None
         if leaf is not None and leaf.lacks_next:
             leaf.draw()
@@ -249,7 +247,7 @@ class QueueTree:
         return _Branch(self._keys, self._victims, queue, source)
 
     def _attach(self, branch: _Branch) -> None:
-        """Hang a branch below its parent queue, which is made if it is not there."""
+        """Attach a branch to its parent queue, which is created if missing."""
         parent = self._parent(branch)
         is_new = parent.is_empty
         branch.hang(parent)
@@ -257,7 +255,7 @@ class QueueTree:
             self._attach(parent)
 
     def _mark_stale(self, leaf: _Branch) -> None:
-        """What a leaf holds changed, and with it its key and those of the branches above it."""
+        """Note that the entries of a leaf, and so its key and those of its ancestors changed."""
         for queue in self._queues[leaf.queue].path:
             self._branches[queue].mark_stale()
 
