@@ -26,7 +26,7 @@ class QueueKeys:
         """Change with every move below a queue."""
 
     def key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
-        """Unique key of a queue with the request of its best pod group, or with the popped share."""
+        """Unique key of a queue with its best request or popped share."""
         if len(self._keys) == 1:
             return (self._keys[0](queue, request, popped), self._queues[queue].rank)
         parts: list[Any] = []
@@ -101,7 +101,7 @@ class _Branch(HeapItem):
         return not (self.entries if self.children is None else self.children.items)
 
     def draw(self) -> None:
-        """Take the next entry of the source: the heap must contain the source's best before it is compared."""
+        """Take the next entry of the source, whose best must be in the heap before it is compared."""
         self.lacks_next = False
         entry = None if self._source is None else next(self._source, None)
         self._source_key = None if entry is None else entry.key

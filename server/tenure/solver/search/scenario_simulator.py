@@ -1,8 +1,8 @@
-"""Simulating a scenario: evict its victims, then place preemptor and victims in normal order.
+"""Simulate a scenario: evict its victims, then place preemptor and victims in normal order.
 
-Semantics R5.50-R5.59. Once the preemptor has its room, placing others only takes room away. So when none of
-the victims that are left finds any, nobody else need take a turn. In the same way, victims whose turn is
-earlier may take so much that there is no room for the preemptor any more, whoever else comes before it.
+Semantics R5.50-R5.59. After the preemptor is placed, placing others only uses capacity. So if none of the
+remaining victims can be placed, no other pod group needs to be tried. Likewise, victims that precede the
+preemptor may use so much capacity that it cannot be placed, whatever else precedes it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,14 +31,14 @@ class ScenarioSimulator:
         self._shapes: dict[int, dict[int, TaskShape]] = {}
 
     def close(self) -> None:
-        """Let go of what is half done."""
+        """Release generators that are not exhausted."""
         self._order.close()
 
     def run(self, statement: Statement, scenario: Scenario, nodes: int) -> bool:
-        """Whether the preemptor's tasks find room; if so the statement holds the moves, else it is empty.
+        """Whether the preemptor's tasks are placed; if so the statement has the moves, else it is empty.
 
-        `nodes` are the feasible nodes; those of the victims are added. Victims that find room elsewhere are
-        moved, those that still fit where they were are not evicted at all.
+        `nodes` are the feasible nodes; those of the victims are added. Victims that can be placed elsewhere
+        are relocated, those that still fit on their node are not evicted.
         """
         victims = scenario.victims()
         if not victims:
@@ -52,7 +52,7 @@ class ScenarioSimulator:
         return self._place_in_order(statement, scenario, victims, nodes | bit_set(left))
 
     def displaced(self, scenario: Scenario) -> tuple[Batch, ...]:
-        """After a successful run, all batches of pod groups of which any task is evicted or moved."""
+        """After a successful run, all batches of pod groups with an evicted or relocated task."""
         placements = self._session.ledger.placements
         gone = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
         batches, left = (*scenario.recorded, *scenario.potential), set()
@@ -86,7 +86,7 @@ class ScenarioSimulator:
         waiting: dict[int, None],
         nodes: int,
     ) -> bool:
-        """Take turns until the preemptor had its own; now and then see whether there is room for it still."""
+        """Place pod groups in order up to the preemptor; periodically check whether it still fits."""
         shapes, count = self._shapes_of_tasks(scenario.pending).values(), 0
         for pod_group in turns:
             if pod_group == scenario.preemptor:
@@ -103,7 +103,7 @@ class ScenarioSimulator:
     def _place_others(
         self, statement: Statement, turns: Iterator[int], waiting: dict[int, None], nodes: int
     ) -> None:
-        """Let the victims that are left take their turns, as long as any of their shapes finds room."""
+        """Place the remaining victims in order, while any of their shapes fits."""
         shapes = {i: shape for victim in waiting for i, shape in self._shapes_of(victim).items()}
         room = self._nodes_with_capacity(shapes, nodes)
         while room and (victim := next(turns, None)) is not None:
@@ -115,7 +115,7 @@ class ScenarioSimulator:
         return {i: shape for i, shape in shapes.items() if self._placer.has_capacity(shape, nodes)}
 
     def _place_again(self, statement: Statement, victim: int, nodes: int) -> bool:
-        """Whether the victim finds room for what it would place next."""
+        """Whether the next tasks of the victim are placed."""
         tasks = self._gangs.next_tasks(victim, statement.evicted)
         return bool(tasks) and not self._placer.place(statement, victim, tasks, nodes, simulation=True)
 

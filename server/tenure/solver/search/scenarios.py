@@ -1,7 +1,4 @@
-"""Accumulates victims into scenarios for the generators to draw from (semantics R5.29-R5.33).
-
-Necessary conditions on accumulated victims, checked before any simulation (semantics R5.30-R5.33).
-"""
+"""Accumulate victims to scenarios for generators, and check necessary conditions (semantics R5.29-R5.33)."""
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -24,10 +21,10 @@ def gpu_demands(session: Session, pending: Iterable[int]) -> list[int]:
 
 
 class GpuCapacityFilter:
-    """Could the pending tasks' GPUs be packed if all accumulated victims left? (semantics R5.30)
+    """Whether the pending tasks' GPUs could be packed if all accumulated victims were gone (semantics R5.30).
 
-    Keeps the free amount of every node up to date as victims are added. Tasks that all ask for the same
-    amount are counted in slots; others are packed greedily on the largest nodes, as the reference does.
+    Updates the free amount of every node as victims are added. Equal tasks are counted by fit counts; others
+    are packed greedily on the largest nodes, as in KAI.
     """
 
     def __init__(
@@ -43,7 +40,7 @@ class GpuCapacityFilter:
         self._order = [] if self._uniform else sorted((-free, node) for node, free in enumerate(self.free))
 
     def add(self, tasks: Iterable[int]) -> None:
-        """Count the GPUs that evicting these tasks frees."""
+        """Add the GPUs that evicting these tasks frees."""
         for task in tasks:
             self._free(self._ledger.placements[task].node, self._ledger.freed_gpu_milli(task))
 
@@ -57,7 +54,7 @@ class GpuCapacityFilter:
             insort(self._order, (-after, node))
 
     def passes(self) -> bool:
-        """Whether every demand finds a node."""
+        """Whether every demand fits on a node."""
         if self._uniform:
             return self._slots >= len(self.demands)
         left = [-free for free, _ in self._order[: len(self.demands)]]
@@ -72,19 +69,17 @@ class GpuCapacityFilter:
 
 
 class PruningBounds:
-    """Necessary conditions of one search, for probes to skip what cannot succeed."""
+    """Necessary conditions of one search, which let probes skip scenarios that cannot succeed."""
 
     def __init__(self, pruner: Pruner, bound: ReclaimBound | None, counts_whole_gpus: bool) -> None:
-        """`counts_whole_gpus`: whether GPUs are only ever asked for as whole devices: slots then imply room
-        (semantics R5.30).
-        """
+        """`counts_whole_gpus`: all GPU requests are for whole devices: fit counts imply capacity (R5.30)."""
         self.pruner = pruner
         self.bound = bound
         self.counts_whole_gpus = counts_whole_gpus
         self.prefix_bounds: PrefixBounds | None = None
 
     def for_other_order(self) -> "PruningBounds":
-        """The same for probes that meet their victims in another order."""
+        """The same conditions for probes with another victim order."""
         return PruningBounds(self.pruner, self.bound, self.counts_whole_gpus)
 
 
@@ -130,7 +125,7 @@ class ScenarioAccumulator:
         self._allowed = [placer.allowed_nodes(shape) for shape in shapes.values() if _is_choosy(shape)]
 
     def outer_scenarios(self) -> Iterator[None]:
-        """Recorded victims only, then with ever more of the victim order (semantics R5.29)."""
+        """Recorded victims only, then with increasing parts of the victim order (semantics R5.29)."""
         if self._needs is None or self._needs.are_met():
             if self._passes():
                 yield
@@ -148,12 +143,12 @@ class ScenarioAccumulator:
                 yield
 
     def scenario(self, potential: Sequence[Batch]) -> Scenario:
-        """The scenario of the recorded victims and these."""
+        """Scenario of the recorded victims and these."""
         return Scenario(self._preemptor, self._pending, self.recorded, tuple(potential))
 
     @property
     def skips_repeats(self) -> bool:
-        """Whether generators may leave out scenarios they proposed before in this probe."""
+        """Whether generators may omit scenarios that they proposed before in this probe."""
         return self._pruning is not None
 
     def is_hopeless(self, scenario: Scenario) -> bool:
@@ -189,7 +184,7 @@ class ScenarioAccumulator:
         return self._session.ledger.freed_gpu_milli(task)
 
     def nodes_after_eviction(self) -> list[NodeAfterEviction]:
-        """Every node with accumulated tasks, once they left."""
+        """Every node with accumulated tasks, after their eviction."""
         found = []
         for node, on in self._sequence.nodes.items():
             if on.numbers[0] < self._next:
@@ -199,13 +194,13 @@ class ScenarioAccumulator:
         return found
 
     def node_after_eviction(self, node: int) -> NodeAfterEviction:
-        """A node once its accumulated tasks left."""
+        """A node after the eviction of its accumulated tasks."""
         skips = self._skips if node in self._freed else ()
         gpus, batches, first = self._sequence.freed_on(node, self._next, skips)
         return self.free_gpu_milli(node) + gpus, first, node, batches
 
     def batches_on(self, nodes: Iterable[int]) -> list[Batch]:
-        """Every accumulated batch that has a task on one of the nodes, in the order of accumulation."""
+        """Accumulated batches with a task on one of the nodes, in the order of accumulation."""
         numbers = {
             number for node in nodes for number in self._sequence.on(node) if self._is_accumulated(number)
         }
@@ -216,7 +211,7 @@ class ScenarioAccumulator:
         return gpu_demands(self._session, self._pending)
 
     def feasible_nodes(self) -> Iterator[int]:
-        """Nodes that have free or releasing room for the preemptor, or get it from recorded victims."""
+        """Nodes with free or releasing capacity for the preemptor, or where recorded victims free it."""
         return bits(self._feasible | bit_set(self._nodes_of(self.recorded)))
 
     def node_of(self, task: int) -> int:
@@ -232,7 +227,7 @@ class ScenarioAccumulator:
         return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
 
     def _recorded_needs(self) -> ProbeNeeds | None:
-        """What is needed, and what the recorded victims give of it."""
+        """Needs of the probe, with the contribution of the recorded victims."""
         if self._pruning is None:
             return None
         needs = ProbeNeeds(self._pruning.pruner, self._pruning.bound, self._pending)
@@ -240,9 +235,9 @@ class ScenarioAccumulator:
         return needs
 
     def _skip_ahead(self, needs: ProbeNeeds) -> bool:
-        """Accumulate all batches before the first one with which the needs may be met; False: there is none.
+        """Accumulate all batches before the first one that may meet the needs; False: there is none.
 
-        Once a prefix holds all recorded victims, it gives what it gives without recording them.
+        If a prefix contains all recorded victims, its totals are used without recording them.
         """
         assert self._pruning is not None
         prospects = self._pruning.prefix_bounds
@@ -258,7 +253,7 @@ class ScenarioAccumulator:
         return True
 
     def _search_ahead(self) -> int | None:
-        """The same batch by batch; the number of batches, that one included."""
+        """The same batch by batch; returns the number of batches, including that one."""
         assert self._pruning is not None
         needs, number = self._recorded_needs(), 0
         assert needs is not None
@@ -273,7 +268,7 @@ class ScenarioAccumulator:
         return None
 
     def _passes(self) -> bool:
-        """What the reference asks of accumulated victims, as far as it does not follow from the needs."""
+        """KAI's conditions on accumulated victims, as far as the needs do not imply them."""
         if not self._is_capacity_implied and not self._has_capacity():
             return False
         if not self._allowed:

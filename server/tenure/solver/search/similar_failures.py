@@ -1,4 +1,4 @@
-"""Skipping pod groups that ask for no less than one that just failed (semantics R5.80-R5.86)."""
+"""Skip pod groups that request no less than one that just failed (semantics R5.80-R5.86)."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +11,7 @@ Requests = list[tuple[Vector, int, int, int]]
 
 
 class SimilarFailures:
-    """The easiest failed pod group per kind of constraints (and queue)."""
+    """Easiest failed pod group per kind of constraints (and queue)."""
 
     def __init__(self, session: Session, *, by_queue: bool) -> None:
         self._session = session
@@ -24,23 +24,23 @@ class SimilarFailures:
         return failed is not None and not _is_easier(self._requests(tasks), failed)
 
     def is_general(self, protected: Iterable[Rejection]) -> bool:
-        """Whether these protections of victims say the same of others that ask for as much.
+        """Whether these protections of victims also apply to preemptors with an equal or larger request.
 
-        What is between two pod groups does not; what is between two queues does within a queue only.
+        Protections between two pod groups do not; those between two queues apply within a queue only.
         """
         if self._by_queue:
             return all(rejection.code not in PAIR_REASONS for rejection in protected)
         return not list(protected)
 
     def add(self, pod_group: int, tasks: list[int]) -> None:
-        """A search for the pod group failed; keep it if it is the easier one (semantics R5.84)."""
+        """Note that a search failed; stores the pod group if it is easier (semantics R5.84)."""
         signature, requests = self._signature(pod_group, tasks), self._requests(tasks)
         failed = self._failed.get(signature)
         if failed is None or _is_no_harder(requests, failed):
             self._failed[signature] = requests
 
     def _signature(self, pod_group: int, tasks: list[int]) -> object:
-        """What makes two pod groups comparable: queue, priority, quota, constraints, topology; no amounts."""
+        """Comparable properties of a pod group: queue, priority, quota, constraints, topology; no amounts."""
         group = self._session.cluster.pod_groups[pod_group]
         shapes = [self._session.cluster.tasks[task].shape for task in tasks]
         constraints = frozenset((s.constraints, s.is_guaranteed, s.shared_claims) for s in shapes)
@@ -59,7 +59,7 @@ def _amounts(shape: TaskShape) -> tuple[Vector, int, int, int]:
 
 
 def _constraints(member: PodSet | SubGroupSet) -> Iterator[TopologyConstraint | None]:
-    """Topology constraints of the whole sub group tree."""
+    """Topology constraints of the whole subgroup tree."""
     yield member.topology
     if isinstance(member, SubGroupSet):
         for inner in member.members:

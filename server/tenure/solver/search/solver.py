@@ -1,9 +1,9 @@
-"""The search for victims: find evictions after which a pod group has room (semantics section 5).
+"""Search for victims: find evictions after which a pod group can be placed (semantics section 5).
 
 for each generator (node-local first, then across nodes)
     find how many of the tasks can be placed: 1, 2, 4, ... then in between
         for each scenario the generator proposes, skipping those that failed before
-            simulate it; if the pod group finds room and the validators agree, it is solved
+            simulate it; if the pod group is placed and the validators accept, it is solved
         the victims of a success are recorded and taken first from then on
     solve for all tasks with the recorded victims; keep the moves
 """
@@ -32,7 +32,7 @@ from tenure.solver.search.victim_order import VictimOrder, VictimSequence
 from tenure.terms.reasons import ReasonCode
 
 Validator = Callable[[Scenario], Rejection | None]
-"""Says what speaks against a simulated scenario that found room."""
+"""Returns a rejection of a simulated scenario that placed the preemptor, or None."""
 Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
 NO_SOLUTION = Rejection(
     ReasonCode.NO_SOLUTION, "no permitted set of evictions would free enough resources", source="search"
@@ -43,7 +43,7 @@ WITHIN_FAIR_SHARE = Rejection(
 
 
 class SearchProblem:
-    """What an action wants solved."""
+    """Search of an action for one preemptor."""
 
     def __init__(
         self,
@@ -54,9 +54,7 @@ class SearchProblem:
         victim_policy: VictimPolicy,
         validates: Validator,
     ) -> None:
-        """`max_victims`: most pod groups that may be taken, -1 for any number; `yielding`: who may yield;
-        `validates`: what speaks against a simulated scenario.
-        """
+        """`max_victims`: maximum number of victim pod groups, -1 for unlimited."""
         self.action = action
         self.pod_group = pod_group
         self.victim_queues = victim_queues
@@ -67,15 +65,15 @@ class SearchProblem:
         self.feasible = 0
         self.pruning: PruningBounds | None = None
         self.sequence: VictimSequence | None = None
-        """Victims in the order of all probes that recorded none, or none but whole batches."""
+        """Victims in the order of all probes that recorded none, or only complete batches."""
         self.failed: set[Fingerprint] = set()
         self.rejection: Rejection = NO_SOLUTION
         self.was_validated = False
-        """Whether room was found for any scenario, so that validators were asked."""
+        """Whether any scenario placed the preemptor, so that validators were called."""
         self.has_guessed = False
-        """Whether the first victim alone was tried in vain before the search."""
+        """Whether the first victim alone was tried before the search, without success."""
         self.guess: Rejection | None = None
-        """What the validators said of it, if they were asked."""
+        """Result of the validators for it, if they were called."""
 
 
 class Solver:
@@ -92,12 +90,12 @@ class Solver:
             session.chains.scenarios[:1], "BEGINS_WITH_FIRST_VICTIM"
         )
         self._is_first_enough = True
-        """Whether the first victim alone made room for the last single task."""
+        """Whether the first victim alone sufficed for the last single task."""
         self.victim_entries = VictimEntries(session, gangs)
         self.simulator = ScenarioSimulator(session, gangs, placer, lists)
 
     def solve(self, statement: Statement, problem: SearchProblem, budget: Budget) -> Rejection | None:
-        """Put evictions and promises that give the pod group room into the statement, or say why not."""
+        """Add evictions and pipelined placements for the pod group to the statement, or return why not."""
         budget.start()
         problem.tasks = self._gangs.tasks_to_allocate(problem.pod_group)
         problem.feasible = self.feasible(problem.tasks)
@@ -120,10 +118,10 @@ class Solver:
         return problem.rejection
 
     def _may_guess(self, problem: SearchProblem, budget: Budget) -> bool:
-        """Whether to try the first victim alone before anything is worked out about the others.
+        """Whether to try the first victim alone before the others are evaluated.
 
-        For a single task that asks for whole GPUs and finds none, where the first scenario would be just
-        that, and as long as it was the right one for those before.
+        True for a single task that requests whole GPUs and does not fit, where the first scenario would be
+        the same, and while that was sufficient for earlier tasks.
         """
         if len(problem.tasks) > 1 or not self._is_first_enough or not self._can_guess or budget.is_exhausted:
             return False
@@ -134,7 +132,7 @@ class Solver:
     def _guess(
         self, statement: Statement, problem: SearchProblem, queues: Sequence[int], budget: Budget
     ) -> bool:
-        """Whether the task finds room where the first victim leaves; if not, nobody has tried."""
+        """Whether the task fits after evicting the first victim; a failure leaves no trace."""
         sequence = problem.sequence = self._victims(problem, queues, ())
         if not sequence.reaches(0) or not self._frees_gpus(sequence.batches[0], problem.tasks[0]):
             return False
@@ -152,7 +150,7 @@ class Solver:
         return False
 
     def _frees_gpus(self, batch: Batch, task: int) -> bool:
-        """Whether any victim leaves enough GPUs for the task on a node on which that may run."""
+        """Whether any victim frees enough GPUs for the task on a node on which it may run."""
         ledger, shape = self._session.ledger, self._session.cluster.tasks[task].shape
         allowed, free = self._placer.allowed_nodes(shape), self._placer.index.free_gpu_milli()
         for victim in batch.tasks:
@@ -163,7 +161,7 @@ class Solver:
         return False
 
     def _prune(self, problem: SearchProblem) -> bool:
-        """Work out the necessary conditions of the search; False: they cannot be met."""
+        """Compute the necessary conditions of the search; False: they cannot be met."""
         queues = [queue for queue in problem.victim_queues if self._pod_group_index.has_victims(queue)]
         victims = partial(_all_victims, problem.victim_policy, queues, self._session.stop)
         pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
@@ -175,7 +173,7 @@ class Solver:
         return bound is None or bound.is_possible(problem.tasks, queues)
 
     def feasible(self, tasks: Iterable[int]) -> int:
-        """Nodes worth looking at: all, unless every task needs GPU room (semantics R5.60)."""
+        """Nodes to consider: all, unless every task needs GPU capacity (semantics R5.60)."""
         if not all(self._session.cluster.tasks[task].shape.needs_gpu_capacity for task in tasks):
             return self._placer.index.all_nodes
         return self._placer.index.nodes_with_free_gpus()
@@ -220,7 +218,7 @@ class Solver:
         recorded: tuple[Batch, ...],
         size: int,
     ) -> Scenario | None:
-        """The first scenario that works for the first `size` tasks; its moves are in the statement."""
+        """First scenario that works for the first `size` tasks; its moves are in the statement."""
         builder = self._accumulator(problem, recorded, size)
         counters = self._session.counters
         for scenario in generator(builder):
@@ -240,7 +238,7 @@ class Solver:
         return None
 
     def _is_guess(self, problem: SearchProblem, scenario: Scenario) -> bool:
-        """Whether it was tried in vain; if so, what was found out counts now."""
+        """Whether the scenario was tried already; if so, count its result now."""
         if not problem.has_guessed or not _is_first_alone(problem.sequence, scenario):
             return False
         if problem.guess is not None:
@@ -286,7 +284,7 @@ class Solver:
     def _victims(
         self, problem: SearchProblem, queues: Sequence[int], recorded: Iterable[Batch]
     ) -> VictimSequence:
-        """Victims in their order, without those that are recorded."""
+        """Victims in order, without the recorded ones."""
         tasks = frozenset([task for batch in recorded for task in batch.tasks])
         order = VictimOrder(self._session, self.victim_entries, tasks, problem.max_victims)
         for queue in queues:
@@ -295,7 +293,7 @@ class Solver:
 
 
 def _all_victims(victim_policy: VictimPolicy, queues: Sequence[int], stop: StopSignal) -> Iterator[int]:
-    """Every active task of every pod group of these queues that may be a victim."""
+    """Active tasks of all pod groups of these queues that may be victims."""
     for queue in queues:
         if victim_policy.allows_queue(queue):
             for entry in victim_policy.candidates(queue):
@@ -305,7 +303,7 @@ def _all_victims(victim_policy: VictimPolicy, queues: Sequence[int], stop: StopS
 
 
 def _is_first_alone(sequence: VictimSequence | None, scenario: Scenario) -> bool:
-    """Whether nobody but the first victim of the order is in it."""
+    """Whether the scenario consists of the first victim of the order only."""
     if sequence is None or scenario.recorded or len(scenario.potential) != 1:
         return False
     return scenario.potential[0] is sequence.batches[0]

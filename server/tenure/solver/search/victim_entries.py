@@ -1,6 +1,6 @@
-"""What pod groups hold, as entries of a victim order, and how much of it is taken at a time (R5.20-R5.28).
+"""Entries of pod groups in a victim order, and the next tasks to take from them (R5.20-R5.28).
 
-It follows from where their tasks are, so an entry is kept until one of them moves.
+Entries depend on placements, so each is cached until one of its tasks moves.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,10 +17,10 @@ RemainingByPodSet = dict[int, list[int]]
 
 
 class RemainingTasks:
-    """What is left of a pod group, and which of it stays; None: nothing has to.
+    """Remaining tasks of a pod group, and which of them must stay; None: none.
 
-    Its core stays when a guard says so, and when this cycle gave or moved some of its tasks: those are not
-    taken, and a gang is taken whole or not at all.
+    The core stays if a guard protects it, and if this cycle placed or relocated some of its tasks: those are
+    not taken, and a gang is evicted completely or not at all.
     """
 
     __slots__ = ("batch", "core", "remaining", "size")
@@ -31,17 +31,17 @@ class RemainingTasks:
         self.remaining = remaining
         self.core = core
         self.batch = batch
-        """The tasks that are taken next."""
+        """Tasks to take next."""
         self.size = sum([len(tasks) for tasks in remaining.values()])
-        """Tasks in all."""
+        """Number of tasks."""
 
 
 class SkippedVictims:
-    """Pod groups of a queue that are passed over on the way to its next victim, for nothing of them may go.
+    """Skipped pod groups of a queue, none of whose tasks may be taken.
 
-    They hold room, but this cycle gave or moved a part of them and the rest is a core. As victims that are
-    popped (semantics R5.21) they count together with the next one that is: a queue that made way in this
-    cycle is taken from later. To pop each by itself would be most of a search once many of them are there.
+    This cycle placed or relocated a part of them, and the rest is a core. Like popped victims (semantics
+    R5.21) they count together with the next victim that is taken: a queue that was evicted from in this cycle
+    is taken from later. Popping each separately would dominate a search with many of them.
     """
 
     __slots__ = ("_share",)
@@ -50,7 +50,7 @@ class SkippedVictims:
         self._share = NO_SHARE
 
     def skip_or_merge(self, entry: QueueTreeEntry) -> QueueTreeEntry | None:
-        """The entry with what was passed over before it; None: it is to be passed over too."""
+        """Entry merged with the skipped ones before it; None: it is skipped too."""
         if not entry.item.batch:
             self._share = add_shares(self._share, entry.share)
             return None
@@ -61,7 +61,7 @@ class SkippedVictims:
 
 
 class VictimEntries:
-    """Entries of pod groups as they are, and of what is left of them when some of it is taken."""
+    """Entries of pod groups, complete or with remaining tasks."""
 
     def __init__(self, session: Session, gangs: GangPlanner) -> None:
         self._session = session
@@ -75,7 +75,7 @@ class VictimEntries:
         allows: Callable[[int], bool],
         keeps_core: Callable[[int], bool],
     ) -> Iterator[QueueTreeEntry]:
-        """Of these pod groups of one queue, those of which anything may be taken, allowed by all."""
+        """Entries of these allowed pod groups of one queue that have evictable tasks."""
         passed = SkippedVictims()
         for key, pod_group in victims:
             self._session.stop.check()
@@ -85,7 +85,7 @@ class VictimEntries:
                     yield entry
 
     def entry(self, key: tuple[int, ...], pod_group: int, keeps_core: bool) -> QueueTreeEntry:
-        """What it holds; nothing remains of one of which nothing may be taken."""
+        """Entry of a pod group; has no remaining tasks if none is evictable."""
         version = self._session.ledger.versions[pod_group]
         known = self._known.get(pod_group)
         if known is None or known[0] != version or known[1] != keeps_core:
@@ -96,7 +96,7 @@ class VictimEntries:
     def remaining_entry(
         self, pod_group: int, remaining_tasks: RemainingTasks, evicted: frozenset[int]
     ) -> QueueTreeEntry | None:
-        """What is left when these are taken (semantics R5.26, R5.28); None: nothing."""
+        """Entry after taking these tasks (semantics R5.26, R5.28); None: nothing remains."""
         group = self._session.cluster.pod_groups[pod_group]
         left = {
             pod_set: [t for t in tasks if t not in evicted]
@@ -138,14 +138,14 @@ class VictimEntries:
     def _remaining_tasks(
         self, group: PodGroup, remaining: RemainingByPodSet, core: frozenset[int] | None
     ) -> RemainingTasks:
-        """Surplus goes next, else everything; of who keeps its core, in the end all beside it at once."""
+        """Surplus first, else everything; if the core stays, finally all tasks beside it at once."""
         tasks = self._take(group.root, remaining) or self._all_of(group.root, remaining)
         if core is not None and not core.isdisjoint(tasks):
             tasks = [task for task in self._all_of(group.root, remaining) if task not in core]
         return RemainingTasks(remaining, core, tuple(tasks))
 
     def _take(self, member: Member, remaining: RemainingByPodSet) -> list[int]:
-        """Surplus below the member: one task, or one optional sub group; empty when there is none."""
+        """Surplus below the member: one task, or one optional subgroup; empty if there is none."""
         if isinstance(member, PodSet):
             tasks = remaining[member.index]
             return tasks[-1:] if len(tasks) > member.min_available else []

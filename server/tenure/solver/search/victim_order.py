@@ -1,10 +1,8 @@
-"""The victims of one search in the order in which they are taken: popped once, kept for all its probes.
+"""Victim order: queue by queue, the worst pod group of each first (R5.20-R5.28), cached for all probes.
 
-Every probe starts from the same state and so meets the same order; only victims that were recorded for
-fewer tasks are left out. That holds as long as each recorded batch was the first of its pod group: where
-more of a pod group was recorded at once, what is left of it comes at another time.
-
-The order in which victims are taken: queue by queue, the worst pod group of each first (R5.20-R5.28).
+Every probe starts from the same state and so has the same order; only victims recorded for fewer tasks are
+omitted. This holds while each recorded batch was the first of its pod group: if more of a pod group was
+recorded at once, its remaining tasks have another position.
 """
 
 from bisect import bisect_left
@@ -21,11 +19,11 @@ from tenure.solver.search.speedups.pod_group_index import reverse
 from tenure.solver.search.victim_entries import RemainingTasks, VictimEntries
 
 VictimSource = Callable[[int], Iterator[tuple[tuple[int, ...], int]]]
-"""Keys (of the reversed order) and pod groups of a leaf queue, worst first; nobody when none may yield."""
+"""Keys (of the reversed order) and candidates of a leaf queue, worst first; empty if there are none."""
 
 
 class VictimOrder:
-    """Batches of tasks, those that yield first coming first. Surplus goes one task at a time."""
+    """Batches of tasks in victim order. Surplus is taken one task at a time."""
 
     def __init__(
         self,
@@ -34,7 +32,7 @@ class VictimOrder:
         recorded: frozenset[int],
         max_victims: int = UNLIMITED,
     ) -> None:
-        """Queues are to be filled before the first batch is popped."""
+        """Queues must be filled before the first batch is popped."""
         self._evicted_pod_groups: set[int] = set()
         self._max_victims = max_victims
         self._counters = session.counters
@@ -45,11 +43,11 @@ class VictimOrder:
         self._tree = QueueTree(session, victims=True)
 
     def fill(self, queue: int, entries: Iterator[QueueTreeEntry]) -> None:
-        """What pod groups of a leaf queue hold, worst first."""
+        """Fill a leaf queue with entries, worst first."""
         self._tree.fill(queue, entries)
 
     def pop(self) -> Batch | None:
-        """The next batch that holds no recorded task, or None; what is left competes again."""
+        """Next batch without recorded tasks, or None; the remaining tasks compete again."""
         while (entry := self._tree.pop()) is not None:
             self._stop.check()
             self._counters.victims_considered += 1
@@ -66,7 +64,7 @@ class VictimOrder:
         return None
 
     def _is_within_cap(self, pod_group: int) -> bool:
-        """At most so many pod groups are taken, the first in victim order (semantics R6.32)."""
+        """Whether the pod group is within the maximum number of victims, in victim order (R6.32)."""
         if self._max_victims == UNLIMITED:
             return True
         if len(self._evicted_pod_groups) != self._max_victims:
@@ -74,7 +72,7 @@ class VictimOrder:
         return pod_group in self._evicted_pod_groups
 
     def _put_back(self, pod_group: int, remaining_tasks: RemainingTasks, evicted: frozenset[int]) -> None:
-        """Let the tasks that were not taken compete again."""
+        """Let remaining tasks compete again."""
         entry = self._victim_entries.remaining_entry(pod_group, remaining_tasks, evicted)
         if entry is not None:
             queue = self._groups[pod_group].queue
@@ -92,7 +90,7 @@ def victim_order(
     recorded: frozenset[int] = frozenset(),
     max_victims: int = UNLIMITED,
 ) -> VictimOrder:
-    """The order among the pod groups of these queues that may be taken."""
+    """Victim order of the candidates of these queues."""
     holdings = VictimEntries(session, gangs)
     order = VictimOrder(session, holdings, recorded, max_victims)
     for queue in queues:
@@ -101,14 +99,14 @@ def victim_order(
 
 
 def one_victim(session: Session, pod_group: int) -> VictimSource:
-    """A single possible victim."""
+    """Victim order of a single candidate."""
     queue = session.cluster.pod_groups[pod_group].queue
     victim = (reverse(session.pod_group_key(pod_group)), pod_group)
     return lambda asked: iter([victim] if asked == queue else [])
 
 
 class NodeBatches:
-    """Batches that have tasks on one node, summed up so that what any prefix frees can be looked up."""
+    """Batches with tasks on one node, summed up so that totals of any prefix can be looked up."""
 
     __slots__ = ("first_tasks", "numbers", "sums")
 
@@ -117,16 +115,16 @@ class NodeBatches:
         self.sums: list[int] = []
         """GPUs that evicting each batch and those before it frees there, in thousandths."""
         self.first_tasks: list[int] = []
-        """Of each batch, the first task there, counted through the whole sequence."""
+        """Of each batch, the first task there, counted over the whole sequence."""
 
 
 class VictimSequence:
-    """Batches by number, drawn from the victim order as far as somebody asks."""
+    """Batches by number, drawn from the victim order on demand."""
 
     def __init__(self, ledger: Ledger, order: VictimOrder) -> None:
         self.batches: list[Batch] = []
         self.nodes: dict[int, NodeBatches] = {}
-        """Nodes with tasks of batches, the first seen first."""
+        """Nodes with tasks of batches, in order of first occurrence."""
         self._order = order
         self._ledger = ledger
         self._is_done = False
@@ -153,7 +151,7 @@ class VictimSequence:
         return [] if on is None else on.numbers
 
     def before(self, number: int, skips: Collection[int]) -> list[Batch]:
-        """All batches before this number, without some."""
+        """All batches before this number, except `skips`."""
         if not skips:
             return self.batches[:number]
         kept = bytearray(b"\1") * number
@@ -163,8 +161,10 @@ class VictimSequence:
         return list(compress(self.batches, kept))
 
     def freed_on(self, node: int, number: int, skips: Collection[int]) -> tuple[int, int, int]:
-        """Of batches before this number, without some: the GPUs that they free on a node in thousandths, how
-        many of them have tasks there, and the first such task, counted through the whole sequence.
+        """Totals on a node of the batches before this number, except `skips`.
+
+        Returns the GPUs that they free in thousandths, how many of them have tasks there, and the first such
+        task, counted over the whole sequence.
         """
         on = self.nodes[node]
         count = bisect_left(on.numbers, number)
@@ -179,7 +179,7 @@ class VictimSequence:
         return gpus, kept, first
 
     def numbers(self, recorded: Iterable[Batch]) -> list[int] | None:
-        """Numbers of recorded batches; None when this is not the order in which the others would come."""
+        """Numbers of recorded batches; None if the others would come in a different order."""
         found = []
         for batch in recorded:
             numbers = self._of.get(batch.pod_group)

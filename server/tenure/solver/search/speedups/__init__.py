@@ -1,1 +1,1 @@
-"""Speedups: modules that only save time. The search finds the same decisions without them."""
+"""Speedups: modules that only save time. The search makes the same decisions without them."""

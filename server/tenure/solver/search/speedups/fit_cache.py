@@ -1,4 +1,4 @@
-"""On which nodes a shape does not fit, kept until their room changes."""
+"""Cache of the nodes on which a shape does not fit, until their capacity changes."""
 
 from collections.abc import Iterable
 
@@ -7,18 +7,18 @@ from tenure.solver.model.workload import TaskShape
 
 
 class NodeChanges:
-    """When the room of each node changed last."""
+    """Time of the last capacity change of each node."""
 
     __slots__ = ("_latest", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        """How often changes were noted."""
+        """Number of changes so far."""
         self._latest: dict[int, int] = {}
-        """By node: the count when its room changed last; the latest change comes last."""
+        """By node: the count at its last change; the latest change is last."""
 
     def add(self, nodes: Iterable[int]) -> None:
-        """The room of these nodes has changed."""
+        """Note capacity changes of these nodes."""
         self.count += 1
         latest = self._latest
         for node in nodes:
@@ -26,7 +26,7 @@ class NodeChanges:
             latest[node] = self.count
 
     def since(self, count: int) -> list[int]:
-        """Nodes whose room changed after so many changes were noted."""
+        """Nodes that changed after the given count."""
         nodes: list[int] = []
         if count == self.count:
             return nodes
@@ -38,9 +38,9 @@ class NodeChanges:
 
 
 class FitCache:
-    """What was found out about one shape, as of the changes it has seen.
+    """Cached fits of one shape, as of the changes processed so far.
 
-    It must not ask for claims that others share: where these are does not follow from the room of a node.
+    The shape must not use shared claims, whose fit does not depend on the capacity of a node alone.
     """
 
     __slots__ = ("_ledger", "misfits", "seen_changes", "shape", "shared_fits")
@@ -49,27 +49,27 @@ class FitCache:
         self.shape = shape
         self.seen_changes = 0
         self.misfits = 0
-        """Nodes that were asked and have no room for it, not even soon."""
+        """Checked nodes without capacity for it, now or later."""
         self.shared_fits = 0
-        """Nodes on which a device in shared use has room for it, whatever else it lacks there."""
+        """Nodes with a shared device that has capacity for it, regardless of other resources."""
         self._ledger = ledger
 
     def fit(self, node: int) -> int:
-        """NOW, SOON or NO; a NO is kept."""
+        """NOW, SOON or NO; a NO is cached."""
         found = self._ledger.fit(self.shape, node)
         if found == NO:
             self.misfits |= 1 << node
         return found
 
     def invalidate(self, nodes: Iterable[int]) -> None:
-        """The room of these nodes has changed."""
+        """Drop cached results of these nodes."""
         changed = 0
         for node in nodes:
             changed |= 1 << node
         self.misfits &= ~changed
 
     def update_shared_fits(self, nodes: Iterable[int], left: list[int]) -> None:
-        """The shape shares devices; `left` is the largest free part of one in shared use, in MiB by node."""
+        """Update for a shape that shares devices; `left`: largest free part of a shared one, MiB by node."""
         rooms = self._ledger.node_infos
         joined, apart = 0, 0
         for node in nodes:

@@ -1,4 +1,4 @@
-"""Slots: how many tasks of a shape a node could take at most."""
+"""Fit counts: how many tasks of a shape fit on a node at most."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -15,16 +15,16 @@ UNKNOWN: Final = -1
 
 
 class FitCounts:
-    """Slots of nodes as they are, counted again of those nodes only whose room changed since."""
+    """Current fit counts, updated only for nodes whose capacity changed."""
 
     def __init__(self, ledger: Ledger, index: NodeIndex) -> None:
         self._ledger = ledger
         self._index = index
         self._counted: dict[int, _Counted] = {}
-        """By shape."""
+        """Fit counts by shape."""
 
     def on(self, shape: TaskShape, nodes: int) -> dict[int, int]:
-        """By node of the set."""
+        """Fit count by node of the set."""
         counted = self._counted.get(shape.index)
         if counted is None:
             counted = self._counted[shape.index] = _Counted(len(self._ledger.nodes))
@@ -41,7 +41,7 @@ class FitCounts:
 
 
 class _Counted:
-    """Slots of one shape by node, as of the changes it has seen."""
+    """Fit counts of one shape by node, as of the changes processed so far."""
 
     __slots__ = ("fits", "seen_changes")
 
@@ -51,7 +51,7 @@ class _Counted:
 
 
 def count_fits(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[int]) -> int:
-    """How many tasks of the shape a node could take at most if the victims left."""
+    """Maximum number of tasks of the shape that fit on a node without the victims."""
     room = ledger.node_infos[node]
     free = room.soon()
     leaving: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Slots that nodes gain for a shape of tasks when victims leave: counted, not tried out."""
+"""Additional fit counts of a shape from evictions: counted, not simulated."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,30 +10,30 @@ from tenure.solver.search.speedups.reclaim_bound import NO_BOUND
 
 
 class _NodeFits:
-    """What the victims on one node free for one shape."""
+    """Resources that victims on one node free for one shape."""
 
     __slots__ = ("before", "free", "freed", "is_allowed", "is_settled", "is_shared", "node", "victims")
 
     def __init__(self, node: int, is_allowed: bool, free: MutableVector, before: int) -> None:
         self.node = node
         self.is_allowed = is_allowed
-        """Whether the shape may run there; nothing is followed where it may not."""
+        """Whether the shape may run there; otherwise nothing is tracked."""
         self.free = free
-        """What is free once the victims left."""
+        """Free resources without the victims."""
         self.before = before
         self.victims: list[int] = []
         self.is_shared = False
         """Whether any victim there, or the shape, shares devices."""
         self.freed = 0
         self.is_settled = True
-        """Whether `gained` counts all the victims."""
+        """Whether `gained` includes all victims."""
 
 
 class FreedFits:
-    """Slots that one shape gains from victims.
+    """Additional fit counts of one shape from victims.
 
-    What victims free is added up node by node, and divided into slots when somebody asks. Only where devices
-    are shared it matters who leaves together: there all is counted anew.
+    Freed resources are summed per node and converted to fit counts on demand. Only where devices are shared
+    does the combination of victims matter: there everything is counted again.
     """
 
     __slots__ = (
@@ -47,7 +47,7 @@ class FreedFits:
     )
 
     def __init__(self, session: Session, shape: TaskShape, allowed: int, before: Mapping[int, int]) -> None:
-        """`allowed` nodes may run the shape; `before` are slots without any eviction, by node."""
+        """`allowed` nodes may run the shape; `before` are fit counts without evictions, by node."""
         self._session = session
         self.shape = shape
         self._allowed = allowed
@@ -57,7 +57,7 @@ class FreedFits:
         self._total = 0
 
     def add(self, tasks: Iterable[int]) -> None:
-        """These tasks are victims from now on."""
+        """Add tasks to the victims."""
         session = self._session
         placements, facts, stop = session.ledger.placements, session.cluster.tasks, session.stop
         for task in tasks:
@@ -74,20 +74,20 @@ class FreedFits:
                     self._unsettled.append(on)
 
     def total(self) -> int:
-        """On all nodes together."""
+        """Total over all nodes."""
         if self._unsettled:
             self._settle()
         return self._total
 
     def on(self, node: int) -> int:
-        """What is gained on one node."""
+        """Gain on one node."""
         if self._unsettled:
             self._settle()
         on = self._nodes.get(node)
         return 0 if on is None else on.freed
 
     def total_with(self, tasks: Iterable[int]) -> int:
-        """What is gained if these tasks were victims too."""
+        """Total gain if these tasks were victims too."""
         placements, facts = self._session.ledger.placements, self._session.cluster.tasks
         more: dict[int, list[int]] = {}
         for task in tasks:
@@ -104,12 +104,12 @@ class FreedFits:
         return gained
 
     def _add_node(self, node: int) -> _NodeFits:
-        """A node without victims."""
+        """Start tracking a node without victims."""
         room, is_allowed = self._session.ledger.node_infos[node], bool(self._allowed >> node & 1)
         return _NodeFits(node, is_allowed, room.soon(), self._before.get(node, 0))
 
     def _free(self, free: MutableVector, victim: TaskShape) -> bool:
-        """Add what a victim frees; True: it takes more than adding up, for devices are shared."""
+        """Add a victim's resources; True if sums do not suffice because devices are shared."""
         free.add(victim.request_vector)
         return victim.shares_devices or self.shape.shares_devices
 
@@ -121,7 +121,7 @@ class FreedFits:
         self._unsettled.clear()
 
     def _fitting(self, node: int, free: MutableVector, victims: Iterable[int], is_shared: bool) -> int:
-        """Slots on a node where this is free once these victims left."""
+        """Fit count on a node with these free resources, without these victims."""
         if is_shared:
             return count_fits(self._session.ledger, self.shape, node, victims)
         return max(0, free.times(self.shape.request_vector, NO_BOUND))

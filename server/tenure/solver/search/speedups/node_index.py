@@ -1,12 +1,11 @@
-"""Nodes in the order in which a task wants them, without looking at all of them.
+"""Index of nodes in the preferred order of a task, without visiting all of them.
 
-Indices of nodes follow names, so the lowest bit of a set is the first name. Nodes are bucketed by whole
-GPUs (idle, and idle plus releasing); the default scores are monotone in these, so walking the buckets gives
-the same order as scoring every node (semantics R3.41-R3.55). `tests/properties` holds the two against each
-other.
+Node indices follow names, so the lowest bit of a set is the first name. Nodes are bucketed by whole GPUs
+(idle, and idle plus releasing). The default scores are monotone in these, so iterating over buckets yields
+the same order as scoring every node (semantics R3.41-R3.55). `tests/properties` compares the two.
 
-What was found out about a shape is kept: on which nodes it did not fit, and where it fits a device in shared
-use. It is asked again of those nodes only whose room changed since.
+Results for a shape are cached: on which nodes it did not fit, and where it fits a shared device. Only nodes
+whose capacity changed are checked again.
 """
 
 from bisect import bisect_left, insort
@@ -24,14 +23,14 @@ from tenure.solver.search.node_sets import Buckets, bits
 from tenure.solver.search.speedups.fit_cache import FitCache, NodeChanges
 
 ROUNDING: Final = 20
-"""Most that rounding to hundredths hides on a device, idle and releasing parts together."""
+"""Maximum amount hidden by rounding to hundredths on a device, idle and releasing parts together."""
 
 NodeFit = tuple[int, bool]
-"""A node, and whether the task fits its idle room."""
+"""A node, and whether the task fits its idle capacity."""
 
 
 class NodeIndex:
-    """Follows the ledger lazily: only nodes touched since the last question are looked at again."""
+    """Follows the ledger lazily: only nodes touched since the last query are updated."""
 
     def __init__(self, nodes: Sequence[Node], ledger: Ledger) -> None:
         self.all_nodes = (1 << len(nodes)) - 1
@@ -40,18 +39,18 @@ class NodeIndex:
         self._soon = Buckets(len(nodes))
         self._changes = NodeChanges()
         self._fit_caches: dict[int, FitCache] = {}
-        """By shape."""
+        """Caches by shape."""
         self._left = [-1] * len(nodes)
-        """The largest free part of a device in shared use on each node, in MiB; -1: there is none."""
+        """Largest free part of a shared device on each node, in MiB; -1: none."""
         self._by_cpu: list[tuple[int, int]] = []
         self._cpu: dict[int, int] = {}
         self._cpu_touched: set[int] = set()
-        """Nodes whose place in `_by_cpu` may be wrong: only tasks without GPUs ask for it."""
+        """Nodes whose position in `_by_cpu` may be outdated: only CPU-only tasks use it."""
         self._capacity_touched: set[int] = set()
-        """Nodes whose free GPUs may be wrong here: only a search for victims asks for their sum."""
+        """Nodes whose free GPUs may be outdated here: only victim searches use the sum."""
         self._shared_once: set[int] = set()
         self._uneven = 0
-        """Nodes with another number of whole GPUs now than once terminating tasks are gone."""
+        """Number of nodes whose number of whole GPUs changes when terminating tasks are gone."""
         self._with_free_gpus = 0
         self._free_gpu = [0] * len(nodes)
         self._bounds = [0] * len(nodes)
@@ -61,7 +60,7 @@ class NodeIndex:
 
     @classmethod
     def of(cls, session: Session) -> "NodeIndex":
-        """The index of a session; where its state is kept, only nodes on which pods changed are looked at."""
+        """Index of a session; with a warm-start cache, only nodes with changed pods are updated."""
         cluster, ledger, opening = session.cluster, session.ledger, session.warm_start
         if opening is None or cluster.claims:
             return cls(cluster.nodes, ledger)
@@ -70,17 +69,17 @@ class NodeIndex:
             ledger.touched_nodes.update(range(len(cluster.nodes)))
             return opening.put("node index", cls(cluster.nodes, ledger))
         index: NodeIndex = left[0]
-        if index._ledger is not ledger:  # of a fork: the index may know of other moves than the ledger
+        if index._ledger is not ledger:  # of a fork: the index may contain moves that the ledger does not
             ledger.touched_nodes.update(range(len(cluster.nodes)))
         index._go_on(ledger)
         return opening.put("node index", index)
 
     def _go_on(self, ledger: Ledger) -> None:
-        """Follow this ledger, which noted what changed since the index looked last; forget about shapes."""
+        """Follow this ledger, which noted all changes since the last update; drop caches of shapes."""
         self._ledger, self._fit_caches, self._changes = ledger, {}, NodeChanges()
 
     def copy(self) -> "NodeIndex":
-        """The same, to be changed apart with a copy of the ledger."""
+        """Independent copy, to be used with a copy of the ledger."""
         other = NodeIndex((), self._ledger)
         other.all_nodes = self.all_nodes
         other._idle, other._soon, other._left = self._idle.copy(), self._soon.copy(), self._left.copy()
@@ -93,7 +92,7 @@ class NodeIndex:
         return other
 
     def changes(self) -> NodeChanges:
-        """When the room of each node changed last, up to now."""
+        """Capacity changes of nodes up to now."""
         self._refresh()
         return self._changes
 
@@ -103,8 +102,9 @@ class NodeIndex:
         return self._free_gpu
 
     def free_gpu_bound(self) -> int:
-        """GPU room of the whole cluster, in thousandths, never too low: rounding and devices that are only
-        promised (whose rest can be promised too) are counted in full.
+        """Upper bound of the free GPUs of the cluster, in thousandths.
+
+        Counts rounding and devices that are only pipelined (whose rest can be used too) in full.
         """
         self._refresh_capacity()
         return self._bound
@@ -115,7 +115,7 @@ class NodeIndex:
         return self._with_free_gpus
 
     def in_order(self, shape: TaskShape, nodes: int) -> Iterator[NodeFit]:
-        """Nodes of the set on which the task fits, the best score first, then by name."""
+        """Nodes of the set on which the task fits, best score first, then by name."""
         self._refresh()
         known = self._known(shape)
         nodes &= ~known.misfits
@@ -126,7 +126,7 @@ class NodeIndex:
         return self._for_whole_devices(known, nodes, shape.request[GPU] // WHOLE_GPU)
 
     def _known(self, shape: TaskShape) -> FitCache:
-        """What is known of a shape, and still right."""
+        """Valid cache of a shape."""
         known = self._fit_caches.get(shape.index)
         if known is None:
             known = self._fit_caches[shape.index] = FitCache(shape, self._ledger)
@@ -141,7 +141,7 @@ class NodeIndex:
         return known
 
     def _for_whole_devices(self, known: FitCache, nodes: int, devices: int) -> Iterator[NodeFit]:
-        """Where it fits now first (semantics R3.54), then where the fewest GPUs are left (R3.51)."""
+        """Nodes where it fits now first (semantics R3.54), then with the fewest free GPUs (R3.51)."""
         soon = self._soon
         values = soon.values[bisect_left(soon.values, devices) :]
         now = nodes & self._idle.at_least(devices) if self._uneven else nodes
@@ -156,18 +156,18 @@ class NodeIndex:
                     yield node, False
 
     def _for_share(self, known: FitCache, nodes: int) -> Iterator[NodeFit]:
-        """Devices in shared use that fit come first: +10000 (semantics R3.55)."""
+        """Nodes with a suitable shared device first: +10000 (semantics R3.55)."""
         yield from self._for_whole_devices(known, nodes & known.shared_fits, 0)
         yield from self._for_whole_devices(known, nodes & ~known.shared_fits, known.shape.gpu.devices)
 
     def _for_cpu(self, known: FitCache, nodes: int) -> Iterator[NodeFit]:
-        """Where GPUs are shared first (semantics R3.55)."""
+        """Nodes with shared GPUs first (semantics R3.55)."""
         self._refresh_cpu()
         yield from self._by_free_cpu(known, nodes & self._shared)
         yield from self._by_free_cpu(known, nodes & ~self._shared)
 
     def _by_free_cpu(self, known: FitCache, nodes: int) -> Iterator[NodeFit]:
-        """By tier (idle room, then CPU-only nodes), then by free CPU (semantics R3.51-R3.54)."""
+        """By tier (idle capacity, then CPU-only nodes), then by free CPU (semantics R3.51-R3.54)."""
         if not nodes:
             return
         cpu_only = self._cpu_only
@@ -212,7 +212,7 @@ class NodeIndex:
             self._follow_shared(node, bit, node_info)
 
     def _follow_shared(self, node: int, bit: int, node_info: NodeInfo) -> None:
-        """Of a node with devices that are or were in shared use."""
+        """Update a node that has or had shared devices."""
         self._shared_once.add(node)
         left = self._left[node] = node_info.largest_free_share()
         self._shared = _with(self._shared, bit, left >= 0)
@@ -254,7 +254,7 @@ class NodeIndex:
 
 
 def _with(nodes: int, bit: int, is_in: bool) -> int:
-    """The set with the node in it, or without it."""
+    """Set with or without the node."""
     if bool(nodes & bit) == is_in:
         return nodes
     return nodes ^ bit

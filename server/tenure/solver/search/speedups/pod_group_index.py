@@ -1,8 +1,8 @@
-"""Pod groups of every leaf queue, sorted once and kept sorted from commit to commit.
+"""Index of the pod groups of every leaf queue, sorted once and updated per commit.
 
-Two lists per leaf: those with pending tasks, best first, and those that may be victims, worst first. A
-commit moves only the pod groups it touched; nothing is sorted again (the reference sorts per search).
-Read between statements only: the lists describe committed state.
+Two lists per leaf: pod groups with pending tasks, best first, and possible victims, worst first. A commit
+moves only the pod groups it touched; nothing is sorted again (KAI sorts per search). Read between statements
+only: the lists describe committed state.
 """
 
 from bisect import bisect_left, insort
@@ -18,28 +18,28 @@ Key = tuple[int, ...]
 
 
 class _Index:
-    """What the lists consist of."""
+    """Contents of the index."""
 
     def __init__(self, leaves: Iterable[int], groups: int) -> None:
         self.by_rank: dict[int, int] = {}
         self.queues: list[int | None] = [None] * groups
         """Queue of each pod group that is in any list."""
         self.pending: dict[int, list[Key]] = {leaf: [] for leaf in leaves}
-        """By the reversed key: best last."""
+        """By reversed key: best last."""
         self.victims: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
-        """By the key: worst last."""
+        """By key: worst last."""
         self.evictable_victims: dict[int, list[Key]] = {leaf: [] for leaf in self.pending}
-        """Those among them of which anything may be taken in this cycle."""
+        """Possible victims with evictable tasks in this cycle."""
         self.spent: dict[int, list[int]] = {leaf: [] for leaf in self.pending}
         self.keys: list[Key] = [()] * groups
         self.reversed: list[Key] = [()] * groups
-        """Of those of which anybody asked for it."""
+        """Reversed keys, computed on demand."""
         self.is_pending = [False] * groups
         self.is_victim = [False] * groups
         self.is_evictable_victim = [False] * groups
 
     def copy(self) -> "_Index":
-        """The same, to be changed apart."""
+        """Independent copy."""
         other = _Index((), 0)
         other.by_rank, other.queues = self.by_rank.copy(), self.queues.copy()
         other.pending = {queue: keys.copy() for queue, keys in self.pending.items()}
@@ -52,7 +52,7 @@ class _Index:
         return other
 
     def extend(self, groups: int) -> None:
-        """Let there be so many pod groups."""
+        """Extend to the given number of pod groups."""
         more = groups - len(self.queues)
         self.queues.extend([None] * more)
         for keys in (self.keys, self.reversed):
@@ -61,12 +61,12 @@ class _Index:
             flags.extend([False] * more)
 
     def add(self, group: PodGroup) -> None:
-        """Note whose rank it is, and where it is filed."""
+        """Store the key of a pod group, and add it to its lists."""
         self.by_rank[group.rank] = group.index
         self.queues[group.index] = group.queue
 
     def sort(self) -> None:
-        """Put what was filed in any order in its own."""
+        """Sort lists that were filled without order."""
         for pending in self.pending.values():
             pending.sort()
         for queue, victims in self.victims.items():
@@ -77,13 +77,13 @@ class _Index:
                 self.evictable_victims[queue].sort()
 
     def remove_spent(self, pod_groups: Container[int]) -> None:
-        """These may be spent no more."""
+        """Remove these from the spent pod groups."""
         for queue, spent in self.spent.items():
             if spent:
                 self.spent[queue] = [index for index in spent if index not in pod_groups]
 
     def remove(self, index: int) -> None:
-        """Forget a pod group that is in no list any more."""
+        """Remove a pod group that is in no list any more."""
         del self.by_rank[self.keys[index][-1]]
         self.queues[index] = None
         self.is_pending[index] = self.is_victim[index] = self.is_evictable_victim[index] = False
@@ -92,8 +92,7 @@ class _Index:
 class PodGroupIndex:
     """Sorted pod groups by leaf queue; keys end in the pod group's rank, so they are unique.
 
-    Who comes first leaves first, as a rule, so lists are kept with the first at the end: taking it out
-    there moves nobody else.
+    The first pod group is usually removed first, so it is at the end of its list, where removal is cheap.
     """
 
     def __init__(self, session: Session, gangs: GangPlanner) -> None:
@@ -105,7 +104,7 @@ class PodGroupIndex:
         session.changed_pod_groups.clear()
 
     def _start(self) -> "_Index":
-        """The lists as the session begins, to be changed by it alone."""
+        """Lists at the start of the session, which owns them."""
         session, opening = self._session, self._session.warm_start
         if opening is None or not session.all_have_trait(session.chains.pod_group_key, "HAS_STABLE_KEYS"):
             return self._add_all()
@@ -138,7 +137,7 @@ class PodGroupIndex:
         return filed
 
     def _update_changed(self, filed: "_Index", change: SlotChange) -> None:
-        """These are the lists of an earlier session, and these pod groups may be other ones now."""
+        """Update the lists of an earlier session for changed pod groups."""
         groups = self._session.cluster.pod_groups
         filed.extend(len(groups))
         filed.remove_spent(change.pod_groups)
@@ -154,7 +153,7 @@ class PodGroupIndex:
                 self._add(groups[index])
 
     def close(self) -> None:
-        """Let go of the lists."""
+        """Release the lists."""
         self._use(_Index((), 0))
 
     def leaf_queues(self) -> list[int]:
@@ -162,7 +161,7 @@ class PodGroupIndex:
         return list(self._pending)
 
     def pending(self, queue: int, after: Key | None = None) -> Iterator[tuple[Key, int]]:
-        """Keys and pod groups with pending tasks, best first; only those behind a key, if one is given."""
+        """Keys and pod groups with pending tasks, best first; with `after`, only those behind that key."""
         self._refresh()
         keys = self._pending[queue]
         end = len(keys) if after is None else bisect_left(keys, reverse(after))
@@ -171,7 +170,7 @@ class PodGroupIndex:
             yield self._keys[pod_group], pod_group
 
     def most_requested(self, queue: int) -> Share:
-        """In each resource, at least as much as any of its pod groups with pending tasks asks for."""
+        """Upper bound, per resource, of the requests of its pod groups with pending tasks."""
         self._refresh()
         if queue not in self._most:
             most: Share = (0, 0, 0)
@@ -181,13 +180,13 @@ class PodGroupIndex:
         return self._most[queue]
 
     def first_pending(self, queue: int) -> Key | None:
-        """The key of the best pod group with pending tasks."""
+        """Key of the best pod group with pending tasks."""
         self._refresh()
         keys = self._pending[queue]
         return self._keys[self._by_rank[-keys[-1][-1]]] if keys else None
 
     def victims(self, queue: int) -> Iterator[tuple[Key, int]]:
-        """Keys (of the reversed order) and pod groups that may yield active tasks, worst first."""
+        """Keys (of the reversed order) and pod groups with possible victims, worst first."""
         self._refresh()
         for key in reversed(self._victims[queue]):
             pod_group = self._by_rank[key[-1]]
@@ -199,24 +198,24 @@ class PodGroupIndex:
         return [self._by_rank[key[-1]] for key in reversed(self._victims[queue])]
 
     def evictable_victims(self, queue: int) -> Iterator[tuple[Key, int]]:
-        """The same without those of which this cycle may take nothing: it gave or moved all they have."""
+        """The same without those whose tasks this cycle placed or relocated completely."""
         self._refresh()
         for key in reversed(self._evictable_victims[queue]):
             pod_group = self._by_rank[key[-1]]
             yield self._backwards(pod_group), pod_group
 
     def spent(self, queue: int) -> Sequence[int]:
-        """These, in the order in which it came about; some may have become something else since."""
+        """Pod groups of the difference, in order of occurrence; some may have changed since."""
         self._refresh()
         return self._spent[queue]
 
     def has_victims(self, queue: int) -> bool:
-        """Whether the queue holds any possible victim."""
+        """Whether the queue has possible victims."""
         self._refresh()
         return bool(self._victims[queue])
 
     def is_victim(self, pod_group: int) -> bool:
-        """Whether the pod group is a possible victim of others."""
+        """Whether the pod group is a possible victim."""
         self._refresh()
         return self._is_victim[pod_group]
 
@@ -237,7 +236,7 @@ class PodGroupIndex:
         self._session.changed_pod_groups.clear()
 
     def _add(self, group: PodGroup, in_order: bool = True) -> None:
-        """Put a pod group into its lists, at its place or (to be sorted later) at the end."""
+        """Add a pod group to its lists, in order or (to be sorted later) at the end."""
         assert group.queue is not None
         index, queue = group.index, group.queue
         key = self._keys[index] = self._session.pod_group_key(index)
@@ -258,7 +257,7 @@ class PodGroupIndex:
                 self._spent[queue].append(index)
 
     def _backwards(self, index: int) -> Key:
-        """The reversed key of a pod group, made when somebody asks for it first."""
+        """Reversed key of a pod group, computed on first use."""
         backwards = self._reversed[index]
         if not backwards:
             backwards = self._reversed[index] = reverse(self._keys[index])
@@ -291,7 +290,7 @@ def _put(keys: list[Key], key: Key, in_order: bool) -> None:
 
 
 def _remove(keys: list[Key], key: Key) -> None:
-    """Take the key out, which is the very one that was put in."""
+    """Remove the identical key."""
     if keys[-1] is key:
         keys.pop()
     else:
@@ -299,5 +298,5 @@ def _remove(keys: list[Key], key: Key) -> None:
 
 
 def reverse(key: Key) -> Key:
-    """The key of the opposite order."""
+    """Key of the opposite order."""
     return tuple([-part for part in key])

@@ -1,14 +1,12 @@
-"""What a probe lacks, and after how many victims it could be there.
+"""Prune probes and scenarios by necessary conditions that are cheap to check.
 
-Two necessary conditions, both cheap: slots on nodes for the pending tasks (`prune`), and as many GPUs as
-fairness lets be taken (`takebound`). Victims only ever add to both, so a condition that holds keeps holding,
-and the first prefix of an order that meets it can be looked up.
+Evicting a scenario's victims frees at most their resources. If the pending tasks would not fit even without
+competition for these, the simulation would fail. Placing victims again only uses capacity, so the first
+working scenario is the same with and without pruning; `tests/properties` checks that.
 
-Skipping simulations that cannot succeed, by a necessary condition that is cheap to check.
-
-Evicting a scenario's victims frees at most what they hold. If the pending tasks would not even find slots
-when nobody else competed for that room, the simulation would fail. Placing victims again only takes room,
-so the first scenario that works is the same with and without pruning; `tests/properties` checks that.
+There are two conditions: fit counts for the pending tasks, and the GPUs that fairness permits to reclaim
+(`reclaim_bound`). More victims never reduce either, so a met condition stays met, and the first sufficient
+prefix of an order can be looked up.
 """
 
 from bisect import bisect_left
@@ -25,9 +23,9 @@ from tenure.solver.search.victim_order import VictimSequence
 
 
 class Pruner:
-    """Slots that the feasible nodes have as they are; one per preemptor, shared by its probes.
+    """Current fit counts of the feasible nodes; one per preemptor, shared by its probes.
 
-    `victims` gives every task that might be evicted for the preemptor.
+    `victims` yields every task that might be evicted for the preemptor.
     """
 
     def __init__(
@@ -48,7 +46,7 @@ class Pruner:
         self._missing_fits: dict[int, list[tuple[TaskShape, int]]] = {}
 
     def is_possible(self) -> bool:
-        """Whether there would be slots for all tasks if every possible victim left; counted once."""
+        """Whether all tasks would fit if every possible victim were gone; counted once."""
         if self._is_possible is None:
             count = FitTally(self, self._pending)
             count.add(self._victims())
@@ -56,9 +54,9 @@ class Pruner:
         return self._is_possible
 
     def missing_fits(self, pending: Sequence[int]) -> list[tuple[TaskShape, int]]:
-        """Shapes that lack slots for these tasks as it is, and how many slots each lacks.
+        """Shapes that do not fit now for these tasks, with the number of missing fits.
 
-        To be asked about all the tasks of the search, or the first of them.
+        The tasks must be all tasks of the search, or the first of them.
         """
         wanted = self._missing_fits.get(len(pending))
         if wanted is None:
@@ -75,11 +73,11 @@ class Pruner:
         return wanted
 
     def freed_fits(self, shape: TaskShape) -> FreedFits:
-        """A count of the slots that the shape gains from victims, of whom there are none yet."""
+        """Counter of additional fits of the shape, without victims yet."""
         return FreedFits(self._session, shape, self._placer.allowed_nodes(shape), self.fit_counts(shape)[1])
 
     def fit_counts(self, shape: TaskShape) -> tuple[int, dict[int, int]]:
-        """Slots without any eviction: in sum, and by node; looked up once per shape."""
+        """Fit counts without evictions: total, and by node; cached per shape."""
         known = self._free.get(shape.index)
         if known is None:
             nodes = self._feasible & self._placer.allowed_nodes(shape)
@@ -89,7 +87,7 @@ class Pruner:
 
 
 class FitTally:
-    """Slots for the pending tasks of one probe, followed as victims are added."""
+    """Fit counts for the pending tasks of one probe, updated as victims are added."""
 
     def __init__(self, pruner: Pruner, pending: Sequence[int]) -> None:
         self._shortfalls = [
@@ -97,41 +95,41 @@ class FitTally:
         ]
 
     def add(self, tasks: Iterable[int]) -> None:
-        """These tasks are victims from now on."""
+        """Add tasks to the victims."""
         victims = list(tasks)
         for gains, _ in self._shortfalls:
             gains.add(victims)
 
     def is_sufficient(self) -> bool:
-        """Whether every shape has enough slots if all victims added so far left."""
+        """Whether every shape fits often enough without the victims so far."""
         return all(gains.total() >= missing for gains, missing in self._shortfalls)
 
 
 def requests_whole_gpus(shape: TaskShape) -> bool:
-    """Whether it asks for GPUs as whole devices, or not at all."""
+    """Whether it requests GPUs as whole devices only, or none."""
     return not (shape.shares_devices or shape.mig_gpu_milli or shape.claimed_gpu_milli)
 
 
 RECLAIMABLE: Final = -1
-"""In place of a shape: the GPUs that may be taken."""
+"""In place of a shape: the reclaimable GPUs."""
 LOOK_AHEAD: Final = 1024
-"""Batches after which a search without any promising scenario asks whether there can be one at all."""
+"""Number of batches after which a search without a promising scenario checks whether one can exist."""
 
 
 class ProbeNeeds:
-    """What the pending tasks of one probe need beyond what is free, and what victims give of it."""
+    """Needs of the pending tasks of one probe beyond free capacity, and the victims' contribution."""
 
     def __init__(self, pruner: Pruner, bound: ReclaimBound | None, pending: Sequence[int]) -> None:
         self.shortfalls = pruner.missing_fits(pending)
-        """Shapes that lack slots as it is, and how many."""
+        """Shapes that do not fit now, with the number of missing fits."""
         self._pruner = pruner
         self._freed_fits: dict[int, FreedFits] = {}
-        """Of these shapes, once victims were added or asked about."""
+        """Additional fits of these shapes, created on demand."""
         self.gpus = 0 if bound is None else bound.missing(pending)
         self._reclaimed = None if bound is None else ReclaimTally(bound)
 
     def add(self, batches: Iterable[Batch]) -> None:
-        """These are victims from now on."""
+        """Add batches to the victims."""
         for batch in batches:
             for shape, _ in self.shortfalls:
                 self.freed_fits(shape).add(batch.tasks)
@@ -139,21 +137,21 @@ class ProbeNeeds:
                 self._reclaimed.add(batch)
 
     def are_met(self) -> bool:
-        """Whether the victims could give all that is needed."""
+        """Whether the victims could meet the needs."""
         for shape, missing in self.shortfalls:
             if not self._freed_fits or self._freed_fits[shape.index].total() < missing:
                 return False
         return self._reclaimed is None or self._reclaimed.reclaimed >= self.gpus
 
     def are_met_with(self, batches: Sequence[Batch]) -> bool:
-        """The same if these were victims too."""
+        """Whether the victims and these could meet the needs."""
         if self._reclaimed is not None and self._reclaimed.reclaimed_with(batches) < self.gpus:
             return False
         tasks = [task for batch in batches for task in batch.tasks]
         return all(self.freed_fits(shape).total_with(tasks) >= missing for shape, missing in self.shortfalls)
 
     def freed_fits(self, shape: TaskShape) -> FreedFits:
-        """What the shape gains from the victims added so far."""
+        """Additional fits of the shape from the victims so far."""
         gains = self._freed_fits.get(shape.index)
         if gains is None:
             gains = self._freed_fits[shape.index] = self._pruner.freed_fits(shape)
@@ -161,7 +159,7 @@ class ProbeNeeds:
 
 
 class PrefixBounds:
-    """What ever longer prefixes of a sequence of victims give; worked out once for all probes of a search."""
+    """Totals of all prefixes of a victim sequence; computed once for all probes of a search."""
 
     def __init__(
         self, sequence: VictimSequence, pruner: Pruner, bound: ReclaimBound | None, tasks: Sequence[int]
@@ -174,7 +172,7 @@ class PrefixBounds:
         self._reclaimable: list[int] = []
 
     def first_sufficient(self, needs: ProbeNeeds) -> int | None:
-        """How many batches it takes until the needs are met; None when all of them do not suffice."""
+        """Number of batches that could meet the needs; None if all of them could not."""
         count = 0
         for shape, missing in needs.shortfalls:
             found = self._first(self._totals[shape.index], missing, shape.index)
@@ -187,7 +185,7 @@ class PrefixBounds:
         return None if taken is None else max(count, taken)
 
     def can_meet(self, needs: ProbeNeeds, nodes: Collection[int]) -> bool:
-        """Whether slots on these nodes could suffice, whoever leaves them; a quick look."""
+        """Whether the nodes could have enough fits, whichever tasks are evicted; a quick check."""
         for shape, missing in needs.shortfalls:
             gains, most, totals = (
                 needs.freed_fits(shape),
@@ -204,7 +202,7 @@ class PrefixBounds:
         return True
 
     def _first(self, totals: list[int], needed: int, what: int) -> int | None:
-        """The totals after each batch, looked up, and continued as far as is needed."""
+        """First sufficient prefix; the totals are extended as needed."""
         if needed <= 0:
             return 0
         while not totals or totals[-1] < needed:
@@ -217,7 +215,7 @@ class PrefixBounds:
         return bisect_left(totals, needed) + 1
 
     def _total_with(self, what: int, number: int) -> int:
-        """Slots for a shape, or takeable GPUs, when the batch of this number is added to those before."""
+        """Total fits of a shape, or reclaimable GPUs, with the batch of this number."""
         batch = self._sequence.batches[number]
         if what == RECLAIMABLE:
             assert self._reclaimed is not None

@@ -1,8 +1,8 @@
-"""Skipping searches and scenarios that fairness must reject: an upper bound on what may be taken.
+"""Skip searches and scenarios that fairness must reject, by an upper bound on reclaimable GPUs.
 
-Room is conserved: the GPUs a preemptor gets were free before, or were taken from victims for good (moved
-victims keep using theirs). The validators bound what may be taken from each part of the queue tree; where
-free room and those bounds together are less than the demand, no simulation can be accepted.
+Capacity is conserved: the GPUs a preemptor receives were free, or taken from victims permanently (relocated
+victims continue to use theirs). Validators bound the amount taken from each part of the queue tree; if free
+capacity and these bounds together are less than the demand, no simulation can be accepted.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,16 +15,16 @@ from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch
 
 Bounds = dict[int, tuple[int, int]]
-"""By victims' leaf queue: the queue at which the bound holds, and the most that may be taken there."""
+"""By victims' leaf queue: the queue with the bound, and the maximum amount taken from there."""
 
 UNBOUNDED: Final = -1
-"""In place of a queue: all queues that nothing bounds."""
+"""In place of a queue: all unbounded queues."""
 NO_BOUND: Final = 1 << 60
-"""More than there can be of anything, and still a machine word."""
+"""Larger than any amount, and still a machine word."""
 
 
 class ReclaimBound:
-    """Bounds of one preemptor's search. `free` is the GPU room of the whole cluster, at the very most."""
+    """Bounds of one preemptor's search. `free` is an upper bound of the free GPUs of the cluster."""
 
     def __init__(
         self, session: Session, action: Action, preemptor: int, queues: Iterable[int], free: int
@@ -40,7 +40,7 @@ class ReclaimBound:
                     self.bounds[queue] = bound
 
     def is_possible(self, tasks: Collection[int], queues: Iterable[int]) -> bool:
-        """Whether the demand could be met if every queue gave all it may."""
+        """Whether the demand could be met if every queue contributed its maximum."""
         if not self.bounds:
             return True
         for queue in queues:
@@ -54,14 +54,14 @@ class ReclaimBound:
         return self._demand(pending) - self.free
 
     def _demand(self, tasks: Collection[int]) -> int:
-        """GPUs of all the tasks of the search, or of the first of them."""
+        """GPUs of the given tasks: all of the search, or the first of them."""
         demand = self._demands.get(len(tasks))
         if demand is None:
             demand = self._demands[len(tasks)] = self.session.demand(tasks)[GPU]
         return demand
 
     def bound_of(self, batch: Batch) -> tuple[int, int, int]:
-        """The queue at which a bound holds for the batch, that bound, and the GPUs of the batch."""
+        """Queue with the bound for the batch, the bound, and the GPUs of the batch."""
         ledger = self.session.ledger
         gpus = 0
         for task in batch.tasks:
@@ -73,12 +73,12 @@ class ReclaimBound:
 
 
 def is_inexact(shape: TaskShape) -> bool:
-    """Whether what it counts in queues differs from what it takes on a node; then bounds mean nothing."""
+    """Whether queues are charged differently from nodes for it; then bounds do not apply."""
     return shape.gpu.memory_mib > 0 or shape.gpu.portion_milli % 10 > 0
 
 
 class ReclaimTally:
-    """What accumulated victims could give to one search."""
+    """Possible contribution of accumulated victims to one search."""
 
     def __init__(self, bound: ReclaimBound) -> None:
         self._bound = bound
@@ -86,14 +86,14 @@ class ReclaimTally:
         self.reclaimed = 0
 
     def add(self, batch: Batch) -> None:
-        """These are victims from now on."""
+        """Add a batch to the victims."""
         level, most, gpus = self._bound.bound_of(batch)
         held = self._gpus_by_level.get(level, 0)
         self._gpus_by_level[level] = held + gpus
         self.reclaimed += min(most, held + gpus) - min(most, held)
 
     def reclaimed_with(self, batches: Iterable[Batch]) -> int:
-        """What they could give if these were victims too."""
+        """Contribution if these were victims too."""
         more: dict[tuple[int, int], int] = {}
         for batch in batches:
             level, most, gpus = self._bound.bound_of(batch)

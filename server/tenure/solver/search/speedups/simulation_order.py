@@ -1,10 +1,10 @@
-"""Whose turn it is in a simulation: preemptor and victims in queue order (semantics R5.52, R5.53).
+"""Order of preemptor and victims in a simulation, by queue order (semantics R5.52, R5.53).
 
-The reference lets every pending pod group take its turn and passes over those that are neither preemptor
-nor victim. They matter only because a queue stands where its best pod group puts it. So only the leaves that
-can change the order of the others are looked at, a pod group and those after it that ask for no more are one
-step (a smaller request never puts a queue further back), and the last one to take a turn is not searched for.
-Of two pod groups that come first in their queues, the one whose queue goes first comes first.
+KAI processes every pending pod group and skips those that are neither preemptor nor victim. They matter only
+because a queue's position depends on its best pod group. So only leaves that can change the order of the
+others are considered; a pod group and those after it with no larger request are one step (a smaller request
+never moves a queue back); and the last one is not searched for. Of two pod groups that are first in their
+queues, the one of the preceding queue comes first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ KeyedPodGroup = tuple[tuple[int, ...], int]
 
 
 class SimulationOrder:
-    """Orders the few pod groups of a scenario among all that are pending."""
+    """Orders the few pod groups of a scenario among all pending ones."""
 
     def __init__(self, session: Session, gangs: GangPlanner, lists: PodGroupIndex) -> None:
         self._session = session
@@ -31,23 +31,23 @@ class SimulationOrder:
         self._queue_keys = QueueKeys(session)
         self._bystanders: dict[frozenset[int], list[int]] = {}
         self._known: dict[int, tuple[list[QueueTreeEntry], Iterator[QueueTreeEntry]]] = {}
-        """Steps of each queue as far as they were looked for, and the search for more."""
+        """Known steps of each queue, and the generator of further ones."""
         self._commits = 0
 
     def close(self) -> None:
-        """Let go of the searches for steps, which hold this."""
+        """Release the generators, which refer to this."""
         self._known.clear()
 
     def in_order(
         self, preemptor: int, victims: Iterable[int], share: Callable[[int], Share]
     ) -> Iterator[int]:
-        """These pod groups, which ask for that; the ledger may change between two turns."""
+        """These pod groups with requests, in order; the ledger may change between two items."""
         keys = [(self._session.pod_group_key(preemptor), preemptor)]
         for victim in victims:
             keys.append((self._session.pod_group_key(victim), victim))
         keys.sort()
         if self._session.cluster.claims:
-            # What a claim adds depends on who uses it, so it is asked before anybody takes a turn.
+            # The charge of a claim depends on its users, so it is computed before any pod group is placed.
             share = {pod_group: share(pod_group) for _, pod_group in keys}.__getitem__
         if len(keys) == 2 and self._are_first(keys, preemptor):
             return iter(self._two(keys[0][1], keys[1][1], share))
@@ -56,7 +56,7 @@ class SimulationOrder:
     def _among_all(
         self, keys: Sequence[KeyedPodGroup], preemptor: int, share: Callable[[int], Share]
     ) -> Iterator[int]:
-        """These pod groups among all that wait."""
+        """These pod groups in order, among all pending ones."""
         by_queue: dict[int, list[KeyedPodGroup]] = {}
         for key, pod_group in keys:
             queue = self._session.cluster.pod_groups[pod_group].queue
@@ -75,7 +75,7 @@ class SimulationOrder:
         yield from waiting
 
     def _are_first(self, keys: Iterable[KeyedPodGroup], preemptor: int) -> bool:
-        """Whether these two are of different queues, and nobody else who waits could go before them."""
+        """Whether these are of different queues, and no other pending pod group could precede them."""
         groups, leaves = self._session.cluster.pod_groups, set()
         for key, pod_group in keys:
             queue = groups[pod_group].queue
@@ -89,7 +89,7 @@ class SimulationOrder:
         return len(leaves) == 2 and not self._bystanders_of(frozenset(leaves))
 
     def _two(self, one: int, other: int, share: Callable[[int], Share]) -> tuple[int, int]:
-        """These two, of whom the one comes first whose queue does, at the level where their paths part."""
+        """These two, ordered by their queues at the level where their paths diverge."""
         groups, queues = self._session.cluster.pod_groups, self._session.cluster.queues
         mine, theirs = groups[one].queue, groups[other].queue
         assert mine is not None
@@ -134,7 +134,7 @@ class SimulationOrder:
     def _merged(
         self, queue: int, turns: Sequence[KeyedPodGroup], preemptor: int, share: Callable[[int], Share]
     ) -> Iterator[QueueTreeEntry]:
-        """The queue's pending pod groups and the concerned ones, in order; of the others the steps only."""
+        """Pending pod groups of the queue and the concerned ones, in order; of the others the steps only."""
         pending = self._session.ledger.pending
         if any(pending[pod_group] and pod_group != preemptor for _, pod_group in turns):
             yield from self._interleave(queue, turns, share)
@@ -147,13 +147,13 @@ class SimulationOrder:
         yield from steps
 
     def _most(self, queue: int) -> Share | None:
-        """The most that its pending pod groups ask for, unless that depends on claims that others use."""
+        """Maximum request of its pending pod groups, unless it depends on shared claims."""
         return None if self._session.cluster.claims else self._pod_group_index.most_requested(queue)
 
     def _interleave(
         self, queue: int, turns: Sequence[KeyedPodGroup], share: Callable[[int], Share]
     ) -> Iterator[QueueTreeEntry]:
-        """The same when victims of the queue have pending tasks too: their turns are in other places."""
+        """The same if victims of the queue have pending tasks too: their positions differ."""
         concerned = {pod_group for _, pod_group in turns}
         others = [
             (key, group) for key, group in self._pod_group_index.pending(queue) if group not in concerned
@@ -165,7 +165,7 @@ class SimulationOrder:
         yield from self._steps(others)
 
     def _steps_of(self, queue: int) -> Iterator[QueueTreeEntry]:
-        """Steps from the first pending pod group on; looked for once per queue and commit."""
+        """Steps from the first pending pod group on; cached per queue and commit."""
         if self._commits != len(self._session.commits):
             self._commits = len(self._session.commits)
             self._known.clear()
@@ -185,10 +185,10 @@ class SimulationOrder:
     def _steps(
         self, pending: Iterable[tuple[tuple[int, ...], int]], most: Share | None = None
     ) -> Iterator[QueueTreeEntry]:
-        """Pod groups in order, without those that ask for no more than the step before them.
+        """Pod groups in order, without those that request no more than the step before them.
 
-        These would take their turns right after it: a smaller request puts no queue further back. None of
-        them asks for more than `most`.
+        These would directly follow it: a smaller request does not move a queue back. None of them requests
+        more than `most`.
         """
         last = None
         for key, pod_group in pending:
