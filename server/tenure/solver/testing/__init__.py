@@ -1,4 +1,4 @@
-"""The test kit: small clusters in a few lines, and what becomes of them. For authors of plugins too.
+"""Test kit: small clusters in a few lines, and the result of a cycle. Also for authors of plugins.
 
 cluster = (
     ClusterBuilder()

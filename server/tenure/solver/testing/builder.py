@@ -1,4 +1,4 @@
-"""Builds a cluster from a few words. Everything is deterministic, and linked as the server links it."""
+"""Cluster builder: deterministic, with the same resolution as in the server."""
 
 from collections.abc import Mapping, Sequence
 from typing import Self, Unpack
@@ -34,10 +34,10 @@ from tenure.solver.testing.result import in_flight_groups
 
 
 class ClusterBuilder:
-    """Say what there is, then `build()`. Nodes, queues and pod groups may be added in any order.
+    """Builds a cluster. Nodes, queues and pod groups may be added in any order.
 
-    ValueError for a name that is added twice, and for amounts and durations that mean nothing; KeyError for
-    a node, queue or pod group that was not added.
+    Raises ValueError for duplicate names and invalid amounts and durations, KeyError for a node, queue or pod
+    group that was not added.
     """
 
     def __init__(self) -> None:
@@ -61,13 +61,13 @@ class ClusterBuilder:
         return self
 
     def claim(self, name: str, devices: Mapping[str, int], **options: Unpack[ClaimOptions]) -> Self:
-        """Add a claim for so many devices of each class; pods name it with `claims`."""
+        """Add a resource claim with numbers of devices by class; pods name it with `claims`."""
         _demand_new(name, self._claims)
         self._claims[name] = (devices, options)
         return self
 
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> Self:
-        """Add a queue; of two queues that tie, the one added first goes first."""
+        """Add a queue; of two queues that tie, the one added first precedes."""
         _demand_new(name, self._queues)
         self._queues[name] = options
         return self
@@ -88,14 +88,14 @@ class ClusterBuilder:
         min_sub_groups: int | None = None,
         topology: TopologyConstraint | None = None,
     ) -> Self:
-        """Add a part to a pod group that was added before; pods name it with `sub_group`."""
+        """Add a subgroup to a pod group that was added before; pods name it with `sub_group`."""
         self._groups[pod_group].sub_groups.append(
             SubGroupSpec(name, parent, min_member, min_sub_groups, topology)
         )
         return self
 
     def pending(self, name: str, *, count: int = 1, **options: Unpack[JobOptions]) -> Self:
-        """Add pods that wait to a pod group, and the pod group itself when it is new."""
+        """Add pending pods to a pod group, and the pod group itself if it is new."""
         return self.pods(name, TaskStatus.PENDING, count=count, **options)
 
     def running(self, name: str, *, node: str, count: int = 1, **options: Unpack[JobOptions]) -> Self:
@@ -129,7 +129,7 @@ class ClusterBuilder:
         return self
 
     def in_flight(self, name: str, **options: Unpack[InFlightOptions]) -> Self:
-        """Add a group in flight. What it names need not be there."""
+        """Add an in-flight group. It may refer to names that do not exist."""
         _demand_new(name, self._in_flight)
         self._in_flight[name] = options
         return self
@@ -166,7 +166,7 @@ class ClusterBuilder:
         )
 
     def _resources(self) -> list[str]:
-        """Names of all resources beside the fixed ones."""
+        """Names of all resources besides the fixed ones."""
         asked = [*self._nodes.values(), *(pod.options for pod in self._pods)]
         classes = [devices for devices, _ in self._claims.values()]
         classes += [options.get("devices", {}) for options in self._nodes.values()]

@@ -25,9 +25,9 @@ from tenure.solver.testing.options import (
 from tenure.terms.durations import SECOND, parse_duration
 
 NOW: Final = 1_750_000_000 * SECOND
-"""The time of every built cluster, in nanoseconds since the epoch."""
+"""Time of every built cluster, in nanoseconds since the Unix epoch."""
 FIRST_CREATION: Final = NOW - parse_duration("1d")
-"""Queues and pod groups are a second apart from then on, in the order in which they were added."""
+"""Creation time of the first queue and pod group; each further one is a second later."""
 UNKNOWN_GPU_MEMORY_MIB: Final = 100
 
 Nodes = Mapping[str, Node]
@@ -36,7 +36,7 @@ Nodes = Mapping[str, Node]
 
 @dataclass(slots=True)
 class GroupPlan:
-    """A pod group that is being described."""
+    """A pod group under construction."""
 
     options: GroupOptions
     sub_groups: list[SubGroupSpec]
@@ -44,7 +44,7 @@ class GroupPlan:
 
 
 class PodPlan(NamedTuple):
-    """A pod that is being described."""
+    """A pod under construction."""
 
     group: str
     uid: str
@@ -55,7 +55,7 @@ class PodPlan(NamedTuple):
 
 
 def node(index: int, name: str, options: NodeOptions, shapes: ShapeFactory) -> Node:
-    """The node of this index."""
+    """Node with this index."""
     extended = options.get("extended", {})
     amounts = list(
         shapes.vector(
@@ -98,7 +98,7 @@ def claim(
     shapes: ShapeFactory,
     nodes: Nodes,
 ) -> ResourceClaim:
-    """The device claim of this index."""
+    """Resource claim with this index."""
     return ResourceClaim(
         index=index,
         id=name,
@@ -111,7 +111,7 @@ def claim(
 
 
 def queue_spec(number: int, name: str, options: QueueOptions) -> QueueSpec:
-    """The queue that was added after `number` others."""
+    """Queue that was added after `number` others."""
     return QueueSpec(
         name=name,
         parent=options.get("parent", ""),
@@ -136,7 +136,7 @@ def queue_spec(number: int, name: str, options: QueueOptions) -> QueueSpec:
 
 
 def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupSpec:
-    """The pod group that was added after `number` others."""
+    """Pod group that was added after `number` others."""
     options = plan.options
     return PodGroupSpec(
         uid=name,
@@ -174,7 +174,7 @@ def _requeue_terms(options: GroupOptions) -> RequeueSettings:
 def task_spec(
     pod: PodPlan, shape: TaskShape, nodes: Nodes, claims: Mapping[str, int], shapes: ShapeFactory
 ) -> TaskSpec:
-    """The pod on its node, if it has one."""
+    """Pod with its node, if any."""
     options = pod.options
     placement = Placement(pod.status)
     if pod.node:

@@ -1,6 +1,4 @@
-"""Amounts from numbers that people write to the vectors of the model.
-
-What may be said about nodes, queues, pod groups and pods when a cluster is built: names and units.
+"""Options of nodes, queues, pod groups and pods, and their conversion to vectors of the model.
 
 GPUs are numbers of devices (0.5 is a share of one), CPUs cores, memory GiB, durations text like `1h30m`.
 """
@@ -25,25 +23,25 @@ from tenure.solver.model.workload import Preemptibility, TaskShape, TopologyCons
 
 
 class NodeOptions(TypedDict, total=False):
-    """A node is ready and has 64 cores, 512 GiB, 110 pod slots and no GPU unless it says otherwise."""
+    """Options of a node. Default: ready, 64 cores, 512 GiB, 110 pod slots, no GPU."""
 
     gpus: int
     cpus: float
     memory_gib: float
     pods: int
     extended: Mapping[str, int]
-    """Other resources by name, MIG slices among them."""
+    """Other resources by name, MIG slices included."""
     gpu_memory_mib: int
-    """Memory of each GPU; 0 when it is not known."""
+    """Memory of each GPU; 0: unknown."""
     labels: Mapping[str, str]
     taints: Sequence[Taint]
     unready: str
     mig_strategy: MigStrategy
     devices: Mapping[str, int]
-    """Devices that claims can be given, by class."""
+    """Devices for resource claims, by class."""
     numa_policy: NumaPolicy
     numa_zones: Mapping[str, "ZoneOptions"]
-    """What its zones have, by id, the lowest zone first."""
+    """NUMA zones by ID, lowest first."""
 
 
 class ZoneOptions(TypedDict, total=False):
@@ -55,7 +53,7 @@ class ZoneOptions(TypedDict, total=False):
 
 
 class ClaimOptions(TypedDict, total=False):
-    """A device claim has no queue label and no users but pods of the cluster, unless it says otherwise."""
+    """Options of a resource claim. Default: no queue label, no users besides pods of the cluster."""
 
     queue: str
     from_template: bool
@@ -64,9 +62,9 @@ class ClaimOptions(TypedDict, total=False):
 
 
 class InFlightOptions(TypedDict, total=False):
-    """A group in flight was decided by reclaim and ends in five minutes unless it says otherwise.
+    """Options of an in-flight group. Default: decided by reclaim, expires in five minutes.
 
-    Its steps are nodes by uids of pods.
+    Its decisions are nodes by uids of pods.
     """
 
     beneficiary: str
@@ -76,18 +74,18 @@ class InFlightOptions(TypedDict, total=False):
     reserves: Mapping[str, str]
     binds: Mapping[str, str]
     gpu_groups: Mapping[str, Sequence[str]]
-    """Shared devices by uids of pods that are promised room or bound."""
+    """Shared devices by uids of pods with a reservation or binding."""
 
 
 class QueueOptions(TypedDict, total=False):
-    """A queue may use everything unless a quota, limit or weight of it says otherwise."""
+    """Options of a queue. Default: unlimited."""
 
     parent: str
     created_ago: str
-    """Unset: the queue added first is the oldest."""
+    """Default: the queue added first is the oldest."""
     priority: int
     quota: float
-    """GPUs; so are `limit` and `weight`. -1 is no bound."""
+    """GPUs, as `limit` and `weight`. -1: unlimited."""
     limit: float
     weight: float
     cpu_quota: float
@@ -103,43 +101,43 @@ class QueueOptions(TypedDict, total=False):
 
 
 class GroupOptions(TypedDict, total=False):
-    """A pod group has priority 50 and started an hour ago unless it says otherwise."""
+    """Options of a pod group. Default: priority 50, started an hour ago."""
 
     queue: str
     namespace: str
     priority: int
     preemptibility: Preemptibility
     min_member: int
-    """Unset: all of its pods, if it has no sub groups."""
+    """Default: all of its pods, if it has no subgroups."""
     min_sub_groups: int
     topology: TopologyConstraint
     started_ago: str | None
-    """None: not known."""
+    """None: unknown."""
     evicted_ago: str
     created_ago: str
-    """Unset: the pod group added first is the oldest."""
+    """Default: the pod group added first is the oldest."""
     stale_ago: str
     staleness_grace_period: int
-    """Nanoseconds; negative: for ever."""
+    """Nanoseconds; negative: unlimited."""
     preemption_delay: str
     expected_runtime: str
     requeue_delay: str
     requeue_in: str
-    """Not nominated for a requeue for so long."""
+    """Time until it may be nominated for a requeue."""
     requeue: RequeueSettings
-    """In place of the three before, for values that cannot be read."""
+    """Replaces the three options before, for invalid values."""
     opt_out_actions: Sequence[str]
     eviction_count: int
     total_eviction_wait: str
-    """How long it has waited after evictions, all in all."""
+    """Total time it waited after evictions."""
 
 
 class PodOptions(TypedDict, total=False):
-    """A pod asks for one core, one GiB and no GPU unless it says otherwise."""
+    """Options of a pod. Default: one core, one GiB, no GPU."""
 
     gpus: float
     devices: int
-    """Devices to take a share of, when `gpus` is a share or memory is asked for."""
+    """Number of devices to use a share of, if `gpus` is a share or memory is requested."""
     gpu_memory_mib: int
     """GPU memory instead of `gpus`."""
     cpus: float
@@ -154,21 +152,21 @@ class PodOptions(TypedDict, total=False):
     nominated_node: str
     blocked_reason: str
     claims: Sequence[str]
-    """Names of device claims."""
+    """Names of resource claims."""
     labels: Mapping[str, str]
     pod_affinity: Sequence[PodAffinityTerm]
     pod_anti_affinity: Sequence[PodAffinityTerm]
     guaranteed: bool
     numa_placement: Mapping[str, ZoneOptions]
-    """What a pod on a node takes in its zones, by id."""
+    """Use of the zones of its node, by ID."""
 
 
 class JobOptions(GroupOptions, PodOptions, total=False):
-    """Pods of a pod group, and the pod group itself, in one."""
+    """Options of pods and their pod group together."""
 
 
 def split(options: JobOptions) -> tuple[GroupOptions, PodOptions]:
-    """The options that are about the pod group, and those about its pods."""
+    """Options of the pod group, and options of its pods."""
     of_group = GroupOptions.__annotations__
     group = {name: value for name, value in options.items() if name in of_group}
     pods = {name: value for name, value in options.items() if name not in of_group}
@@ -181,16 +179,16 @@ GIB: Final = 1 << 30
 
 
 class ShapeFactory:
-    """Numbers the shapes of a cluster: equal requests have one shape."""
+    """Assigns shapes: equal requests have one shape."""
 
     def __init__(self, extended: Sequence[str]) -> None:
         self.names = (*FIXED_SLOTS, *extended)
-        """All resources, in the order of their slots."""
+        """Names of all resources, in slot order."""
         self.all: list[TaskShape] = []
         self._known: dict[tuple[object, ...], TaskShape] = {}
 
     def of(self, pod: PodOptions) -> TaskShape:
-        """The shape of a pod."""
+        """Shape of a pod."""
         gpu, extended = _gpu(pod), pod.get("extended", {})
         whole = 0 if gpu.is_shared else gpu.devices
         request = self.vector(pod.get("cpus", 1), pod.get("memory_gib", 1), whole, 1, extended)

@@ -1,7 +1,4 @@
-"""What becomes of a cluster: the state of every pod after a decision.
-
-Groups in flight, from the words of a test.
-"""
+"""Status of every pod after a cycle, and in-flight groups from options."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -25,7 +22,7 @@ def in_flight_groups(
     tasks: PersistentVector[Task],
     nodes: Mapping[str, Node],
 ) -> tuple[InFlightGroup, ...]:
-    """The groups by id. A pod that is not there belongs to the pod group that its uid begins with."""
+    """In-flight groups by ID. A missing pod belongs to the pod group that its uid starts with."""
     groups = {group.uid: group.index for group in pod_groups}
     pods = {task.uid: task.index for task in tasks}
 
@@ -54,14 +51,14 @@ def in_flight_groups(
 
 
 class TaskState(NamedTuple):
-    """Where a pod is, by node name (empty: nowhere), and in which state."""
+    """Node (empty: none) and status of a pod."""
 
     status: TaskStatus
     node: str
 
 
 def statuses(cluster: Cluster, decision: CycleResult) -> dict[str, TaskState]:
-    """Status and node of every pod once the decision is carried out, by uid."""
+    """Status and node of every pod when the decisions are applied, by uid."""
     names = {NOWHERE: "", **{node.index: node.name for node in cluster.nodes}}
     after = placements(cluster, decision.groups)
     return {
@@ -70,5 +67,5 @@ def statuses(cluster: Cluster, decision: CycleResult) -> dict[str, TaskState]:
 
 
 def evictions(decision: CycleResult) -> Iterator[int]:
-    """Tasks that are evicted, moved ones included."""
+    """Evicted tasks, relocated ones included."""
     return (evict.task for group in decision.groups for evict in group.evictions)
