@@ -33,8 +33,7 @@ _NUMBERS: Final = count(1)
 
 
 class Lineage(NamedTuple):
-    """How a state came about: the number of a full snapshot, unique in this process, and the deltas since, as
-    bytes. Allows it to be recorded as deltas."""
+    """Origin of a state: the number of a full snapshot, unique in this process, and the deltas since, as bytes."""
 
     base: int
     deltas: tuple[bytes, ...] = ()
