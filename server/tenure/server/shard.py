@@ -19,8 +19,8 @@ RESERVE: Final = 0.1
 class Deadline:
     """Determines when the search must stop for the response to arrive in time. Used by one thread.
 
-    Folding and encoding a response takes about as long as decoding the request and creating the session, since
-    both depend on the size of the cluster, not on the search. Therefore the time up to the first call is
+    Folding and encoding a response takes about as long as decoding the request and creating the session: both
+    depend on the size of the cluster, not on the search. Therefore the time up to the first call is
     reserved for the response, and a tenth of the total for transmission.
     """
 

@@ -33,7 +33,7 @@ _NUMBERS: Final = count(1)
 
 
 class Lineage(NamedTuple):
-    """Origin of a state: the number of a full snapshot, unique in this process, and the deltas since, as bytes."""
+    """Origin of a state: number of a full snapshot, unique in this process, and the deltas since, as bytes."""
 
     base: int
     deltas: tuple[bytes, ...] = ()
