@@ -132,7 +132,7 @@ def test_list_starts_with_counts_and_ends_with_the_next_wake_time() -> None:
     assert text.startswith(
         "At 22:13 UTC: 1 pod group, 1 of them running; for 1 the legacy rule decides whether they are"
     )
-    assert text.endswith("Ask again at 23:03 UTC: time alone may change the answer then.")
+    assert text.endswith("Next evaluation needed at 23:03 UTC.")
 
 
 def test_equal_snapshots_have_equal_text() -> None:

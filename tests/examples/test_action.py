@@ -145,7 +145,7 @@ def test_response_capabilities_and_explanation_name_it(registry: Registry) -> No
     question.why_victim.pod_group = "old"
     told = Explainer(used, registry).explain(question).explanation.operator
     assert "by timeslice" in told
-    assert "comes first" in told
+    assert "first in victim order" in told
 
 
 def test_unknown_action_and_argument_are_refused(registry: Registry) -> None:

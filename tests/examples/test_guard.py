@@ -7,7 +7,6 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import OutcomeKind
-from tenure.solver.model.reason import ReasonCode
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
@@ -16,6 +15,7 @@ from tenure.solver.plugins.guards.preemptibility import PreemptibilityGuard
 from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.terms.durations import SECOND
+from tenure.terms.reasons import ReasonCode
 
 END: Final = NOW + 600 * SECOND
 

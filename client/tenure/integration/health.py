@@ -16,9 +16,9 @@ class Health(NamedTuple):
     """How the adapter is. Texts say what is wrong; empty: nothing."""
 
     stuck: str = ""
-    """Only a restart helps."""
+    """Why only a restart helps."""
     waiting_for: str = ""
-    """Something that others must mend."""
+    """What others must fix before the adapter can go on."""
 
 
 class HealthServer:

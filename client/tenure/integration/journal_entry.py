@@ -208,7 +208,7 @@ class JournalEntry:
         return row if row.evictions or row.reservations or row.bindings else None
 
     def report(self) -> GroupReport:
-        """What became of it so far."""
+        """Report the results known so far."""
         return GroupReport(group=self.group, results=self.results.values())
 
     def _applicable_decisions(self) -> Iterator[Decision]:

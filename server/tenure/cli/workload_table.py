@@ -167,9 +167,9 @@ def _protected(view: ResponseView, workload: Workload) -> str:
 def _protection(view: ResponseView, protection: pb.Protection) -> str:
     part = "its minimum only, " if protection.scope == pb.PROTECTION_SCOPE_CORE else ""
     how_long, whom = _until_text(view, protection), preemptor_text(view, protection)
-    if whom == "everyone" and protection.guard == "preemptibility":
+    if whom == "all" and protection.guard == "preemptibility":
         return f"{part}{how_long}"  # Who says so stands in the column before.
-    against = "" if whom == "everyone" else f", from {whom}"
+    against = "" if whom == "all" else f", from {whom}"
     return f"{part}{how_long}{against} ({protection.source or protection.guard})"
 
 

@@ -8,7 +8,7 @@ from google.protobuf import text_format
 from tenure.client import Client, InvalidSnapshot, StateMismatch
 from tenure.codec.engine import Engine
 from tenure.codec.simulation import SimulationEngine
-from tenure.solver.registry import default_profile
+from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.v1 import decide_pb2 as pb
 from tenure.v1.simulate_pb2 import SimulateRequest
 from tenure.v1.state_pb2 import StateReference
@@ -226,7 +226,7 @@ def test_request_is_not_modified() -> None:
 
 
 def test_simulation_engine_has_no_state_but_its_profile() -> None:
-    assert vars(SimulationEngine(PROFILE)) == {"_profile": PROFILE}
+    assert vars(SimulationEngine(PROFILE)) == {"_profile": PROFILE, "_registry": BUILT_IN}
 
 
 def test_unknown_state_is_rejected(client: Client) -> None:

@@ -7,7 +7,7 @@ from tenure.server.settings import load_settings
 from tenure.server.settings.configuration import OptionsSection
 from tenure.server.settings.server import MaxRows, RecordSettings, Security, ServerLimits
 from tenure.solver.plugin_api.profile import CycleOptions
-from tenure.solver.registry import ACTIONS, ALWAYS_ON, DEFAULT_PLUGINS, SERVICE_FEATURES, load_plugins
+from tenure.solver.registry import ALWAYS_ON, BUILT_IN, DEFAULT_PLUGINS, SERVICE_FEATURES
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/configuration.md").read_text()
 COMPUTED = ("maxRows", "maxStaleness", "maxConcurrentCycles")
@@ -55,14 +55,14 @@ def test_keys_of_security_and_records_are_complete() -> None:
 
 
 def test_actions_are_complete() -> None:
-    assert [names(row[0])[0] for row in rows("Actions")] == list(ACTIONS)
+    assert [names(row[0])[0] for row in rows("Actions")] == list(BUILT_IN.actions)
 
 
 def test_plugins_are_complete_with_default_and_arguments() -> None:
     table = {name: (row[1], row[2]) for row in rows("Plugins") for name in names(row[0])}
-    assert table.keys() == load_plugins().keys() - SERVICE_FEATURES.keys()
+    assert table.keys() == BUILT_IN.plugins.keys() - SERVICE_FEATURES.keys()
     for name, (default, arguments) in table.items():
         expected = "always" if name in ALWAYS_ON else "yes" if name in DEFAULT_PLUGINS else "no"
         assert (name, default) == (name, expected)
         if ON_THE_GUARDS_PAGE not in arguments:
-            assert set(names(arguments)) == set(getattr(load_plugins()[name], "ARGUMENTS", {}))
+            assert set(names(arguments)) == set(getattr(BUILT_IN.plugins[name], "ARGUMENTS", {}))

@@ -102,7 +102,7 @@ def test_unknown_code_has_label_other(value: int) -> None:
 
 
 def test_the_documentation_names_every_counter_and_reason() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "telemetry.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "metrics.md").read_text()
     reasons = [
         enum_label(pb.NominationSkipReason, value) for value in pb.NominationSkipReason.values() if value
     ]

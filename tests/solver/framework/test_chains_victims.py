@@ -24,7 +24,7 @@ NO = Rejection(ReasonCode.NO_SOLUTION, "not this one")
 class FilterCall(NamedTuple):
     """A question to a plugin: the action, who asks, and whose pods are wanted, how many (0: not yet said)."""
 
-    action: Action
+    action: str
     preemptor: str
     victims: tuple[tuple[str, int], ...]
 
@@ -38,13 +38,13 @@ class RecordingFilters:
         self.asked: list[FilterCall] = []
 
     def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
-        asked = FilterCall(action, self._groups[preemptor].name, ((self._groups[victim].name, 0),))
+        asked = FilterCall(action.name, self._groups[preemptor].name, ((self._groups[victim].name, 0),))
         self.asked.append(asked)
         return NO if self._refuses == "victim" else None
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
         wanted = tuple((self._groups[group].name, len(tasks)) for group, tasks in scenario.victims().items())
-        self.asked.append(FilterCall(action, self._groups[scenario.preemptor].name, wanted))
+        self.asked.append(FilterCall(action.name, self._groups[scenario.preemptor].name, wanted))
         return NO if self._refuses == "scenario" else None
 
 
@@ -67,7 +67,7 @@ def _calls_with(hook: RecordingFilters) -> PluginFactory:
     return lambda session, arguments: hook
 
 
-def contested_cluster(action: Action) -> Cluster:
+def contested_cluster(action: str) -> Cluster:
     """`new` wants the two GPUs of `low`; a preemption can take neither `same` nor `other`."""
     builder = ClusterBuilder().node("n", gpus=4).queue("mine", quota=4).queue("theirs", quota=0)
     queue = "mine" if action == "preempt" else "theirs"
@@ -86,7 +86,7 @@ ACTIONS = ["preempt", "reclaim"]
     ("first", "second"), [(False, False), (False, True), (True, False), (True, True)], ids=str
 )
 def test_eviction_requires_the_consent_of_every_plugin_r7_32(
-    action: Action, what: str, first: bool, second: bool
+    action: str, what: str, first: bool, second: bool
 ) -> None:
     cluster = contested_cluster(action)
     hooks = [RecordingFilters(cluster, what if refuses else "") for refuses in (first, second)]
@@ -111,7 +111,7 @@ def test_reclaim_filters_only_other_queues() -> None:
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_scenario_validator_receives_action_preemptor_and_all_victims(action: Action) -> None:
+def test_scenario_validator_receives_action_preemptor_and_all_victims(action: str) -> None:
     cluster = contested_cluster(action)
     hooks = RecordingFilters(cluster)
     evicted_pods(cluster, hooks)

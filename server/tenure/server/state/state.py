@@ -33,7 +33,7 @@ _NUMBERS: Final = count(1)
 
 
 class Lineage(NamedTuple):
-    """Origin of a state: number of a full snapshot, unique in this process, and the deltas since, as bytes."""
+    """Origin of a state: number of a full snapshot, unique in the process, and the deltas since, in bytes."""
 
     base: int
     deltas: tuple[bytes, ...] = ()
@@ -164,7 +164,7 @@ def _after(state: State, delta: StateDelta) -> Overlay:
 
 
 def _decoded(state: State, after: Overlay) -> DecodedSnapshot:
-    """The state after a delta, decoded anew."""
+    """Return the state after a delta, decoded as a whole."""
     try:
         return with_base(decode(after.snapshot, state.decoded.guarded_actions), after.snapshot)
     except SnapshotValidationError as invalid:

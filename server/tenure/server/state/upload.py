@@ -52,7 +52,7 @@ class UploadMemory:
                 self._bytes -= upload.size
 
     def reserve(self, upload: "Upload", size: int) -> None:
-        """Room for one more piece.
+        """Reserve memory for one more chunk.
 
         Raises ChunkTooLarge, StateError (all is too large) or UploadMemoryExhausted.
         """

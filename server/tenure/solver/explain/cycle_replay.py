@@ -65,7 +65,7 @@ class CycleReplay(NamedTuple):
         return CycleContext.open(session)
 
     def before_search(self, action: Action, pod_group: int) -> CycleContext:
-        """The search in which an action found room for a pod group.
+        """The search in which an action found a solution for a pod group.
 
         If the action did not, the context at the end of the action, since later actions may have freed
         capacity.

@@ -90,7 +90,7 @@ def test_verdict_has_reason_source_and_end(
     for victim, preemptor, fields in memories:
         cluster = with_eviction_record(cluster, victim, preemptor, **fields)
     until = None if ends_in is None else cluster.now + relative_time(ends_in)
-    code = ReasonCode.NON_PREEMPTIBLE
+    code = ReasonCode.PROTECTED
     if detail:
         code = ReasonCode.EVICTION_BACKOFF if "ineffective" in detail else ReasonCode.EVICTION_COOLDOWN
     assert guard_verdict(cluster, **arguments) == GuardVerdict(GUARD, scope, source, until, code, detail)

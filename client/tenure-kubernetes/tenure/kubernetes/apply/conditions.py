@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from tenure.kubernetes.objects.pod import Pod
-from tenure.terms.reasons import REASONS, ReasonClass
+from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 
 UNSCHEDULABLE: Final = "Unschedulable"
@@ -50,6 +50,8 @@ def _standing(outcome: pb.PodGroupOutcome) -> tuple[str, bool]:
     """The pod condition's reason, and whether it stands; a code of a newer version counts as its kind."""
     row = REASONS.get(outcome.reason.code)
     if row is None:
+        if outcome.kind == pb.OUTCOME_KIND_BUDGET_EXHAUSTED:
+            return REASONS[ReasonCode.BUDGET_EXHAUSTED].condition, False
         is_infeasible = outcome.kind == pb.OUTCOME_KIND_INFEASIBLE
         kind = camel(pb.OutcomeKind.Name(outcome.kind).removeprefix("OUTCOME_KIND_"))
         return (UNSCHEDULABLE if is_infeasible else kind), is_infeasible

@@ -176,7 +176,7 @@ class SnapshotBuilder:
         row = self._groups.row(uid, origin, [member.pod for member in members], self._context, doubts)
         subject = self._groups.subject(uid)
         said = f"PodGroup {subject.namespace}/{subject.name}" if subject else f"derived pod group {uid}"
-        self.warnings.replace(uid, said, doubts)
+        self.warnings.replace(f"pod group {uid}", said, doubts)
         before = self._pod_groups.rows.get(uid)
         self._pod_groups.put(uid, row)
         return _kind(before) != _kind(row)

@@ -4,7 +4,7 @@ from tenure.kubernetes.apply.conditions import build_condition
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.outcomes import outcome_kind
-from tenure.terms.reasons import LEAST_DOMINANT, REASONS, ReasonCode
+from tenure.terms.reasons import LEAST_DOMINANT, REASONS, ReasonClass, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 
 from tests.contract.errors_page import ROOT
@@ -20,6 +20,12 @@ def rows(heading: str) -> list[list[str]]:
 
 
 PENDING = rows("Pending pod groups")
+
+
+def _outcome(code: ReasonCode) -> OutcomeKind:
+    """Protections have an end here."""
+    until = 1 if REASONS[code].reason_class is ReasonClass.PROTECTION else None
+    return outcome_kind(Rejection(code, "", until))
 
 
 def test_codes_are_complete_with_their_numbers() -> None:
@@ -39,7 +45,7 @@ def test_pending_reasons_are_in_the_order_of_their_ranks() -> None:
 
 def test_pending_reasons_have_their_outcomes() -> None:
     kinds = {row[0]: row[3] for row in PENDING}
-    assert kinds == {name: outcome_kind(Rejection(ReasonCode[name], "", until=1)).name for name in kinds}
+    assert kinds == {name: _outcome(ReasonCode[name]).name for name in kinds}
 
 
 def test_conditions_have_the_reasons_of_the_table() -> None:
