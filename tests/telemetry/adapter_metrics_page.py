@@ -19,6 +19,8 @@ from tests.telemetry.external_programs import free_port
 from tests.telemetry.telemetry_server import fetch_metrics
 
 LISTS_REJECTED = 2
+POD_GROUPS = "podgroups.scheduling.run.ai"
+_CALLS, _CHANGES = "tenure_adapter_api_call_duration_seconds", "tenure_adapter_object_changes"
 
 
 def collect_adapter_metrics(folder: Path) -> dict[str, Metric]:
@@ -41,11 +43,16 @@ def collect_adapter_metrics(folder: Path) -> dict[str, Metric]:
 
 
 def _families_after_reconcile(port: int) -> dict[str, Metric]:
-    """Nothing, as long as nothing was bound and annotated."""
+    """Empty until an annotation was written and the watch returned the change."""
     try:
         found = {family.name: family for family in text_string_to_metric_families(fetch_metrics(port))}
     except (URLError, ConnectionError):
         return {}
-    calls = found.get("tenure_adapter_api_call_duration_seconds")
-    written = {(one.labels["method"], one.labels["resource"]) for one in calls.samples} if calls else set()
-    return found if ("PATCH", "podgroups") in written else {}
+    written = ("PATCH", "podgroups") in _labels(found, _CALLS, "method", "resource")
+    returned = (POD_GROUPS,) in _labels(found, _CHANGES, "resource")
+    return found if written and returned else {}
+
+
+def _labels(families: dict[str, Metric], name: str, *labels: str) -> set[tuple[str, ...]]:
+    samples = families[name].samples if name in families else ()
+    return {tuple(sample.labels[label] for label in labels) for sample in samples}
