@@ -163,7 +163,7 @@ def test_help_explains(tenure: Tenure, command: list[str]) -> None:
 
 
 def test_help_lists_the_exit_codes(tenure: Tenure) -> None:
-    assert "Exit codes: 0 decided; 2 " in " ".join(tenure("decide", "--help").out.split())
+    assert "Exit status: 0 decided; 2 " in " ".join(tenure("decide", "--help").out.split())
 
 
 def test_formats_are_those_of_the_client() -> None:

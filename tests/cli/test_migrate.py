@@ -262,7 +262,7 @@ def test_printed_diff_is_a_valid_patch(tmp_path: Path, line_end: str, last: str)
 
 def test_help_explains_exit_codes_and_rules(migrate: Migrate) -> None:
     said = " ".join(migrate("--help").out.split())
-    assert "Exit codes: 0 nothing is left to do; 1 " in said
+    assert "Exit status: 0 nothing is left to do; 1 " in said
     assert "A priority below 100 means preemptible" in said
 
 

@@ -122,7 +122,7 @@ def test_help_names_every_key_of_the_json_form(workloads: Workloads) -> None:
     document = json.loads(workloads("FILE", "--output", "json").out)
     told = workloads("--help")
     assert told.code == 0
-    assert "Exit codes: 0 listed; 2 " in told.out
+    assert "Exit status: 0 listed; 2 " in told.out
     keys = {*document, *document["workloads"][0]}
     assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", told.out)] == []
 

@@ -8,22 +8,24 @@ import typer
 
 TlsCa = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="CA of the certificate of --server, in PEM; turns TLS on."),
+    typer.Option(metavar="FILE", help="PEM file with the CA of the server's certificate. Enables TLS."),
 ]
 TlsCert = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Certificate to show to --server, in PEM; turns TLS on."),
+    typer.Option(metavar="FILE", help="PEM file with the client certificate. Enables TLS."),
 ]
-TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of --tls-cert, in PEM.")]
+TlsKey = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="PEM file with the private key of --tls-cert.")
+]
 TokenFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", envvar="TENURE_TOKEN_FILE", help="File with the token to show to --server."),
+    typer.Option(metavar="FILE", envvar="TENURE_TOKEN_FILE", help="File with the token for --server."),
 ]
 AllowPlaintext = Annotated[
     bool,
     typer.Option(
         "--allow-plaintext",
-        help="Permit to send a token to another machine though calls are not encrypted.",
+        help="Allow sending a token to another machine over an unencrypted connection.",
     ),
 ]
 

@@ -27,11 +27,13 @@ SnapshotFile = Annotated[
 ]
 Server = Annotated[
     str | None,
-    typer.Option(metavar="HOST:PORT", help="Ask this server instead of deciding in this process."),
+    typer.Option(
+        metavar="HOST:PORT", help="Send the request to this server instead of deciding in this process."
+    ),
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Scheduler configuration. Not with --server, which has its own."),
+    typer.Option(metavar="FILE", help="Scheduler configuration. Cannot be used with --server."),
 ]
 Actions = Annotated[
     list[str] | None,
@@ -39,7 +41,7 @@ Actions = Annotated[
 ]
 Form = Annotated[
     SnapshotFormat | None,
-    typer.Option("--format", help="Format of SNAPSHOT, when its name does not tell."),
+    typer.Option("--format", help="Format of SNAPSHOT if the file name has no known extension."),
 ]
 Timeout = Annotated[str, typer.Option(metavar="DURATION", help="How long to wait for --server.")]
 
@@ -49,7 +51,7 @@ def decide(
     server: Server = None,
     config: Config = None,
     action: Actions = None,
-    output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
     form: Form = None,
     timeout: Timeout = "60s",
     tls_ca: TlsCa = None,
@@ -58,11 +60,11 @@ def decide(
     token_file: TokenFile = None,
     allow_plaintext: AllowPlaintext = False,
 ) -> None:
-    """Decide once on a snapshot: who runs, who waits, who yields, and who is protected until when.
+    """Decide once on a snapshot: scheduled, pending, evicted and protected pod groups.
 
     SNAPSHOT is JSON, YAML, text or binary protobuf of tenure.v1.ClusterSnapshot, by the ending of its name.
 
-    Exit codes: 0 decided; 2 the command line, a file or the snapshot must be mended; 3 the server failed.
+    Exit status: 0 decided; 2 invalid command line, file or snapshot; 3 the server failed.
     """
     connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, allow_plaintext)
     _print(*read_and_decide(snapshot, form, connection, config, action or []), output)

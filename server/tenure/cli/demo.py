@@ -65,7 +65,7 @@ def _stop(process: "subprocess.Popen[str]") -> None:
 
 
 def demo(
-    output: Annotated[Output, typer.Option(help="Tables for people or JSON for programs.")] = Output.TABLE,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
 ) -> None:
     """Start a server as its own process, send it a small sample cluster, and show the decision.
 

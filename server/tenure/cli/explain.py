@@ -43,7 +43,7 @@ def explain(
     ] = Audience.OPERATOR,
     server: Server = None,
     config: Config = None,
-    output: Annotated[Output, typer.Option(help="Text for people, JSON for programs.")] = Output.TABLE,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
     form: Form = None,
     timeout: Timeout = "60s",
     tls_ca: TlsCa = None,
@@ -52,7 +52,7 @@ def explain(
     token_file: TokenFile = None,
     allow_plaintext: AllowPlaintext = False,
 ) -> None:
-    """Explain what is decided about a pod group, and what would change it.
+    """Explain the decision on a pod group, and what would change it.
 
     \b
       why-pending NAME         why it waits, and what would help; every remedy is tried
@@ -64,7 +64,7 @@ def explain(
 
     SNAPSHOT is a file as for `tenure decide`. Answers depend on it alone; nothing is changed.
 
-    Exit codes: 0 explained; 2 the command line, a file or the snapshot must be mended; 3 the server failed.
+    Exit status: 0 explained; 2 invalid command line, file or snapshot; 3 the server failed.
     """
     from tenure.cli.local_or_remote import read_for_local, request_explanation
 

@@ -12,7 +12,9 @@ import typer
 if TYPE_CHECKING:
     from tenure.cli.importers.openb import ImportedTrace
 
-import_app = typer.Typer(help="Make a snapshot from other people's data.", no_args_is_help=True)
+import_app = typer.Typer(
+    help="Make a snapshot from data of other schedulers and traces.", no_args_is_help=True
+)
 
 _READERS: Final = {"kai": "kubernetes"}
 """Extras that bring readers, by the name of the reader."""
@@ -71,7 +73,7 @@ def kai(
     config_output: Annotated[
         Path, typer.Option(metavar="FILE", help="Where the configuration of the scheduler goes, in YAML.")
     ] = Path("kai.yaml"),
-    cluster_id: Annotated[str, typer.Option(metavar="NAME", help="What to call the cluster.")] = "kai",
+    cluster_id: Annotated[str, typer.Option(metavar="NAME", help="Cluster ID.")] = "kai",
     now: Annotated[
         datetime | None,
         typer.Option(

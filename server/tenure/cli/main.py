@@ -23,8 +23,8 @@ _OBJECTS_PER_COLLECTION: Final = 50_000
 
 app = typer.Typer(
     help="Tenure: scheduling decisions with runtime guarantees.",
-    epilog="Exit codes: 0 done; 1 manifests need work (migrate), or decisions differ (replay); "
-    "2 the command line or an input must be mended; 3 the server failed.",
+    epilog="Exit status: 0 done; 1 manifests need attention (migrate) or decisions differ (replay); "
+    "2 invalid command line or input; 3 the server failed.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -34,7 +34,7 @@ Classes = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Value of a priority class; repeat it for several."),
 ]
-Form = Annotated[MigrateOutput, typer.Option(help="Differences for people, a list of findings for programs.")]
+Form = Annotated[MigrateOutput, typer.Option(help="Output format: a diff, or a JSON list of findings.")]
 
 
 def migrate(
@@ -50,8 +50,8 @@ def migrate(
 
     What says it already is left alone. What cannot be decided is listed, with what to write.
 
-    Exit codes: 0 nothing is left to do; 1 something needs attention, or --check found something to change;
-    2 the command line or a file must be mended: nothing is written unless every file can be read.
+    Exit status: 0 nothing is left to do; 1 something needs attention, or --check found something to change;
+    2 invalid command line or file: nothing is written unless all files are readable.
     """
     from tenure.cli.migration import ManifestError, Status
 

@@ -23,11 +23,11 @@ RecordsPath = Annotated[
 def records(
     file: RecordsPath = None,
     limit: Annotated[
-        int, typer.Option(metavar="N", min=1, max=MAX_LISTED, help="Only so many of the newest.")
+        int, typer.Option(metavar="N", min=1, max=MAX_LISTED, help="Show only the N most recent records.")
     ] = 20,
-    output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
 ) -> None:
-    """List the decisions that a server recorded, the newest last.
+    """List recorded cycles, the newest last.
 
     The file may belong to a server that runs, or to one that was killed. STATE names the cluster, its node
     pool and the version of the state that was referred to, or says that it came with the request.
@@ -46,7 +46,7 @@ def records(
       steps                     how many of each kind were decided
       reported                  how many of them became what
 
-    Exit codes: 0 listed; 2 the command line or the file must be mended: records that cannot be read are
+    Exit status: 0 listed; 2 invalid command line or file: unreadable records are
     named, and the others listed.
     """
     with open_records(file) as kept:

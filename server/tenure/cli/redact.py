@@ -29,7 +29,7 @@ def redact(
     ] = None,
     form: Form = None,
 ) -> None:
-    """Take all names out of a snapshot, so that it can be shown to others.
+    """Anonymize a snapshot so that you can share it.
 
     Nodes, queues, pod groups, pods, namespaces, labels, taints and the rest get new names in the order of the
     old ones: decisions on the result are those on SNAPSHOT under other names. Amounts, times and priorities
@@ -40,7 +40,7 @@ def redact(
 
     For example: tenure redact cluster.yaml --output redacted.yaml --name-map names.json
 
-    Exit codes: 0 written; 2 the command line, a file or the snapshot must be mended; 3 a defect.
+    Exit status: 0 written; 2 invalid command line, file or snapshot; 3 internal error.
     """
     from tenure.cli.redaction import redact as redacted
     from tenure.client.snapshot_file import STANDARD_STREAM, Format, read_snapshot, write_snapshot

@@ -28,11 +28,11 @@ def replay(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=MAX_LISTED, help="Only so many of the newest records."),
+        typer.Option(metavar="N", min=1, max=MAX_LISTED, help="Use only the N most recent records."),
     ] = None,
-    output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
 ) -> None:
-    """Decide again on what a server recorded, and show every decision that is not the same.
+    """Replay recorded cycles and show every decision that differs.
 
     \b
       tenure replay                         does this version decide as the one that served?
@@ -47,8 +47,8 @@ def replay(
     node_pool, version, now, stopped_early, engine_version, result (same, different) and differences: a list
     of kind (added, missing, other node, other reason, other content), step, subject, before and after.
 
-    Exit codes: 0 all are the same; 1 some are not; 2 the command line or a file must be mended: records that
-    cannot be read are named, and the others replayed.
+    Exit status: 0 all are the same; 1 some are not; 2 invalid command line or file: unreadable records
+    are named, and the others replayed.
     """
     from tenure.server.records.replay import replay as replayed
 

@@ -17,22 +17,27 @@ AllowPlaintext = Annotated[
     bool,
     typer.Option(
         "--allow-plaintext",
-        help="Permit an address that other machines can reach, though calls are not encrypted.",
+        help="Allow listening on a non-loopback address without TLS.",
     ),
 ]
 
 
 TlsCert = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="The server's certificate chain in PEM; with --tls-key turns TLS on."),
+    typer.Option(
+        metavar="FILE", help="PEM file with the server's certificate chain. Requires --tls-key; enables TLS."
+    ),
 ]
 TlsKey = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Private key of --tls-cert, in PEM without a passphrase."),
+    typer.Option(metavar="FILE", help="PEM file with the private key of --tls-cert, without passphrase."),
 ]
 TlsClientCa = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Who signs certificates of clients; without one nobody can connect."),
+    typer.Option(
+        metavar="FILE",
+        help="PEM file with the client CA. Requires every client to present a certificate signed by it.",
+    ),
 ]
 TokenFile = Annotated[
     Path | None,
@@ -78,7 +83,7 @@ def serve(
     no_records: NoRecords = False,
     log_level: Level = None,
 ) -> None:
-    """Answer decisions over gRPC until SIGTERM or Ctrl-C.
+    """Serve decisions over gRPC until SIGTERM or Ctrl-C.
 
     Prints one line when calls are answered; its last word is the address. When told to stop, the server
     becomes NOT_SERVING, finishes the calls in flight and exits with 0. Certificates and tokens are read again

@@ -101,7 +101,7 @@ def simulate(
     interval: Annotated[str, typer.Option(metavar="DURATION", help="Time between two cycles.")] = "1m",
     server: Server = None,
     config: Config = None,
-    output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
     form: Form = None,
     timeout: Timeout = "60s",
     tls_ca: TlsCa = None,
@@ -132,7 +132,7 @@ def simulate(
     cycles, bound pods run and evicted ones wait again in the cycle after. Nothing is started, evicted or
     remembered. With --output json the answers of all cycles are printed, as tenure.v1.SimulateResponse.
 
-    Exit codes: 0 simulated; 2 the command line, a file or the snapshot must be mended; 3 the server failed.
+    Exit status: 0 simulated; 2 invalid command line, file or snapshot; 3 the server failed.
     """
     from tenure.cli.local_or_remote import read_for_local, request_simulation
 

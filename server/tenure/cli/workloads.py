@@ -31,7 +31,7 @@ def workloads(
     node_pool: NodePool = None,
     config: Config = None,
     queue: QueueName = None,
-    output: Annotated[Output, typer.Option(help="A table for people, JSON for programs.")] = Output.TABLE,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
     form: Form = None,
     timeout: Timeout = "60s",
     tls_ca: TlsCa = None,
@@ -61,18 +61,18 @@ def workloads(
       preemptibility_source     explicit, annotation, legacy
       preemptibility_problem    why the annotation cannot be read; empty: it can
       pods_running, pods_pending, pods_minimum
-      runs_for_seconds          null: it does not run, or nobody says since when
+      runs_for_seconds          null: not running, or its start time is missing
       is_protected              whether anything of it is protected from anybody
       protections               list of guard, actions, against,
                                 against_pod_group, scope (all, core),
                                 until, source; the soonest to end comes first
-      expected_runtime_seconds  null: nobody says how long, or it cannot be read
+      expected_runtime_seconds  null: not set, or invalid
       expected_runtime_source   who says so
       requeue                   null, or what becomes of it once that is over: result,
                                 skip_reason, detail, nominated_by, overrun_seconds,
                                 until, contender, not_before
 
-    Exit codes: 0 listed; 2 the command line, a file or the snapshot must be mended; 3 the server failed.
+    Exit status: 0 listed; 2 invalid command line, file or snapshot; 3 the server failed.
     """
     from tenure.cli.workload_rows import workloads as rows_of
     from tenure.codec.decode import decode_snapshot

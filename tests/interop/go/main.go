@@ -3,7 +3,7 @@
 // It pushes a snapshot, streams deltas, falls out of step on purpose and gets back into it, asks for
 // decisions, simulations and explanations, and reads what the server says of a bad snapshot.
 //
-// Exit codes: 0 all went as the contract says; 1 something did not; 2 the command line must be mended.
+// Exit status: 0 all went as the contract says; 1 something did not; 2 the command line must be mended.
 package main
 
 import (

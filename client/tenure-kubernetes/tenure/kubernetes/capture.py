@@ -87,9 +87,9 @@ def capture(
         Path | None, typer.Option(metavar="FILE", help="Kubeconfig; else the one that kubectl would use.")
     ] = None,
     context: Annotated[str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig.")] = None,
-    cluster_id: Annotated[str, typer.Option(metavar="NAME", help="What to call the cluster.")] = "captured",
+    cluster_id: Annotated[str, typer.Option(metavar="NAME", help="Cluster ID.")] = "captured",
     scheduler_name: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose pods are scheduled; others only take room.")
+        str, typer.Option(metavar="NAME", help="Schedule pods with this schedulerName.")
     ] = "kai-scheduler",
     node_pool: Annotated[
         str, typer.Option(metavar="NAME", help="Value of the label of the node pool; empty: without it.")
@@ -98,7 +98,7 @@ def capture(
         str, typer.Option(metavar="LABEL", help="Label of node pools; empty: the whole cluster.")
     ] = "kai.scheduler/node-pool",
     workload_api: Annotated[
-        WorkloadApi, typer.Option(help="Whose queues and pod groups are read; auto: all that are served.")
+        WorkloadApi, typer.Option(help="Queues and pod groups to read; auto: all that the API server serves.")
     ] = WorkloadApi.AUTO,
 ) -> None:
     """A snapshot of a live cluster, as the adapter would push it. Only reads.

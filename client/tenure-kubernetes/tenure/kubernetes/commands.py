@@ -19,7 +19,7 @@ Server = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Server that decides (127.0.0.1:50051).")
 ]
 ClusterId = Annotated[
-    str | None, typer.Option(metavar="NAME", help="What to call the cluster. Required, here or in --config.")
+    str | None, typer.Option(metavar="NAME", help="Cluster ID. Required here or in --config.")
 ]
 NodePool = Annotated[
     str | None,
@@ -29,20 +29,23 @@ NodePool = Annotated[
 ]
 Kubeconfig = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Else the service account of the pod, or where kubectl looks."),
+    typer.Option(
+        metavar="FILE",
+        help="Path to the kubeconfig. Default: in-cluster service account, then kubectl's search path.",
+    ),
 ]
 Context = Annotated[str | None, typer.Option(metavar="NAME", help="Of the kubeconfig; else its current one.")]
 SchedulerName = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", help="Whose pods are bound (kai-scheduler, so that workloads need no change)."
-    ),
+    typer.Option(metavar="NAME", help="Schedule pods with this schedulerName (kai-scheduler)."),
 ]
 Namespace = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Of the lease and the ledger (tenure-system); it must exist."),
 ]
-LeaseName = Annotated[str | None, typer.Option(metavar="NAME", help="Else tenure, or tenure-NODEPOOL.")]
+LeaseName = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Name of the lease. Default: tenure, or tenure-NODEPOOL.")
+]
 LeaseDuration = Annotated[
     str | None, typer.Option(metavar="DURATION", help="How long others wait for a silent leader (15s).")
 ]
@@ -84,7 +87,8 @@ def adapter(
     context: Context = None,
     scheduler_name: SchedulerName = None,
     workload_api: Annotated[
-        WorkloadApi | None, typer.Option(help="Whose queues and pod groups are followed (auto: all served).")
+        WorkloadApi | None,
+        typer.Option(help="Queues and pod groups to observe (auto: all that the API server serves)."),
     ] = None,
     eviction_mode: Annotated[
         EvictionMode | None, typer.Option(help="eviction respects disruption budgets, delete does not.")
@@ -108,14 +112,14 @@ def adapter(
 ) -> None:
     """Schedule a Kubernetes cluster: observe it, ask a server, bind and evict as it decides.
 
-    Runs until SIGTERM or Ctrl-C; then it finishes the calls under way, gives its lease back and exits with 0.
-    Of several adapters of one node pool one acts and the others wait for its lease. Nothing is lost when it
-    is killed: what is under way is in a ConfigMap.
+    On SIGTERM or Ctrl-C it completes in-flight API calls, releases its lease and exits with 0. Of several
+    adapters of one node pool one acts, and the others wait for its lease. Nothing is lost when it is killed:
+    in-flight groups are stored in a ConfigMap.
 
     For example: tenure adapter --cluster-id prod --dry-run
 
-    Exit codes: 0 it was told to stop; 2 the command line, the configuration or the kubeconfig must be mended;
-    3 the server or the API server failed. Once it runs, failures of either are waited out.
+    Exit status: 0 stopped by a signal; 2 invalid command line, configuration or kubeconfig;
+    3 the server or the API server failed. After startup, the adapter retries until both are available.
     """
     with require_kubernetes_extra():
         from tenure.kubernetes.adapter_process import print_dry_run, run_adapter
