@@ -16,9 +16,15 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCES = ("protos", "server", "client")
 COMPILED = ("tenure/terms", "tenure/wire", "tenure/solver", "tenure/codec")
-INTERPRETED = ("tenure/solver/testing", "tenure/solver/explain", "tenure/solver/model/fast_dataclass.py")
-"""Parts of these that run beside a cycle, not in it; and the one that shows type checkers, and so the
-compiler, something else than what it does.
+INTERPRETED = (
+    "tenure/codec/engine.py",
+    "tenure/codec/simulation.py",
+    "tenure/solver/testing",
+    "tenure/solver/explain",
+    "tenure/solver/model/fast_dataclass.py",
+)
+"""Parts of these that run beside a cycle, not in it; the engines, which the server subclasses (an interpreted
+class cannot inherit a compiled one); and the module that shows type checkers something else than it does.
 """
 
 SETUP = """
