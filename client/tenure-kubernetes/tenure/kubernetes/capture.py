@@ -23,7 +23,7 @@ _INVALID_INPUT: Final = 2
 _SERVER_FAILURE: Final = 3
 """Exit code: the API server failed; the same command may work later."""
 _SHOWN: Final = 20
-"""Doubts that are told one by one; of the rest, only the number."""
+"""Warnings that are printed one by one; the others are counted."""
 
 
 @contextmanager
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 
 class WorkloadApi(StrEnum):
-    """Whose queues and pod groups are read."""
+    """Queues and pod groups to observe."""
 
     AUTO = "auto"
     KAI = "kai"

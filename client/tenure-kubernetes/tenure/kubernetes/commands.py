@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from tenure.kubernetes.capture import report_api_errors, require_kubernetes_extra
+from tenure.kubernetes.capture import WorkloadApi, report_api_errors, require_kubernetes_extra
 from tenure.process.options import AllowPlaintext, LogLevel, Output, TlsCa, TlsCert, TlsKey, TokenFile
 
 Config = Annotated[
@@ -68,14 +68,6 @@ class EvictionMode(StrEnum):
 
     EVICTION = "eviction"
     DELETE = "delete"
-
-
-class WorkloadApi(StrEnum):
-    """Whose queues and pod groups are followed."""
-
-    AUTO = "auto"
-    KAI = "kai"
-    VOLCANO = "volcano"
 
 
 def adapter(

@@ -42,7 +42,7 @@ class Journal:
             self.is_changed = True
 
     def remove(self, entries: Iterable[JournalEntry]) -> None:
-        """Forget groups of which nothing was sent."""
+        """Remove groups of which nothing was sent."""
         for entry in entries:
             self.entries.pop(entry.id, None)
 
@@ -58,7 +58,7 @@ class Journal:
             del self.entries[entry.id]
 
     def unreported(self) -> list[JournalEntry]:
-        """Entries of which the server does not know all."""
+        """Entries with results that the server lacks."""
         return [entry for entry in self.entries.values() if entry.is_unreported]
 
     def reports(self, entries: Iterable[JournalEntry]) -> Iterator[GroupReport]:

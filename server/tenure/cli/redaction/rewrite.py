@@ -180,8 +180,5 @@ def _compared_keys(snapshot: pb.ClusterSnapshot) -> Iterator[str]:
     for shape in snapshot.shapes:
         for term in shape.node_affinity:
             for requirement in term.requirements:
-                if requirement.operator in (
-                    pb.SELECTOR_OPERATOR_GREATER_THAN,
-                    pb.SELECTOR_OPERATOR_LESS_THAN,
-                ):
+                if requirement.operator in _NUMERIC:
                     yield requirement.key

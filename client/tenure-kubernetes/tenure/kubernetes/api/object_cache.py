@@ -101,7 +101,7 @@ class ObjectCache(Generic[Kind]):
         self._wake()
 
     def on_unreadable(self, item: bytes, problem: str) -> None:
-        """See ResourceEventHandler: it is told once, and what was read of the object before stays."""
+        """See ResourceEventHandler. Reported once; the version that was read before stays in the cache."""
         told = f"{_name(item)} cannot be read, so it is not looked at: {problem}"
         if told not in self._unreadable:
             self._unreadable.add(told)

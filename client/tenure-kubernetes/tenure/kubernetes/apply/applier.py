@@ -73,9 +73,9 @@ class Applier:
         return known if known.status == pb.APPLY_STATUS_APPLIED else None
 
     def detect_applied(self, entries: Iterable[JournalEntry]) -> None:
-        """Note steps that are seen done, of groups of which it is not known what was sent.
+        """Record decisions that are visible in the cluster, for groups that a predecessor may have sent.
 
-        A server lets go of a group that it sees done: what is to be stored of it has to be asked for before.
+        A server drops a group whose decisions are all visible, so its results are reported before.
         """
         for entry in entries:
             if entry.check_first:

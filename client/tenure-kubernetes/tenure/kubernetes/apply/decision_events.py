@@ -1,7 +1,7 @@
-"""What came of steps since it was last looked, as events: what was done, and evictions that are refused.
+"""Events of decisions: applied decisions, and evictions that the API server blocks.
 
-A refused eviction is told about the pod group that waits for it: its conditions say that it waits for
-victims, and nothing else would say why that takes so long.
+The event of a blocked eviction is about the pod group that waits for it. Its conditions only state that it
+waits for victims; the event states why that takes long.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ EVICTION_BLOCKED: Final = "EvictionBlocked"
 
 
 class PendingEvent(NamedTuple):
-    """An event that is to be told."""
+    """An event that is not written yet."""
 
     about: ObjectReference
     key: str
@@ -27,7 +27,7 @@ class PendingEvent(NamedTuple):
     note: str
     action: str
     is_counted: bool
-    """Told again it is counted up; else it is told once."""
+    """Whether repeated reports increase the count of the event; otherwise it is written once."""
 
 
 class DecisionEvents:

@@ -1,8 +1,7 @@
 """Events about pods and pod groups (`events.k8s.io/v1`).
 
-What was done once has an event of the decision's id, so it is told once, whoever tells it again after a
-crash. What is said of a pod group that waits is one event for each reason, counted up when the reason comes
-back.
+An applied decision has an event named after its id, so that an adapter writes no second one after a crash.
+A pending pod group has one event for each reason, with a count that increases when the reason recurs.
 """
 
 from datetime import UTC, datetime
@@ -51,7 +50,7 @@ class EventRecorder:
     def record(
         self, about: ObjectReference, key: str, reason: str, note: str, action: str, is_warning: bool = False
     ) -> None:
-        """An event that is told once for each key; told again, it is counted up. Raises ApiError."""
+        """Write one event per key, or increase its count. Raises ApiError."""
         name = f"{about.name[:_MAX_NAME_LENGTH]}.{sha256(f'{about.uid} {key}'.encode()).hexdigest()[:16]}"
         collection = f"/apis/events.k8s.io/v1/namespaces/{quote(about.namespace, safe='')}/events"
         try:
