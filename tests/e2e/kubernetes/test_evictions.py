@@ -29,8 +29,9 @@ def test_gang_is_evicted_completely_for_higher_priority_in_its_queue(
         started = wait_until(lambda: cluster.annotations_of("gang"))["last-start-timestamp"]
         cluster.workload("urgent", pods=1, gpus=4, priority="high")
         wait_until(lambda: cluster.running("urgent") == 1)
+        wait_until(lambda: cluster.pods("gang") == {})
+        wait_until(lambda: "eviction-count" in cluster.annotations_of("gang"))
         noted = cluster.annotations_of("gang")
-        assert cluster.pods("gang") == {}
         assert noted["last-start-timestamp"] == started
         assert moment(noted["last-eviction-timestamp"]) > moment(started)
         assert noted["eviction-count"] == "1"
