@@ -15,7 +15,13 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCES = ("protos", "server", "client")
-COMPILED = ("tenure/terms", "tenure/wire", "tenure/solver", "tenure/codec")
+COMPILED = (
+    "tenure/terms",
+    "tenure/wire",
+    "tenure/solver",
+    "tenure/codec",
+    "tenure/server/state/warm_start.py",
+)
 INTERPRETED = (
     "tenure/codec/engine.py",
     "tenure/codec/simulation.py",
@@ -58,7 +64,10 @@ class CompiledSolver(BuildHookInterface[Any]):
         for source in SOURCES:
             shutil.copytree(Path(self.root, source, "tenure"), folder / "tenure", dirs_exist_ok=True)
         apart = {folder / name for name in INTERPRETED}
-        files = sorted(path for name in COMPILED for path in (folder / name).rglob("*.py"))
+        places = [folder / name for name in COMPILED]
+        files = sorted(
+            path for place in places for path in ((place,) if place.is_file() else place.rglob("*.py"))
+        )
         names = [str(path.relative_to(folder)) for path in files if apart.isdisjoint((path, *path.parents))]
         command = [sys.executable, "-c", SETUP, "--quiet", "build_ext", "--inplace", " ".join(names)]
         subprocess.run(command, cwd=folder, check=True)  # noqa: S603

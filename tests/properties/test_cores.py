@@ -8,6 +8,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import add_shares
 from tenure.solver.plugins.proportion.core_usage import CoreUsage
+from tenure.solver.plugins.proportion.initial_usage import INITIAL_USAGE
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.victim_order import one_victim, victim_order
@@ -68,7 +69,7 @@ def _surplus(session: Session, pod_group: int, queue: int) -> set[int]:
 def test_non_preemptible_usage_follows_every_move_and_undo(data: st.DataObject) -> None:
     draw = ShrinkingDraw(data)
     session = open_session(random_cluster(draw))
-    usage = Usage(session.cluster, session.ledger, session.registry.fair_share_names)
+    usage = Usage(session.cluster, session.ledger, session.derived(INITIAL_USAGE))
     cores = CoreUsage(session, usage)
     session.ledger.listeners = (*session.ledger.listeners, usage.on_move)
     with session.statement() as statement:

@@ -20,8 +20,8 @@ from tenure.codec.encode import encode_response
 from tenure.solver.cycle import decide
 from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Observer, Phase
 from tenure.solver.framework.stop_signal import never
-from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
@@ -91,7 +91,7 @@ class BaseState(NamedTuple):
     decoded: DecodedSnapshot
     read: Callable[[], ClusterSnapshot]
     """Gives the snapshot as a whole."""
-    warm_start: WarmStartCache | None = None
+    warm_start: WarmStart | None = None
     """What was found out about the state, if it is kept."""
 
     @property
@@ -187,7 +187,7 @@ class Engine:
         request: DecideRequest,
         stop: Callable[[], bool] = never,
         timeline: CycleTimeline | None = None,
-        warm_start: WarmStartCache | None = None,
+        warm_start: WarmStart | None = None,
         read: Callable[[], ClusterSnapshot] | None = None,
     ) -> DecideResponse:
         """The answer to a request that refers to a state: the same as if its rows and header came with it.
@@ -202,7 +202,7 @@ class Engine:
         with self._pause():
             return self._respond(cluster, header, request, stop, timeline, warm_start)
 
-    def warm_up(self, cluster: Cluster, warm_start: WarmStartCache) -> None:
+    def warm_up(self, cluster: Cluster, warm_start: WarmStart) -> None:
         """Find out what every question about a state begins with, so that the first one need not."""
         profile = replace(self._latest.session_profile, actions=())
         decide(cluster, profile, warm_start=warm_start, registry=self._registry)
@@ -234,7 +234,7 @@ class Engine:
         request: DecideRequest,
         stop: Callable[[], bool],
         timeline: CycleTimeline | None,
-        warm_start: WarmStartCache | None = None,
+        warm_start: WarmStart | None = None,
     ) -> DecideResponse:
         _, profile, digest = self._profile_for(tuple(request.actions))
         decision = decide(cluster, profile, stop, timeline or NULL_OBSERVER, warm_start, self._registry)

@@ -15,9 +15,9 @@ from tenure.codec.engine import BaseState, build_header, check_actions, decode_s
 from tenure.codec.incremental_decode import decode_change
 from tenure.solver.cycle import decide
 from tenure.solver.framework.stop_signal import never
-from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.next_cluster import apply_decisions
+from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
@@ -74,7 +74,7 @@ class SimulationEngine:
         request: SimulateRequest,
         snapshot: ClusterSnapshot,
         cluster: Cluster,
-        warm_start: WarmStartCache | None,
+        warm_start: WarmStart | None,
         stop: Callable[[], bool],
     ) -> Iterator[DecideResponse]:
         """Each cycle with the decisions of the one before carried out; one that is stopped is the last."""
@@ -95,7 +95,7 @@ class SimulationEngine:
 
 def _changed(
     base: BaseState, request: SimulateRequest, registry: Registry
-) -> tuple[Cluster, WarmStartCache | None]:
+) -> tuple[Cluster, WarmStart | None]:
     """The cluster of a state with the rows of the request; nothing of the state is changed.
 
     With it what is known of such a cluster, if the state is kept.

@@ -15,12 +15,12 @@ from tenure.solver.folding import fold_decisions
 from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Observer, Phase
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import CycleStopped, never
-from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.in_flight_session import open_with_in_flight
 from tenure.solver.instrumentation import build_instrumented_context, instrument_plugins
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.outcomes import build_outcomes, collect_protections, mark_budget_exhausted, next_wake_time
+from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
@@ -32,15 +32,15 @@ def decide(
     profile: Profile,
     stop: Callable[[], bool] = never,
     observer: Observer = NULL_OBSERVER,
-    warm_start: WarmStartCache | None = None,
+    warm_start: WarmStart | None = None,
     registry: Registry = BUILT_IN,
 ) -> CycleResult:
     """Decide who runs, who waits and who yields.
 
     The search asks `stop` every few steps. When it says yes, what was committed stays, and whoever was not
     decided on for good is told so: no verdict of infeasibility. Opening a session and folding the decision
-    are not interrupted; they take time in proportion to the cluster, or to what changed in it, if `opening`
-    has what was found out about it before. `observer` is told what happens; the decision is the same whoever
+    are not interrupted; they take time in proportion to the cluster, or to what changed in it with a warm
+    start. `observer` is told what happens; the decision is the same whoever
     watches, and whatever was kept.
 
     The profile's actions and plugins must be known (`registry.check_profile` tells); a KeyError otherwise.
@@ -55,7 +55,7 @@ def run_cycle(
     profile: Profile,
     stop: Callable[[], bool] = never,
     observer: Observer = NULL_OBSERVER,
-    warm_start: WarmStartCache | None = None,
+    warm_start: WarmStart | None = None,
     registry: Registry = BUILT_IN,
 ) -> tuple[CycleContext, CycleResult]:
     """The same, and the search as the cycle left it, for whoever asks why."""
@@ -80,7 +80,7 @@ def _open_context(
     profile: Profile,
     stop: Callable[[], bool],
     observer: Observer,
-    warm_start: WarmStartCache | None,
+    warm_start: WarmStart | None,
     registry: Registry,
 ) -> CycleContext:
     session = Session.open(cluster, with_required_plugins(profile), registry, stop, warm_start)

@@ -19,12 +19,12 @@ from tenure.solver.framework.in_flight import (
 )
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import CycleStopped
-from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Atomicity, InFlightGroupState, InFlightGroupStatus, Reserve
 from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.action import Action, QueueGate, Relation
+from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.budget import OUT_OF_TIME
 from tenure.solver.search.placer import binds_any
@@ -61,11 +61,11 @@ WAITING_FOR_RELEASE: Final = Rejection(
 SUPERSEDED: Final = Rejection(ReasonCode.ALLOCATED, "its pods are bound now")
 
 
-ContextFactory = Callable[[Cluster, WarmStartCache | None], CycleContext]
+ContextFactory = Callable[[Cluster, WarmStart | None], CycleContext]
 
 
 def open_with_in_flight(
-    cluster: Cluster, warm_start: WarmStartCache | None, open_context: ContextFactory
+    cluster: Cluster, warm_start: WarmStart | None, open_context: ContextFactory
 ) -> CycleContext:
     """A search on a session of the cluster, in which who was promised room has it; `opened` opens one.
 
@@ -82,9 +82,7 @@ def open_with_in_flight(
 class _InFlightOpener:
     """The groups of one cluster, and what is known of them after each attempt."""
 
-    def __init__(
-        self, cluster: Cluster, warm_start: WarmStartCache | None, open_context: ContextFactory
-    ) -> None:
+    def __init__(self, cluster: Cluster, warm_start: WarmStart | None, open_context: ContextFactory) -> None:
         self._cluster = cluster
         self._warm_start = warm_start
         self._open_context = open_context
@@ -126,8 +124,8 @@ class _InFlightOpener:
     def _attempt(self) -> ReservationFulfiller:
         cluster, tasks = with_in_flight(self._cluster, self._groups)
         change = SlotChange(frozenset([cluster.tasks[task].pod_group for task in tasks]), tasks)
-        opening = None if self._warm_start is None else self._warm_start.branch(change)
-        attempt = ReservationFulfiller(self._open_context(cluster, opening), self._cluster, self._groups)
+        warm_start = None if self._warm_start is None else self._warm_start.branch(change)
+        attempt = ReservationFulfiller(self._open_context(cluster, warm_start), self._cluster, self._groups)
         try:
             attempt.run()
         except CycleStopped:

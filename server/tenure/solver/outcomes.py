@@ -1,14 +1,15 @@
 """What became of every pod group that had tasks to schedule, and who is protected until when."""
 
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence, Set
+from typing import Final
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind, PodGroupOutcome, Protection
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.budget import OUT_OF_TIME
 from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
@@ -86,15 +87,32 @@ def _count(session: Session, group: PodGroup) -> tuple[int, int, int]:
     return bound, held, pending
 
 
-class _ProtectedPodGroups(NamedTuple):
-    """Of the pod groups that run: all but those that no guard had anything to say about."""
+class _Protected:
+    """Running pod groups about which a guard had something to say, as of the last cycle."""
 
-    now: int
-    pod_groups: frozenset[int]
+    def __init__(self) -> None:
+        self.now: int | None = None
+        """Time of that cycle; None: there was none."""
+        self.pod_groups: Set[int] = frozenset()
+        """The protected pod groups, and those that changed since."""
 
-    def copy(self) -> "_ProtectedPodGroups":
-        """Itself: it is not changed."""
-        return self
+    @classmethod
+    def of(cls, _: Cluster) -> "_Protected":
+        """Before the first cycle."""
+        return cls()
+
+    def follow(self, _: Cluster, change: SlotChange) -> None:
+        """Add the pod groups that changed."""
+        self.pod_groups = self.pod_groups | change.pod_groups
+
+    def copy(self) -> "_Protected":
+        """Independent copy."""
+        other = _Protected()
+        other.now, other.pod_groups = self.now, self.pod_groups
+        return other
+
+
+_PROTECTED: Final = Derived(_Protected.of, _Protected.follow, _Protected.copy)
 
 
 def collect_protections(session: Session) -> tuple[Protection, ...]:
@@ -110,11 +128,12 @@ def collect_protections(session: Session) -> tuple[Protection, ...]:
     for guard in session.chains.protections:
         found.extend(guard(running))
     found.sort(key=_protected_pod_group)
-    if session.warm_start is not None:
-        protected = moved.union([each.pod_group for each in found])
-        if len(running) < len(ran):
-            protected.update([index for index in ran if not session.ledger.allocated[index]])
-        session.warm_start.put("protected", _ProtectedPodGroups(session.cluster.now, frozenset(protected)))
+    last = session.derived_data.get(_PROTECTED, session.cluster)
+    last.now, last.pod_groups = session.cluster.now, moved.union([each.pod_group for each in found])
+    if len(running) < len(ran):
+        last.pod_groups = last.pod_groups.union(
+            [index for index in ran if not session.ledger.allocated[index]]
+        )
     return tuple(found)
 
 
@@ -122,15 +141,13 @@ def _protected_pod_group(protection: Protection) -> int:
     return protection.pod_group
 
 
-def _protection_candidates(session: Session, moved: set[int]) -> AbstractSet[int]:
-    known: tuple[_ProtectedPodGroups, SlotChange] | None
-    known = None if session.warm_start is None else session.warm_start.take("protected")
-    if known is None or not session.all_have_trait(session.chains.protections, "PROTECTIONS_ONLY_END"):
+def _protection_candidates(session: Session, moved: set[int]) -> Set[int]:
+    last = session.derived_data.get(_PROTECTED, session.cluster)
+    if last.now is None or last.now > session.cluster.now:
         return session.phases.running
-    before, since = known
-    if before.now > session.cluster.now:
+    if not session.all_have_trait(session.chains.protections, "PROTECTIONS_ONLY_END"):
         return session.phases.running
-    return before.pod_groups | since.pod_groups | moved | session.groups_with_history
+    return last.pod_groups | moved | session.groups_with_history
 
 
 def next_wake_time(

@@ -5,12 +5,14 @@ In doubt nothing is evicted; only a missing start time protects from nothing (se
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.requeue import NO_TERMS
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.workload import PodGroup, Preemptibility
+from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 
 
@@ -64,6 +66,9 @@ class _WarningCandidates:
             self.bad.add(group.index)
 
 
+_CANDIDATES: Final = Derived(_WarningCandidates.of, _WarningCandidates.follow, _WarningCandidates.copy)
+
+
 def collect_warnings(session: Session) -> tuple[SnapshotWarning, ...]:
     """Those of the snapshot, then one for all pod groups alike, then one for each value that is bad."""
     cluster, doubtful = session.cluster, _warning_candidates(session)
@@ -72,14 +77,8 @@ def collect_warnings(session: Session) -> tuple[SnapshotWarning, ...]:
 
 
 def _warning_candidates(session: Session) -> _WarningCandidates:
-    cluster, opening = session.cluster, session.warm_start
-    if opening is None:
-        return _WarningCandidates.of(cluster)
-    found: _WarningCandidates = opening.get(
-        "doubts",
-        lambda: _WarningCandidates.of(cluster),
-        lambda left, change: left.follow(cluster, change),
-    )
+    cluster = session.cluster
+    found = session.derived_data.get(_CANDIDATES, cluster)
     return found if found.now <= cluster.now else _WarningCandidates.of(cluster)
 
 

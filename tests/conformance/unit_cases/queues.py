@@ -9,6 +9,7 @@ from tenure.solver.model.facts import QueueSpec
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import Share
+from tenure.solver.plugins.proportion.initial_usage import InitialUsage
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.registry import BUILT_IN
 from tenure.solver.resolution.reference_resolution import resolve_queues
@@ -41,7 +42,8 @@ def queue_table(records: Mapping[str, Json]) -> QueueTable:
     queues = resolve_queues(_spec(uid, record, records) for uid, record in records.items())
     shares = [records[queue.name].get("QueueResourceShare", {}) for queue in queues]
     cluster = Cluster(NOW_NS, (), queues, PersistentVector(), PersistentVector(), ())
-    usage = Usage(cluster, Ledger(cluster), BUILT_IN.fair_share_names)
+    ledger = Ledger(cluster)
+    usage = Usage(cluster, ledger, InitialUsage.of(cluster, ledger, BUILT_IN.fair_share_names))
     usage.allocated = [column(share, "Allocated") for share in shares]
     usage.non_preemptible = [column(share, "AllocatedNotPreemptible") for share in shares]
     fair = [column(share, "FairShare") for share in shares]

@@ -10,8 +10,8 @@ from tenure.server.shard import Deadline
 from tenure.server.solver_host.protocol import InvalidRequest, SolveRequest, SolveResponse, WorkerError
 from tenure.server.solver_host.solver_pool import SolverPool
 from tenure.solver.framework.stop_signal import never
-from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
+from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
@@ -49,7 +49,7 @@ class ProcessEngine(Engine):
         request: DecideRequest,
         stop: Callable[[], bool] = never,
         timeline: CycleTimeline | None = None,
-        warm_start: WarmStartCache | None = None,
+        warm_start: WarmStart | None = None,
         read: Callable[[], ClusterSnapshot] | None = None,
     ) -> DecideResponse:
         """See Engine. Raises SolverProcessLost or SolverUnavailable as well.
@@ -61,7 +61,7 @@ class ProcessEngine(Engine):
         whole.snapshot.now.CopyFrom(header.now)
         return self._solve(SolveRequest(whole.SerializeToString(), _seconds(stop)), stop, timeline)
 
-    def warm_up(self, cluster: Cluster, warm_start: WarmStartCache) -> None:
+    def warm_up(self, cluster: Cluster, warm_start: WarmStart) -> None:
         """See Engine. No effect: processes cache nothing."""
 
     def watch(self, notify: Callable[[bool], None]) -> None:

@@ -16,7 +16,7 @@ from tenure.server.shard import Shard
 from tenure.server.state import errors
 from tenure.server.state.lazy_snapshot import LazySnapshot
 from tenure.server.state.response_cache import ResponseCache
-from tenure.solver.framework.warm_start import WarmStartCache
+from tenure.server.state.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateKeys, StateReference

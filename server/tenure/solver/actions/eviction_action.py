@@ -1,6 +1,7 @@
 """What actions that search for victims have in common: one search per pending pod group."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.actions.cycle_context import CycleContext
@@ -11,6 +12,7 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import Vector
 from tenure.solver.model.workload import PodGroup, TaskShape
 from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
+from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.candidates import VictimPolicy
@@ -192,12 +194,7 @@ def validate_by_plugins(
 
 def _largest_node(context: CycleContext) -> Vector:
     """The largest allocatable amount of each resource on any node (semantics R3.64)."""
-    cluster, opening = context.session.cluster, context.session.warm_start
-    return (
-        _largest(cluster)
-        if opening is None
-        else opening.get_static("largest node", lambda: _largest(cluster))
-    )
+    return context.session.derived_data.get(_LARGEST_NODE, context.session.cluster)
 
 
 def _largest(cluster: Cluster) -> Vector:
@@ -205,3 +202,6 @@ def _largest(cluster: Cluster) -> Vector:
     if not amounts:
         return (0,) * len(cluster.resource_names)
     return tuple(max(column) for column in zip(*amounts, strict=True))
+
+
+_LARGEST_NODE: Final = Derived(_largest)

@@ -23,6 +23,7 @@ from tenure.solver.model.resources import (
     mig_gpu_milli,
 )
 from tenure.solver.model.workload import PodGroup, Task, TaskShape
+from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 
 Listener = Callable[[int, Placement, Placement], None]
@@ -312,6 +313,10 @@ class Ledger:
         node_info.idle.add(charge)
         if use == RELEASING:
             node_info.releasing.subtract(charge)
+
+
+LEDGER: Final = Derived(Ledger, Ledger.follow, Ledger.copy)
+"""Of a cluster without device claims: they tie pods to each other."""
 
 
 def _path(cluster: Cluster, group: PodGroup) -> tuple[int, ...]:

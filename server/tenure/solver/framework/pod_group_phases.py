@@ -1,9 +1,11 @@
 """Who stands where when a cycle begins: pod groups that wait, that run, and that are not whole."""
 
-from tenure.solver.framework.warm_start import WarmStartCache
+from typing import Final
+
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.workload import PodGroup, PodSet
+from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 
 
@@ -70,10 +72,4 @@ class PodGroupPhases:
         return count
 
 
-def find_phases(cluster: Cluster, warm_start: WarmStartCache | None) -> PodGroupPhases:
-    """Who stands where in a cluster."""
-    if warm_start is None:
-        return PodGroupPhases.of(cluster)
-    return warm_start.get(
-        "standing", lambda: PodGroupPhases.of(cluster), lambda left, change: left.follow(cluster, change)
-    )
+PHASES: Final = Derived(PodGroupPhases.of, PodGroupPhases.follow, PodGroupPhases.copy)

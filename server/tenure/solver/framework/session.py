@@ -6,13 +6,13 @@ from typing import Any
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.core import Cores
+from tenure.solver.framework.derived_data import DerivedData
 from tenure.solver.framework.guards import Guards
-from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.ledger import LEDGER, Ledger
 from tenure.solver.framework.order import Order
-from tenure.solver.framework.pod_group_phases import PodGroupPhases, find_phases
+from tenure.solver.framework.pod_group_phases import PHASES, PodGroupPhases
 from tenure.solver.framework.statement import Move, Statement
 from tenure.solver.framework.stop_signal import StopSignal, never
-from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import InFlightGroupStatus, Patch, QueueStatus, Requeue, SearchCounters
@@ -23,6 +23,7 @@ from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.model.workload import Counts, Task, add_shares
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.derived import Derived, Value, WarmStart
 from tenure.solver.plugin_api.profile import CycleOptions, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.resolution.slot_map import SlotChange
@@ -67,6 +68,7 @@ class Session:
     order: Order
     cores: Cores
     phases: PodGroupPhases
+    derived_data: DerivedData
     counters: SearchCounters = field(default_factory=SearchCounters)
     commits: list[Commit] = field(default_factory=list)
     patches: list[tuple[int, Patch]] = field(default_factory=list)
@@ -98,8 +100,6 @@ class Session:
     """Tasks to which groups in flight give room: nobody takes it from them in this cycle."""
     stop: StopSignal = field(default_factory=StopSignal)
     """Whether the cycle is to end before it is done; the loops of the search check it."""
-    warm_start: WarmStartCache | None = None
-    """What sessions of this state have in common; None when it is not kept."""
 
     @classmethod
     def open(
@@ -108,25 +108,36 @@ class Session:
         profile: Profile,
         registry: Registry,
         stop: Callable[[], bool] = never,
-        warm_start: WarmStartCache | None = None,
+        warm_start: WarmStart | None = None,
     ) -> "Session":
         """Construct the plugins in profile order and let them listen to the ledger.
 
-        With the opening of the cluster's state all that was found out about it before need not be again.
+        With a warm start, derived data of earlier sessions is updated instead of built.
         """
-        kept = warm_start if warm_start is not None and warm_start.begin(profile) else None
-        ledger, chains = _ledger(cluster, kept), Chains()
+        derived_data, chains = DerivedData(profile, warm_start), Chains()
+        ledger = Ledger(cluster) if cluster.claims else derived_data.get(LEDGER, cluster)
         guards = Guards(cluster.pod_groups, chains, ledger.placements)
         order = Order(cluster.tasks, chains)
         cores = Cores(cluster.pod_groups, ledger, order, registry.fair_share_names)
-        standing = find_phases(cluster, kept)
-        session = cls(cluster, registry, profile.options, ledger, chains, guards, order, cores, standing)
+        phases = derived_data.get(PHASES, cluster)
+        session = cls(
+            cluster=cluster,
+            registry=registry,
+            options=profile.options,
+            ledger=ledger,
+            chains=chains,
+            guards=guards,
+            order=order,
+            cores=cores,
+            phases=phases,
+            derived_data=derived_data,
+            stop=StopSignal(stop),
+        )
         session.eviction_history = {
             (memory.victim, memory.preemptor): memory for memory in cluster.eviction_history
         }
         session.groups_with_history = {group for pair in session.eviction_history for group in pair}
         session.pending_results = _by_preemptor(cluster.eviction_history)
-        session.stop, session.warm_start = StopSignal(stop), kept
         made = [(one.name, registry.plugins[one.name](session, one.arguments)) for one in profile.plugins]
         session.plugins.update(made)
         chains.fill(made)
@@ -136,16 +147,23 @@ class Session:
 
     def close(self) -> None:
         """Let go of the plugins, which hold the session, and leave to the next one what it can begin with."""
-        if self.warm_start is None or self.stop.is_set:
-            self.ledger.close()  # a search that was stopped may have left anything behind
-        else:
-            self.ledger.listeners = ()
-            self.warm_start.end(self._moves(), len(self.cluster.pod_groups))
+        self.ledger.listeners = ()
+        if self.stop.is_set:
+            self.derived_data.drop()  # a search that was stopped may have left anything behind
+        is_kept = not self.stop.is_set and self.derived_data.leave(
+            self._moves(), len(self.cluster.pod_groups)
+        )
+        if not is_kept:
+            self.ledger.close()
         self.commits.clear()
         self.patches.clear()
         self.rejections.clear()
         self.plugins.clear()
         self.chains.clear()
+
+    def derived(self, spec: Derived["Session", Value]) -> Value:
+        """Data that is derived from the session, as it is now."""
+        return self.derived_data.get(spec, self)
 
     @property
     def expire_time(self) -> int:
@@ -280,17 +298,6 @@ class Session:
     def queue_status(self) -> tuple[QueueStatus, ...]:
         """Shares and use of every queue, from the first plugin that keeps them."""
         return tuple(self.chains.queue_status[0]()) if self.chains.queue_status else ()
-
-
-def _ledger(cluster: Cluster, warm_start: WarmStartCache | None) -> Ledger:
-    """A ledger of one's own. Claims tie pods to each other: with them it is made anew."""
-    if warm_start is None or cluster.claims:
-        return Ledger(cluster)
-    return warm_start.get(
-        "ledger",
-        lambda: Ledger(cluster),
-        lambda left, change: left.follow(cluster, change),
-    )
 
 
 def _by_preemptor(records: Sequence[EvictionRecord]) -> dict[int, list[EvictionRecord]]:

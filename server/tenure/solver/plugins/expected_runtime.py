@@ -5,13 +5,15 @@ in silence. The checks come in the order of semantics R12.63, so that of several
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.inherited_settings import expected_runtime
 from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.durations import format_duration
@@ -27,36 +29,18 @@ class ExpectedRuntime:
         self._groups = session.cluster.pod_groups
         self._queues = session.cluster.queues
         self._tasks = session.cluster.tasks
-        self._warm_start = session.warm_start
+        self._session = session
 
     def nominate(self, action: Action) -> Iterator[Nomination]:
         """Everybody who is expected to end and has pods on nodes or would have them (semantics R12.3)."""
-        for index in sorted(self._find_groups()):
+        found = self._session.derived(_WITH_EXPECTED_RUNTIME)
+        for index in sorted(found):
             group = self._groups[index]
             setting, _ = expected_runtime(group, self._queues)
             if setting.problem:
                 yield _skip(group, NominationSkipReason.INVALID_DURATION, setting.problem)
             elif setting.value is not None:
                 yield self._evaluate(action, group, setting.value)
-
-    def _find_groups(self) -> set[int]:
-        """Pod groups of which anybody says how long they should run."""
-        if self._warm_start is None:
-            return self._groups_among(range(len(self._groups)))
-        return self._warm_start.get(
-            "expectedruntime",
-            lambda: self._groups_among(range(len(self._groups))),
-            self._update_groups,
-        )
-
-    def _update_groups(self, told: set[int], change: SlotChange) -> None:
-        told.difference_update(change.pod_groups)
-        told.update(self._groups_among(change.pod_groups))
-
-    def _groups_among(self, pod_groups: Iterable[int]) -> set[int]:
-        return {
-            index for index in pod_groups if expected_runtime(self._groups[index], self._queues)[0].is_set
-        }
 
     def _evaluate(self, action: Action, group: PodGroup, expected: int) -> Nomination:
         if not self._is_active(group):
@@ -98,3 +82,21 @@ def _skip(
     group: PodGroup, reason: NominationSkipReason, detail: str, until: int | None = None, overrun: int = 0
 ) -> Nomination:
     return Nomination(group.index, NominationResult.SKIPPED, detail, reason, until, overrun)
+
+
+def _build(session: Session) -> set[int]:
+    """Pod groups with an expected runtime, of their own or of their queue."""
+    return _those_of(session.cluster, range(len(session.cluster.pod_groups)))
+
+
+def _follow(found: set[int], session: Session, change: SlotChange) -> None:
+    found.difference_update(change.pod_groups)
+    found.update(_those_of(session.cluster, change.pod_groups))
+
+
+def _those_of(cluster: Cluster, pod_groups: Iterable[int]) -> set[int]:
+    groups, queues = cluster.pod_groups, cluster.queues
+    return {index for index in pod_groups if expected_runtime(groups[index], queues)[0].is_set}
+
+
+_WITH_EXPECTED_RUNTIME: Final = Derived(_build, _follow, set[int].copy)

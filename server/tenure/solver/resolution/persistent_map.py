@@ -1,6 +1,5 @@
 """Persistent maps: rows by uid, in versions that share all rows but the changed ones."""
 
-import itertools
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Generic, TypeVar
 
@@ -8,7 +7,6 @@ Row = TypeVar("Row")
 
 MERGE_RATIO: Final = 8
 """Changes are stored separately while they are at most one per this number of rows."""
-_NUMBERS: Final = itertools.count(1)
 
 
 class PersistentMap(Generic[Row]):
@@ -20,9 +18,8 @@ class PersistentMap(Generic[Row]):
         self._changed: dict[str, Row | None] = {}
         """Changed rows; None: removed."""
         self._count = len(rows)
-        self.origin: int = next(_NUMBERS)
-        """Unique number in this process. Versions with the same one share all rows except the changed ones.
-        """
+        self.origin = object()
+        """Versions with the same origin share all rows except the changed ones."""
 
     @property
     def changed_uids(self) -> Collection[str]:

@@ -20,6 +20,7 @@ from tenure.solver.model.workload import (
     TaskShape,
     TopologyConstraint,
 )
+from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.search.devices import DeviceSelector
 from tenure.solver.search.node_sets import bits
 from tenure.solver.search.speedups.fit_counts import FitCounts
@@ -332,7 +333,8 @@ def _leaves(member: Member) -> Iterator[PodSet]:
 
 def _allowed(session: Session) -> AllowedNodes:
     """Cached for all sessions of a state if all node filters are declared constant."""
-    opening, nothing = session.warm_start, AllowedNodes()
-    if opening is None or not session.all_have_trait(session.chains.fits, "HAS_STABLE_FITS"):
-        return nothing
-    return opening.get_static("allowed nodes", lambda: nothing)
+    is_stable = session.all_have_trait(session.chains.fits, "HAS_STABLE_FITS")
+    return session.derived(_ALLOWED_NODES) if is_stable else AllowedNodes()
+
+
+_ALLOWED_NODES: Final[Derived[Session, AllowedNodes]] = Derived(lambda _: AllowedNodes())

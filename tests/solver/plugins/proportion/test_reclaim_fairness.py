@@ -7,6 +7,7 @@ from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import Preemptibility
+from tenure.solver.plugins.proportion.initial_usage import InitialUsage
 from tenure.solver.plugins.proportion.reclaim_fairness import ReclaimFairness
 from tenure.solver.plugins.proportion.usage import Usage
 from tenure.solver.registry import BUILT_IN
@@ -49,7 +50,8 @@ def find_unfairness(
     index = {queue.name: queue.index for queue in given.queues}
     fair_shares: list[Share] = [(AMPLE, AMPLE, fair.get(q.name, AMPLE) * 1000) for q in given.queues]
     allocatable = [(-1, -1, share[2]) for share in fair_shares]
-    usage = Usage(given, Ledger(given), BUILT_IN.fair_share_names)
+    ledger = Ledger(given)
+    usage = Usage(given, ledger, InitialUsage.of(given, ledger, BUILT_IN.fair_share_names))
     usage.start_search()
     reclaiming = given.queues[index[reclaimer]]
     request = (0, 0, gpus * 1000)

@@ -3,15 +3,17 @@
 A total that is added to all the time: its parts are held by themselves, a tuple would be made anew.
 """
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence, Set
+from typing import Final
 
 from tenure.solver.framework.ledger import Ledger
+from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import PodGroup, Task
+from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 
 
@@ -47,9 +49,9 @@ PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
 class InitialUsage:
     """Sums by leaf queue, and what they are made of."""
 
-    def __init__(self, fair_share_actions: AbstractSet[str]) -> None:
+    def __init__(self, fair_share_actions: Set[str]) -> None:
         """`fair_share_actions`: names of the actions by which other queues take resources back."""
-        self._fair_share_actions = fair_share_actions
+        self.fair_share_actions = fair_share_actions
         self.allocated: list[ShareSum] = []
         self.firm: list[ShareSum] = []
         """The part of it that cannot be taken back, cores of semi-preemptible pod groups apart."""
@@ -62,7 +64,7 @@ class InitialUsage:
         self._tasks: PersistentVector[Task] = PersistentVector()
 
     @classmethod
-    def of(cls, cluster: Cluster, ledger: Ledger, fair_share_actions: AbstractSet[str]) -> "InitialUsage":
+    def of(cls, cluster: Cluster, ledger: Ledger, fair_share_actions: Set[str]) -> "InitialUsage":
         """Of all tasks of a cluster."""
         made = cls(fair_share_actions)
         made.allocated = [ShareSum(NO_SHARE) for _ in cluster.queues]
@@ -78,7 +80,7 @@ class InitialUsage:
 
     def copy(self) -> "InitialUsage":
         """The same, to be changed apart."""
-        other = InitialUsage(self._fair_share_actions)
+        other = InitialUsage(self.fair_share_actions)
         other.allocated, other.firm = _copies(self.allocated), _copies(self.firm)
         other.request, other.firm_cores = _copies(self.request), self.firm_cores.copy()
         other.paths, other.kinds, other._tasks = self.paths.copy(), self.kinds.copy(), self._tasks
@@ -95,7 +97,7 @@ class InitialUsage:
         for index in change.pod_groups:
             group = cluster.pod_groups[index]
             self.paths[index] = () if group.queue is None else cluster.queues[group.queue].path[::-1]
-            kind = self.kinds[index] = _kind(group, self._fair_share_actions)
+            kind = self.kinds[index] = _kind(group, self.fair_share_actions)
             (self.firm_cores.add if kind == FIRM_CORE else self.firm_cores.discard)(index)
         self._tasks = cluster.tasks
         for index in change.tasks:
@@ -127,7 +129,18 @@ def _change(total: ShareSum, share: Share, is_there: bool) -> None:
         total.subtract(share)
 
 
-def _kind(group: PodGroup, fair_share_actions: AbstractSet[str]) -> int:
+def _kind(group: PodGroup, fair_share_actions: Set[str]) -> int:
     if group.is_firm(fair_share_actions):
         return FIRM
     return FIRM_CORE if group.is_semi_preemptible else PREEMPTIBLE
+
+
+def _build(session: Session) -> InitialUsage:
+    return InitialUsage.of(session.cluster, session.ledger, session.registry.fair_share_names)
+
+
+def _follow(usage: InitialUsage, session: Session, change: SlotChange) -> None:
+    usage.follow(session.cluster, session.ledger, change)
+
+
+INITIAL_USAGE: Final = Derived(_build, _follow, InitialUsage.copy)

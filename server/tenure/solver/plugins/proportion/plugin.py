@@ -5,7 +5,7 @@ Limits of every queue, and quotas for what is not preemptible (semantics R4.60-R
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf, isfinite
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import QueueStatus
@@ -14,15 +14,17 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
 from tenure.solver.model.workload import PodGroup, add_shares
 from tenure.solver.plugin_api.action import Action, QueueGate
+from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugins.proportion import reclaim_fairness, shares
 from tenure.solver.plugins.proportion.core_usage import CoreUsage
-from tenure.solver.plugins.proportion.initial_usage import PREEMPTIBLE
+from tenure.solver.plugins.proportion.initial_usage import INITIAL_USAGE, PREEMPTIBLE
 from tenure.solver.plugins.proportion.queue_order import queue_keys
 from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
 from tenure.solver.plugins.proportion.reclaim_fairness import ReclaimFairness, VictimChunks
 from tenure.solver.plugins.proportion.usage import Usage
+from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.reasons import ReasonCode
 
 Amounts = Sequence[Share] | Mapping[int, Share]
@@ -82,12 +84,10 @@ class Proportion:
         self._session = session
         self._queues = session.cluster.queues
         self._groups = session.cluster.pod_groups
-        self._usage = Usage(
-            session.cluster, session.ledger, session.registry.fair_share_names, session.warm_start
-        )
+        self._usage = Usage(session.cluster, session.ledger, session.derived(INITIAL_USAGE))
         self._cores = CoreUsage(session, self._usage)
         self._chunks = VictimChunks(session)
-        self._total = _total(session)
+        self._total = session.derived(_CLUSTER_TOTAL)
         k = float(arguments.get("kValue", "1"))
         self._multiplier = max(1.0, float(arguments.get("relcaimerSaturationMultiplier", "1")))
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
@@ -212,15 +212,7 @@ class Proportion:
         return self._largest[queue]
 
     def _find_largest(self) -> list[int]:
-        cluster, opening = self._session.cluster, self._session.warm_start
-        if opening is None:
-            return PodGroupSizes.of(cluster).most_gpus()
-        sizes = opening.get(
-            "sizes",
-            lambda: PodGroupSizes.of(cluster),
-            lambda left, change: left.follow(cluster, change),
-        )
-        return sizes.most_gpus()
+        return self._session.derived(_SIZES).most_gpus()
 
     def _over_quota(self, group: PodGroup, tasks: Sequence[int], demand: Share) -> Rejection | None:
         firm = self._cores.firm_demand(group, tasks, demand)
@@ -277,8 +269,17 @@ class Proportion:
         return (cpu, memory, gpu)
 
 
+def _build_sizes(session: Session) -> PodGroupSizes:
+    return PodGroupSizes.of(session.cluster)
+
+
+def _follow_sizes(sizes: PodGroupSizes, session: Session, change: SlotChange) -> None:
+    sizes.follow(session.cluster, change)
+
+
 def _total(session: Session) -> Share:
-    cluster, opening = session.cluster, session.warm_start
-    if opening is None:
-        return shares.cluster_total(cluster)
-    return opening.get_static("cluster total", lambda: shares.cluster_total(cluster))
+    return shares.cluster_total(session.cluster)
+
+
+_SIZES: Final = Derived(_build_sizes, _follow_sizes, PodGroupSizes.copy)
+_CLUSTER_TOTAL: Final = Derived(_total)

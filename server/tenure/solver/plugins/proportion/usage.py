@@ -5,12 +5,10 @@ Only the cores of semi-preemptible pod groups are counted elsewhere, when somebo
 GPUs of device claims that several tasks use: they count once, however many tasks use them (R9.41).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from tenure.solver.framework.ledger import Ledger
-from tenure.solver.framework.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.resources import NO_SHARE, Share
@@ -33,7 +31,7 @@ class ClaimCharges:
     What the charges are depends on who uses the claim now, not on the order in which they came.
     """
 
-    def __init__(self, cluster: Cluster, fair_share_actions: AbstractSet[str]) -> None:
+    def __init__(self, cluster: Cluster, fair_share_actions: Set[str]) -> None:
         self._fair_share_actions = fair_share_actions
         self._claims = cluster.claims
         self._groups = cluster.pod_groups
@@ -90,8 +88,7 @@ class Usage:
         self,
         cluster: Cluster,
         ledger: Ledger,
-        fair_share_actions: AbstractSet[str],
-        warm_start: WarmStartCache | None = None,
+        initial: InitialUsage,
     ) -> None:
         queues = len(cluster.queues)
         self._used: list[ShareSum] = []
@@ -102,13 +99,12 @@ class Usage:
         self._search = 0
         self._changed_in = [-1] * queues
         """The latest search in which a queue changed; only then it has a `_before` for it."""
-        initial = _initial(cluster, ledger, fair_share_actions, warm_start)
         self.changed_cores = initial.firm_cores.copy()
         self._ledger = ledger
         self._paths = initial.paths
         self.kinds = initial.kinds
         self._queues = cluster.queues
-        self._claims = ClaimCharges(cluster, fair_share_actions)
+        self._claims = ClaimCharges(cluster, initial.fair_share_actions)
         allocated: list[Share] = [NO_SHARE] * queues
         for sums, totals in (
             (initial.allocated, allocated),
@@ -218,18 +214,3 @@ class Usage:
         for queue in path:
             self._non_preemptible_before.setdefault(queue, self.non_preemptible[queue])
             self.non_preemptible[queue] = add_shares(self.non_preemptible[queue], share)
-
-
-def _initial(
-    cluster: Cluster,
-    ledger: Ledger,
-    fair_share_actions: AbstractSet[str],
-    warm_start: WarmStartCache | None,
-) -> InitialUsage:
-    if warm_start is None:
-        return InitialUsage.of(cluster, ledger, fair_share_actions)
-    return warm_start.get(
-        "proportion",
-        lambda: InitialUsage.of(cluster, ledger, fair_share_actions),
-        lambda left, change: left.follow(cluster, ledger, change),
-    )

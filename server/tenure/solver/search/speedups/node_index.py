@@ -19,6 +19,8 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import CPU, GPU, WHOLE_GPU
 from tenure.solver.model.workload import TaskShape
+from tenure.solver.plugin_api.derived import Derived
+from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.node_sets import Buckets, bits
 from tenure.solver.search.speedups.fit_cache import FitCache, NodeChanges
 
@@ -61,21 +63,13 @@ class NodeIndex:
     @classmethod
     def of(cls, session: Session) -> "NodeIndex":
         """Index of a session; with a warm-start cache, only nodes with changed pods are updated."""
-        cluster, ledger, opening = session.cluster, session.ledger, session.warm_start
-        if opening is None or cluster.claims:
-            return cls(cluster.nodes, ledger)
-        left = opening.take("node index")
-        if left is None:
-            ledger.touched_nodes.update(range(len(cluster.nodes)))
-            return opening.put("node index", cls(cluster.nodes, ledger))
-        index: NodeIndex = left[0]
-        if index._ledger is not ledger:  # of a fork: the index may contain moves that the ledger does not
-            ledger.touched_nodes.update(range(len(cluster.nodes)))
-        index._go_on(ledger)
-        return opening.put("node index", index)
+        cluster, ledger = session.cluster, session.ledger
+        return cls(cluster.nodes, ledger) if cluster.claims else session.derived(NODE_INDEX)
 
-    def _go_on(self, ledger: Ledger) -> None:
-        """Follow this ledger, which noted all changes since the last update; drop caches of shapes."""
+    def follow(self, ledger: Ledger) -> None:
+        """Follow a ledger, which noted all changes since the last update; drop caches of shapes."""
+        if self._ledger is not ledger:  # of a fork: the index may contain moves that the ledger does not
+            ledger.touched_nodes.update(range(len(ledger.nodes)))
         self._ledger, self._fit_caches, self._changes = ledger, {}, NodeChanges()
 
     def copy(self) -> "NodeIndex":
@@ -258,3 +252,17 @@ def _with(nodes: int, bit: int, is_in: bool) -> int:
     if bool(nodes & bit) == is_in:
         return nodes
     return nodes ^ bit
+
+
+def _build(session: Session) -> NodeIndex:
+    nodes, touched = session.cluster.nodes, session.ledger.touched_nodes
+    if len(touched) < len(nodes):  # the ledger is older than this index
+        touched.update(range(len(nodes)))
+    return NodeIndex(session.cluster.nodes, session.ledger)
+
+
+def _follow(index: NodeIndex, session: Session, _: SlotChange) -> None:
+    index.follow(session.ledger)
+
+
+NODE_INDEX: Final = Derived(_build, _follow, NodeIndex.copy)

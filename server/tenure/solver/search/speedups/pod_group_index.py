@@ -7,10 +7,12 @@ only: the lists describe committed state.
 
 from bisect import bisect_left, insort
 from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.gang import GangPlanner
 
@@ -105,10 +107,10 @@ class PodGroupIndex:
 
     def _start(self) -> "_Index":
         """Lists at the start of the session, which owns them."""
-        session, opening = self._session, self._session.warm_start
-        if opening is None or not session.all_have_trait(session.chains.pod_group_key, "HAS_STABLE_KEYS"):
-            return self._add_all()
-        return opening.get("lists", self._add_all, self._update_changed)
+        session = self._session
+        if not session.all_have_trait(session.chains.pod_group_key, "HAS_STABLE_KEYS"):
+            return self.add_all()
+        return session.derived_data.get(_INDEX, self)
 
     def _use(self, filed: "_Index") -> None:
         self._by_rank = filed.by_rank
@@ -122,7 +124,8 @@ class PodGroupIndex:
         self._is_pending, self._is_victim = filed.is_pending, filed.is_victim
         self._is_evictable_victim = filed.is_evictable_victim
 
-    def _add_all(self) -> "_Index":
+    def add_all(self) -> "_Index":
+        """Build the lists of all pod groups."""
         cluster = self._session.cluster
         leaves = [queue.index for queue in cluster.queues if queue.is_leaf]
         filed = _Index(leaves, len(cluster.pod_groups))
@@ -136,7 +139,7 @@ class PodGroupIndex:
         filed.sort()
         return filed
 
-    def _update_changed(self, filed: "_Index", change: SlotChange) -> None:
+    def update_changed(self, filed: "_Index", change: SlotChange) -> None:
         """Update the lists of an earlier session for changed pod groups."""
         groups = self._session.cluster.pod_groups
         filed.extend(len(groups))
@@ -276,6 +279,13 @@ class PodGroupIndex:
         if len(pod_sets) == 1:
             return active[pod_sets[0].index] > 0
         return any(active[pod_set.index] for pod_set in pod_sets)
+
+
+def _follow(index: _Index, lists: PodGroupIndex, change: SlotChange) -> None:
+    lists.update_changed(index, change)
+
+
+_INDEX: Final = Derived(PodGroupIndex.add_all, _follow, _Index.copy)
 
 
 def _most(share: Share, other: Share) -> Share:

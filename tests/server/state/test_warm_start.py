@@ -1,8 +1,10 @@
-"""What sessions start from is found out once, handed on, and brought up to date with what changed."""
+"""Derived data is built once, kept from session to session, and updated with what changed."""
 
 from dataclasses import replace
 
-from tenure.solver.framework.warm_start import NO_CHANGE, WarmStartCache
+from tenure.server.state.warm_start import WarmStartCache
+from tenure.solver.framework.derived_data import DerivedData
+from tenure.solver.plugin_api.derived import NO_CHANGE, Derived
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.registry import default_profile
 from tenure.solver.resolution.slot_map import SlotChange
@@ -13,39 +15,41 @@ MANY = 100
 PROFILE = default_profile()
 
 
-class FakeSession:
-    """Asks for one part, a list, and writes into it how it was asked for."""
-
-    def __init__(self, opening: WarmStartCache) -> None:
-        self._opening = opening
-        assert opening.begin(PROFILE)
-        self.part = self.get()
-
-    def get(self) -> list[str]:
-        return self._opening.get("part", self._build, self._update)
-
-    def end(self, moved: SlotChange = NO_CHANGE, pod_groups: int = MANY) -> None:
-        self._opening.end(moved, pod_groups)
-
-    def _build(self) -> list[str]:
-        return ["built"]
-
-    def _update(self, part: list[str], change: SlotChange) -> None:
+def update(part: list[str], _: None, change: SlotChange) -> None:
+    if change != NO_CHANGE:
         part.append(f"{sorted(change.pod_groups)} {sorted(change.tasks)}")
 
 
+PART: Derived[None, list[str]] = Derived(lambda _: ["built"], update, list[str].copy)
+"""A list that records how it was built and updated."""
+
+
+class FakeSession:
+    """Takes one value."""
+
+    def __init__(self, warm_start: WarmStartCache) -> None:
+        self._data = DerivedData(PROFILE, warm_start)
+        self.part = self.get()
+
+    def get(self) -> list[str]:
+        return self._data.get(PART, None)
+
+    def end(self, moved: SlotChange = NO_CHANGE, pod_groups: int = MANY) -> None:
+        assert self._data.leave(moved, pod_groups)
+
+
 def warm_start_after(moved: SlotChange = NO_CHANGE) -> WarmStartCache:
-    opening = WarmStartCache()
-    FakeSession(opening).end(moved)
-    return opening
+    warm_start = WarmStartCache()
+    FakeSession(warm_start).end(moved)
+    return warm_start
 
 
 def test_derived_data_is_built_once_and_reused() -> None:
-    opening = WarmStartCache()
-    first = FakeSession(opening)
+    warm_start = WarmStartCache()
+    first = FakeSession(warm_start)
     assert first.get() is first.part
     first.end()
-    assert FakeSession(opening).part is first.part
+    assert FakeSession(warm_start).part is first.part
     assert first.part == ["built"]
 
 
@@ -67,15 +71,15 @@ def test_many_changes_cause_a_rebuild() -> None:
 
 
 def test_many_moves_cause_a_rebuild() -> None:
-    opening = WarmStartCache()
-    FakeSession(opening).end(CHANGE, pod_groups=3)
-    assert FakeSession(opening).part == ["built"]
+    warm_start = WarmStartCache()
+    FakeSession(warm_start).end(CHANGE, pod_groups=3)
+    assert FakeSession(warm_start).part == ["built"]
 
 
 def test_delta_can_arrive_while_a_session_runs() -> None:
-    opening = warm_start_after()
-    running = FakeSession(opening)
-    later = opening.advance(CHANGE, MANY)
+    warm_start = warm_start_after()
+    running = FakeSession(warm_start)
+    later = warm_start.advance(CHANGE, MANY)
     running.end(OTHER)
     session = FakeSession(later)
     assert session.part is running.part
@@ -83,24 +87,24 @@ def test_delta_can_arrive_while_a_session_runs() -> None:
 
 
 def test_session_on_an_outdated_version_builds_its_own_data() -> None:
-    opening = warm_start_after()
-    after = opening.advance(CHANGE, MANY)
+    warm_start = warm_start_after()
+    after = warm_start.advance(CHANGE, MANY)
     newer = FakeSession(after)
-    older = FakeSession(opening)
+    older = FakeSession(warm_start)
     assert older.part == ["built"]
     newer.end()
     older.end()
-    assert FakeSession(opening).part == ["built"]
+    assert FakeSession(warm_start).part == ["built"]
     assert FakeSession(after).part is newer.part
 
 
 def test_unfinished_session_does_not_return_its_data() -> None:
-    opening = warm_start_after()
-    lost = FakeSession(opening).part
-    session = FakeSession(opening)
+    warm_start = warm_start_after()
+    lost = FakeSession(warm_start).part
+    session = FakeSession(warm_start)
     assert session.part is not lost
     session.end()
-    assert FakeSession(opening).part is session.part
+    assert FakeSession(warm_start).part is session.part
 
 
 def test_data_built_for_a_variant_is_reused_for_the_state() -> None:
@@ -127,13 +131,15 @@ def test_fork_does_not_share_data_of_a_running_session() -> None:
 
 
 def test_data_of_nodes_alone_survives_other_changes() -> None:
-    opening = WarmStartCache()
-    assert opening.get_static("nodes", lambda: 1) == 1
-    assert opening.advance(CHANGE, 1).get_static("nodes", lambda: 2) == 1
+    warm_start, of_nodes = WarmStartCache(), Derived[None, object](lambda _: object())
+    first = DerivedData(PROFILE, warm_start)
+    value = first.get(of_nodes, None)
+    first.leave(CHANGE, 1)
+    assert DerivedData(PROFILE, warm_start.advance(CHANGE, 1)).get(of_nodes, None) is value
 
 
 def test_another_profile_does_not_share_data() -> None:
-    opening = WarmStartCache()
-    assert opening.begin(PROFILE)
-    assert opening.begin(replace(PROFILE, actions=("reclaim",)))
-    assert not opening.advance(NO_CHANGE, 1).begin(Profile(PROFILE.actions, PROFILE.plugins[:3]))
+    warm_start = WarmStartCache()
+    assert warm_start.begin(PROFILE)
+    assert warm_start.begin(replace(PROFILE, actions=("reclaim",)))
+    assert not warm_start.advance(NO_CHANGE, 1).begin(Profile(PROFILE.actions, PROFILE.plugins[:3]))
