@@ -29,7 +29,7 @@ def client() -> Iterator[Client]:
 
 
 def decide(snapshot: pb.ClusterSnapshot) -> DecideResponse:
-    return Engine(default_profile()).decide(DecideRequest(snapshot=snapshot))
+    return Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).parse()
 
 
 def test_h1_queue_cycle_is_reported_with_its_names(client: Client) -> None:

@@ -55,7 +55,7 @@ def file(tmp_path: Path) -> str:
 
 
 def answer(*actions: str) -> DecideResponse:
-    return Engine(default_profile()).decide(DecideRequest(snapshot=small_snapshot(), actions=actions))
+    return Engine(default_profile()).decide(DecideRequest(snapshot=small_snapshot(), actions=actions)).parse()
 
 
 def test_json_output_is_the_response_of_the_contract(tenure: Tenure, file: str) -> None:

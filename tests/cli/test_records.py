@@ -38,7 +38,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("kept") / "r"
     seen = draw_snapshots(2, 3, nodes=30, pods=300)
     write_records(path, [*map(state_cycle, push_states(seen)), inline_cycle(seen[0])])
-    group = decide(seen[0]).groups[0]
+    group = decide(seen[0]).parse().groups[0]
     with closing(RecordWriter(path)) as writer:
         step = group.decisions[0]
         writer.write([ResultEntry(Shard("made", "pool"), step.id, group.id, "bind", "applied", "", 1)])
@@ -123,7 +123,7 @@ def test_replay_lists_differences_as_a_table(path: Path, tmp_path: Path) -> None
 def test_record_that_stopped_early_is_marked(tmp_path: Path) -> None:
     (snapshot,) = draw_snapshots(2, 1)
     answer = decide(snapshot, lambda: True)
-    assert answer.stopped_early
+    assert answer.summary.stopped_early
     write_records(tmp_path / "r", [inline_cycle(snapshot, answer)])
     ended = tenure("replay", str(tmp_path / "r"))
     assert ended.returncode == 0

@@ -191,7 +191,7 @@ def with_requeue() -> ClusterSnapshot:
 
 def test_requeue_is_listed_with_contender_and_cooldown() -> None:
     snapshot = with_requeue()
-    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot, actions=["requeue"]))
+    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot, actions=["requeue"])).parse()
     view = ResponseView(snapshot, answer)
     found = workloads(decode_snapshot(snapshot), view)
     assert "10m of 5m; overdue by 5m: requeued for urgent" in flat(render_table(view, found))

@@ -74,7 +74,7 @@ def decide(change: Change) -> tuple[ResponseView, list[Workload]]:
 def list_workloads(
     snapshot: ClusterSnapshot, queue: str | None = None
 ) -> tuple[ResponseView, list[Workload]]:
-    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot))
+    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).parse()
     view = ResponseView(snapshot, answer)
     return view, workloads(decode_snapshot(snapshot), view, queue)
 

@@ -29,7 +29,7 @@ def test_sentence_contains_the_end_time() -> None:
 
 def test_public_message_of_a_victim_hides_the_preemptor() -> None:
     snapshot = read_snapshot("server/tenure/cli/samples/two-departments.yaml")
-    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot))
+    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).parse()
     steps = [step for group in answer.groups for step in group.decisions if step.HasField("evict")]
     names = {row.name for row in (*snapshot.pod_groups, *snapshot.queues, *snapshot.nodes)}
     assert steps

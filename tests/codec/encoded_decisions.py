@@ -39,7 +39,7 @@ def encode(
     """The answer to a snapshot, by default the small one."""
     message = ResponseHeader(**{"cluster_id": "test", "version": 7, "profile_digest": "abc", **based_on})
     message.now.seconds = NOW_S
-    return encode_response(decode_snapshot(snapshot or small_snapshot()), what, message)
+    return encode_response(decode_snapshot(snapshot or small_snapshot()), what, message).parse()
 
 
 def encode_decisions(group: model.DecisionGroup) -> list[pb.Decision]:

@@ -35,7 +35,7 @@ def with_free_capacity() -> snapshot_pb2.ClusterSnapshot:
 
 
 def decide(snapshot: snapshot_pb2.ClusterSnapshot) -> DecideResponse:
-    return ENGINE.decide(DecideRequest(snapshot=snapshot))
+    return ENGINE.decide(DecideRequest(snapshot=snapshot)).parse()
 
 
 STEPS: dict[str, tuple[dict[str, object], InFlightDecision]] = {

@@ -23,7 +23,7 @@ def violations(request: DecideRequest) -> list[str]:
 def test_response_header_names_its_state() -> None:
     snapshot = small_snapshot()
     snapshot.node_pool = "pool"
-    based_on = ENGINE.decide(DecideRequest(snapshot=snapshot)).header
+    based_on = ENGINE.decide(DecideRequest(snapshot=snapshot)).parse().header
     assert (based_on.cluster_id, based_on.node_pool, based_on.version) == ("test", "pool", 7)
     assert based_on.now == snapshot.now
     assert len(based_on.profile_digest) == 16
@@ -32,14 +32,14 @@ def test_response_header_names_its_state() -> None:
 def test_gang_that_fits_is_bound() -> None:
     snapshot = small_snapshot()
     snapshot.pods[0].status = 9
-    answer = ENGINE.decide(DecideRequest(snapshot=snapshot))
+    answer = ENGINE.decide(DecideRequest(snapshot=snapshot)).parse()
     bound = {step.bind.pod for group in answer.groups for step in group.decisions if step.HasField("bind")}
     assert bound == {"waits-0", "waits-1"}
 
 
 def test_actions_of_the_request_replace_those_of_the_profile() -> None:
-    asked = ENGINE.decide(DecideRequest(snapshot=small_snapshot(), actions=["allocate"]))
-    usual = ENGINE.decide(DecideRequest(snapshot=small_snapshot()))
+    asked = ENGINE.decide(DecideRequest(snapshot=small_snapshot(), actions=["allocate"])).parse()
+    usual = ENGINE.decide(DecideRequest(snapshot=small_snapshot())).parse()
     assert {group.action for group in asked.groups} <= {"allocate"}
     assert asked.header.profile_digest != usual.header.profile_digest
 
@@ -62,7 +62,7 @@ from tenure.codec.engine import Engine
 from tenure.solver.registry import default_profile
 from tenure.v1.decide_pb2 import DecideRequest
 request = DecideRequest.FromString(sys.stdin.buffer.read())
-sys.stdout.buffer.write(Engine(default_profile()).decide(request).SerializeToString())
+sys.stdout.buffer.write(Engine(default_profile()).decide(request).content)
 """
 
 
@@ -76,4 +76,4 @@ def test_bytes_are_the_same_in_every_process(hash_seed: str) -> None:
         stdout=subprocess.PIPE,
         check=True,
     ).stdout
-    assert answer == ENGINE.decide(request).SerializeToString()
+    assert answer == ENGINE.decide(request).content

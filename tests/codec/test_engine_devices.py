@@ -53,7 +53,7 @@ def question() -> ClusterSnapshot:
 
 
 def answer(snapshot: ClusterSnapshot) -> DecideResponse:
-    response = Engine(PROFILE).decide(DecideRequest(snapshot=snapshot))
+    response = Engine(PROFILE).decide(DecideRequest(snapshot=snapshot)).parse()
     assert verify(snapshot, response) == []
     return response
 

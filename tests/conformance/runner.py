@@ -45,7 +45,7 @@ def _scheduling_differences(case: Case) -> list[str]:
     engine = Engine(to_profile(case.data))
     return [
         found
-        for scene in run_sessions(case.data, engine.decide)
+        for scene in run_sessions(case.data, lambda request: engine.decide(request).parse())
         for found in find_differences(case.data, scene)
     ]
 

@@ -56,7 +56,7 @@ def test_responses_to_a_plain_case_pass_the_checker(case: Case) -> None:
     engine = Engine(to_profile(case.data))
 
     def checked(request: DecideRequest) -> DecideResponse:
-        response = engine.decide(request)
+        response = engine.decide(request).parse()
         assert verify(request.snapshot, response) == []
         return response
 

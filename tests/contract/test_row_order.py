@@ -33,7 +33,7 @@ def shuffle(message: Message, random: Random) -> None:
 
 
 def decide(snapshot: ClusterSnapshot) -> bytes:
-    return Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).SerializeToString()
+    return Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).content
 
 
 @pytest.mark.parametrize("seed", range(8))

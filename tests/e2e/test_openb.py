@@ -60,7 +60,7 @@ def test_every_response_passes_the_checker_and_a_full_cluster_has_evictions(
     load: Load, tmp_path: Path
 ) -> None:
     snapshot = snapshot_at(load, tmp_path)
-    answer = ENGINE.decide(DecideRequest(snapshot=snapshot))
+    answer = ENGINE.decide(DecideRequest(snapshot=snapshot)).parse()
     assert verify(snapshot, answer) == []
     if load in FULL:
         assert evicting_actions(answer) >= {"reclaim", "preempt"}

@@ -134,7 +134,7 @@ pods:
 def test_response_capabilities_and_explanation_name_it(registry: Registry) -> None:
     snapshot = decode(SNAPSHOT.encode(), Format.YAML)
     used = profile_of(profile_text(profile()))
-    answer = Engine(used, registry).decide(pb.DecideRequest(snapshot=snapshot))
+    answer = Engine(used, registry).decide(pb.DecideRequest(snapshot=snapshot)).parse()
     (group,) = answer.groups
     assert (group.action, [each.WhichOneof("kind") for each in group.decisions][:2]) == (
         "timeslice",

@@ -37,5 +37,5 @@ def test_search_ends_within_its_budget_and_reports_it(name: str) -> None:
     answer = Engine(replace(profile, options=options)).decide(
         DecideRequest(snapshot=SNAPSHOTS[name](SIZES[name]))
     )
-    assert not answer.stopped_early
-    assert answer.counters.simulated <= 20 * len(profile.actions)
+    assert not answer.summary.stopped_early
+    assert answer.summary.counters["simulated"] <= 20 * len(profile.actions)

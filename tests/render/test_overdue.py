@@ -15,7 +15,7 @@ from tests.server.telemetry.requeue_cases import HOUR, NOW, REQUEUE_CASES, add_c
 
 def report(snapshot: ClusterSnapshot, *actions: str, width: int = 100) -> str:
     request = DecideRequest(snapshot=snapshot, actions=actions or ["requeue"])
-    return text_of(snapshot, Engine(default_profile()).decide(request), width)
+    return text_of(snapshot, Engine(default_profile()).decide(request).parse(), width)
 
 
 def text_of(snapshot: ClusterSnapshot, response: DecideResponse, width: int = 100) -> str:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from tenure.codec.encoded_response import EncodedResponse
 from tenure.codec.engine import Engine
 from tenure.server.grpc_server import GrpcServer
 from tenure.server.records import NO_RECORDS, Recorder
@@ -14,7 +15,7 @@ from tenure.server.settings import ServerLimits
 from tenure.server.telemetry.timeline import Timeline
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.registry import default_profile
-from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.v1.decide_pb2 import DecideRequest
 
 from tests.small_snapshot import child_environment
 
@@ -31,7 +32,7 @@ class BlockingEngine(Engine):
         request: DecideRequest,
         stop: Callable[[], bool] = never,
         timeline: Timeline | None = None,
-    ) -> DecideResponse:
+    ) -> EncodedResponse:
         self.entered.release()
         assert self.release.wait(30)
         return super().decide(request, stop, timeline)
@@ -45,7 +46,7 @@ class FailingEngine(Engine):
         request: DecideRequest,
         stop: Callable[[], bool] = never,
         timeline: Timeline | None = None,
-    ) -> DecideResponse:
+    ) -> EncodedResponse:
         raise KeyError("secret of the inside")
 
 

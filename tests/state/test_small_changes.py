@@ -55,7 +55,7 @@ def test_decision_on_a_prepared_state_is_the_same() -> None:
 def decide_full(state: State, snapshot: ClusterSnapshot) -> bytes:
     request = DecideRequest(state=state.reference)
     decided = ENGINE.decide_state(*state.with_time(snapshot.now), request, warm_start=state.warm_start)
-    return decided.SerializeToString(deterministic=True)
+    return decided.content
 
 
 def simulate(on: State | ClusterSnapshot) -> bytes:
@@ -70,8 +70,8 @@ def simulate(on: State | ClusterSnapshot) -> bytes:
         source = BaseState(on.header, on.decoded, on.lazy_snapshot.read, on.warm_start)
     else:
         request.snapshot.CopyFrom(on)
-    return SIMULATOR.simulate(request, source).SerializeToString(deterministic=True)
+    return SIMULATOR.simulate(request, source)
 
 
 def decode_full(snapshot: ClusterSnapshot) -> bytes:
-    return ENGINE.decide(DecideRequest(snapshot=snapshot)).SerializeToString(deterministic=True)
+    return ENGINE.decide(DecideRequest(snapshot=snapshot)).content

@@ -3,13 +3,15 @@ than there may be.
 """
 
 import subprocess
+from operator import attrgetter
 
 import pytest
+from tenure.codec.encoded_response import CycleSummary, QueueSummary
 from tenure.server.telemetry.gauges import MAX_QUEUES, MAX_SHARDS, OTHER, LastCycles
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.decide_pb2 import DecideResponse
 from tenure.wire.enum_labels import enum_label
 
+from tests.server.telemetry.cycle_summaries import summary_with
 from tests.telemetry.external_programs import find_program
 from tests.telemetry.server_metrics_page import CYCLES, MEASURED, ServerMetrics
 
@@ -82,20 +84,17 @@ def test_exemplars_refer_to_traces(server_metrics: ServerMetrics) -> None:
     assert leads <= {span.trace_id for span in server_metrics.received.spans}
 
 
-def answer(cluster: str, queues: int) -> DecideResponse:
-    response = DecideResponse()
-    response.header.cluster_id = cluster
-    for number in range(queues):
-        response.queues.add(name=f"queue-{number:05}").fair_share.gpu_milli = 1_000
-    return response
+def cycle_with_queues(cluster: str, queues: int) -> CycleSummary:
+    fair = [QueueSummary(f"queue-{number:05}", (0, 0, 1_000), (0, 0, 0)) for number in range(queues)]
+    return summary_with(cluster_id=cluster, queues=tuple(fair))
 
 
 def test_queues_beyond_the_cap_are_merged() -> None:
     cycles = LastCycles()
-    cycles.update(answer("c", MAX_QUEUES + 50))
+    cycles.update(cycle_with_queues("c", MAX_QUEUES + 50))
     gpus = {
         each.attributes["queue"]: each.value
-        for each in cycles.shares("fair_share")(None)
+        for each in cycles.shares(attrgetter("fair_share"))(None)
         if each.attributes["resource"] == "gpu"
     }
     assert len(gpus) == MAX_QUEUES + 1
@@ -105,6 +104,6 @@ def test_queues_beyond_the_cap_are_merged() -> None:
 def test_oldest_shards_beyond_the_cap_are_dropped() -> None:
     cycles = LastCycles()
     for number in range(MAX_SHARDS + 3):
-        cycles.update(answer(f"c{number}", 1))
+        cycles.update(cycle_with_queues(f"c{number}", 1))
     clusters = [each.attributes["cluster"] for each in cycles.times(None)]
     assert clusters == [f"c{number}" for number in range(3, MAX_SHARDS + 3)]

@@ -1,12 +1,10 @@
-"""The snapshot and the answer side by side, looked up by uid."""
+"""A snapshot and its response, with lookups by UID."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from tenure.solver.model.facts import PodGroupSpec
-from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import Decision, DecisionGroup, Nomination, Reserve
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue
@@ -22,12 +20,10 @@ class DecisionRef(NamedTuple):
 
 @dataclass(frozen=True)
 class ResponseView:
-    """What reports and logs read. Uids that the snapshot does not know are shown as they are."""
+    """Data of a report. UIDs that the snapshot does not contain are shown as they are."""
 
     snapshot: ClusterSnapshot
     response: DecideResponse
-    pod_group_rows: PersistentMap[PodGroupSpec] | None = None
-    """Pod groups by uid, where the snapshot is without its rows."""
 
     @property
     def now(self) -> int:
@@ -80,10 +76,8 @@ class ResponseView:
         return found.pod_group if found else pod
 
     @cached_property
-    def pod_groups(self) -> Mapping[str, PodGroup] | PersistentMap[PodGroupSpec]:
-        """Pod groups by uid."""
-        if self.pod_group_rows is not None:
-            return self.pod_group_rows
+    def pod_groups(self) -> Mapping[str, PodGroup]:
+        """Pod groups by UID."""
         return {group.uid: group for group in self.snapshot.pod_groups}
 
     @cached_property

@@ -1,10 +1,11 @@
-"""A question with a snapshot, in bytes: in a message the snapshot would be a copy, which takes longer.
+"""Write messages as bytes, field by field.
 
-Messages written as bytes, and parsed as a whole: setting their fields one by one takes much longer.
+A response can have tens of thousands of rows. Writing them as bytes is much faster than filling message
+objects and serializing those.
 
-For lists that may have tens of thousands of rows, whose messages are nearly all of an answer. A field is its
-tag and then what it holds: a number, a text or a message. One that is empty or zero may be written all the
-same: where the contract does not tell that from unset, neither does the parser.
+A field is its tag followed by its value: a number, a text or a message. The bytes are the same as those of
+the protobuf serializer if a caller writes fields in the order of their numbers and leaves out defaults with
+`scalar`. Fields with presence (messages, members of a oneof, elements of a list) are written even if empty.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,20 +18,20 @@ from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.encoding import tag_of
 
-_ALL: Final = 1 << 64
-"""Numbers below zero are written as what they are below this."""
-_USUAL: Final = 1 << 10
+_RANGE: Final = 1 << 64
+"""A negative number is written as the number plus this."""
+_SMALL: Final = 1 << 10
 """Most numbers are below this: enums, counts, and lengths of texts and rows."""
 
 
 def number(value: int) -> bytes:
-    """A number, a bool or an enum."""
-    return _USUAL_NUMBERS[value] if 0 <= value < _USUAL else _varint(value)
+    """Write a number, a bool or an enum."""
+    return _SMALL_NUMBERS[value] if 0 <= value < _SMALL else _varint(value)
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits in each byte, the lowest first; all but the last have the eighth bit set."""
-    rest = value if value >= 0 else value + _ALL
+    """Seven bits per byte, lowest first; all bytes but the last have the eighth bit set."""
+    rest = value if value >= 0 else value + _RANGE
     written: list[int] = []
     while rest >= 0x80:
         written.append(rest & 0x7F | 0x80)
@@ -39,35 +40,42 @@ def _varint(value: int) -> bytes:
     return bytes(written)
 
 
-_USUAL_NUMBERS: Final = [_varint(value) for value in range(_USUAL)]
+_SMALL_NUMBERS: Final = [_varint(value) for value in range(_SMALL)]
+_DEFAULT: Final = _varint(0)
+"""The number 0, False, and the empty text."""
 
 
 def text(value: str) -> bytes:
-    """A text, or one of a list of texts."""
+    """Write a text, or one element of a list of texts."""
     content = value.encode()
     return number(len(content)) + content
 
 
+def scalar(tag: bytes, value: bytes) -> bytes:
+    """Write a field with a number or a text; nothing if it has the default value."""
+    return b"" if value == _DEFAULT else tag + value
+
+
 def message(fields: Sequence[bytes]) -> bytes:
-    """A message, or one of a list of messages, given as tags and what the fields hold."""
+    """Write a message, or one element of a list of messages, from tags and values of its fields."""
     content = b"".join(fields)
     return number(len(content)) + content
 
 
 def serialize_message(filled: Message) -> bytes:
-    """The same of a message that was filled in."""
-    content = filled.SerializeToString()
+    """Write a message object. Equal objects give equal bytes, whatever the order of their maps."""
+    content = filled.SerializeToString(deterministic=True)
     return number(len(content)) + content
 
 
 def moment(nanoseconds: int) -> bytes:
-    """The timestamp of a moment."""
+    """Write a timestamp."""
     seconds, nanos = divmod(nanoseconds, SECOND)
-    return message([_SECONDS, number(seconds), _NANOS, number(nanos)])
+    return message([scalar(_SECONDS, number(seconds)), scalar(_NANOS, number(nanos))])
 
 
 def tag(kind: type[Message], field: str) -> bytes:
-    """What a field of such messages begins with. Lists of numbers have none: they are written together."""
+    """Tag of a field. Lists of numbers have another tag: they are packed."""
     return number(tag_of(kind, field))
 
 
@@ -78,7 +86,7 @@ _SNAPSHOT: Final = tag(DecideRequest, "snapshot")
 
 
 def encode_decide_request(snapshot: ClusterSnapshot, actions: Iterable[str]) -> bytes:
-    """What a DecideRequest with this snapshot and these actions is on the wire."""
+    """A serialized DecideRequest. In a message object, the snapshot would have to be copied."""
     content = snapshot.SerializeToString()
     rest = DecideRequest(actions=actions).SerializeToString()
     return b"".join((_SNAPSHOT, number(len(content)), content, rest))

@@ -97,7 +97,7 @@ def _decide_here(snapshot: "ClusterSnapshot", actions: list[str], config: Path |
     from tenure.v1.decide_pb2 import DecideRequest
 
     engine = Engine(load_settings(config).profile, installed_registry(), pause_gc)
-    return engine.decide(DecideRequest(snapshot=snapshot, actions=actions))
+    return engine.decide(DecideRequest(snapshot=snapshot, actions=actions)).parse()
 
 
 def _print(snapshot: "ClusterSnapshot", response: "DecideResponse", output: Output) -> None:

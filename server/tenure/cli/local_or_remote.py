@@ -30,8 +30,10 @@ def request_simulation(
             return client.simulate(request)
     from tenure.codec.simulation import SimulationEngine
     from tenure.server.installed import installed_registry
+    from tenure.v1.simulate_pb2 import SimulateResponse
 
-    return SimulationEngine(_profile(config), installed_registry()).simulate(request)
+    engine = SimulationEngine(_profile(config), installed_registry())
+    return SimulateResponse.FromString(engine.simulate(request))
 
 
 def request_explanation(

@@ -1,37 +1,36 @@
-"""The steps of a decision group: from the solver's objects to messages. There may be tens of thousands.
-
-Where pods are to be: bindings, and room that is held for them.
-"""
+"""Encode decision groups and their decisions. A response can contain tens of thousands of decisions."""
 
 from typing import Final
 
 from tenure.codec.encoding_cache import NO_SUBJECT, EncodingCache, Identifiers, compute_id_seed, quoted
 from tenure.codec.messages import ReasonMessages, encode_guard_verdict, encode_reason
 from tenure.codec.nodes import encode_placement
-from tenure.codec.patches import encode_patch
+from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Patch, PatchKind, Requeue, Reserve
 from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decision_pb2 as pb
+from tenure.v1 import snapshot_pb2
 from tenure.v1.decide_pb2 import ResponseHeader
-from tenure.wire.writer import message, number, serialize_message, tag, text
+from tenure.wire.timestamps import span
+from tenure.wire.writer import message, number, scalar, serialize_message, tag, text
 
 _POD: Final = tag(pb.Reserve, "pod")
 _RESERVED_NODE: Final = tag(pb.Reserve, "node")
 _GPU_GROUPS: Final = tag(pb.Reserve, "gpu_groups")
 _NUMA_PLACEMENT: Final = tag(pb.Reserve, "numa_placement")
-"""Bindings have these fields too, under the same numbers."""
+"""Bind has the same fields with the same numbers."""
 _POD_GROUP: Final = tag(pb.Reserve, "pod_group")
 
 
 def encode_reserve(cluster: Cluster, cache: EncodingCache, reserve: Reserve) -> bytes:
-    """Room that is kept for a pod."""
+    """Reservation of capacity for a pod."""
     pod_group = cache.pod_group(cluster.tasks[reserve.task].pod_group)
     return message([*_placement(cluster, cache, reserve), _POD_GROUP, pod_group.encoded])
 
 
 def encode_bind(cluster: Cluster, cache: EncodingCache, binding: Bind) -> bytes:
-    """Room that a pod is to be bound to."""
+    """Binding of a pod."""
     return message(_placement(cluster, cache, binding))
 
 
@@ -43,6 +42,55 @@ def _placement(cluster: Cluster, cache: EncodingCache, step: Reserve | Bind) -> 
         for placement in encode_placement(cluster, step.node, step.zones):
             fields += [_NUMA_PLACEMENT, serialize_message(placement)]
     return fields
+
+
+_PATCHED: Final = tag(pb.Patch, "pod_group")
+_PATCH_FIELDS: Final = {kind: tag(pb.Patch, kind.name.lower()) for kind in PatchKind}
+"""Each kind has the name of its field."""
+_COUNT: Final = PatchKind.EVICTION_COUNT
+_SET_EVICTION_RECORD: Final = PatchKind.SET_EVICTION_RECORD
+_DELETE_EVICTION_RECORD: Final = PatchKind.DELETE_EVICTION_RECORD
+_CLEAR: Final = PatchKind.CLEAR_STALE_SINCE
+_TOTAL_EVICTION_WAIT: Final = PatchKind.TOTAL_EVICTION_WAIT
+"""Members of the enum, so that they are not looked up for every patch."""
+_VICTIM: Final = tag(snapshot_pb2.EvictionRecord, "victim")
+_PREEMPTOR: Final = tag(snapshot_pb2.EvictionRecord, "preemptor")
+_LAST_EVICTION: Final = tag(snapshot_pb2.EvictionRecord, "last_eviction_time")
+_CONSECUTIVE_FAILURES: Final = tag(snapshot_pb2.EvictionRecord, "consecutive_failures")
+_LAST_FAILURE: Final = tag(snapshot_pb2.EvictionRecord, "last_failure_time")
+_RESULT_PENDING: Final = tag(snapshot_pb2.EvictionRecord, "result_pending")
+
+
+def encode_patch(cache: EncodingCache, patch: Patch) -> bytes:
+    """Change of a stored field of a pod group."""
+    pod_group = cache.pod_group(patch.pod_group).encoded
+    return message([_PATCHED, pod_group, _PATCH_FIELDS[patch.kind], _change(cache, patch)])
+
+
+def _change(cache: EncodingCache, patch: Patch) -> bytes:
+    """New value: a time, except for a few kinds."""
+    kind = patch.kind
+    if kind is _COUNT:
+        return number(patch.value)
+    if kind is _SET_EVICTION_RECORD:
+        assert patch.record is not None
+        return _eviction_record(cache, patch.record)
+    if kind is _DELETE_EVICTION_RECORD:
+        return cache.pod_group(patch.value).encoded
+    if kind is _CLEAR:
+        return number(True)
+    return serialize_message(span(patch.value)) if kind is _TOTAL_EVICTION_WAIT else cache.moment(patch.value)
+
+
+def _eviction_record(cache: EncodingCache, record: EvictionRecord) -> bytes:
+    fields = [_VICTIM, cache.pod_group(record.victim).encoded]
+    fields += [_PREEMPTOR, cache.pod_group(record.preemptor).encoded]
+    fields += [_LAST_EVICTION, cache.moment(record.last_eviction)]
+    fields.append(scalar(_CONSECUTIVE_FAILURES, number(record.consecutive_failures)))
+    if record.last_failure is not None:
+        fields += [_LAST_FAILURE, cache.moment(record.last_failure)]
+    fields.append(scalar(_RESULT_PENDING, number(record.result_pending)))
+    return message(fields)
 
 
 _GROUP_ID: Final = tag(pb.DecisionGroup, "id")
@@ -83,9 +131,8 @@ _REQUEUE_KIND: Final = quoted("requeue")
 _RESERVE_KIND: Final = quoted("reserve")
 _BIND_KIND: Final = quoted("bind")
 _PATCH_KIND: Final = {kind: quoted(kind.name.lower()) for kind in PatchKind}
-"""Kinds of steps in ids."""
+"""Kinds of decisions in IDs."""
 _NOTHING: Final = text("")
-_DELETE_EVICTION_RECORD: Final = PatchKind.DELETE_EVICTION_RECORD
 _ALLOCATED: Final = ReasonCode.ALLOCATED
 _PIPELINED: Final = ReasonCode.PIPELINED
 _VICTIMS_EVICTED: Final = ReasonCode.VICTIMS_EVICTED
@@ -93,35 +140,33 @@ _FIELD_UPDATED: Final = ReasonCode.FIELD_UPDATED
 
 
 class DecisionEncoder:
-    """Encodes the groups of one answer. Each of its methods writes the messages of one kind of step."""
+    """Encodes the decision groups of one response."""
 
     def __init__(
         self, cluster: Cluster, header: ResponseHeader, cache: EncodingCache, say: ReasonMessages
     ) -> None:
         self._cluster = cluster
-        self._version = number(header.version)
-        self._nothing_required = self._require(_NOTHING, _NOTHING)
+        self._version = scalar(_SNAPSHOT_VERSION, number(header.version))
+        self._no_preconditions = self._preconditions(_NOTHING, _NOTHING)
         self._id_seed = compute_id_seed(header)
         self._recurring = cache
         self._messages = say
+        self.group_ids: list[str] = []
+        """IDs of the groups that were encoded, in order."""
 
     def group(self, ordinal: int, group: DecisionGroup) -> bytes:
-        """One group: evictions first, then the requeue, holds, bindings, patches."""
+        """One group: evictions, the requeue, reservations, bindings, patches."""
         recurring, ids = self._recurring, Identifiers(self._id_seed, ordinal)
         beneficiary = recurring.pod_group(group.beneficiary)
+        id = ids.group(quoted(group.action), beneficiary.quoted)
+        self.group_ids.append(id)
         fields = [
             _GROUP_ID,
-            ids.group(quoted(group.action), beneficiary.quoted),
+            text(id),
             _ACTION,
             recurring.encoded_text(group.action),
             _BENEFICIARY,
             beneficiary.encoded,
-            _ATOMICITY,
-            number(group.atomicity),
-            _EXPIRE_TIME,
-            recurring.moment(group.expire_time),
-            _FULFILLS_GROUP_ID,
-            text(group.fulfills_group),
         ]
         for eviction in group.evictions:
             fields += [_DECISIONS, self._evict(ids, group, eviction)]
@@ -133,6 +178,8 @@ class DecisionEncoder:
             fields += [_DECISIONS, self._bind(ids, group, binding)]
         for patch in group.patches:
             fields += [_DECISIONS, self._patch(ids, group, patch)]
+        fields += [_ATOMICITY, number(group.atomicity), _EXPIRE_TIME, recurring.moment(group.expire_time)]
+        fields.append(scalar(_FULFILLS_GROUP_ID, text(group.fulfills_group)))
         return message(fields)
 
     def _evict(self, ids: Identifiers, group: DecisionGroup, step: Evict) -> bytes:
@@ -145,13 +192,11 @@ class DecisionEncoder:
             node.encoded,
             _EVICT_PREEMPTOR,
             recurring.pod_group(group.beneficiary).encoded,
-            _RELOCATING,
-            number(step.relocating),
-            _EVICTED_OF,
-            recurring.pod_group(task.pod_group).encoded,
+            scalar(_RELOCATING, number(step.relocating)),
         ]
         for verdict in step.guards:
             fields += [_GUARDS, encode_guard_verdict(recurring, verdict)]
+        fields += [_EVICTED_OF, recurring.pod_group(task.pod_group).encoded]
         said = self._messages.eviction(group.reason, step.task, group.beneficiary, step.relocating)
         return message(
             [
@@ -162,7 +207,7 @@ class DecisionEncoder:
                 _REASON,
                 encode_reason(recurring, group.reason, said, group.action),
                 _PRECONDITIONS,
-                self._require(pod, node.encoded),
+                self._preconditions(pod, node.encoded),
             ]
         )
 
@@ -182,7 +227,7 @@ class DecisionEncoder:
                 _REASON,
                 encode_reason(recurring, group.reason, self._messages.requeue(step), group.action),
                 _PRECONDITIONS,
-                self._nothing_required,
+                self._no_preconditions,
             ]
         )
 
@@ -199,7 +244,7 @@ class DecisionEncoder:
                 _REASON,
                 encode_reason(self._recurring, code, said, group.action),
                 _PRECONDITIONS,
-                self._require(text(pod), _NOTHING),
+                self._preconditions(text(pod), _NOTHING),
             ]
         )
 
@@ -215,7 +260,7 @@ class DecisionEncoder:
                 _REASON,
                 encode_reason(self._recurring, _ALLOCATED, said, group.action),
                 _PRECONDITIONS,
-                self._require(text(pod), _NOTHING),
+                self._preconditions(text(pod), _NOTHING),
             ]
         )
 
@@ -230,12 +275,13 @@ class DecisionEncoder:
                 _REASON,
                 encode_reason(self._recurring, _FIELD_UPDATED, self._messages.patch(step), group.action),
                 _PRECONDITIONS,
-                self._nothing_required,
+                self._no_preconditions,
             ]
         )
 
     def _preemptor(self, patch: Patch) -> str:
-        """Whose evictions a patch is about: part of its id, for there may be several in a group."""
+        """Preemptor of the eviction record that a patch changes. It is part of the ID, since a group can have
+        several such patches."""
         if patch.record is not None:
             return self._recurring.pod_group(patch.record.preemptor).quoted
         return (
@@ -244,6 +290,6 @@ class DecisionEncoder:
             else NO_SUBJECT
         )
 
-    def _require(self, pod: bytes, node: bytes) -> bytes:
-        """What must still hold: no node means that the pod is still unbound, no pod that nothing must."""
-        return message([_POD_UID, pod, _NODE, node, _SNAPSHOT_VERSION, self._version])
+    def _preconditions(self, pod: bytes, node: bytes) -> bytes:
+        """Preconditions. Without a node, the pod must be unbound; without a pod, nothing is required."""
+        return message([scalar(_POD_UID, pod), scalar(_NODE, node), self._version])

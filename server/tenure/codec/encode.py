@@ -1,21 +1,14 @@
-"""A decision to a response message.
+"""Encode the result of a cycle as a response: outcomes, protections, in-flight groups, nominations, warnings,
+queues. `decision_encoder` encodes the decision groups.
 
-Outcomes of pod groups: from the model to messages.
-
-Protections: from the model to messages.
-
-What became of groups in flight: from the model to messages.
-
-What became of the pod groups that are expected to end: from the model to messages.
-
-Doubts about a snapshot: from the model to messages.
+Fields are written in the order of their numbers, without defaults, so the bytes are those that the
+deterministic protobuf serializer gives.
 """
 
-from collections.abc import Iterable
-from dataclasses import fields
 from typing import Final
 
 from tenure.codec.decision_encoder import DecisionEncoder, encode_reserve
+from tenure.codec.encoded_response import EncodedResponse, WarningSummary, encode_header, summarize
 from tenure.codec.encoding_cache import EncodingCache
 from tenure.codec.messages import SCOPES, ReasonMessages, encode_reason
 from tenure.solver.model.cluster import Cluster
@@ -25,16 +18,14 @@ from tenure.solver.model.decision import (
     PodGroupOutcome,
     Protection,
     QueueStatus,
-    SearchCounters,
 )
 from tenure.solver.model.requeue import Nomination, NominationResult
 from tenure.solver.model.resources import Share
-from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.v1 import decide_pb2 as service_pb
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.timestamps import span, timestamp
 from tenure.wire.violations import escape_control_characters
-from tenure.wire.writer import message, number, tag, text
+from tenure.wire.writer import message, number, scalar, serialize_message, tag, text
 
 _POD_GROUP: Final = tag(pb.PodGroupOutcome, "pod_group")
 _KIND: Final = tag(pb.PodGroupOutcome, "kind")
@@ -45,7 +36,7 @@ _PENDING: Final = tag(pb.PodGroupOutcome, "pending")
 
 
 def encode_outcome(cache: EncodingCache, outcome: PodGroupOutcome, say: ReasonMessages) -> bytes:
-    """What became of one pod group that had pods to schedule. Kinds are numbered as in the contract."""
+    """Outcome of one pod group that has pods to schedule."""
     reason = outcome.reason
     return message(
         [
@@ -55,12 +46,9 @@ def encode_outcome(cache: EncodingCache, outcome: PodGroupOutcome, say: ReasonMe
             number(outcome.kind),
             _REASON,
             encode_reason(cache, reason.code, say.outcome(outcome), reason.source, reason.until),
-            _BOUND,
-            number(outcome.bound),
-            _RESERVED,
-            number(outcome.reserved),
-            _PENDING,
-            number(outcome.pending),
+            scalar(_BOUND, number(outcome.bound)),
+            scalar(_RESERVED, number(outcome.reserved)),
+            scalar(_PENDING, number(outcome.pending)),
         ]
     )
 
@@ -76,14 +64,16 @@ _AGAINST_POD_GROUP: Final = tag(pb.Protection, "against_pod_group")
 
 
 def encode_protection(cache: EncodingCache, protection: Protection) -> bytes:
-    """Who may not touch a pod group until when."""
+    """Protection of one pod group."""
     fields = [_PROTECTED_POD_GROUP, cache.pod_group(protection.pod_group).encoded]
-    fields += [_GUARD, cache.encoded_text(protection.guard), _SOURCE, cache.encoded_text(protection.source)]
-    fields += [_AGAINST, cache.encoded_text(protection.against), _SCOPE, SCOPES[protection.scope]]
+    fields += [_GUARD, cache.encoded_text(protection.guard)]
     for action in protection.actions:
         fields += [_ACTIONS, cache.encoded_text(action)]
     if protection.until is not None:
         fields += [_UNTIL, cache.moment(protection.until)]
+    fields.append(scalar(_SOURCE, cache.encoded_text(protection.source)))
+    fields.append(scalar(_AGAINST, cache.encoded_text(protection.against)))
+    fields.append(scalar(_SCOPE, SCOPES[protection.scope]))
     if protection.against_pod_group is not None:
         fields += [_AGAINST_POD_GROUP, cache.pod_group(protection.against_pod_group).encoded]
     return message(fields)
@@ -98,7 +88,7 @@ _RESERVATIONS: Final = tag(pb.InFlightGroupStatus, "reservations")
 def encode_in_flight_status(
     cluster: Cluster, cache: EncodingCache, status: InFlightGroupStatus, say: ReasonMessages
 ) -> bytes:
-    """The verdict on one group in flight. Results are numbered as in the contract."""
+    """State of one in-flight group."""
     reason = status.reason
     fields = [_ID, text(cluster.in_flight[status.group].id), _STATE, number(status.state)]
     said = say.in_flight(status)
@@ -121,7 +111,7 @@ _MESSAGES: Final = {
 
 
 def encode_nomination(cluster: Cluster, nomination: Nomination) -> pb.Nomination:
-    """One nomination with its reason in words."""
+    """One nomination, with its reason as a sentence."""
     group, groups = cluster.pod_groups[nomination.pod_group], cluster.pod_groups
     told = f"Pod group {group.name} (queue {group.queue_name}) {_MESSAGES[nomination.result]}"
     skip, code = nomination.skip_reason, nomination.code
@@ -144,25 +134,25 @@ def encode_nomination(cluster: Cluster, nomination: Nomination) -> pb.Nomination
     )
 
 
-MAX_NAMED: Final = 100
-"""Pod groups that one warning names."""
-
-
-def encode_warning(cluster: Cluster, warning: SnapshotWarning) -> service_pb.SnapshotWarning:
-    """One doubt as a warning."""
+def encode_warning(warning: WarningSummary) -> service_pb.SnapshotWarning:
+    """One warning."""
     return service_pb.SnapshotWarning(
-        code=f"WARNING_CODE_{warning.code.name}",
-        message=escape_control_characters(warning.message),
-        pod_groups=[cluster.pod_groups[index].uid for index in warning.pod_groups[:MAX_NAMED]],
-        count=len(warning.pod_groups),
+        code=service_pb.WarningCode.Name(warning.code),
+        message=warning.message,
+        pod_groups=warning.pod_groups,
+        count=warning.total,
     )
 
 
-_COUNTERS: Final = tuple([counter.name for counter in fields(SearchCounters)])
 _QUEUES: Final = tag(service_pb.DecideResponse, "queues")
 _GROUPS: Final = tag(service_pb.DecideResponse, "groups")
 _OUTCOMES: Final = tag(service_pb.DecideResponse, "outcomes")
 _PROTECTIONS: Final = tag(service_pb.DecideResponse, "protections")
+_NEXT_WAKE_TIME: Final = tag(service_pb.DecideResponse, "next_wake_time")
+_WARNINGS: Final = tag(service_pb.DecideResponse, "warnings")
+_SEARCH_COUNTERS: Final = tag(service_pb.DecideResponse, "counters")
+_NOMINATIONS: Final = tag(service_pb.DecideResponse, "nominations")
+_STOPPED_EARLY: Final = tag(service_pb.DecideResponse, "stopped_early")
 _IN_FLIGHT: Final = tag(service_pb.DecideResponse, "in_flight_group_statuses")
 
 _NAME: Final = tag(service_pb.QueueStatus, "name")
@@ -176,42 +166,39 @@ _GPU: Final = tag(service_pb.ResourceShare, "gpu_milli")
 
 
 def encode_response(
-    cluster: Cluster, decision: CycleResult, header: service_pb.ResponseHeader
-) -> service_pb.DecideResponse:
-    """The answer: groups in the order of decision, outcomes and protections by uid, queues by name.
+    cluster: Cluster, result: CycleResult, header: service_pb.ResponseHeader
+) -> EncodedResponse:
+    """Encode the result of a cycle. Pure: equal input gives equal bytes.
 
-    `based_on` is what ids are made from and what the answer echoes. Indices of the cluster are in the order
-    of uids and names, so sorting by them is sorting by those. Pure: equal input, equal bytes.
+    Groups are in the order of decision, outcomes and protections by UID, queues by name. Indices of a cluster
+    are in the order of UIDs and names, so sorting by index is enough. IDs depend on the header.
     """
-    answer = service_pb.DecideResponse(
-        header=header,
-        next_wake_time=None if decision.next_wake_time is None else timestamp(decision.next_wake_time),
-        warnings=[encode_warning(cluster, doubt) for doubt in decision.warnings],
-        counters=service_pb.SearchCounters(**{name: getattr(decision.counters, name) for name in _COUNTERS}),
-        nominations=[encode_nomination(cluster, each) for each in decision.nominations],
-        stopped_early=decision.stopped_early,
-    )
-    answer.MergeFromString(b"".join(_lists(cluster, decision, header)))
-    return answer
-
-
-def _lists(cluster: Cluster, decision: CycleResult, header: service_pb.ResponseHeader) -> Iterable[bytes]:
-    """The lists with a row for every queue or pod group, or for every pod that is moved."""
-    recurring = EncodingCache(cluster)
-    say = ReasonMessages(cluster, recurring)
-    steps = DecisionEncoder(cluster, header, recurring, say)
-    rows: list[bytes] = []
-    for queue in sorted(decision.queues):
-        rows += [_QUEUES, _encode_queue(cluster, queue)]
-    for ordinal, group in enumerate(decision.groups):
-        rows += [_GROUPS, steps.group(ordinal, group)]
-    for outcome in sorted(decision.outcomes, key=_outcome_order):
-        rows += [_OUTCOMES, encode_outcome(recurring, outcome, say)]
-    for protection in sorted(decision.protections, key=_protection_order):
-        rows += [_PROTECTIONS, encode_protection(recurring, protection)]
-    for status in decision.in_flight:
-        rows += [_IN_FLIGHT, encode_in_flight_status(cluster, recurring, status, say)]
-    return rows
+    cache = EncodingCache(cluster)
+    messages = ReasonMessages(cluster, cache)
+    decisions = DecisionEncoder(cluster, header, cache, messages)
+    groups: list[bytes] = []
+    for ordinal, group in enumerate(result.groups):
+        groups += [_GROUPS, decisions.group(ordinal, group)]
+    summary = summarize(cluster, result, header, decisions.group_ids)
+    fields = [encode_header(summary), *groups]
+    for outcome in sorted(result.outcomes, key=_outcome_order):
+        fields += [_OUTCOMES, encode_outcome(cache, outcome, messages)]
+    for protection in sorted(result.protections, key=_protection_order):
+        fields += [_PROTECTIONS, encode_protection(cache, protection)]
+    if result.next_wake_time is not None:
+        fields += [_NEXT_WAKE_TIME, cache.moment(result.next_wake_time)]
+    for queue in sorted(result.queues):
+        fields += [_QUEUES, _encode_queue(cluster, queue)]
+    for warning in summary.warnings:
+        fields += [_WARNINGS, serialize_message(encode_warning(warning))]
+    counters = service_pb.SearchCounters(**summary.counters)
+    fields += [_SEARCH_COUNTERS, serialize_message(counters)]
+    for nomination in result.nominations:
+        fields += [_NOMINATIONS, serialize_message(encode_nomination(cluster, nomination))]
+    fields.append(scalar(_STOPPED_EARLY, number(result.stopped_early)))
+    for status in result.in_flight:
+        fields += [_IN_FLIGHT, encode_in_flight_status(cluster, cache, status, messages)]
+    return EncodedResponse(b"".join(fields), len(fields[0]), summary)
 
 
 def _outcome_order(outcome: PodGroupOutcome) -> int:
@@ -232,4 +219,4 @@ def _encode_queue(cluster: Cluster, status: QueueStatus) -> bytes:
 
 def _encode_share(share: Share) -> bytes:
     cpu, memory, gpu = share
-    return message([_CPU, number(cpu), _MEMORY, number(memory), _GPU, number(gpu)])
+    return message([scalar(_CPU, number(cpu)), scalar(_MEMORY, number(memory)), scalar(_GPU, number(gpu))])

@@ -42,17 +42,17 @@ class Identifiers:
         self._group = f'{basis}["group", {ordinal}, '
         self._step = f'{basis}["step", {ordinal}, '
 
-    def group(self, action: str, beneficiary: str) -> bytes:
-        """The id of the group; `beneficiary` is the uid of its pod group."""
+    def group(self, action: str, beneficiary: str) -> str:
+        """ID of the group; `beneficiary` is the UID of its pod group."""
         return _id(f"{self._group}{action}, {beneficiary}]")
 
     def decision(self, kind: str, subject: str, node: str = NO_SUBJECT) -> bytes:
         """The id of a step: a `kind` is done to the pod or pod group with uid `subject`."""
-        return _id(f"{self._step}{kind}, {subject}, {node}]")
+        return text(_id(f"{self._step}{kind}, {subject}, {node}]"))
 
 
-def _id(named: str) -> bytes:
-    return text(sha256(named.encode()).hexdigest()[:ID_LENGTH])
+def _id(named: str) -> str:
+    return sha256(named.encode()).hexdigest()[:ID_LENGTH]
 
 
 CHUNK_SIZE: Final = 128

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from tenure.codec.checks import MISSING
 from tenure.codec.decode import DecodedSnapshot, decode, decode_snapshot
 from tenure.codec.encode import encode_response
+from tenure.codec.encoded_response import EncodedResponse
 from tenure.solver.cycle import decide
 from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Observer, Phase
 from tenure.solver.framework.stop_signal import never
@@ -25,7 +26,7 @@ from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
-from tenure.v1.decide_pb2 import DecideRequest, DecideResponse, ResponseHeader
+from tenure.v1.decide_pb2 import DecideRequest, ResponseHeader
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, quote_name
 
@@ -170,7 +171,7 @@ class Engine:
         request: DecideRequest,
         stop: Callable[[], bool] = never,
         timeline: CycleTimeline | None = None,
-    ) -> DecideResponse:
+    ) -> EncodedResponse:
         """The answer to a request; equal requests give equal bytes, unless `stop` ends the search.
 
         What happens is written into the timeline, if there is one; the answer is the same.
@@ -189,7 +190,7 @@ class Engine:
         timeline: CycleTimeline | None = None,
         warm_start: WarmStart | None = None,
         read: Callable[[], ClusterSnapshot] | None = None,
-    ) -> DecideResponse:
+    ) -> EncodedResponse:
         """The answer to a request that refers to a state: the same as if its rows and header came with it.
 
         `cluster` is the state decoded, and `header` a snapshot whose lists are of no account; both are of the
@@ -209,7 +210,7 @@ class Engine:
 
     def _decide(
         self, request: DecideRequest, stop: Callable[[], bool], timeline: CycleTimeline | None
-    ) -> DecideResponse:
+    ) -> EncodedResponse:
         """What is decoded goes when this is over: before the collector comes back and looks at it."""
         with ObservedPhase(timeline or NULL_OBSERVER, Phase.DECODE):
             cluster = _checked_cluster(request, self._registry)
@@ -235,14 +236,14 @@ class Engine:
         stop: Callable[[], bool],
         timeline: CycleTimeline | None,
         warm_start: WarmStart | None = None,
-    ) -> DecideResponse:
+    ) -> EncodedResponse:
         _, profile, digest = self._profile_for(tuple(request.actions))
         decision = decide(cluster, profile, stop, timeline or NULL_OBSERVER, warm_start, self._registry)
         with ObservedPhase(timeline or NULL_OBSERVER, Phase.ENCODE):
             answer = encode_response(cluster, decision, build_header(header, digest))
         if timeline is not None and timeline.is_detailed:
-            for ours, theirs in zip(decision.groups, answer.groups, strict=True):
-                timeline.group_ids[ours.action, ours.beneficiary] = theirs.id
+            for group, encoded in zip(decision.groups, answer.summary.groups, strict=True):
+                timeline.group_ids[group.action, group.beneficiary] = encoded.id
         return answer
 
 

@@ -24,7 +24,7 @@ from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.terms.reasons import REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.violations import escape_control_characters
-from tenure.wire.writer import message, number, tag, text
+from tenure.wire.writer import message, number, scalar, tag, text
 
 _EVICTIONS: Final = {code: row.eviction.partition("{beneficiary}") for code, row in REASONS.items()}
 _OUTCOMES: Final[Mapping[OutcomeKind, str]] = {
@@ -137,7 +137,7 @@ def encode_reason(
     cache: EncodingCache, code: ReasonCode, sentence: str, source: str, until: int | None = None
 ) -> bytes:
     """A reason that holds until then, in nanoseconds; None: until something changes."""
-    fields = [_CODE, CODES[code], _MESSAGE, text(sentence), _SOURCE, cache.encoded_text(source)]
+    fields = [_CODE, CODES[code], _MESSAGE, text(sentence), scalar(_SOURCE, cache.encoded_text(source))]
     if until is not None:
         fields += [_UNTIL, cache.moment(until)]
     return message(fields)
@@ -156,8 +156,8 @@ _VERDICT_SOURCE: Final = tag(pb.GuardVerdict, "source")
 
 def encode_guard_verdict(cache: EncodingCache, verdict: GuardVerdict) -> bytes:
     """What one guard said of a victim."""
-    fields = [_GUARD, cache.encoded_text(verdict.guard), _SCOPE, SCOPES[verdict.scope]]
-    fields += [_VERDICT_SOURCE, cache.encoded_text(verdict.source)]
+    fields = [_GUARD, cache.encoded_text(verdict.guard), scalar(_SCOPE, SCOPES[verdict.scope])]
     if verdict.until is not None:
         fields += [_VERDICT_UNTIL, cache.moment(verdict.until)]
+    fields.append(scalar(_VERDICT_SOURCE, cache.encoded_text(verdict.source)))
     return message(fields)

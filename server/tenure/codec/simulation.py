@@ -11,6 +11,7 @@ from typing import Final
 from tenure.codec.checks import time_problem
 from tenure.codec.decode import decode_snapshot
 from tenure.codec.encode import encode_response
+from tenure.codec.encoded_response import EncodedResponse
 from tenure.codec.engine import BaseState, build_header, check_actions, decode_source, profile_digest
 from tenure.codec.incremental_decode import decode_change
 from tenure.solver.cycle import decide
@@ -22,15 +23,16 @@ from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
 from tenure.terms.durations import SECOND
-from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.deltas import check_upserts, overlay
 from tenure.wire.limits import MAX_DURATION_SECONDS, MAX_TIME_SECONDS
 from tenure.wire.timestamps import timestamp
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
+from tenure.wire.writer import number, tag
 
 MAX_CYCLES: Final = 100
+_CYCLES: Final = tag(SimulateResponse, "cycles")
 DEFAULT_INTERVAL: Final = 60 * SECOND
 """Nanoseconds from one cycle to the next."""
 
@@ -44,12 +46,12 @@ class SimulationEngine:
 
     def simulate(
         self, request: SimulateRequest, source: BaseState | None = None, stop: Callable[[], bool] = never
-    ) -> SimulateResponse:
-        """One answer per cycle; equal requests give equal bytes, unless `stop` ends a search.
+    ) -> bytes:
+        """A serialized SimulateResponse, with one response per cycle.
 
-        `source` is the state that the request refers to; None when it brings a snapshot. Raises
-        InvalidSnapshot with every violating field by its path in the request; a row of the state is named by
-        its key.
+        Equal requests give equal bytes, unless `stop` ends a search. `source` is the state that the request
+        refers to; None when it brings a snapshot. Raises SnapshotValidationError with every violating field
+        by its path in the request; a row of the state is named by its key.
         """
         violations = [*check_actions(request.actions, self._registry), *_bad_numbers(request)]
         try:
@@ -67,7 +69,10 @@ class SimulationEngine:
             raise SnapshotValidationError(
                 [FieldViolation("interval", "the last cycle is after the year 2262")]
             )
-        return SimulateResponse(cycles=self._cycles(request, base.header, cluster, opening, stop))
+        fields: list[bytes] = []
+        for response in self._cycles(request, base.header, cluster, opening, stop):
+            fields += [_CYCLES, number(len(response.content)), response.content]
+        return b"".join(fields)
 
     def _cycles(
         self,
@@ -76,7 +81,7 @@ class SimulationEngine:
         cluster: Cluster,
         warm_start: WarmStart | None,
         stop: Callable[[], bool],
-    ) -> Iterator[DecideResponse]:
+    ) -> Iterator[EncodedResponse]:
         """Each cycle with the decisions of the one before carried out; one that is stopped is the last."""
         profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
         basis = build_header(snapshot, profile_digest(profile))
@@ -89,7 +94,7 @@ class SimulationEngine:
             if decision.stopped_early:
                 return
             cluster = apply_decisions(
-                cluster, decision, _interval(request), [group.id for group in answer.groups]
+                cluster, decision, _interval(request), [group.id for group in answer.summary.groups]
             )
 
 

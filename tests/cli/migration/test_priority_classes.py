@@ -144,5 +144,5 @@ def evicted_pods(snapshot: ClusterSnapshot) -> list[str]:
     """Who yields to the waiting gang, which is entitled to the GPUs of the other queue."""
     del snapshot.nodes[1]
     snapshot.queues[1].gpu_milli.quota = 0
-    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot))
+    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).parse()
     return [step.evict.pod for group in answer.groups for step in group.decisions if step.HasField("evict")]

@@ -31,7 +31,7 @@ def restore_names(document: Any, names: Mapping[str, Mapping[str, str]]) -> Any:
 
 def _decide(snapshot: ClusterSnapshot) -> DecideResponse:
     """Without ids of decisions: they are digests of names."""
-    answer = ENGINE.decide(DecideRequest(snapshot=snapshot))
+    answer = ENGINE.decide(DecideRequest(snapshot=snapshot)).parse()
     for group in answer.groups:
         group.id = ""
         for decision in group.decisions:

@@ -30,7 +30,7 @@ def contested_snapshot(*, left_quota_milli: int = 2000) -> pb.ClusterSnapshot:
 
 def decide(snapshot: pb.ClusterSnapshot) -> DecideResponse:
     """The answer of an engine with the default profile; it breaks no rule."""
-    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot))
+    answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).parse()
     assert verify(snapshot, answer) == []
     return answer
 

@@ -96,7 +96,7 @@ class SimulatedCaller:
             if plan.arrival == self.cycle:
                 self._submit_jobs(plan)
         snapshot = self._snapshot()
-        response = ENGINE.decide(DecideRequest(snapshot=snapshot))
+        response = ENGINE.decide(DecideRequest(snapshot=snapshot)).parse()
         self.groups = retain_in_flight(self.groups, response)
         for group in response.groups:
             refused = self._apply(group)

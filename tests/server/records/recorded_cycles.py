@@ -7,6 +7,7 @@ from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
+from tenure.codec.encoded_response import EncodedResponse
 from tenure.codec.engine import Engine
 from tenure.server.records import CycleEntry, FileRecorder
 from tenure.server.records.writer import RecordWriter
@@ -35,11 +36,16 @@ def draw_snapshots(seed: int, length: int, nodes: int = 6, pods: int = 30) -> li
     return seen
 
 
-def decide(snapshot: ClusterSnapshot, stop: Callable[[], bool] = never) -> DecideResponse:
+def decide(snapshot: ClusterSnapshot, stop: Callable[[], bool] = never) -> EncodedResponse:
     return ENGINE.decide(DecideRequest(snapshot=snapshot), stop)
 
 
-def inline_cycle(snapshot: ClusterSnapshot, answer: DecideResponse | None = None) -> CycleEntry:
+def with_content(response: EncodedResponse, message: DecideResponse) -> EncodedResponse:
+    """The response with the bytes of a message."""
+    return response._replace(content=message.SerializeToString(deterministic=True))
+
+
+def inline_cycle(snapshot: ClusterSnapshot, answer: EncodedResponse | None = None) -> CycleEntry:
     """A cycle whose snapshot came with the request."""
     return CycleEntry(time.time_ns(), (), ENGINE.profile, answer or decide(snapshot), snapshot)
 

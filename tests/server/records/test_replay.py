@@ -21,6 +21,7 @@ from tests.server.records.recorded_cycles import (
     inline_cycle,
     push_states,
     state_cycle,
+    with_content,
     write_records,
 )
 
@@ -39,11 +40,8 @@ def test_the_same_profile_decides_the_same_bytes(seed: int, tmp_path: Path) -> N
     write_records(tmp_path / "r", cycles)
     with RecordsFile(tmp_path / "r") as kept:
         for cycle, record in zip(cycles, kept.records(), strict=True):
-            assert record.response == cycle.response
-            again = decide(kept.snapshot(record))
-            assert again.SerializeToString(deterministic=True) == cycle.response.SerializeToString(
-                deterministic=True
-            )
+            assert record.response == cycle.response.parse()
+            assert decide(kept.snapshot(record)) == cycle.response
     assert [each.differences for each in run_replay(tmp_path / "r")] == [[]] * 10
 
 
@@ -61,19 +59,21 @@ def test_request_time_and_actions_are_replayed(tmp_path: Path) -> None:
 
 def test_response_that_this_version_would_not_return_is_a_difference(tmp_path: Path) -> None:
     (snapshot,) = draw_snapshots(1, 1, nodes=30, pods=300)
-    answer = decide(snapshot)
+    response = decide(snapshot)
+    answer = response.parse()
     bound = next(d for group in answer.groups for d in group.decisions if d.HasField("bind"))
     bound.bind.node = "elsewhere"
-    write_records(tmp_path / "r", [inline_cycle(snapshot, answer)])
+    write_records(tmp_path / "r", [inline_cycle(snapshot, with_content(response, answer))])
     ((difference,),) = (each.differences for each in run_replay(tmp_path / "r"))
     assert difference[:4] == (DifferenceKind.NODE, "bind", bound.bind.pod, "elsewhere")
 
 
 def test_response_with_any_other_field_is_a_difference(tmp_path: Path) -> None:
     (snapshot,) = draw_snapshots(1, 1)
-    answer = decide(snapshot)
+    response = decide(snapshot)
+    answer = response.parse()
     answer.counters.placement_attempts += 1
-    write_records(tmp_path / "r", [inline_cycle(snapshot, answer)])
+    write_records(tmp_path / "r", [inline_cycle(snapshot, with_content(response, answer))])
     ((difference,),) = (each.differences for each in run_replay(tmp_path / "r"))
     assert difference == (DifferenceKind.CONTENT, "answer", "counters", "", "")
 
@@ -83,7 +83,7 @@ def test_another_profile_results_in_its_own_decisions(tmp_path: Path) -> None:
     write_records(tmp_path / "r", [inline_cycle(snapshot)])
     (found,) = run_replay(tmp_path / "r", FEW)
     missing = {(each.decision_kind, each.kind) for each in found.differences}
-    evicts = any(d.HasField("evict") for group in decide(snapshot).groups for d in group.decisions)
+    evicts = any(d.HasField("evict") for group in decide(snapshot).parse().groups for d in group.decisions)
     assert evicts
     assert ("evict", DifferenceKind.MISSING) in missing
     assert run_replay(tmp_path / "r", default_profile())[0].differences == []
@@ -98,7 +98,7 @@ def test_stopped_cycle_that_is_a_prefix_has_no_differences(
     with monkeypatch.context() as often:
         often.setattr(stop_signal, "STRIDE", 1)
         answer = decide(snapshot, lambda: next(left, None) is None)
-    assert answer.stopped_early
+    assert answer.summary.stopped_early
     write_records(tmp_path / "r", [inline_cycle(snapshot, answer)])
     (found,) = run_replay(tmp_path / "r")
     assert found.stopped_early
@@ -107,11 +107,12 @@ def test_stopped_cycle_that_is_a_prefix_has_no_differences(
 
 def test_stopped_cycle_with_other_decisions_is_a_difference(tmp_path: Path) -> None:
     (snapshot,) = draw_snapshots(2, 1, nodes=30, pods=300)
-    answer = decide(snapshot)
-    answer.stopped_early = True
+    response = decide(snapshot)
+    answer = response.parse()
     bound = next(d for group in answer.groups for d in group.decisions if d.HasField("bind"))
-    bound.bind.pod = "nobody"
-    write_records(tmp_path / "r", [inline_cycle(snapshot, answer)])
+    bound.bind.pod = "unknown"
+    stopped = response._replace(summary=response.summary._replace(stopped_early=True))
+    write_records(tmp_path / "r", [inline_cycle(snapshot, with_content(stopped, answer))])
     assert [each.kind for each in run_replay(tmp_path / "r")[0].differences] == [DifferenceKind.MISSING]
 
 

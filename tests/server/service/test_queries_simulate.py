@@ -10,7 +10,7 @@ from tenure.codec.engine import Engine
 from tenure.codec.simulation import SimulationEngine
 from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.v1 import decide_pb2 as pb
-from tenure.v1.simulate_pb2 import SimulateRequest
+from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 from tenure.v1.state_pb2 import StateReference
 from tenure.wire.violations import SnapshotValidationError as Violations
 
@@ -37,11 +37,11 @@ def request(text: str = "", **fields: object) -> SimulateRequest:
 
 
 def simulate(asked: SimulateRequest) -> list[pb.DecideResponse]:
-    return list(SimulationEngine(PROFILE).simulate(asked).cycles)
+    return list(SimulateResponse.FromString(SimulationEngine(PROFILE).simulate(asked)).cycles)
 
 
 def decide(snapshot: object) -> pb.DecideResponse:
-    return Engine(PROFILE).decide(pb.DecideRequest(snapshot=snapshot))
+    return Engine(PROFILE).decide(pb.DecideRequest(snapshot=snapshot)).parse()
 
 
 def kind(answer: pb.DecideResponse, uid: str) -> str:
@@ -91,7 +91,10 @@ def test_an_overlay_decides_as_the_changed_snapshot_does(name: str) -> None:
 
 def test_actions_are_those_of_the_request() -> None:
     (answer,) = simulate(request(actions=["preempt"]))
-    assert answer == Engine(PROFILE).decide(pb.DecideRequest(snapshot=small_snapshot(), actions=["preempt"]))
+    assert (
+        answer
+        == Engine(PROFILE).decide(pb.DecideRequest(snapshot=small_snapshot(), actions=["preempt"])).parse()
+    )
 
 
 def test_decisions_are_applied_between_simulated_cycles() -> None:
@@ -123,7 +126,8 @@ def test_reservations_are_in_flight_in_the_next_cycle_under_their_group_id() -> 
 
 def test_a_cycle_that_is_stopped_is_the_last() -> None:
     asked = request(cycles=5)
-    (answer,) = SimulationEngine(PROFILE).simulate(asked, stop=lambda: True).cycles
+    simulated = SimulationEngine(PROFILE).simulate(asked, stop=lambda: True)
+    (answer,) = SimulateResponse.FromString(simulated).cycles
     assert answer.stopped_early
 
 

@@ -146,7 +146,7 @@ def test_every_violating_field_is_named(client: Client) -> None:
 
 def test_results_are_recorded_with_their_decisions(tmp_path: Path) -> None:
     path, (snapshot,) = tmp_path / "r", draw_snapshots(2, 1, nodes=20, pods=200)
-    kept, group = recorder(path), decide(snapshot).groups[0]
+    kept, group = recorder(path), decide(snapshot).parse().groups[0]
     steps = [
         pb.DecisionResult(decision_id=each.id, status="APPLY_STATUS_APPLIED", detail="201")
         for each in group.decisions

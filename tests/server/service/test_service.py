@@ -41,12 +41,16 @@ def client(address: str) -> Iterator[Client]:
 
 
 def test_response_equals_that_of_the_engine(client: Client) -> None:
-    here = Engine(default_profile()).decide(DecideRequest(snapshot=small_snapshot()))
+    here = Engine(default_profile()).decide(DecideRequest(snapshot=small_snapshot())).parse()
     assert client.decide(small_snapshot()).SerializeToString() == here.SerializeToString()
 
 
 def test_actions_of_the_request_are_used(client: Client) -> None:
-    here = Engine(default_profile()).decide(DecideRequest(snapshot=small_snapshot(), actions=["preempt"]))
+    here = (
+        Engine(default_profile())
+        .decide(DecideRequest(snapshot=small_snapshot(), actions=["preempt"]))
+        .parse()
+    )
     assert client.decide(small_snapshot(), actions=["preempt"]) == here
 
 

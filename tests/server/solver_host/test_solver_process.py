@@ -55,7 +55,7 @@ def engine(pool: SolverPool) -> ProcessEngine:
 
 def test_response_equals_that_of_a_thread(engine: ProcessEngine) -> None:
     here = Engine(slow_profile()).decide(SMALL)
-    assert engine.decide(SMALL).SerializeToString() == here.SerializeToString()
+    assert engine.decide(SMALL) == here
 
 
 def test_violations_equal_those_of_a_thread(engine: ProcessEngine) -> None:
@@ -70,8 +70,8 @@ def test_violations_equal_those_of_a_thread(engine: ProcessEngine) -> None:
 def test_stopped_search_returns_its_partial_result(engine: ProcessEngine) -> None:
     begin = time.monotonic()
     answer = engine.decide(SLOW_SEARCH, lambda: time.monotonic() > begin + 1.5)
-    assert answer.stopped_early
-    assert engine.decide(SMALL).outcomes
+    assert answer.summary.stopped_early
+    assert engine.decide(SMALL).summary.outcomes
 
 
 def kill_during_cycle(pool: SolverPool, number: signal.Signals) -> SolverProcessLost:
@@ -93,14 +93,14 @@ def kill_during_cycle(pool: SolverPool, number: signal.Signals) -> SolverProcess
 def test_killed_process_fails_its_call_and_is_replaced() -> None:
     with run_pool() as (pool, told):
         assert "ended in the middle of a cycle" in str(kill_during_cycle(pool, signal.SIGKILL))
-        assert ProcessEngine(slow_profile(), pool).decide(SMALL).outcomes
+        assert ProcessEngine(slow_profile(), pool).decide(SMALL).summary.outcomes
         assert told == []
 
 
 def test_a_process_that_hangs_is_killed_and_replaced() -> None:
     with run_pool() as (pool, told):
         assert "did not stop when it was told to" in str(kill_during_cycle(pool, signal.SIGSTOP))
-        assert ProcessEngine(slow_profile(), pool).decide(SMALL).outcomes
+        assert ProcessEngine(slow_profile(), pool).decide(SMALL).summary.outcomes
         assert told == []
 
 
@@ -116,7 +116,7 @@ def test_repeatedly_lost_processes_are_restarted_after_a_pause() -> None:
         while len(told) == 1 and time.monotonic() < until:
             time.sleep(0.05)
         assert told == [False, True]
-        assert engine.decide(SMALL).outcomes
+        assert engine.decide(SMALL).summary.outcomes
 
 
 def test_unknown_solver_host_is_a_configuration_error(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_server_works_after_losing_a_process(tmp_path: Path) -> None:
         grpc.insecure_channel(address) as channel,
         ThreadPoolExecutor() as threads,
     ):
-        assert client.decide(small_snapshot()) == Engine(slow_profile()).decide(SMALL)
+        assert client.decide(small_snapshot()) == Engine(slow_profile()).decide(SMALL).parse()
         in_flight = threads.submit(client.decide, slow_search_snapshot(200))
         time.sleep(1)
         for pid in children(process.pid):

@@ -2,11 +2,13 @@
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.codec.encoded_response import EncodedResponse
 from tenure.codec.engine import Engine
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import State, full_state
 from tenure.solver.registry import default_profile
-from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.terms.durations import SECOND
+from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.properties.generators.draw import SeededDraw
@@ -35,14 +37,14 @@ def idle_state(draw: SeededDraw) -> State:
     return full_state("epoch", snapshot, DEFAULT_ROWS)
 
 
-def decide(engine: Engine, state: State, now: Timestamp) -> DecideResponse:
+def decide(engine: Engine, state: State, now: Timestamp) -> EncodedResponse:
     cluster, header = state.with_time(now)
     return engine.decide_state(cluster, header, DecideRequest())
 
 
-def times(draw: SeededDraw, answer: DecideResponse) -> list[int]:
+def times(draw: SeededDraw, answer: EncodedResponse) -> list[int]:
     """Nanoseconds around those that matter."""
-    begin, wake = answer.header.now.ToNanoseconds(), answer.next_wake_time.ToNanoseconds()
+    begin, wake = answer.summary.now, answer.summary.next_wake_time or 0
     around = [begin, begin + 1, begin + draw.integer(1, 10**13)]
     return [*around, wake - 1, wake, wake + 1] if wake > begin else around
 
@@ -57,10 +59,10 @@ def test_cached_responses_equal_newly_decided_ones():
         for nanoseconds in times(draw, first):
             now = Timestamp()
             now.FromNanoseconds(nanoseconds)
-            known = state.response_cache.find((), now)
+            known = state.response_cache.find((), nanoseconds)
             if known is not None:
                 again += 1
-                assert known.SerializeToString() == decide(engine, state, now).SerializeToString()
+                assert known == decide(engine, state, now)
     assert again > 60
 
 
@@ -86,20 +88,20 @@ def test_time_dependent_response_is_cached_for_the_same_time_only(change):
     state, engine = full_state("epoch", snapshot, DEFAULT_ROWS), Engine(default_profile())
     answer = decide(engine, state, snapshot.now)
     state.response_cache.put((), answer, snapshot)
-    assert state.response_cache.find((), snapshot.now) == answer
-    assert state.response_cache.find((), Timestamp(seconds=RUNS_S + 1)) is None
-    assert state.response_cache.find(("allocate",), snapshot.now) is None
+    assert state.response_cache.find((), RUNS_S * SECOND) == answer
+    assert state.response_cache.find((), (RUNS_S + 1) * SECOND) is None
+    assert state.response_cache.find(("allocate",), RUNS_S * SECOND) is None
 
 
 def test_incomplete_response_is_not_cached():
     state, engine = idle_state(SeededDraw(1)), Engine(default_profile())
     answer = decide(engine, state, state.snapshot.now)
-    answer.stopped_early = True
-    state.response_cache.put((), answer, state.snapshot)
-    assert state.response_cache.find((), state.snapshot.now) is None
+    stopped = answer._replace(summary=answer.summary._replace(stopped_early=True))
+    state.response_cache.put((), stopped, state.snapshot)
+    assert state.response_cache.find((), answer.summary.now) is None
 
 
 def test_cached_response_is_not_returned_for_an_earlier_time():
     state, engine = idle_state(SeededDraw(1)), Engine(default_profile())
     state.response_cache.put((), decide(engine, state, Timestamp(seconds=NOW_S + 9)), state.snapshot)
-    assert state.response_cache.find((), Timestamp(seconds=NOW_S + 8)) is None
+    assert state.response_cache.find((), (NOW_S + 8) * SECOND) is None

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
+from tenure.codec.encoded_response import NominationSummary, WarningSummary
 from tenure.server.telemetry.requeue_metrics import count
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.decide_pb2 import DecideResponse, SnapshotWarning
+from tenure.v1.decide_pb2 import WARNING_CODE_LEGACY_PREEMPTIBILITY
 from tenure.wire.enum_labels import enum_label
 
 from tests.server.telemetry.captured_telemetry import Counts, count_metrics
+from tests.server.telemetry.cycle_summaries import summary_with
 
 NOMINATED = "kai_scheduler_requeue_nominations_total"
 SKIPPED = "kai_scheduler_requeue_nomination_skipped_total"
@@ -24,22 +26,19 @@ def _from_nothing() -> None:
     count_metrics()
 
 
-def response_with(result: str, skip_reason: str = "UNSPECIFIED") -> pb.Nomination:
-    return pb.Nomination(
+def nomination_by_both(result: str, skip_reason: str = "UNSPECIFIED") -> NominationSummary:
+    """Nominated by both plugins, or, if not due or skipped, evaluated by both."""
+    return NominationSummary(
         pod_group="job",
-        result=f"NOMINATION_RESULT_{result}",
-        skip_reason=f"NOMINATION_SKIP_REASON_{skip_reason}",
-        nominated_by=BOTH,
-        reason=pb.Reason(source="requeue"),
-    )
-
-
-def response_without_job(result: str, skip_reason: str = "UNSPECIFIED") -> pb.Nomination:
-    return pb.Nomination(
-        pod_group="job",
-        result=f"NOMINATION_RESULT_{result}",
-        skip_reason=f"NOMINATION_SKIP_REASON_{skip_reason}",
-        reason=pb.Reason(source=", ".join(BOTH)),
+        result=pb.NominationResult.Value(f"NOMINATION_RESULT_{result}"),
+        skip_reason=pb.NominationSkipReason.Value(f"NOMINATION_SKIP_REASON_{skip_reason}"),
+        is_candidate=result not in ("NOT_DUE", "SKIPPED"),
+        plugins=BOTH,
+        detail="",
+        until=None,
+        overrun=0,
+        contender="",
+        not_before=None,
     )
 
 
@@ -50,38 +49,39 @@ def nominated_by_two_plugins(*names: str) -> Counts:
 @pytest.mark.parametrize(
     ("nomination", "counts"),
     [
-        (response_without_job("NOT_DUE"), {}),
-        (response_without_job("SKIPPED", "COOLDOWN"), {(SKIPPED, plugin, "cooldown"): 1 for plugin in BOTH}),
-        (response_with("NO_CONTENDER"), nominated_by_two_plugins(NOMINATED)),
-        (response_with("NO_BENEFIT"), nominated_by_two_plugins(NOMINATED, ROLLED_BACK)),
-        (response_with("PROTECTED"), nominated_by_two_plugins(NOMINATED)),
+        (nomination_by_both("NOT_DUE"), {}),
+        (nomination_by_both("SKIPPED", "COOLDOWN"), {(SKIPPED, plugin, "cooldown"): 1 for plugin in BOTH}),
+        (nomination_by_both("NO_CONTENDER"), nominated_by_two_plugins(NOMINATED)),
+        (nomination_by_both("NO_BENEFIT"), nominated_by_two_plugins(NOMINATED, ROLLED_BACK)),
+        (nomination_by_both("PROTECTED"), nominated_by_two_plugins(NOMINATED)),
         (
-            response_with("PROTECTED", "MINRUNTIME_PROTECTED"),
+            nomination_by_both("PROTECTED", "MINRUNTIME_PROTECTED"),
             nominated_by_two_plugins(NOMINATED)
             | {(SKIPPED, plugin, "minruntime_protected"): 1 for plugin in BOTH},
         ),
-        (response_with("REQUEUED"), nominated_by_two_plugins(NOMINATED, COMMITTED)),
-        (response_with("BUDGET_EXHAUSTED"), nominated_by_two_plugins(NOMINATED)),
-        (response_with("ALREADY_MOVED"), nominated_by_two_plugins(NOMINATED)),
+        (nomination_by_both("REQUEUED"), nominated_by_two_plugins(NOMINATED, COMMITTED)),
+        (nomination_by_both("BUDGET_EXHAUSTED"), nominated_by_two_plugins(NOMINATED)),
+        (nomination_by_both("ALREADY_MOVED"), nominated_by_two_plugins(NOMINATED)),
     ],
-    ids=lambda given: pb.NominationResult.Name(given.result) if isinstance(given, pb.Nomination) else "",
+    ids=lambda given: pb.NominationResult.Name(given.result) if isinstance(given, NominationSummary) else "",
 )
-def test_every_result_counts_once_for_each_plugin_r12_64(nomination: pb.Nomination, counts: Counts) -> None:
-    count(DecideResponse(nominations=[nomination]))
+def test_every_result_counts_once_for_each_plugin_r12_64(
+    nomination: NominationSummary, counts: Counts
+) -> None:
+    count(summary_with(nominations=(nomination,)))
     assert count_metrics() == counts
 
 
 def test_nominations_are_counted_by_plugin() -> None:
-    one = response_with("NO_CONTENDER")
-    one.nominated_by[:] = ["expectedruntime"]
-    count(DecideResponse(nominations=[one, response_with("NO_CONTENDER"), response_without_job("NOT_DUE")]))
+    one = nomination_by_both("NO_CONTENDER")._replace(plugins=("expectedruntime",))
+    count(summary_with(nominations=(one, nomination_by_both("NO_CONTENDER"), nomination_by_both("NOT_DUE"))))
     assert count_metrics() == {(NOMINATED, "expectedruntime"): 2, (NOMINATED, "idle"): 1}
 
 
 def test_skipped_nominations_are_counted_by_plugin_and_reason() -> None:
-    skips = [response_without_job("SKIPPED", reason) for reason in ("COOLDOWN", "NOT_RUNNING", "COOLDOWN")]
-    skips[2].reason.source = "expectedruntime"
-    count(DecideResponse(nominations=skips))
+    skips = [nomination_by_both("SKIPPED", reason) for reason in ("COOLDOWN", "NOT_RUNNING", "COOLDOWN")]
+    skips[2] = skips[2]._replace(plugins=("expectedruntime",))
+    count(summary_with(nominations=tuple(skips)))
     assert count_metrics() == {
         (SKIPPED, "expectedruntime", "cooldown"): 2,
         (SKIPPED, "idle", "cooldown"): 1,
@@ -91,8 +91,8 @@ def test_skipped_nominations_are_counted_by_plugin_and_reason() -> None:
 
 
 def test_warnings_count_pod_groups_and_not_only_those_they_name() -> None:
-    warning = SnapshotWarning(code="WARNING_CODE_LEGACY_PREEMPTIBILITY", pod_groups=["a", "b"], count=250)
-    count(DecideResponse(warnings=[warning]))
+    warning = WarningSummary(WARNING_CODE_LEGACY_PREEMPTIBILITY, "", ("a", "b"), 250)
+    count(summary_with(warnings=(warning,)))
     assert count_metrics() == {(WARNINGS, "legacy_preemptibility"): 250}
 
 

@@ -69,7 +69,7 @@ def test_rejecting_guard_is_named_with_its_scope() -> None:
 def test_placed_pod_group_refers_to_its_decision_group() -> None:
     request = DecideRequest(snapshot=contested_snapshot())
     timeline = Timeline(is_detailed=True)
-    (group,) = Engine(default_profile()).decide(request, timeline=timeline).groups
+    (group,) = Engine(default_profile()).decide(request, timeline=timeline).parse().groups
     uids = sorted(each.uid for each in request.snapshot.pod_groups)
     assert timeline.group_ids == {("reclaim", uids.index(group.beneficiary)): group.id}
 
@@ -77,10 +77,10 @@ def test_placed_pod_group_refers_to_its_decision_group() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_decision_is_the_same_with_and_without_timeline(seed: int) -> None:
     engine, request = short_engine(), DecideRequest(snapshot=generate_snapshot(SeededDraw(seed), 12, 120))
-    plain = engine.decide(request).SerializeToString(deterministic=True)
+    plain = engine.decide(request).content
     for is_close in (False, True):
         answer = engine.decide(request, timeline=Timeline(is_detailed=is_close))
-        assert answer.SerializeToString(deterministic=True) == plain
+        assert answer.content == plain
 
 
 @pytest.mark.parametrize("part", [Phase.POD_GROUP, Phase.SCENARIO], ids=str)
@@ -143,7 +143,9 @@ def test_timeline_can_be_pickled(contested_cluster: list[TimelineEntry]) -> None
 def stop_after(questions: int) -> Timeline:
     timeline, patience = Timeline(is_detailed=True), iter(range(questions))
     request = DecideRequest(snapshot=generate_snapshot(SeededDraw(0), 20, 300))
-    assert short_engine().decide(request, lambda: next(patience, None) is None, timeline).stopped_early
+    assert (
+        short_engine().decide(request, lambda: next(patience, None) is None, timeline).summary.stopped_early
+    )
     return timeline
 
 

@@ -66,7 +66,7 @@ def _in_queue(group: PodGroup, queue: Queue) -> PodGroup:
 
 
 def _allocate(engine: Engine, cluster: ClusterSnapshot) -> Iterator[Bind]:
-    response = engine.decide(DecideRequest(snapshot=cluster, actions=["allocate"]))
+    response = engine.decide(DecideRequest(snapshot=cluster, actions=["allocate"])).parse()
     for group in response.groups:
         yield from (step.bind for step in group.decisions if step.HasField("bind"))
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from google.protobuf.message import Message
+from tenure.codec.encoded_response import EncodedResponse
 from tenure.server.shard import Shard
 from tenure.server.state import Lineage
 from tenure.solver.plugin_api.profile import Profile
-from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 ROW_BYTES: Final = 512
@@ -23,7 +23,7 @@ class CycleEntry(NamedTuple):
     """Actions named in the request."""
     profile: Profile
     """Profile of the cycle, with these actions."""
-    response: DecideResponse
+    response: EncodedResponse
     snapshot: ClusterSnapshot | None
     """None: the writer already has the base of the lineage."""
     epoch: str = ""
@@ -34,13 +34,13 @@ class CycleEntry(NamedTuple):
     @property
     def shard(self) -> Shard:
         """Shard of the cycle."""
-        return Shard(self.response.header.cluster_id, self.response.header.node_pool)
+        return Shard(self.response.summary.cluster_id, self.response.summary.node_pool)
 
     @property
     def memory_bytes(self) -> int:
         """Approximate memory use in bytes."""
         snapshot = 0 if self.snapshot is None else _rows(self.snapshot) + len(self.snapshot.pod_columns.uid)
-        return (1 + snapshot + _rows(self.response)) * ROW_BYTES
+        return (1 + snapshot) * ROW_BYTES + len(self.response.content)
 
 
 class ResultEntry(NamedTuple):

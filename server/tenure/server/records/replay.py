@@ -172,14 +172,14 @@ def replay(file: RecordsFile, record: Record, profile: Profile | None = None) ->
     cycle decides more. Raises RecordsError if the record or its profile cannot be used.
     """
     used = _profile(record) if profile is None else profile
-    question = DecideRequest(snapshot=file.snapshot(record), actions=record.actions)
-    answer = Engine(used, installed_registry(), pause_gc).decide(question)
+    request = DecideRequest(snapshot=file.snapshot(record), actions=record.actions)
+    response = Engine(used, installed_registry(), pause_gc).decide(request).parse()
     return ReplayResult(
         record.id,
         *(record.cluster_id, record.node_pool, record.version, record.now),
         record.stopped_early,
         record.engine_version,
-        _compare(record, answer, is_exact=profile is None),
+        _compare(record, response, is_exact=profile is None),
     )
 
 

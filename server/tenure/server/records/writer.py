@@ -98,17 +98,16 @@ class RecordWriter:
         self.database.close()
 
     def _write_cycle(self, cycle: CycleEntry, state: StateRowKey) -> None:
-        based_on, actions = cycle.response.header, json.dumps(list(cycle.actions))
-        now = based_on.now.ToNanoseconds()
-        question = json.dumps([state.digest.hex(), actions, now]).encode()
+        summary, actions = cycle.response.summary, json.dumps(list(cycle.actions))
+        request = json.dumps([state.digest.hex(), actions, summary.now]).encode()
         self.database.execute(
             "INSERT INTO profiles VALUES (?, ?) ON CONFLICT DO NOTHING",
-            [based_on.profile_digest, profile_text(cycle.profile)],
+            [summary.profile_digest, profile_text(cycle.profile)],
         )
         row = [
-            *(cycle.recorded_at, *cycle.shard, cycle.epoch, based_on.version, now, actions),
-            *(sha256(question).digest(), *state, based_on.profile_digest, package_version(), cycle.trace_id),
-            *(cycle.response.stopped_early, compress(cycle.response.SerializeToString(deterministic=True))),
+            *(cycle.recorded_at, *cycle.shard, cycle.epoch, summary.version, summary.now, actions),
+            *(sha256(request).digest(), *state, summary.profile_digest, package_version(), cycle.trace_id),
+            *(summary.stopped_early, compress(cycle.response.content)),
         ]
         self.database.execute(f"INSERT INTO records VALUES (NULL{', ?' * len(row)})", row)  # noqa: S608
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import grpc
 from opentelemetry.trace import format_trace_id, get_current_span
-from tenure.render.response_view import ResponseView
+from tenure.codec.encoded_response import EncodedResponse
 from tenure.server.capabilities import build_capabilities
 from tenure.server.records import CycleEntry
 from tenure.server.service.cycle_queue import CycleQueueTimeout
@@ -15,15 +15,16 @@ from tenure.server.service.service_context import ServiceContext
 from tenure.server.service.states import apply
 from tenure.server.shard import Shard
 from tenure.server.state import State
+from tenure.server.telemetry.cycle_log import CycleWorkloads
 from tenure.server.telemetry.timeline import Timeline
 from tenure.v1.capabilities_pb2 import GetCapabilitiesRequest, GetCapabilitiesResponse
-from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
 
 def record(
-    shared: ServiceContext, request: DecideRequest, state: State | None, response: DecideResponse
+    shared: ServiceContext, request: DecideRequest, state: State | None, response: EncodedResponse
 ) -> None:
     """Record a response; `state` is the pushed state of the request, None if it contains its snapshot."""
     actions = tuple(request.actions)
@@ -54,22 +55,25 @@ class _ShardRequest(NamedTuple):
     """Snapshot of the request; for a pushed state, its header."""
     state: State | None
     """Pushed state that the request refers to, or the result of its delta."""
-    respond: Callable[[Callable[[], bool], Timeline], DecideResponse]
+    respond: Callable[[Callable[[], bool], Timeline], EncodedResponse]
     """Decides, given a stop function and a timeline to record events in."""
 
 
-def decide(shared: ServiceContext, request: DecideRequest, context: grpc.ServicerContext) -> DecideResponse:
-    """Decide one cycle on the snapshot of the request, the referenced state, or the result of its delta."""
-    shard, snapshot, state, answer_by = _resolve_request(shared, request)
+def decide(shared: ServiceContext, request: DecideRequest, context: grpc.ServicerContext) -> bytes:
+    """Decide one cycle on the snapshot of the request, the referenced state, or the result of its delta.
+
+    Returns a serialized DecideResponse.
+    """
+    shard, snapshot, state, respond = _resolve_request(shared, request)
     with shared.cycle_queue.acquire(shard, context.time_remaining()) as deadline:
         if not context.add_callback(deadline.cancel):
             raise CycleQueueTimeout
         timeline = shared.cycles.timeline()
-        answer = answer_by(deadline, timeline)
-        known = None if state is None else state.decoded.pod_groups
-        shared.cycles.write(ResponseView(snapshot, answer, known), timeline)
-        record(shared, request, state, answer)
-        return answer
+        response = respond(deadline, timeline)
+        workloads = CycleWorkloads(snapshot, None if state is None else state.decoded.pod_groups)
+        shared.cycles.write(response.summary, workloads, timeline)
+        record(shared, request, state, response)
+        return response.content
 
 
 def _resolve_request(shared: ServiceContext, request: DecideRequest) -> _ShardRequest:
@@ -94,16 +98,22 @@ def _with_state(shared: ServiceContext, request: DecideRequest, state: State) ->
     cluster, header = state.with_time(request.now if request.HasField("now") else state.header.now)
     actions = tuple(request.actions)
 
-    def answer_by(stop: Callable[[], bool], timeline: Timeline) -> DecideResponse:
-        answer = state.response_cache.find(actions, header.now)
-        if answer is None:
-            answer = shared.engine.decide_state(
-                cluster, header, request, stop, timeline, state.warm_start, state.lazy_snapshot.read
+    def respond(stop: Callable[[], bool], timeline: Timeline) -> EncodedResponse:
+        response = state.response_cache.find(actions, cluster.now)
+        if response is None:
+            response = shared.engine.decide_state(
+                cluster,
+                header,
+                request,
+                stop=stop,
+                timeline=timeline,
+                warm_start=state.warm_start,
+                read=state.lazy_snapshot.read,
             )
-            state.response_cache.put(actions, answer, state.header)
-        return answer
+            state.response_cache.put(actions, response, state.header)
+        return response
 
-    return _ShardRequest(state.shard, state.header, state, answer_by)
+    return _ShardRequest(state.shard, state.header, state, respond)
 
 
 def get_capabilities(

@@ -48,15 +48,15 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class UnaryMethod(Generic[Request, Response]):
-    """One request, one response."""
+    """One request, one response, which may be serialized already."""
 
     request: type[Request]
-    respond: Callable[[ServiceContext, Request, grpc.ServicerContext], Response]
+    respond: Callable[[ServiceContext, Request, grpc.ServicerContext], Response | bytes]
 
     def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
         """See Method."""
 
-        def call(request: bytes, context: grpc.ServicerContext) -> Response:
+        def call(request: bytes, context: grpc.ServicerContext) -> Response | bytes:
             with call_span(*name, context):
                 try:
                     with admission.call():
@@ -157,5 +157,5 @@ def _parse(request: bytes, kind: type[Request], limits: ServerLimits) -> Request
     return kind.FromString(request)
 
 
-def _to_bytes(message: Message) -> bytes:
-    return message.SerializeToString()
+def _to_bytes(response: Message | bytes) -> bytes:
+    return response if isinstance(response, bytes) else response.SerializeToString()

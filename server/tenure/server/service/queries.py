@@ -12,7 +12,7 @@ from tenure.server.service.service_context import ServiceContext
 from tenure.server.shard import Deadline, Shard
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
-from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
+from tenure.v1.simulate_pb2 import SimulateRequest
 
 
 def resolve_state(shared: ServiceContext, request: SimulateRequest | ExplainRequest) -> BaseState | None:
@@ -43,10 +43,11 @@ def acquire_query_slot(
             raise CycleQueueTimeout from None
 
 
-def simulate(
-    shared: ServiceContext, request: SimulateRequest, context: grpc.ServicerContext
-) -> SimulateResponse:
-    """Simulate cycles. The simulator receives a profile and a state that it cannot change."""
+def simulate(shared: ServiceContext, request: SimulateRequest, context: grpc.ServicerContext) -> bytes:
+    """Simulate cycles; return a serialized SimulateResponse.
+
+    The simulation engine receives a profile and a state that it cannot change.
+    """
     source = resolve_state(shared, request)
     with acquire_query_slot(shared, request, context) as deadline:
         return SimulationEngine(shared.engine.profile, shared.engine.registry).simulate(

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+from tenure.codec.encoded_response import EncodedResponse
 from tenure.codec.engine import CycleTimeline, Engine
 from tenure.server.shard import Deadline
 from tenure.server.solver_host.protocol import InvalidRequest, SolveRequest, SolveResponse, WorkerError
@@ -15,7 +16,7 @@ from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
-from tenure.v1.decide_pb2 import DecideRequest, DecideResponse
+from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.violations import SnapshotValidationError
 
@@ -38,7 +39,7 @@ class ProcessEngine(Engine):
         request: DecideRequest,
         stop: Callable[[], bool] = never,
         timeline: CycleTimeline | None = None,
-    ) -> DecideResponse:
+    ) -> EncodedResponse:
         """See Engine. Raises SolverProcessLost or SolverUnavailable as well."""
         return self._solve(SolveRequest(request.SerializeToString(), _seconds(stop)), stop, timeline)
 
@@ -51,7 +52,7 @@ class ProcessEngine(Engine):
         timeline: CycleTimeline | None = None,
         warm_start: WarmStart | None = None,
         read: Callable[[], ClusterSnapshot] | None = None,
-    ) -> DecideResponse:
+    ) -> EncodedResponse:
         """See Engine. Raises SolverProcessLost or SolverUnavailable as well.
 
         Processes keep nothing, so they are sent it.
@@ -74,13 +75,13 @@ class ProcessEngine(Engine):
 
     def _solve(
         self, request: SolveRequest, stop: Callable[[], bool], timeline: CycleTimeline | None
-    ) -> DecideResponse:
+    ) -> EncodedResponse:
         is_watched = timeline is not None and timeline.is_detailed
         match self._pool.solve(request._replace(is_detailed=is_watched), stop):
-            case SolveResponse(response, entries, decided):
+            case SolveResponse(response, entries, group_ids):
                 if timeline is not None:
-                    timeline.entries, timeline.group_ids = entries, decided
-                return DecideResponse.FromString(response)
+                    timeline.entries, timeline.group_ids = entries, group_ids
+                return response
             case InvalidRequest(violations):
                 raise SnapshotValidationError(violations)
             case WorkerError(traceback):

@@ -11,6 +11,7 @@ objects, since compiled objects of the solver cannot be pickled.
 
 from typing import Final, NamedTuple
 
+from tenure.codec.encoded_response import EncodedResponse
 from tenure.server.telemetry.timeline import TimelineEntry
 from tenure.wire.violations import FieldViolation
 
@@ -29,9 +30,9 @@ class SolveRequest(NamedTuple):
 
 
 class SolveResponse(NamedTuple):
-    """A serialized DecideResponse, and the events of its cycle."""
+    """A response, and the events of its cycle."""
 
-    response: bytes
+    response: EncodedResponse
     entries: list[TimelineEntry]
     group_ids: dict[tuple[str, int], str]
     """See Timeline."""

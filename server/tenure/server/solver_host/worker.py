@@ -47,8 +47,8 @@ def _solve(engine: Engine, question: SolveRequest, stop: "_StopSignal") -> Solve
     timeline = Timeline(is_detailed=question.is_detailed)
     try:
         request = DecideRequest.FromString(question.request)
-        answer = engine.decide(request, stop, timeline)
-        return SolveResponse(answer.SerializeToString(), timeline.entries, timeline.group_ids)
+        response = engine.decide(request, stop, timeline)
+        return SolveResponse(response, timeline.entries, timeline.group_ids)
     except SnapshotValidationError as invalid:
         return InvalidRequest(list(invalid.violations))
     except Exception:

@@ -8,17 +8,20 @@ What was said already, so that a log says it once.
 
 import logging
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from tenure.codec import annotations
-from tenure.render.response_view import ResponseView
+from tenure.codec.encoded_response import CycleSummary, NominationSummary, WarningSummary
 from tenure.solver.model.facts import PodGroupSpec
 from tenure.solver.model.workload import LEGACY_NON_PREEMPTIBLE_PRIORITY, Preemptibility
+from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.v1 import decide_pb2 as service_pb
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.snapshot_pb2 import PodGroup
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodGroup
 from tenure.wire.enum_labels import PREEMPTIBILITY, enum_label
+from tenure.wire.timestamps import span, timestamp
 
 
 class SeenKeys:
@@ -53,103 +56,128 @@ _WARNING_CODES: Final = (
 """Skips that somebody should mend: warnings when they are new, with the error."""
 
 
+class CycleWorkloads:
+    """Pod groups of a cycle by UID, for log lines and events that name them."""
+
+    def __init__(self, snapshot: ClusterSnapshot, rows: PersistentMap[PodGroupSpec] | None = None) -> None:
+        """`rows` are the pod groups of a pushed state, whose `snapshot` has no rows."""
+        self.snapshot = snapshot
+        self.rows = rows
+
+    @cached_property
+    def pod_groups(self) -> Mapping[str, PodGroup] | PersistentMap[PodGroupSpec]:
+        """Pod groups by UID."""
+        if self.rows is not None:
+            return self.rows
+        return {group.uid: group for group in self.snapshot.pod_groups}
+
+    def name(self, pod_group: str) -> str:
+        """Name of a pod group; its UID if it has no name."""
+        found = self.pod_groups.get(pod_group)
+        return (found.name if found else "") or pod_group
+
+
 class CycleLog:
     """Writes about one cycle after the other; all it remembers is whom it has warned about."""
 
     def __init__(self) -> None:
         self._seen = SeenKeys(MAX_SEEN)
 
-    def write(self, view: ResponseView) -> None:
+    def write(self, summary: CycleSummary, workloads: CycleWorkloads) -> None:
         """Write about one cycle. Not for several threads at a time."""
-        for nomination in view.response.nominations:
-            self._nomination(view, nomination)
-        for warning in view.response.warnings:
-            self._warning(view, warning)
+        for nomination in summary.nominations:
+            self._nomination(workloads, nomination)
+        for warning in summary.warnings:
+            self._warning(workloads, warning)
 
-    def _nomination(self, view: ResponseView, nomination: pb.Nomination) -> None:
-        job = _Job(view, nomination.pod_group)
-        for plugin in nomination.nominated_by:
+    def _nomination(self, workloads: CycleWorkloads, nomination: NominationSummary) -> None:
+        job = _Job(workloads, nomination.pod_group)
+        for plugin in nomination.plugins if nomination.is_candidate else ():
             _REQUEUE.info("Requeue candidate nominated: job=%s, plugin=%s", job, plugin)
         if nomination.skip_reason:
-            self._skip(view, nomination, job)
+            self._skip(workloads, nomination, job)
         if nomination.result == pb.NOMINATION_RESULT_REQUEUED:
-            contender, until = _Job(view, nomination.contender), nomination.not_before.ToJsonString()
+            contender, until = _Job(workloads, nomination.contender), _time_text(nomination.not_before)
             _REQUEUE.info("Requeue committed: job=%s, contender=%s, not_before=%s", job, contender, until)
         if _REQUEUE.isEnabledFor(logging.DEBUG):
-            _REQUEUE.debug("Requeue eligibility: job=%s, %s", job, _eligibility(view, nomination))
+            _REQUEUE.debug("Requeue eligibility: job=%s, %s", job, _eligibility(nomination))
 
-    def _skip(self, view: ResponseView, nomination: pb.Nomination, job: "_Job") -> None:
+    def _skip(self, workloads: CycleWorkloads, nomination: NominationSummary, job: "_Job") -> None:
         reason = enum_label(pb.NominationSkipReason, nomination.skip_reason)
         if nomination.skip_reason not in _WARNING_CODES:
             _REQUEUE.info("Requeue nomination skipped: job=%s, reason=%s", job, reason)
             return
-        level = logging.WARNING if self._is_new(view, nomination.pod_group, reason) else logging.INFO
-        error = view.detail(nomination)
+        level = logging.WARNING if self._is_new(workloads, nomination.pod_group, reason) else logging.INFO
+        error = nomination.detail
         _REQUEUE.log(level, "Requeue nomination skipped: job=%s, reason=%s, error=%s", job, reason, error)
 
-    def _warning(self, view: ResponseView, warning: service_pb.SnapshotWarning) -> None:
+    def _warning(self, workloads: CycleWorkloads, warning: WarningSummary) -> None:
         match warning.code:
             case service_pb.WARNING_CODE_LEGACY_PREEMPTIBILITY:
-                self._legacy(view)
+                self._legacy(workloads)
             case service_pb.WARNING_CODE_UNKNOWN_PREEMPTIBILITY:
-                self._value(view, warning, _PREEMPTIBILITY, "Preemptibility unknown")
+                self._value(workloads, warning, _PREEMPTIBILITY, "Preemptibility unknown")
             case service_pb.WARNING_CODE_INVALID_REQUEUE_DELAY:
-                self._value(view, warning, _REQUEUE, "Requeue delay ignored")
+                self._value(workloads, warning, _REQUEUE, "Requeue delay ignored")
 
     def _value(
-        self, view: ResponseView, warning: service_pb.SnapshotWarning, logger: logging.Logger, what: str
+        self, workloads: CycleWorkloads, warning: WarningSummary, logger: logging.Logger, what: str
     ) -> None:
         """A value of one pod group that is read as something else."""
         for uid in warning.pod_groups:
-            if self._is_new(view, uid, what):
-                error = warning.message.removeprefix(f"pod group {view.name(uid)}: ")
-                logger.warning("%s: job=%s, error=%s", what, _Job(view, uid), error)
+            if self._is_new(workloads, uid, what):
+                error = warning.message.removeprefix(f"pod group {workloads.name(uid)}: ")
+                logger.warning("%s: job=%s, error=%s", what, _Job(workloads, uid), error)
 
-    def _legacy(self, view: ResponseView) -> None:
+    def _legacy(self, workloads: CycleWorkloads) -> None:
         """Everybody whose priority decides, to encourage them to say it; the warning names the first only."""
-        groups = map(view.pod_groups.get, self._unseen(view))
+        groups = map(workloads.pod_groups.get, self._unseen(workloads))
         legacy = (group for group in groups if group is not None and _is_legacy(group))
-        new = [group for group in legacy if self._is_new(view, group.uid, "legacy preemptibility")]
+        new = [group for group in legacy if self._is_new(workloads, group.uid, "legacy preemptibility")]
         line = "Legacy preemptibility: job=%s, priority=%d, preemptibility=%s; say so by the annotation %s"
         for group in new[:MAX_PER_CYCLE]:
-            job, mode = _Job(view, group.uid), PREEMPTIBILITY[_legacy_mode(group)]
+            job, mode = _Job(workloads, group.uid), PREEMPTIBILITY[_legacy_mode(group)]
             _PREEMPTIBILITY.warning(line, job, group.priority, mode, annotations.PREEMPTIBILITY)
         if len(new) > MAX_PER_CYCLE:
             rest = len(new) - MAX_PER_CYCLE
             _PREEMPTIBILITY.warning("Legacy preemptibility: and %d more jobs of this cycle", rest)
 
-    def _unseen(self, view: ResponseView) -> Iterable[str]:
+    def _unseen(self, workloads: CycleWorkloads) -> Iterable[str]:
         """Pod groups that no earlier cycle looked at: of a kept state, those that changed since it was."""
-        known = view.pod_group_rows
-        if known is None or self._seen.is_new((view.snapshot.cluster_id, known.origin)):
-            return view.pod_groups
+        known = workloads.rows
+        if known is None or self._seen.is_new((workloads.snapshot.cluster_id, known.origin)):
+            return workloads.pod_groups
         return known.changed_uids
 
-    def _is_new(self, view: ResponseView, pod_group: str, what: str) -> bool:
-        return self._seen.is_new((view.snapshot.cluster_id, pod_group, what))
+    def _is_new(self, workloads: CycleWorkloads, pod_group: str, what: str) -> bool:
+        return self._seen.is_new((workloads.snapshot.cluster_id, pod_group, what))
 
 
 class _Job(NamedTuple):
     """A pod group as lines name it, made up only when a line is written."""
 
-    view: ResponseView
+    workloads: CycleWorkloads
     pod_group: str
 
     def __str__(self) -> str:
-        found = self.view.pod_groups.get(self.pod_group)
-        name, namespace = self.view.name(self.pod_group), found.namespace if found else ""
+        found = self.workloads.pod_groups.get(self.pod_group)
+        name, namespace = self.workloads.name(self.pod_group), found.namespace if found else ""
         text = f"{name}/{namespace}" if namespace else name
         return text if text.isprintable() else ascii(text)
 
 
-def _eligibility(view: ResponseView, nomination: pb.Nomination) -> str:
+def _eligibility(nomination: NominationSummary) -> str:
     facts = {
         "result": enum_label(pb.NominationResult, nomination.result),
-        "overrun": nomination.overrun.ToJsonString(),
-        "until": nomination.reason.until.ToJsonString() if nomination.reason.HasField("until") else "",
-        "detail": view.detail(nomination),
+        "overrun": span(nomination.overrun).ToJsonString(),
+        "until": "" if nomination.until is None else _time_text(nomination.until),
+        "detail": nomination.detail,
     }
     return ", ".join(f"{key}={value}" for key, value in facts.items() if value)
+
+
+def _time_text(nanoseconds: int | None) -> str:
+    return timestamp(nanoseconds or 0).ToJsonString()
 
 
 def _is_legacy(group: PodGroup | PodGroupSpec) -> bool:

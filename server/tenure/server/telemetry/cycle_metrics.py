@@ -1,27 +1,24 @@
-"""What operators see of cycles: spans, metrics and lines, written when a cycle is over.
+"""Metrics, spans and logs of a cycle, written when the cycle is over.
 
-Metrics of cycles: how long they took, what they decided, why the rest waits, what the search did.
-
-Counted once per cycle. Labels come from finite sets: actions and plugins of the profile, codes of the
-contract. Without an SDK set up nothing is recorded.
+Metrics are counted once per cycle: how long it took, what it decided, why pod groups are pending, what the
+search did. Labels come from finite sets: actions and plugins of the profile, codes of the contract. Without
+an OpenTelemetry SDK that the operator configures, nothing is recorded.
 """
 
 import threading
-from collections import Counter
 from typing import Final
 
 from opentelemetry import metrics
 from opentelemetry.metrics import get_meter_provider
 from opentelemetry.sdk.metrics import MeterProvider
-from tenure.render.response_view import ResponseView
+from tenure.codec.encoded_response import CycleSummary
 from tenure.server.telemetry import cycle_spans, requeue_metrics
-from tenure.server.telemetry.cycle_log import CycleLog
+from tenure.server.telemetry.cycle_log import CycleLog, CycleWorkloads
 from tenure.server.telemetry.gauges import LAST_CYCLES, SECONDS
 from tenure.server.telemetry.timeline import NO_PARENT, Timeline
 from tenure.solver.framework.observer import Phase
 from tenure.terms.durations import SECOND
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.decide_pb2 import DecideResponse
 from tenure.wire.enum_labels import enum_label
 
 _METER: Final = metrics.get_meter("tenure.server")
@@ -94,41 +91,25 @@ def measure(timeline: Timeline) -> None:
     _CYCLES.record((timeline.entries[-1].end - timeline.entries[0].begin) / SECOND)
 
 
-def count(response: DecideResponse) -> None:
+def count(summary: CycleSummary) -> None:
     """Count what one cycle decided."""
-    _count_decisions(response)
-    _count_outcomes(response)
-    work = response.counters
-    for result in ("simulated", "duplicate", "pruned"):
-        _SCENARIOS.add(getattr(work, result), {"result": result})
-    _PLACEMENT_ATTEMPTS.add(work.placement_attempts)
-    _VICTIMS_CONSIDERED.add(work.victims_considered)
-    _STOPPED.add(int(response.stopped_early))
-
-
-def _count_decisions(response: DecideResponse) -> None:
-    steps: Counter[tuple[str, str]] = Counter()
-    guards: Counter[tuple[str, str]] = Counter()
-    for group in response.groups:
-        steps.update((group.action, step.WhichOneof("kind") or "other") for step in group.decisions)
-        guards.update((said.guard, group.action) for step in group.decisions for said in step.evict.guards)
-    for (action, kind), number in steps.items():
+    for (action, kind), number in summary.decisions.items():
         _DECISIONS.add(number, {"action": action, "kind": kind})
-    for (guard, action), number in guards.items():
+    for (guard, action), number in summary.allowed_evictions.items():
         _ALLOWED_EVICTIONS.add(number, {"guard": guard, "action": action})
-
-
-def _count_outcomes(response: DecideResponse) -> None:
-    outcomes = Counter(outcome.kind for outcome in response.outcomes)
-    for kind, number in outcomes.items():
-        _OUTCOMES.add(number, {"outcome": enum_label(pb.OutcomeKind, kind)})
-    reasons = Counter(each.reason.code for each in response.outcomes if each.kind != pb.OUTCOME_KIND_BOUND)
-    for code, number in reasons.items():
+    for outcome, number in summary.outcomes.items():
+        _OUTCOMES.add(number, {"outcome": enum_label(pb.OutcomeKind, outcome)})
+    for code, number in summary.pending_reasons.items():
         _PENDING_REASONS.add(number, {"reason": enum_label(pb.ReasonCode, code)})
+    for result in ("simulated", "duplicate", "pruned"):
+        _SCENARIOS.add(summary.counters[result], {"result": result})
+    _PLACEMENT_ATTEMPTS.add(summary.counters["placement_attempts"])
+    _VICTIMS_CONSIDERED.add(summary.counters["victims_considered"])
+    _STOPPED.add(int(summary.stopped_early))
 
 
 class Cycles:
-    """Writes about one cycle after the other. Nothing of it changes an answer."""
+    """Writes telemetry of cycles. It has no effect on responses."""
 
     def __init__(self, *, include_workload_names: bool = False) -> None:
         self._names_workloads = include_workload_names
@@ -136,25 +117,24 @@ class Cycles:
         self._one_writes = threading.Lock()
 
     def timeline(self) -> Timeline:
-        """For the cycle that comes: with a close look at it when spans of the call are kept."""
+        """Timeline for the next cycle, detailed if spans of the call are recorded."""
         return Timeline(is_detailed=cycle_spans.is_recording())
 
-    def write(self, view: ResponseView, timeline: Timeline) -> None:
-        """Write about one cycle. Threads wait for each other.
+    def write(self, summary: CycleSummary, workloads: CycleWorkloads, timeline: Timeline) -> None:
+        """Write telemetry of one cycle. Threads wait for each other.
 
-        When nothing happened, the answer is that of an earlier cycle, which was written about.
+        An empty timeline means that the response was cached: its cycle was written about before.
         """
-        answer = view.response
         if not timeline.entries:
             count_cached_response()
             return
         if isinstance(get_meter_provider(), MeterProvider):
-            count(answer)
+            count(summary)
             measure(timeline)
-            requeue_metrics.count(answer)
-            LAST_CYCLES.update(answer)
+            requeue_metrics.count(summary)
+            LAST_CYCLES.update(summary)
         if timeline.is_detailed:
-            uids = sorted(view.pod_groups) if self._names_workloads else ()
-            cycle_spans.write(timeline, answer, uids)
+            uids = sorted(workloads.pod_groups) if self._names_workloads else ()
+            cycle_spans.write(timeline, summary, uids)
         with self._one_writes:
-            self._log.write(view)
+            self._log.write(summary, workloads)

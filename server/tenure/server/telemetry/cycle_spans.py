@@ -12,9 +12,9 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span
 from opentelemetry.util.types import AttributeValue
+from tenure.codec.encoded_response import CycleSummary
 from tenure.server.telemetry.timeline import NO_PARENT, Timeline, TimelineEntry
 from tenure.solver.framework.observer import Phase
-from tenure.v1.decide_pb2 import DecideResponse
 
 CYCLE: Final = "tenure.cycle"
 DELTA: Final = "tenure.state.delta"
@@ -62,32 +62,32 @@ def is_recording() -> bool:
     return trace.get_current_span().is_recording()
 
 
-def write(timeline: Timeline, response: DecideResponse, uids: Sequence[str] = ()) -> None:
+def write(timeline: Timeline, summary: CycleSummary, uids: Sequence[str] = ()) -> None:
     """Write the spans of a cycle that was looked at closely, for spans of the call are kept.
 
     `uids` are those of the cluster's pod groups in their order; without them no workload is named.
     """
     begin = timeline.entries[0].begin
-    cycle = _TRACER.start_span(CYCLE, attributes=_response_attributes(response), start_time=begin)
-    for group in response.groups[:MAX_DECISIONS]:
+    cycle = _TRACER.start_span(CYCLE, attributes=_cycle_attributes(summary), start_time=begin)
+    for group in summary.groups[:MAX_DECISIONS]:
         about: dict[str, AttributeValue] = {
             DECISION: group.id,
             ACTION: group.action,
-            DECISION_COUNT: len(group.decisions),
+            DECISION_COUNT: group.decisions,
         }
         cycle.add_event(DECISION_EVENT, about, timeline.entries[-1].end)
     _write_entries(timeline, trace.set_span_in_context(cycle), uids)
     cycle.end(max(entry.end for entry in timeline.entries))
 
 
-def _response_attributes(response: DecideResponse) -> dict[str, AttributeValue]:
+def _cycle_attributes(summary: CycleSummary) -> dict[str, AttributeValue]:
     return {
-        CLUSTER: response.header.cluster_id,
-        NODE_POOL: response.header.node_pool,
-        VERSION: response.header.version,
-        PROFILE: response.header.profile_digest,
-        GROUPS: len(response.groups),
-        STOPPED_EARLY: response.stopped_early,
+        CLUSTER: summary.cluster_id,
+        NODE_POOL: summary.node_pool,
+        VERSION: summary.version,
+        PROFILE: summary.profile_digest,
+        GROUPS: len(summary.groups),
+        STOPPED_EARLY: summary.stopped_early,
     }
 
 

@@ -10,14 +10,16 @@ decided last, and of each the first queues by name; the shares of the others are
 
 import threading
 import time
-from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions, Observation
+from tenure.codec.encoded_response import CycleSummary, QueueSummary
 from tenure.server.shard import Shard
-from tenure.v1.decide_pb2 import DecideResponse, QueueStatus
+from tenure.solver.model.resources import Share
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """From an answer about a handful of pods to the longest search anybody waits for."""
@@ -28,16 +30,16 @@ MAX_QUEUES: Final = 100
 """Of one shard."""
 OTHER: Final = "other"
 _METER: Final = metrics.get_meter("tenure.server")
-_UNITS: Final = (("cpu", "cpu_milli", 1e-3), ("memory", "memory_bytes", 1.0), ("gpu", "gpu_milli", 1e-3))
-"""Resources by label and field, and what makes cores, bytes and devices of them."""
+_UNITS: Final = (("cpu", 1e-3), ("memory", 1.0), ("gpu", 1e-3))
+"""Components of a share: label, and the factor that converts amounts to cores, bytes and devices."""
 
 
 class _Last(NamedTuple):
     """What is kept of a shard's last cycle."""
 
     time: float
-    queues: Sequence[QueueStatus]
-    protected: Counter[str]
+    queues: Sequence[QueueSummary]
+    protected: Mapping[str, int]
     """Pod groups by the guard that protects them."""
 
 
@@ -48,14 +50,11 @@ class LastCycles:
         self._last: OrderedDict[Shard, _Last] = OrderedDict()
         self._changing = threading.Lock()
 
-    def update(self, response: DecideResponse) -> None:
+    def update(self, summary: CycleSummary) -> None:
         """Keep what gauges show of a cycle."""
-        shard = Shard(response.header.cluster_id, response.header.node_pool)
-        pairs = {(protection.pod_group, protection.guard) for protection in response.protections}
-        protected = Counter(guard for _, guard in pairs)
-        queues = DecideResponse(queues=response.queues).queues  # a copy, for a part keeps the whole in memory
+        shard = Shard(summary.cluster_id, summary.node_pool)
         with self._changing:
-            self._last[shard] = _Last(time.time(), queues, protected)
+            self._last[shard] = _Last(time.time(), summary.queues, summary.protected)
             self._last.move_to_end(shard)
             if len(self._last) > MAX_SHARDS:
                 self._last.popitem(last=False)
@@ -71,12 +70,14 @@ class LastCycles:
             for guard, number in last.protected.items():
                 yield Observation(number, {**_labels(shard), "guard": guard})
 
-    def shares(self, field: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
-        """Shares of queues, by the field of their status."""
+    def shares(
+        self, share_of: Callable[[QueueSummary], Share]
+    ) -> Callable[[CallbackOptions], Iterable[Observation]]:
+        """One of the shares of each queue."""
 
         def observe(_: CallbackOptions) -> Iterable[Observation]:
             for shard, last in self._all():
-                for (queue, resource), amount in _amounts(last.queues, field).items():
+                for (queue, resource), amount in _amounts(last.queues, share_of).items():
                     yield Observation(amount, {**_labels(shard), "queue": queue, "resource": resource})
 
         return observe
@@ -101,22 +102,24 @@ _METER.create_observable_gauge(
 )
 _METER.create_observable_gauge(
     "tenure_queue_fair_share",
-    [LAST_CYCLES.shares("fair_share")],
+    [LAST_CYCLES.shares(attrgetter("fair_share"))],
     description="What a queue is due in the last cycle: cores, bytes of memory and GPUs.",
 )
 _METER.create_observable_gauge(
     "tenure_queue_allocated",
-    [LAST_CYCLES.shares("allocated_after")],
+    [LAST_CYCLES.shares(attrgetter("allocated"))],
     description="What a queue has after the last cycle: cores, bytes of memory and GPUs.",
 )
 
 
-def _amounts(queues: Sequence[QueueStatus], field: str) -> dict[tuple[str, str], float]:
+def _amounts(
+    queues: Sequence[QueueSummary], share_of: Callable[[QueueSummary], Share]
+) -> dict[tuple[str, str], float]:
     amounts: defaultdict[tuple[str, str], float] = defaultdict(float)
     for place, status in enumerate(queues):
         queue = status.name if place < MAX_QUEUES else OTHER
-        for resource, of_share, factor in _UNITS:
-            amounts[queue, resource] += getattr(getattr(status, field), of_share) * factor
+        for (resource, factor), amount in zip(_UNITS, share_of(status), strict=True):
+            amounts[queue, resource] += amount * factor
     return amounts
 
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from opentelemetry import metrics
+from tenure.codec.encoded_response import CycleSummary, NominationSummary
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.decide_pb2 import DecideResponse, WarningCode
+from tenure.v1.decide_pb2 import WarningCode
 from tenure.wire.enum_labels import enum_label
 
 _METER: Final = metrics.get_meter("tenure.server")
@@ -49,7 +50,7 @@ def initialize_counters() -> None:
             _SKIPPED.add(0, {**labels, "reason": enum_label(pb.NominationSkipReason, value)})
 
 
-def count(response: DecideResponse) -> None:
+def count(summary: CycleSummary) -> None:
     """Count one cycle (semantics R12.62, R12.64): a pod group counts once for each plugin that looked at it.
 
     Who is not due counts nowhere. Who is nominated and then protected by its minimum runtime counts as
@@ -57,20 +58,20 @@ def count(response: DecideResponse) -> None:
     """
     told = Counter(
         (counter, plugin, reason)
-        for nomination in response.nominations
+        for nomination in summary.nominations
         for counter, reason in _count_nomination(nomination)
-        for plugin in _plugins(nomination)
+        for plugin in nomination.plugins
     )
     for (counter, plugin, reason), number in told.items():
         why = {"reason": enum_label(pb.NominationSkipReason, reason)} if reason else {}
         counter.add(number, {"plugin": plugin, **why})
-    for warning in response.warnings:
-        _WARNING_CODES.add(warning.count, {"code": enum_label(WarningCode, warning.code)})
+    for warning in summary.warnings:
+        _WARNING_CODES.add(warning.total, {"code": enum_label(WarningCode, warning.code)})
 
 
-def _count_nomination(nomination: pb.Nomination) -> Iterator[tuple[metrics.Counter, int]]:
+def _count_nomination(nomination: NominationSummary) -> Iterator[tuple[metrics.Counter, int]]:
     """What is counted of a nomination, and why it was skipped."""
-    if nomination.nominated_by:
+    if nomination.is_candidate:
         yield _NOMINATED, 0
     if nomination.skip_reason:
         yield _SKIPPED, nomination.skip_reason
@@ -78,8 +79,3 @@ def _count_nomination(nomination: pb.Nomination) -> Iterator[tuple[metrics.Count
         yield _COMMITTED, 0
     elif nomination.result == pb.NOMINATION_RESULT_NO_BENEFIT:
         yield _ROLLED_BACK, 0
-
-
-def _plugins(nomination: pb.Nomination) -> list[str]:
-    """Those that nominated it, or that said why not."""
-    return list(nomination.nominated_by) or nomination.reason.source.split(", ")

@@ -1,0 +1,259 @@
+"""An encoded response and its summary.
+
+A response is written once, as bytes. Nothing parses these bytes on the way to the caller. Metrics, logs,
+spans and the response cache read the summary instead. Both can be pickled, since a solver process returns
+them.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.decision import CycleResult, OutcomeKind
+from tenure.solver.model.resources import Share
+from tenure.v1.decide_pb2 import DecideResponse, ResponseHeader, SearchCounters
+from tenure.wire.timestamps import timestamp
+from tenure.wire.violations import escape_control_characters
+from tenure.wire.writer import serialize_message, tag
+
+MAX_NAMED = 100
+"""Maximum number of pod groups that one warning names."""
+
+
+class GroupSummary(NamedTuple):
+    """One decision group."""
+
+    id: str
+    action: str
+    decisions: int
+    """Number of its decisions."""
+
+
+class QueueSummary(NamedTuple):
+    """Shares of one queue. Amounts are cpu_milli, memory_bytes and gpu_milli."""
+
+    name: str
+    fair_share: Share
+    allocated: Share
+    """Allocated after the cycle."""
+
+
+class NominationSummary(NamedTuple):
+    """One nomination. Numbers are those of the enums of the contract, times are in nanoseconds."""
+
+    pod_group: str
+    result: int
+    skip_reason: int
+    """0: not skipped."""
+    is_candidate: bool
+    """Whether a plugin nominated it."""
+    plugins: tuple[str, ...]
+    """Plugins that nominated it; if it is not a candidate, plugins that evaluated it."""
+    detail: str
+    until: int | None
+    overrun: int
+    contender: str
+    """Empty: none."""
+    not_before: int | None
+
+
+class WarningSummary(NamedTuple):
+    """One snapshot warning."""
+
+    code: int
+    """Number of the WarningCode."""
+    message: str
+    pod_groups: tuple[str, ...]
+    """UIDs of the first MAX_NAMED pod groups."""
+    total: int
+    """Number of all pod groups."""
+
+
+class CycleSummary(NamedTuple):
+    """What telemetry, records and the response cache need of a response."""
+
+    cluster_id: str
+    node_pool: str
+    version: int
+    now: int
+    """Nanoseconds since the Unix epoch."""
+    profile_digest: str
+    stopped_early: bool
+    next_wake_time: int | None
+    """Nanoseconds since the Unix epoch."""
+    groups: tuple[GroupSummary, ...]
+    """In the order of the response."""
+    decisions: Mapping[tuple[str, str], int]
+    """Number of decisions by action and kind."""
+    allowed_evictions: Mapping[tuple[str, str], int]
+    """Number of evictions that a guard allowed, by guard and action."""
+    outcomes: Mapping[int, int]
+    """Number of outcomes by OutcomeKind."""
+    pending_reasons: Mapping[int, int]
+    """Number of outcomes that are not BOUND, by ReasonCode."""
+    has_outcome_until: bool
+    """Whether the reason of an outcome states until when it holds."""
+    protected: Mapping[str, int]
+    """Number of protected pod groups by guard."""
+    in_flight_states: frozenset[int]
+    """InFlightGroupState of the groups in flight."""
+    counters: Mapping[str, int]
+    """Fields of SearchCounters."""
+    queues: tuple[QueueSummary, ...]
+    """By name."""
+    nominations: tuple[NominationSummary, ...]
+    warnings: tuple[WarningSummary, ...]
+
+
+class EncodedResponse(NamedTuple):
+    """A serialized DecideResponse and its summary."""
+
+    content: bytes
+    """The same bytes that the deterministic protobuf serializer gives."""
+    header_length: int
+    """Number of bytes of the header, which is the first field."""
+    summary: CycleSummary
+
+    def at(self, now: int) -> "EncodedResponse":
+        """The same response with another time in the header."""
+        summary = self.summary._replace(now=now)
+        header = encode_header(summary)
+        return EncodedResponse(header + self.content[self.header_length :], len(header), summary)
+
+    def parse(self) -> DecideResponse:
+        """The response as a message, for callers in the same process."""
+        return DecideResponse.FromString(self.content)
+
+
+_HEADER = tag(DecideResponse, "header")
+_COUNTERS = tuple([field.name for field in SearchCounters.DESCRIPTOR.fields])
+
+
+def encode_header(summary: CycleSummary) -> bytes:
+    """The header as a field of the response."""
+    header = ResponseHeader(
+        cluster_id=summary.cluster_id,
+        node_pool=summary.node_pool,
+        version=summary.version,
+        now=timestamp(summary.now),
+        profile_digest=summary.profile_digest,
+    )
+    return _HEADER + serialize_message(header)
+
+
+def summarize(
+    cluster: Cluster, result: CycleResult, header: ResponseHeader, group_ids: list[str]
+) -> CycleSummary:
+    """Summarize the result of a cycle. `group_ids` are the IDs of its decision groups."""
+    outcomes: dict[int, int] = {}
+    reasons: dict[int, int] = {}
+    has_outcome_until = False
+    for outcome in result.outcomes:
+        outcomes[int(outcome.kind)] = outcomes.get(int(outcome.kind), 0) + 1
+        if outcome.reason.until is not None:
+            has_outcome_until = True
+        if outcome.kind is not OutcomeKind.BOUND:
+            code = int(outcome.reason.code)
+            reasons[code] = reasons.get(code, 0) + 1
+    groups, decisions, allowed = _summarize_groups(result, group_ids)
+    return CycleSummary(
+        cluster_id=header.cluster_id,
+        node_pool=header.node_pool,
+        version=header.version,
+        now=header.now.ToNanoseconds(),
+        profile_digest=header.profile_digest,
+        stopped_early=result.stopped_early,
+        next_wake_time=result.next_wake_time,
+        groups=groups,
+        decisions=decisions,
+        allowed_evictions=allowed,
+        outcomes=outcomes,
+        pending_reasons=reasons,
+        has_outcome_until=has_outcome_until,
+        protected=_count_protected(result),
+        in_flight_states=frozenset([int(status.state) for status in result.in_flight]),
+        counters={name: getattr(result.counters, name) for name in _COUNTERS},
+        queues=_summarize_queues(cluster, result),
+        nominations=_summarize_nominations(cluster, result),
+        warnings=_summarize_warnings(cluster, result),
+    )
+
+
+def _summarize_groups(
+    result: CycleResult, group_ids: list[str]
+) -> tuple[tuple[GroupSummary, ...], dict[tuple[str, str], int], dict[tuple[str, str], int]]:
+    """Decision groups, their decisions by action and kind, and allowed evictions by guard and action."""
+    groups: list[GroupSummary] = []
+    decisions: dict[tuple[str, str], int] = {}
+    allowed: dict[tuple[str, str], int] = {}
+    for id, group in zip(group_ids, result.groups, strict=True):
+        action, total = group.action, 0
+        for kind, count in (
+            ("evict", len(group.evictions)),
+            ("requeue", int(group.requeue is not None)),
+            ("reserve", len(group.reservations)),
+            ("bind", len(group.bindings)),
+            ("patch", len(group.patches)),
+        ):
+            if count:
+                total += count
+                decisions[action, kind] = decisions.get((action, kind), 0) + count
+        for eviction in group.evictions:
+            for verdict in eviction.guards:
+                key = (verdict.guard, action)
+                allowed[key] = allowed.get(key, 0) + 1
+        groups.append(GroupSummary(id, action, total))
+    return tuple(groups), decisions, allowed
+
+
+def _count_protected(result: CycleResult) -> dict[str, int]:
+    """Protected pod groups by guard. A pod group counts once for a guard, whatever it is protected from."""
+    counts: dict[str, int] = {}
+    for _, guard in {(protection.pod_group, protection.guard) for protection in result.protections}:
+        counts[guard] = counts.get(guard, 0) + 1
+    return counts
+
+
+def _summarize_queues(cluster: Cluster, result: CycleResult) -> tuple[QueueSummary, ...]:
+    return tuple(
+        [
+            QueueSummary(cluster.queues[status.queue].name, status.fair_share, status.allocated_after)
+            for status in sorted(result.queues)
+        ]
+    )
+
+
+def _summarize_nominations(cluster: Cluster, result: CycleResult) -> tuple[NominationSummary, ...]:
+    pod_groups = cluster.pod_groups
+    return tuple(
+        [
+            NominationSummary(
+                pod_group=pod_groups[each.pod_group].uid,
+                result=int(each.result),
+                skip_reason=0 if each.skip_reason is None else int(each.skip_reason),
+                is_candidate=each.is_candidate,
+                plugins=each.nominated_by,
+                detail=escape_control_characters(each.detail),
+                until=each.until,
+                overrun=each.overrun,
+                contender="" if each.contender is None else pod_groups[each.contender].uid,
+                not_before=each.not_before,
+            )
+            for each in result.nominations
+        ]
+    )
+
+
+def _summarize_warnings(cluster: Cluster, result: CycleResult) -> tuple[WarningSummary, ...]:
+    pod_groups = cluster.pod_groups
+    return tuple(
+        [
+            WarningSummary(
+                code=int(warning.code),
+                message=escape_control_characters(warning.message),
+                pod_groups=tuple([pod_groups[index].uid for index in warning.pod_groups[:MAX_NAMED]]),
+                total=len(warning.pod_groups),
+            )
+            for warning in result.warnings
+        ]
+    )
