@@ -85,7 +85,7 @@ def test_no_folder_of_tests_has_more_files_than_the_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["tenure.solver.cycle", "tenure.codec.decode", "tenure.kubernetes.reconciler"]
+    "name", ["tenure.solver.cycle", "tenure.codec.decode", "tenure.integration.reconciler"]
 )
 def test_modules_are_found_by_name(name: str) -> None:
     assert name in modules()

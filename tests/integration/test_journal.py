@@ -1,16 +1,16 @@
-"""What is kept of groups that are under way, and for how long."""
+"""The journal keeps in-flight groups, eviction records and patches, and for how long."""
 
 from collections.abc import Sequence
 
 import pytest
+from tenure.integration.fake_scheduler import FakeScheduler
+from tenure.integration.journal import RETENTION_SECONDS, Journal, PendingPatches
 from tenure.integration.journal_entry import EntryEvent, JournalEntry
-from tenure.kubernetes.journal import RETENTION_SECONDS, Journal
-from tenure.kubernetes.journal_rows import JournalRows
-from tenure.kubernetes.observe import names
+from tenure.integration.journal_rows import JournalRows
 from tenure.server.reports import evaluate
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1 import report_pb2 as out
-from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodGroup
 from tenure.v1.state_pb2 import StateDelta
 
 from tests.kubernetes.apply.decision_groups import (
@@ -22,7 +22,6 @@ from tests.kubernetes.apply.decision_groups import (
     set_eviction_record,
     set_last_eviction,
 )
-from tests.kubernetes.observe.cached_cluster import CachedCluster, member, pod, pod_group, queue, running
 
 APPLIED, FAILED = out.APPLY_STATUS_APPLIED, out.APPLY_STATUS_FAILED
 
@@ -91,144 +90,119 @@ def test_applied_decision_remains_applied() -> None:
     assert made.results["evict-a"].status == APPLIED
 
 
-def cluster_objects() -> CachedCluster:
-    made = CachedCluster()
-    made.put("kai_queues", queue("q"))
-    for name in ("victim", "winner"):
-        made.put("kai_pod_groups", pod_group(name, minMember=1))
-    made.put("pods", running("a", meta=member("victim")))
-    made.put("pods", pod("h", meta=member("winner")))
-    return made
+def cluster() -> FakeScheduler:
+    """A victim and a winner. Pod group `derived` has no object."""
+    scheduler = FakeScheduler(ClusterSnapshot())
+    for name in ("victim", "winner", "derived"):
+        scheduler.rows.pod_groups.add(uid=name, name=name)
+    scheduler.derived_pod_groups.add("derived")
+    return scheduler
 
 
-def report_to_server(ledger: Journal, picture: object) -> None:
-    """Report everything to the judge of the server."""
-    for report in list(ledger.reports(ledger.unreported())):
-        ledger.apply_status(evaluate(report, NOW), picture, NOW.seconds)  # type: ignore[arg-type]
+def remove_pod_group(scheduler: FakeScheduler, name: str) -> None:
+    rows = [row for row in scheduler.rows.pod_groups if row.uid != name]
+    del scheduler.rows.pod_groups[:]
+    scheduler.rows.pod_groups.extend(rows)
 
 
-def uids(*decisions: pb.Decision) -> Sequence[pb.Decision]:
-    """Victim and winner by the uids of the world's objects."""
-    for decision in decisions:
-        if decision.HasField("evict"):
-            decision.evict.pod_group = "uid-victim"
-        elif decision.HasField("patch"):
-            decision.patch.pod_group = "uid-victim"
-    return decisions
+def discard(journal: Journal, scheduler: FakeScheduler, seconds: float = 0) -> None:
+    journal.discard_obsolete(scheduler, scheduler, NOW.seconds + seconds)
+
+
+def report_to_server(journal: Journal) -> None:
+    """Report everything to the evaluation of the server."""
+    for report in list(journal.reports(journal.unreported())):
+        journal.apply_status(evaluate(report, NOW), NOW.seconds)
+
+
+def pending_changes(journal: Journal, name: str) -> list[str | None]:
+    return [patch.WhichOneof("change") for patch in journal.pending_patches[name].patches.values()]
 
 
 def test_patches_of_an_accepted_eviction_are_pending() -> None:
-    picture = cluster_objects().builder()
-    picture.snapshot(NOW)
-    ledger = Journal()
-    ledger.add([entry(*uids(evict("a"), reserve("h"), set_last_eviction(), set_eviction_record()))])
-    report_to_server(ledger, picture)
-    assert not ledger.pending_annotations
-    assert not ledger.eviction_history
-    ledger.entries["g"].add_result(step("evict-a", APPLIED))
-    report_to_server(ledger, picture)
-    assert ledger.pending_annotations["uid-victim"].annotations == {names.LAST_EVICTION: NOW.ToJsonString()}
-    assert ledger.eviction_history["victim", "winner"].result_pending
+    journal = Journal()
+    journal.add([entry(evict("a"), reserve("h"), set_last_eviction(), set_eviction_record())])
+    report_to_server(journal)
+    assert not journal.pending_patches
+    assert not journal.eviction_history
+    journal.entries["g"].add_result(step("evict-a", APPLIED))
+    report_to_server(journal)
+    assert pending_changes(journal, "victim") == ["last_eviction_time"]
+    assert journal.eviction_history["victim", "winner"].result_pending
 
 
 def test_rejected_eviction_stores_a_failure_without_eviction_time() -> None:
-    picture = cluster_objects().builder()
-    picture.snapshot(NOW)
-    ledger = Journal()
+    journal = Journal()
     steps = [step("evict-a", FAILED)]
-    ledger.add(
-        [entry(*uids(evict("a"), reserve("h"), set_last_eviction(), set_eviction_record()), steps=steps)]
-    )
-    report_to_server(ledger, picture)
-    assert not ledger.pending_annotations
-    assert ledger.eviction_history["victim", "winner"].consecutive_failures == 1
-    assert not ledger.entries
+    journal.add([entry(evict("a"), reserve("h"), set_last_eviction(), set_eviction_record(), steps=steps)])
+    report_to_server(journal)
+    assert not journal.pending_patches
+    assert journal.eviction_history["victim", "winner"].consecutive_failures == 1
+    assert not journal.entries
 
 
-def test_pending_annotation_is_sent_until_the_object_contains_it() -> None:
-    cluster = cluster_objects()
-    picture = cluster.builder()
-    ledger = Journal()
-    rows = JournalRows(ledger, picture)
-    first = picture.snapshot(NOW)
-    rows.complete(first)
+def test_pending_patch_is_sent_until_the_object_contains_it() -> None:
+    scheduler, journal = cluster(), Journal()
+    rows = JournalRows(journal, scheduler)
+    rows.complete(scheduler.snapshot(NOW))
     steps = [step("evict-a", APPLIED)]
-    ledger.add([entry(*uids(evict("a"), reserve("h"), set_last_eviction()), steps=steps)])
-    report_to_server(ledger, picture)
+    journal.add([entry(evict("a"), reserve("h"), set_last_eviction(), steps=steps)])
+    report_to_server(journal)
 
-    delta = picture.delta(NOW)
+    delta = scheduler.delta(NOW)
     rows.extend(delta)
     assert [row.id for row in delta.upserts.in_flight_groups] == ["g"]
     assert [row.last_eviction_time for row in delta.upserts.pod_groups] == [NOW]
 
-    shown = {names.LAST_EVICTION: NOW.ToJsonString()}
-    cluster.put("kai_pod_groups", pod_group("victim", minMember=1, annotations=shown))
-    ledger.discard_obsolete(picture, {"uid-victim": shown}, NOW.seconds)
-    assert not ledger.pending_annotations
-    later = picture.delta(NOW)
+    scheduler.stored_pod_group("victim").last_eviction_time.CopyFrom(NOW)
+    discard(journal, scheduler)
+    assert not journal.pending_patches
+    later = scheduler.delta(NOW)
     rows.extend(later)
     assert [row.last_eviction_time for row in later.upserts.pod_groups] == [NOW]
 
 
-def test_pending_annotations_of_derived_pod_groups_last_as_long_as_the_pods() -> None:
-    cluster = CachedCluster()
-    cluster.put("pods", running("alone"))
-    picture = cluster.builder()
-    picture.snapshot(NOW)
-    ledger = Journal()
-    decisions = (evict("alone", victim="uid-alone"), set_last_eviction("uid-alone"))
-    ledger.add([entry(*decisions, steps=[step("evict-alone", APPLIED)])])
-    report_to_server(ledger, picture)
-    ledger.discard_obsolete(picture, {}, NOW.seconds)
-    assert not ledger.pending_annotations["uid-alone"].has_object
+@pytest.mark.parametrize("name", ["derived", "victim"])
+def test_pending_patches_outlive_a_deleted_pod_group_for_a_limited_time(name: str) -> None:
+    scheduler, journal = cluster(), Journal()
+    decisions = (evict("a", victim=name), set_last_eviction(name))
+    journal.add([entry(*decisions, steps=[step("evict-a", APPLIED)])])
+    report_to_server(journal)
+    discard(journal, scheduler)
+    assert name in journal.pending_patches
 
-    cluster.remove("pods", "uid-alone")
-    picture.delta(NOW)
-    ledger.discard_obsolete(picture, {}, NOW.seconds + RETENTION_SECONDS - 1)
-    assert "uid-alone" in ledger.pending_annotations
-    ledger.discard_obsolete(picture, {}, NOW.seconds + RETENTION_SECONDS + 1)
-    assert not ledger.pending_annotations
-
-
-@pytest.mark.parametrize("name", ["alone", "victim"])
-def test_pending_annotations_outlive_a_deleted_pod_group_for_a_limited_time(name: str) -> None:
-    """Its last pod was seen to end, or its kind is out of sight, before the next round."""
-    cluster = cluster_objects()
-    cluster.put("pods", running("alone"))
-    picture = cluster.builder()
-    picture.snapshot(NOW)
-    ledger = Journal()
-    decisions = (evict("a", victim=f"uid-{name}"), set_last_eviction(f"uid-{name}"))
-    ledger.add([entry(*decisions, steps=[step("evict-a", APPLIED)])])
-    report_to_server(ledger, picture)
-
-    cluster.remove("pods", "uid-alone")
-    cluster.remove("kai_pod_groups", "uid-victim")
-    picture.delta(NOW)
-    assert picture.pod_group(f"uid-{name}") is None
+    remove_pod_group(scheduler, name)
     for seconds, is_kept in ((0, True), (RETENTION_SECONDS - 1, True), (RETENTION_SECONDS + 1, False)):
-        ledger.discard_obsolete(picture, {}, NOW.seconds + seconds)
-        assert (f"uid-{name}" in ledger.pending_annotations) is is_kept
+        discard(journal, scheduler, seconds)
+        assert (name in journal.pending_patches) is is_kept
+
+
+def test_pending_patches_of_a_pod_group_without_an_object_last_as_long_as_the_pod_group() -> None:
+    scheduler, journal = cluster(), Journal()
+    decisions = (evict("a", victim="derived"), set_last_eviction("derived"))
+    journal.add([entry(*decisions, steps=[step("evict-a", APPLIED)])])
+    report_to_server(journal)
+    discard(journal, scheduler, 2 * RETENTION_SECONDS)
+    discard(journal, scheduler, 3 * RETENTION_SECONDS - 1)
+    assert pending_changes(journal, "derived") == ["last_eviction_time"]
 
 
 def test_eviction_records_of_deleted_pairs_expire() -> None:
-    picture = cluster_objects().builder()
-    picture.snapshot(NOW)
-    ledger = Journal()
-    for pair in (("uid-victim", "uid-winner"), ("uid-victim", "gone")):
-        ledger.eviction_history[pair] = set_eviction_record(*pair).patch.set_eviction_record
-    ledger.discard_obsolete(picture, {}, NOW.seconds + RETENTION_SECONDS + 1)
-    assert list(ledger.eviction_history) == [("uid-victim", "uid-winner")]
+    journal = Journal()
+    for pair in (("victim", "winner"), ("victim", "gone")):
+        journal.eviction_history[pair] = set_eviction_record(*pair).patch.set_eviction_record
+    discard(journal, cluster(), RETENTION_SECONDS + 1)
+    assert list(journal.eviction_history) == [("victim", "winner")]
 
 
 @pytest.mark.parametrize("result", ["COMPLETED", "CANCELLED", "EXPIRED", "SUPERSEDED"])
 def test_group_dropped_by_the_server_is_not_applied_further(result: str) -> None:
-    ledger = Journal()
+    journal = Journal()
     made = entry(evict("a"), evict("b"), reserve("h"), steps=[step("evict-a", APPLIED)])
-    ledger.add([made])
-    rows = JournalRows(ledger, CachedCluster().builder())
+    journal.add([made])
+    rows = JournalRows(journal, cluster())
     rows.complete(ClusterSnapshot())
-    ledger.update_states([pb.InFlightGroupStatus(id="g", state=f"IN_FLIGHT_GROUP_STATE_{result}")])
+    journal.update_states([pb.InFlightGroupStatus(id="g", state=f"IN_FLIGHT_GROUP_STATE_{result}")])
     assert not list(made.remaining_decisions(NOW))
     delta = StateDelta()
     rows.extend(delta)
@@ -236,28 +210,31 @@ def test_group_dropped_by_the_server_is_not_applied_further(result: str) -> None
 
 
 def test_expired_group_is_reported_once_more_and_then_dropped() -> None:
-    picture = cluster_objects().builder()
-    picture.snapshot(NOW)
-    ledger = Journal()
-    made = entry(*uids(evict("a"), reserve("h"), set_eviction_record()), steps=[step("evict-a", APPLIED)])
+    journal = Journal()
+    made = entry(evict("a"), reserve("h"), set_eviction_record(), steps=[step("evict-a", APPLIED)])
     made.group.expire_time.CopyFrom(NOW)
     made.handle(EntryEvent.REPORTED)
-    ledger.add([made])
-    ledger.update_states([pb.InFlightGroupStatus(id="g", state=pb.IN_FLIGHT_GROUP_STATE_EXPIRED)])
-    report_to_server(ledger, picture)
-    assert ledger.eviction_history["victim", "winner"].consecutive_failures == 1
-    assert not ledger.entries
+    journal.add([made])
+    journal.update_states([pb.InFlightGroupStatus(id="g", state=pb.IN_FLIGHT_GROUP_STATE_EXPIRED)])
+    report_to_server(journal)
+    assert journal.eviction_history["victim", "winner"].consecutive_failures == 1
+    assert not journal.entries
 
 
 def test_end_of_staleness_clears_stale_since() -> None:
-    picture = cluster_objects().builder()
-    snapshot = picture.snapshot(NOW)
-    ledger = Journal()
-    patch = pb.Patch(pod_group="uid-victim", clear_stale_since=True)
-    ledger.add([entry(pb.Decision(id="c", patch=patch))])
-    report_to_server(ledger, picture)
-    assert ledger.pending_annotations["uid-victim"].annotations == {names.STALE_SINCE: ""}
-    for row in snapshot.pod_groups:
-        row.stale_since.CopyFrom(NOW)
-    JournalRows(ledger, picture).complete(snapshot)
-    assert [row.HasField("stale_since") for row in snapshot.pod_groups] == [False, True]
+    journal = Journal()
+    patch = pb.Patch(pod_group="victim", clear_stale_since=True)
+    journal.add([entry(pb.Decision(id="c", patch=patch))])
+    report_to_server(journal)
+    assert pending_changes(journal, "victim") == ["clear_stale_since"]
+    row = PodGroup(uid="victim", stale_since=NOW, eviction_count=2)
+    assert journal.pending_patches["victim"].applied_to(row) == PodGroup(uid="victim", eviction_count=2)
+
+
+def test_last_patch_of_a_field_counts() -> None:
+    pending = PendingPatches()
+    for count in (1, 2):
+        pending.add(pb.Patch(pod_group="v", eviction_count=count))
+    pending.add(pb.Patch(pod_group="v", clear_stale_since=True))
+    pending.add(pb.Patch(pod_group="v", stale_since=NOW))
+    assert pending.applied_to(PodGroup()) == PodGroup(eviction_count=2, stale_since=NOW)

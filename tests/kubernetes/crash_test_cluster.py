@@ -7,14 +7,15 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.client import Client
 from tenure.client.session import StateSession
-from tenure.kubernetes.api.api_errors import ApiError
+from tenure.integration.journal_format import load_journal
+from tenure.integration.ports import ClusterError, JournalConflict, JournalFull
+from tenure.integration.reconciler import ClusterPorts, Reconciler
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.annotations import AnnotationWriter
-from tenure.kubernetes.apply.applier import Applier
+from tenure.kubernetes.apply.applier import PodApplier
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.status_writer import StatusWriter
-from tenure.kubernetes.journal_store import JournalFull, JournalStore
-from tenure.kubernetes.reconciler import Reconciler
+from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.settings import AdapterSettings, EvictionMode
 
 from tests.kubernetes.apply.decision_groups import NOW
@@ -169,27 +170,16 @@ class AdapterRun:
         cluster.is_dead, cluster.writes = False, 0
         settings, now = AdapterSettings(cluster_id=cluster.name, node_pool_label=""), cluster.now
         mirrors, picture = cluster.world.mirrors, cluster.world.builder(settings.snapshot_scope())
-        store = JournalStore(transport, "tenure-system", "tenure", lambda: True)
-        ledger = store.load()
+        store = ConfigMapStore(transport, "tenure-system", "tenure", lambda: True)
+        ledger = load_journal(store)
         calls = PodWriter(transport, lambda: True, EvictionMode.EVICTION)
         self.ledger = ledger
-        self._applier = Applier(calls, mirrors, "kai-scheduler", now)
+        applier = PodApplier(calls, mirrors, "kai-scheduler")
         self._session = StateSession(client)
-        self._annotations = AnnotationWriter(transport, lambda: True)
-        teller = StatusWriter(transport, mirrors, lambda: True, "", "test")
-        self._rounds = Reconciler(
-            settings,
-            client,
-            self._session,
-            mirrors,
-            picture,
-            ledger,
-            store,
-            self._applier,
-            self._annotations,
-            teller,
-            now,
-        )
+        self._annotations = AnnotationWriter(transport, mirrors, picture, lambda: True)
+        teller = StatusWriter(transport, mirrors, picture, lambda: True, "", "test")
+        ports = ClusterPorts(picture, applier, self._annotations, teller)
+        self._rounds = Reconciler(ports, client.report_results, self._session, ledger, store, now)
 
     @property
     def next_seconds(self) -> float | None:
@@ -206,11 +196,11 @@ class AdapterRun:
     def run(self, rounds: int) -> None:
         """So many rounds, with a kubelet between them; fewer when it dies."""
         for _ in range(rounds):
-            with suppress(ApiError, JournalFull):
+            with suppress(ClusterError, JournalConflict, JournalFull):
                 self._rounds.run_once()
             if self._cluster.is_dead:
                 break
             self._cluster.kubelet()
-        self._applier.close()
+        self._rounds.close()
         self._annotations.close()
         self._session.close()

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from tenure.client import Client
-from tenure.kubernetes import journal_store, reconciler
-from tenure.kubernetes.journal_store import JournalFull
+from tenure.integration import reconciler
+from tenure.integration.ports import JournalFull
+from tenure.kubernetes import journal_store
 
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedResponse, run_scripted_api_server
 from tests.kubernetes.crash_test_cluster import AdapterRun, CrashTestCluster
@@ -68,7 +69,7 @@ def test_failed_annotation_write_is_retried_soon(tmp_path: Path, client: Client)
     ("module", "limit", "value"),
     [
         pytest.param(reconciler, "MAX_IN_FLIGHT", 2, id="by the server"),
-        pytest.param(journal_store, "MAX_NEW_BYTES", 900, id="by the ledger"),
+        pytest.param(reconciler, "NEW_GROUPS_SHARE", 900 / 1_000_000, id="by the ledger"),
     ],
 )
 def test_groups_beyond_a_limit_are_applied_once_the_limit_allows(
@@ -77,7 +78,7 @@ def test_groups_beyond_a_limit_are_applied_once_the_limit_allows(
     monkeypatch: pytest.MonkeyPatch,
     module: object,
     limit: str,
-    value: int,
+    value: float,
 ) -> None:
     monkeypatch.setattr(module, limit, value)
     with run_scripted_api_server(tmp_path) as (server, transport):
@@ -103,7 +104,7 @@ def test_full_journal_does_not_prevent_decisions(
     def fill(call: RecordedCall) -> None:
         if call.method == "POST" and call.path.endswith("/configmaps"):
             packed = len(base64.b64decode(call.body["binaryData"]["journal"]))
-            monkeypatch.setattr(journal_store, "MAX_BYTES", packed + 10)
+            monkeypatch.setattr(journal_store, "_MAX_BYTES", packed + 10)
 
     with run_scripted_api_server(tmp_path) as (server, transport):
         cluster = CrashTestCluster(server, tmp_path.name)

@@ -8,10 +8,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
-from tenure.kubernetes import telemetry
+from tenure.integration import telemetry
+from tenure.integration.telemetry import EvictionLinks
 from tenure.kubernetes.api.api_errors import Conflict
 from tenure.kubernetes.api.api_paths import collection_of, resource_of
-from tenure.kubernetes.telemetry import EvictionLinks
+from tenure.kubernetes.telemetry import call_span
 from tenure.v1.decision_pb2 import Evict
 
 
@@ -30,7 +31,7 @@ def test_reconcile_has_a_bounded_number_of_spans_and_counts_the_rest(
 ) -> None:
     with telemetry.reconcile_span(), telemetry.span(telemetry.BIND, pods=300):
         for _ in range(300):
-            with telemetry.apply_span("bind", "g"), telemetry.call_span("POST", "pods/binding"):
+            with telemetry.apply_span("bind", "g"), call_span("POST", "pods/binding"):
                 pass
     (whole,) = [span for span in exported_spans.get_finished_spans() if span.name == telemetry.RECONCILE]
     names = Counter(span.name for span in exported_spans.get_finished_spans())
@@ -42,7 +43,7 @@ def test_next_reconcile_has_its_own_span_limit(exported_spans: InMemorySpanExpor
     for _ in range(2):
         with telemetry.reconcile_span():
             for _ in range(telemetry.MAX_SPANS):
-                with telemetry.call_span("GET", "pods"):
+                with call_span("GET", "pods"):
                     pass
     assert len(exported_spans.get_finished_spans()) == 2 * (telemetry.MAX_SPANS + 1)
     assert all(
@@ -51,7 +52,7 @@ def test_next_reconcile_has_its_own_span_limit(exported_spans: InMemorySpanExpor
 
 
 def test_calls_outside_of_a_reconcile_have_no_spans(exported_spans: InMemorySpanExporter) -> None:
-    with telemetry.call_span("PUT", "leases") as current:
+    with call_span("PUT", "leases") as current:
         assert not current.is_recording()
     assert not exported_spans.get_finished_spans()
 
@@ -84,7 +85,7 @@ def test_untraced_eviction_is_not_stored() -> None:
 
 
 def test_failed_span_has_error_status_without_the_message(exported_spans: InMemorySpanExporter) -> None:
-    with pytest.raises(Conflict), telemetry.reconcile_span(), telemetry.call_span("PATCH", "podgroups"):
+    with pytest.raises(Conflict), telemetry.reconcile_span(), call_span("PATCH", "podgroups"):
         raise Conflict("PATCH /apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups/secret: 409")
     for span in exported_spans.get_finished_spans():
         assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, None)

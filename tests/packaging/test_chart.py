@@ -11,7 +11,7 @@ import pytest
 import yaml
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 from pydantic.alias_generators import to_camel
-from tenure.kubernetes.pending_annotations import ANNOTATIONS
+from tenure.kubernetes.apply.annotations import ANNOTATIONS
 from tenure.kubernetes.settings import AdapterSettings, load_adapter_settings
 from tenure.server.settings import TelemetrySection, load_settings
 

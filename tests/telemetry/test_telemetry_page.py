@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import Metric
 from pydantic.alias_generators import to_camel
+from tenure.integration import telemetry as kit_telemetry
 from tenure.kubernetes import telemetry
 from tenure.process.values import Logs, TelemetrySection
 from tenure.server.settings import load_settings
@@ -31,7 +32,8 @@ def test_every_metric_is_on_the_page(
 
 
 def test_every_span_and_attribute_is_on_the_page() -> None:
-    both = {**vars(cycle_spans), **{f"ADAPTER_{name}": value for name, value in vars(telemetry).items()}}
+    adapter = {**vars(kit_telemetry), **vars(telemetry)}
+    both = {**vars(cycle_spans), **{f"ADAPTER_{name}": value for name, value in adapter.items()}}
     spelled = {value for name, value in both.items() if name.isupper() and isinstance(value, str)}
     assert [name for name in spelled | set(cycle_spans.SPAN_OF.values()) if f"`{name}" not in PAGE] == []
 

@@ -1,1 +1,1 @@
-"""Kit for schedulers: what an adapter needs beside its own cluster. Knows no library of a scheduler."""
+"""Kit for adapters: reconcile loop, journal and ports. Imports no library of a scheduler."""

@@ -56,7 +56,7 @@ def test_blocked_eviction_is_retried_after_the_time_in_the_response(stage: Adapt
 def test_adapter_that_lost_its_lease_is_standby_and_ready(stage: AdapterStage) -> None:
     lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/tenure"
     with stage.adapter() as adapter:
-        wait_until(lambda: adapter._term is not None and adapter.health() == ("", ""))
+        wait_until(lambda: adapter._loop._term is not None and adapter.health() == ("", ""))
         stage.cluster.transport.patch(lease, {"spec": {"holderIdentity": "other"}}, MERGE_PATCH)
-        wait_until(lambda: adapter._term is None)
+        wait_until(lambda: adapter._loop._term is None)
         assert adapter.health() == ("", "")

@@ -4,9 +4,9 @@ import time
 from email.utils import formatdate
 
 import pytest
-from tenure.integration.clock import Clock
-from tenure.kubernetes import clock
-from tenure.kubernetes.clock import ApiClock
+from tenure.integration.timing import Clock
+from tenure.kubernetes.api import api_clock
+from tenure.kubernetes.api.api_clock import ApiClock
 
 
 class FakeMachine:
@@ -29,7 +29,7 @@ class FakeMachine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
     made = FakeMachine()
-    monkeypatch.setattr(clock, "time", made)
+    monkeypatch.setattr(api_clock, "time", made)
     return made
 
 

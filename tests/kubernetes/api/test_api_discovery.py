@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tenure.client import Client
 from tenure.kubernetes.adapter import Adapter
-from tenure.kubernetes.api import api_discovery
-from tenure.kubernetes.api.api_discovery import ApiDiscovery
+from tenure.kubernetes.api import object_caches
+from tenure.kubernetes.api.object_caches import ApiDiscovery
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.settings import AdapterSettings
 
@@ -28,7 +28,7 @@ def test_kind_is_discovered_once_served_unless_excluded(tmp_path: Path) -> None:
         define_kinds(transport)
         assert looking.poll_once()
         assert found == ["something"]
-        every = frozenset(one.name for one in api_discovery.list_served(transport, frozenset()))
+        every = frozenset(one.name for one in object_caches.list_served(transport, frozenset()))
         assert not ApiDiscovery(transport, every - CORE, CORE, found.clear).poll_once()
 
 
@@ -40,7 +40,7 @@ def test_failing_api_server_reports_no_new_kinds(tmp_path: Path) -> None:
 
 
 def test_running_adapter_watches_kinds_defined_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_discovery, "POLL_SECONDS", 0.2)
+    monkeypatch.setattr(object_caches, "POLL_SECONDS", 0.2)
     with (
         run_fake_api_server(tmp_path) as api,
         closing(Transport(api.kubeconfig())) as transport,

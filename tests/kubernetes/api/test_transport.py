@@ -2,7 +2,8 @@
 
 import pytest
 from lightkube.core.exceptions import ConfigError
-from tenure.kubernetes.api.api_errors import ApiServerError, LeaseLost, Unreachable
+from tenure.integration.ports import LeaseLost
+from tenure.kubernetes.api.api_errors import ApiServerError, Unreachable
 from tenure.kubernetes.api.transport import Transport, require_leadership
 
 from tests.kubernetes.apply.scripted_api_server import ScriptedApiServer, ScriptedResponse

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
+from tenure.integration.ports import ApplyResult
 from tenure.kubernetes.api.transport import Transport
-from tenure.kubernetes.apply.pod_writes import PodName, PodWriter, WriteResult
+from tenure.kubernetes.apply.pod_writes import PodName, PodWriter
 from tenure.kubernetes.settings import EvictionMode
 
 from tests.kubernetes.api_semantics.raw_client import ApiServer, ClientNamespace, Item
@@ -104,7 +105,7 @@ def test_eviction_is_applied_retryable_or_rejected(
 ) -> None:
     pod = namespace.running(labels=_X)
     change(namespace)
-    came: WriteResult = calls(transport).evict(name_of(pod))
+    came: ApplyResult = calls(transport).evict(name_of(pod))
     assert (came.metric_label, came.retry_after) == (result, wait), came.detail
     if result == REJECTED:
         assert "deletionTimestamp" not in namespace.find().body["metadata"]

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.integration.applier import GroupApplier
 from tenure.integration.journal_entry import EntryState, JournalEntry
-from tenure.kubernetes.api.api_errors import LeaseLost
+from tenure.integration.ports import LeaseLost
 from tenure.kubernetes.api.transport import Transport
-from tenure.kubernetes.apply.applier import Applier
+from tenure.kubernetes.apply.applier import PodApplier
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.settings import EvictionMode
 from tenure.v1.report_pb2 import ApplyStatus
@@ -34,8 +35,8 @@ class ApplierRig:
         self.may_act = True
         self.seconds = NOW.seconds
         calls = PodWriter(transport, lambda: self.may_act, EvictionMode.EVICTION)
-        self.applier = Applier(
-            calls, self.world.mirrors, "kai-scheduler", lambda: Timestamp(seconds=self.seconds)
+        self.applier = GroupApplier(
+            PodApplier(calls, self.world.mirrors, "kai-scheduler"), lambda: Timestamp(seconds=self.seconds)
         )
 
     def pods(self, *names: str, **more: Any) -> None:

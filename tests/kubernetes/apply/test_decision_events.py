@@ -1,7 +1,7 @@
 """Events about steps: what was done is told once, however many attempts it took; a refusal each time."""
 
 from tenure.integration.journal_entry import JournalEntry
-from tenure.kubernetes.apply.decision_events import DecisionEvents, PendingEvent
+from tenure.kubernetes.apply.events import DecisionEvents, PendingEvent
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.v1 import report_pb2 as outcomes
 

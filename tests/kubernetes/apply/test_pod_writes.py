@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tenure.kubernetes.api.api_errors import LeaseLost
+from tenure.integration.ports import LeaseLost
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.pod_writes import PodName, PodWriter, gpu_labels
 from tenure.kubernetes.settings import EvictionMode

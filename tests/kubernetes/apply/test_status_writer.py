@@ -10,7 +10,6 @@ from tenure.kubernetes.apply import status_writer
 from tenure.kubernetes.apply.conditions import build_condition
 from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.v1 import decision_pb2 as pb
-from tenure.v1.decide_pb2 import DecideResponse
 
 from tests.kubernetes.apply.decision_groups import NOW
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
@@ -83,7 +82,7 @@ class StatusRig:
         self.status: dict[str, Any] = {}
         self.server.rules.append(self._respond)
         self.leads = True
-        self.teller = StatusWriter(transport, world.mirrors, lambda: self.leads, "", "test")
+        self.teller = StatusWriter(transport, world.mirrors, self.picture, lambda: self.leads, "", "test")
 
     def _respond(self, call: RecordedCall) -> ScriptedResponse:
         if call.method == "GET" and call.path == GROUP:
@@ -101,7 +100,7 @@ class StatusRig:
         before = len(self.server.writes())
         said = outcome(kind, code, message)
         said.pod_group = self.uid
-        self.teller.update(DecideResponse(outcomes=[said]), [], self.picture)
+        self.teller.report([said], [])
         self.teller._write_due()
         return [write.rpartition("/")[2] for write in self.server.writes()[before:]]
 

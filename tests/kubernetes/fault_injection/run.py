@@ -8,9 +8,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tenure.integration.journal_format import load_journal
 from tenure.kubernetes.api.api_errors import ApiError, Conflict, NotFound
 from tenure.kubernetes.api.transport import MERGE_PATCH
-from tenure.kubernetes.journal_store import JournalStore
+from tenure.kubernetes.journal_store import ConfigMapStore
 
 from tests.child_processes import Program
 from tests.kubernetes.cluster import UserCluster
@@ -181,7 +182,8 @@ class StoryRun:
 
     def is_settled(self) -> bool:
         """Whether nothing is under way any more, by what the adapter stored. Raises ApiError."""
-        return not JournalStore(self.site.transport, self.name, "tenure", lambda: False).load().entries
+        store = ConfigMapStore(self.site.transport, self.name, "tenure", lambda: False)
+        return not load_journal(store).entries
 
     def _end_of(self, workload: Workload, evicted: dict[str, ObjectVersion]) -> EndState:
         notes, pods = self._cluster.annotations_of(workload.name), self._cluster.pods(workload.name)

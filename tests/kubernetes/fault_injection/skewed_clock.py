@@ -9,14 +9,14 @@ import time
 from types import SimpleNamespace
 
 from tenure.cli.main import main
-from tenure.kubernetes import clock
+from tenure.kubernetes.api import api_clock
 
 
 def set_clock(seconds: float) -> None:
     """Let the adapter of this process find another time."""
     ahead = int(seconds * 1e9)
     machine = SimpleNamespace(time_ns=lambda: time.time_ns() + ahead, monotonic_ns=time.monotonic_ns)
-    setattr(clock, "time", machine)  # noqa: B010  (what the module imported, not a name of its own)
+    setattr(api_clock, "time", machine)  # noqa: B010  (what the module imported, not a name of its own)
 
 
 if __name__ == "__main__":

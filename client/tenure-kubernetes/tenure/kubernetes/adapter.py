@@ -1,124 +1,186 @@
-"""The adapter: waits for the lease, leads, and waits again.
+"""The Kubernetes adapter: ports of the integration kit on an API server, and the lease that elects a leader.
 
-    lease won ──► term: list, watch, rounds ──► somebody else had the lease ──► wait for it again
-                                            └──► told to stop: finish the round, give the lease back
-
-Of several adapters of one node pool one leads and the others wait, without a copy of the cluster: to begin,
-all is read anyway. A process that is killed leaves the lease to run out; one that is told to stop gives it
-back, and the next one leads at once.
+A process that is killed lets its lease expire. A process that is stopped releases it, and the next adapter
+leads at once.
 """
 
 import logging
 import os
 import socket
 import threading
-import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Final
 from uuid import uuid4
 
+from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.client import Client
-from tenure.integration.backoff import Backoff
-from tenure.integration.clock import Clock
+from tenure.integration.adapter_loop import AdapterLoop
 from tenure.integration.health import Health
-from tenure.kubernetes.api.api_errors import ApiError
+from tenure.integration.leadership_term import TermControl
+from tenure.integration.reconciler import ClusterPorts
+from tenure.integration.timing import Clock
+from tenure.kubernetes.api.object_caches import ApiDiscovery, ObjectCaches
 from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.apply.annotations import AnnotationWriter
+from tenure.kubernetes.apply.applier import PodApplier
+from tenure.kubernetes.apply.pod_writes import PodWriter
+from tenure.kubernetes.apply.status_writer import StatusWriter
+from tenure.kubernetes.dry_run import unfollowed_collections
+from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.leader_election import SAFETY_PART, LeaderElector
-from tenure.kubernetes.leadership_term import LeadershipTerm
+from tenure.kubernetes.observe.owners import ApiOwnerLookup
+from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.settings import AdapterSettings
+from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.v1.state_pb2 import StateDelta
 
-_LOOK_SECONDS: Final = 0.2
-_FIRST_PAUSE: Final = 2.0
-_LONGEST_PAUSE: Final = 60.0
 _LEASE_END_SECONDS: Final = 5.0
-_PART_FOR_A_WRITE: Final = 0.8
+_WRITE_PART: Final = 0.8
+_NO_API: Final = "The API server serves neither KAI nor Volcano queues: install their CRDs."
 _LOG: Final = logging.getLogger(__name__)
 
 
 def write_seconds(lease_duration: float) -> float:
-    """How long a write may take at most, so that it has arrived when another adapter may begin to lead."""
-    return lease_duration * SAFETY_PART * _PART_FOR_A_WRITE
+    """Maximum duration of a write, so that it has arrived before another adapter may lead."""
+    return lease_duration * SAFETY_PART * _WRITE_PART
+
+
+class LoggingSnapshotBuilder(SnapshotBuilder):
+    """Logs new warnings about objects."""
+
+    def snapshot(self, now: Timestamp) -> ClusterSnapshot:
+        """All rows."""
+        rows = super().snapshot(now)
+        self._log_warnings()
+        return rows
+
+    def delta(self, now: Timestamp) -> StateDelta:
+        """Changed rows."""
+        rows = super().delta(now)
+        self._log_warnings()
+        return rows
+
+    def _log_warnings(self) -> None:
+        for warning in self.warnings.take_new():
+            _LOG.warning("%s: %s", warning.subject, warning.text)
+
+
+class KubernetesObservation:
+    """Object caches and the threads that follow the API server."""
+
+    def __init__(self, caches: ObjectCaches, ports: ClusterPorts) -> None:
+        self._caches, self.ports = caches, ports
+        self.threads: list[threading.Thread] = []
+
+    @property
+    def problem(self) -> str:
+        """Why the object caches may be out of date; "": they are not."""
+        return self._caches.problem
+
+    @property
+    def stuck(self) -> str:
+        """Why only a restart helps; "": not stuck."""
+        is_dead = any(not thread.is_alive() for thread in self.threads)
+        return "the cluster is no longer observed" if is_dead else ""
+
+
+class KubernetesConnection:
+    """Opens the ports for each leadership term. `identity` names the adapter in events."""
+
+    def __init__(
+        self, settings: AdapterSettings, reading: Transport, writing: Transport, identity: str
+    ) -> None:
+        self._settings, self._reading, self._writing = settings, reading, writing
+        self._identity = identity
+
+    def journal_store(self, term: TermControl) -> ConfigMapStore:
+        """The ConfigMap of the journal."""
+        settings = self._settings
+        return ConfigMapStore(self._writing, settings.namespace, settings.lease, term.may_act)
+
+    @contextmanager
+    def observe(self, term: TermControl) -> Iterator[KubernetesObservation]:
+        """List and watch all collections. Raises ApiError."""
+        with ExitStack() as ends:
+            caches = ObjectCaches.create(term.wake)
+            observation = KubernetesObservation(caches, self.open_ports(term, caches, ends))
+            excluded = unfollowed_collections(self._settings.workload_api)
+            reflectors = caches.follow(self._reading, excluded)
+            if not {"kai_queues", "volcano_queues"} & caches.followed_collections:
+                _LOG.warning(_NO_API)
+            for reflector in reflectors:
+                observation.threads.append(_start(reflector.run, "tenure-follow"))
+                ends.callback(reflector.stop)
+            followed = frozenset(caches.followed_collections)
+            discovery = ApiDiscovery(self._reading, excluded, followed, term.stop)
+            _start(discovery.run, "tenure-kinds")
+            ends.callback(discovery.stop)
+            ends.callback(observation.threads.clear)
+            yield observation
+
+    def open_ports(self, term: TermControl, caches: ObjectCaches, ends: ExitStack) -> ClusterPorts:
+        """The ports on object caches; `ends` closes them."""
+        settings, may_act = self._settings, term.may_act
+        builder = LoggingSnapshotBuilder(caches, settings.snapshot_scope(), ApiOwnerLookup(self._reading))
+        writer = PodWriter(self._writing, may_act, settings.eviction_mode)
+        annotations = AnnotationWriter(self._writing, caches, builder, may_act)
+        ends.callback(annotations.close)
+        status = StatusWriter(self._writing, caches, builder, may_act, settings.node_pool, self._identity)
+        _start(status.run, "tenure-status")
+        ends.callback(status.stop)
+        applier = PodApplier(writer, caches, settings.scheduler_name)
+        return ClusterPorts(builder, applier, annotations, status)
 
 
 class Adapter:
-    """`run` until `stop` is called from a signal handler or another thread.
+    """Call `run` once; call `stop` from a signal handler or another thread.
 
-    `writing` should give up on a call within the time that the lease leaves to a write: `write_seconds`.
+    `writing` gives up on a call within the time that the lease leaves to a write: `write_seconds`.
     """
 
     def __init__(
         self, settings: AdapterSettings, reading: Transport, writing: Transport, client: Client
     ) -> None:
-        self._settings, self._reading, self._writing, self._client = settings, reading, writing, client
-        self._identity = f"{socket.gethostname()}_{os.getpid()}_{uuid4().hex[:8]}"
+        identity = f"{socket.gethostname()}_{os.getpid()}_{uuid4().hex[:8]}"
         self._elector = LeaderElector(
             writing,
             settings.namespace,
             settings.lease,
-            self._identity,
+            identity,
             settings.lease_duration,
-            on_lost=self._stop_leading,
+            on_lost=self._end_term,
         )
         self._lease_thread = threading.Thread(target=self._elector.run, name="tenure-lease", daemon=True)
-        self._now = Clock(writing.clock)
-        self._term: LeadershipTerm | None = None
-        self._problem = ""
-        self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
-        self._stopped = threading.Event()
+        connection = KubernetesConnection(settings, reading, writing, identity)
+        self._loop = AdapterLoop(connection, client, self._elector, Clock(writing.clock), identity)
 
     def health(self) -> Health:
-        """For probes."""
+        """Health for probes."""
         if self._lease_thread.ident is not None and not self._lease_thread.is_alive():
-            return Health(stuck="" if self._stopped.is_set() else "the lease is not renewed any more")
-        term = self._term
-        if term is not None and term.stuck:
-            return Health(stuck=term.stuck)
-        return Health(waiting_for=self._problem or self._elector.problem or (term.problem if term else ""))
+            return Health(stuck="" if self._loop.is_stopped else "the lease is no longer renewed")
+        if self._loop.stuck:
+            return Health(stuck=self._loop.stuck)
+        return Health(waiting_for=self._elector.problem or self._loop.problem)
 
     def stop(self) -> None:
-        """Let `run` return after the round that is under way."""
-        self._stopped.set()
-        if self._term is not None:
-            self._term.stop()
+        """Return from `run` after the current reconcile."""
+        self._loop.stop()
 
-    def _stop_leading(self) -> None:
-        """Somebody else leads: what is known of the cluster is of no use any more."""
-        term = self._term
-        if term is not None:
-            term.stop()
+    def _end_term(self) -> None:
+        self._loop.end_term()
 
     def run(self) -> None:
-        """Lead whenever the lease is to be had, until stopped. Raises JournalUnreadable."""
+        """Lead whenever the lease is free, until stopped; then release it. Raises JournalUnreadable."""
         self._lease_thread.start()
         try:
-            while not self._stopped.wait(_LOOK_SECONDS):
-                if self._elector.is_leader:
-                    self._run_term()
+            self._loop.run()
         finally:
             self._elector.stop()
             self._lease_thread.join(_LEASE_END_SECONDS)
 
-    def _run_term(self) -> None:
-        self._term = LeadershipTerm(
-            self._settings,
-            self._reading,
-            self._writing,
-            self._client,
-            self._elector,
-            self._identity,
-            self._now,
-        )
-        _LOG.info("%s leads.", self._identity)
-        began = time.monotonic()
-        try:
-            if not self._stopped.is_set():
-                self._term.run()
-            self._problem = ""
-        except ApiError as failure:
-            self._problem = str(failure)
-            _LOG.warning("Cannot lead: %s", failure)
-            if time.monotonic() >= began + _LONGEST_PAUSE:
-                self._backoff.reset()
-            self._stopped.wait(self._backoff.fail())
-        finally:
-            self._term = None
-        _LOG.info("%s leads no more.", self._identity)
+
+def _start(work: Callable[[], None], name: str) -> threading.Thread:
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread

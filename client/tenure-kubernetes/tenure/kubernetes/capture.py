@@ -14,7 +14,7 @@ import typer
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tenure.kubernetes.kai.archive import KaiSnapshot
+    from tenure.kubernetes.kai_snapshot import KaiSnapshot
     from tenure.kubernetes.observe.row_table import ObjectWarning
     from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -41,7 +41,8 @@ def require_kubernetes_extra() -> Iterator[None]:
 @contextmanager
 def report_api_errors() -> Iterator[None]:
     """End the command with a message and an exit code when the cluster or its journal fails."""
-    from tenure.kubernetes.api.api_errors import ApiError, JournalUnreadable
+    from tenure.integration.ports import JournalUnreadable
+    from tenure.kubernetes.api.api_errors import ApiError
 
     try:
         yield
@@ -160,8 +161,7 @@ def read_kai(file: Path, cluster_id: str, now: "datetime | None") -> "tuple[Clus
     """
     with require_kubernetes_extra():
         from google.protobuf.timestamp_pb2 import Timestamp
-        from tenure.kubernetes.kai.archive import KaiSnapshotError, read_kai_snapshot
-        from tenure.kubernetes.kai.snapshot import import_kai
+        from tenure.kubernetes.kai_snapshot import KaiSnapshotError, import_kai, read_kai_snapshot
 
     at = None
     if now is not None:

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.client import Client
+from tenure.integration.journal_format import load_journal
+from tenure.integration.journal_rows import JournalRows
 from tenure.kubernetes.api.object_caches import WORKLOAD_APIS, ObjectCaches
 from tenure.kubernetes.api.transport import Transport
-from tenure.kubernetes.journal_rows import JournalRows
-from tenure.kubernetes.journal_store import JournalStore
+from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.observe.owners import ApiOwnerLookup
 from tenure.kubernetes.observe.row_table import ObjectWarning
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
@@ -35,8 +36,8 @@ def dry_run(settings: AdapterSettings, transport: Transport, client: Client) -> 
     now.GetCurrentTime()
     picture = SnapshotBuilder(mirrors, settings.snapshot_scope(), ApiOwnerLookup(transport, patience=0))
     snapshot = picture.snapshot(now)
-    store = JournalStore(transport, settings.namespace, settings.lease, lambda: False)
-    JournalRows(store.load(), picture).complete(snapshot)
+    store = ConfigMapStore(transport, settings.namespace, settings.lease, lambda: False)
+    JournalRows(load_journal(store), picture).complete(snapshot)
     return DryRun(snapshot, client.decide(snapshot), picture.warnings.take_new())
 
 

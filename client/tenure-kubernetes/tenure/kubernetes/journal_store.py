@@ -1,65 +1,25 @@
-"""The copy of the ledger that survives the adapter: one ConfigMap for each node pool.
+"""The journal store of Kubernetes: one ConfigMap per node pool.
 
-It is written before the first call of a round that changes the cluster, so at any moment it names every
-group of which anything may have been sent. Who starts with it supposes that every step may have been taken,
-and looks before it takes one. It is replaced by resource version: whoever holds an older copy gets a
-conflict, and must not go on with what it knows. If somebody deletes it, it is created anew, with all that is
-known.
+It is replaced by resource version, so an adapter with an older copy gets a conflict. A deleted ConfigMap is
+created again with the whole content.
 """
 
 import logging
-import zlib
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
-from google.protobuf.message import DecodeError, Message
-from tenure.integration.journal_entry import EntryState, JournalEntry
-from tenure.kubernetes.api.api_errors import ApiError, Conflict, JournalUnreadable, NotFound
+from tenure.integration.ports import JournalConflict
+from tenure.kubernetes.api.api_errors import ApiError, Conflict, NotFound
 from tenure.kubernetes.api.transport import Transport, require_leadership
-from tenure.kubernetes.journal import Journal
 from tenure.kubernetes.objects.meta import ObjectMeta
-from tenure.kubernetes.pending_annotations import PendingAnnotations
-from tenure.v1.decision_pb2 import DecisionGroup
-from tenure.v1.report_pb2 import DecisionResult, PatchToStore
-from tenure.v1.snapshot_pb2 import EvictionRecord
 
-MAX_BYTES: Final = 1_000_000
-"""Of the packed ledger; a ConfigMap holds 2^20."""
-MAX_NEW_BYTES: Final = 700_000
-"""Up to which groups are added: the rest is for what becomes of their steps."""
-_MAX_UNPACKED: Final = 64 * 2**20
+_MAX_BYTES: Final = 1_000_000
+"""A ConfigMap holds 2^20 bytes."""
 _KEY: Final = "journal"
 _SUFFIX: Final = "-journal"
-_Kind = TypeVar("_Kind", bound=Message)
 _LOG: Final = logging.getLogger(__name__)
-
-
-class JournalFull(Exception):
-    """The ledger is too large to be stored. Nothing was written."""
-
-
-class _Entry(msgspec.Struct, omit_defaults=True):
-    group: bytes
-    state: EntryState
-    results: list[bytes] = []
-    attempts: dict[str, int] = {}
-    stored_patches: list[bytes] = []
-
-
-class _PendingAnnotations(msgspec.Struct, omit_defaults=True):
-    annotations: dict[str, str] = {}
-    has_object: bool = True
-    last_seen_seconds: float = 0.0
-
-
-class _Document(msgspec.Struct, omit_defaults=True):
-    """Messages of the contract as bytes."""
-
-    entries: list[_Entry] = []
-    eviction_history: list[bytes] = []
-    pending_annotations: dict[str, _PendingAnnotations] = {}
 
 
 class _ConfigMap(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -69,12 +29,11 @@ class _ConfigMap(msgspec.Struct, rename="camel", omit_defaults=True):
     kind: str = "ConfigMap"
 
 
-_MAPS: Final = msgspec.json.Decoder(_ConfigMap)
-_DOCUMENTS: Final = msgspec.msgpack.Decoder(_Document)
+_CONFIG_MAPS: Final = msgspec.json.Decoder(_ConfigMap)
 
 
-class JournalStore:
-    """One ConfigMap, read once by whoever begins to lead and written by it alone."""
+class ConfigMapStore:
+    """Implements JournalStore. Read once per leadership term, written by the leader only."""
 
     def __init__(self, transport: Transport, namespace: str, lease: str, may_act: Callable[[], bool]) -> None:
         self._transport = transport
@@ -82,137 +41,78 @@ class JournalStore:
         self._meta = ObjectMeta(name=f"{lease}{_SUFFIX}", namespace=namespace)
         self._collection = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps"
         self._version = ""
-        """Resource version of the last copy; empty: there is none."""
+        """Resource version of the last copy; "": there is none."""
 
-    def load(self) -> Journal:
-        """The ledger as it was stored last; an empty one when there is none.
+    @property
+    def name(self) -> str:
+        """Kind, namespace and name."""
+        return f"ConfigMap {self._meta.namespace}/{self._meta.name}"
 
-        Raises ApiError and JournalUnreadable.
-        """
+    @property
+    def max_bytes(self) -> int:
+        """Maximum length of the content."""
+        return _MAX_BYTES
+
+    def load(self) -> bytes:
+        """The content; b"" if there is no ConfigMap. Raises ApiError."""
         try:
             stored = self._read()
         except NotFound:
             self._version = ""
-            return Journal()
+            return b""
         self._version = stored.metadata.resource_version
-        packed = stored.binary_data.get(_KEY, b"")
-        try:
-            return _unpacked(packed) if packed else Journal()
-        except (zlib.error, msgspec.DecodeError, DecodeError, ValueError):
-            raise JournalUnreadable(
-                f"ConfigMap {self._meta.namespace}/{self._meta.name} is damaged: delete it, and groups of "
-                "decisions that are under way are forgotten"
-            ) from None
+        return stored.binary_data.get(_KEY, b"")
 
-    def save(self, journal: Journal) -> None:
-        """Store it. Raises ApiError, JournalFull, LeaseLost; Conflict means that somebody else did since."""
-        packed = _packed(journal)
-        if len(packed) > MAX_BYTES:
-            raise JournalFull
+    def save(self, content: bytes) -> None:
+        """Replace the content. Raises JournalConflict, ApiError and LeaseLost."""
         try:
-            self._write(packed)
+            self._write(content)
         except ApiError as failure:
-            if self._has_failed(packed, failure):
+            if not self._is_written(content, failure):
+                if isinstance(failure, Conflict):
+                    raise JournalConflict(str(failure)) from None
                 raise
-        journal.is_changed = False
 
-    def fits(self, journal: Journal) -> bool:
-        """Whether it can be stored now, and with what becomes of the steps in it."""
-        return len(_packed(journal)) <= MAX_NEW_BYTES
-
-    def _has_failed(self, packed: bytes, failure: ApiError) -> bool:
-        """Whether a write that failed was not done, either. A conflict with nobody is tried once more."""
+    def _is_written(self, content: bytes, failure: ApiError) -> bool:
+        """Whether a failed write had its effect. A conflict without another writer is retried once."""
         try:
             stored = self._read()
         except NotFound:
             stored = _ConfigMap()
         except ApiError:
-            return True
-        if stored.binary_data.get(_KEY) == packed:
-            self._version = stored.metadata.resource_version
             return False
-        if isinstance(failure, Conflict) and stored.metadata.resource_version == self._version:
-            self._write(packed)
+        if stored.binary_data.get(_KEY) == content:
+            self._version = stored.metadata.resource_version
+            return True
+        if not isinstance(failure, Conflict) or stored.metadata.resource_version != self._version:
+            return False
+        try:
+            self._write(content)
+        except Conflict:
             return False
         return True
 
     def _read(self) -> _ConfigMap:
-        return _MAPS.decode(self._transport.get(f"{self._collection}/{self._meta.name}"))
+        return _CONFIG_MAPS.decode(self._transport.get(f"{self._collection}/{self._meta.name}"))
 
-    def _write(self, packed: bytes) -> None:
+    def _write(self, content: bytes) -> None:
         try:
-            answer = self._replace(packed) if self._version else self._create(packed)
+            written = self._replace(content) if self._version else self._create(content)
         except NotFound:
             if not self._version:
                 raise
-            _LOG.warning("ConfigMap %s/%s was deleted: created anew", self._meta.namespace, self._meta.name)
+            _LOG.warning("%s was deleted; creating it again", self.name)
             self._version = ""
-            answer = self._create(packed)
-        self._version = _MAPS.decode(answer).metadata.resource_version
+            written = self._create(content)
+        self._version = _CONFIG_MAPS.decode(written).metadata.resource_version
 
-    def _create(self, packed: bytes) -> bytes:
+    def _create(self, content: bytes) -> bytes:
         with require_leadership(self._is_leader):
-            return self._transport.post(self._collection, _ConfigMap(self._meta, {_KEY: packed}))
+            return self._transport.post(self._collection, _ConfigMap(self._meta, {_KEY: content}))
 
-    def _replace(self, packed: bytes) -> bytes:
+    def _replace(self, content: bytes) -> bytes:
         meta = msgspec.structs.replace(self._meta, resource_version=self._version)
         with require_leadership(self._is_leader):
             return self._transport.put(
-                f"{self._collection}/{self._meta.name}", _ConfigMap(meta, {_KEY: packed})
+                f"{self._collection}/{self._meta.name}", _ConfigMap(meta, {_KEY: content})
             )
-
-
-def _packed(journal: Journal) -> bytes:
-    document = _Document(
-        [_entry(entry) for entry in journal.entries.values()],
-        [row.SerializeToString() for row in journal.eviction_history.values()],
-        {
-            uid: _PendingAnnotations(note.annotations, note.has_object, note.last_seen_seconds)
-            for uid, note in journal.pending_annotations.items()
-        },
-    )
-    return zlib.compress(msgspec.msgpack.encode(document))
-
-
-def _entry(entry: JournalEntry) -> _Entry:
-    return _Entry(
-        entry.group.SerializeToString(),
-        entry.state,
-        [step.SerializeToString() for step in entry.results.values()],
-        entry.attempts,
-        [due.SerializeToString() for due in entry.stored_patches],
-    )
-
-
-def _unpacked(packed: bytes) -> Journal:
-    unpacker = zlib.decompressobj()
-    document = _DOCUMENTS.decode(unpacker.decompress(packed, _MAX_UNPACKED))
-    ledger = Journal()
-    ledger.add(map(_to_entry, document.entries))
-    rows = [_message(EvictionRecord, row) for row in document.eviction_history]
-    ledger.eviction_history = {(row.victim, row.preemptor): row for row in rows}
-    ledger.pending_annotations = {
-        uid: PendingAnnotations(note.annotations, note.has_object, note.last_seen_seconds)
-        for uid, note in document.pending_annotations.items()
-    }
-    ledger.is_changed = False
-    return ledger
-
-
-def _to_entry(entry: _Entry) -> JournalEntry:
-    """An entry of which any decision may have been sent, even if it was accepted only."""
-    was_accepted = entry.state is EntryState.ACCEPTED
-    steps = [_message(DecisionResult, step) for step in entry.results]
-    return JournalEntry(
-        _message(DecisionGroup, entry.group),
-        {step.decision_id: step for step in steps},
-        dict(entry.attempts),
-        [_message(PatchToStore, due) for due in entry.stored_patches],
-        EntryState.UNREPORTED if was_accepted else entry.state,
-    )
-
-
-def _message(kind: type[_Kind], content: Any) -> _Kind:
-    message = kind()
-    message.ParseFromString(content)
-    return message

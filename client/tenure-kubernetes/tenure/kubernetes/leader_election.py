@@ -19,10 +19,10 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 import msgspec
+from tenure.integration.telemetry import IS_LEADER
 from tenure.kubernetes.api.api_errors import ApiError, Conflict, NotFound
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.objects.meta import Lease, LeaseSpec, ObjectMeta
-from tenure.kubernetes.telemetry import IS_LEADER
 
 DURATION_SECONDS: Final = 15.0
 SAFETY_PART: Final = 1 / 3
@@ -69,20 +69,14 @@ class LeaderElector:
         self._transitions = 0
         self._stopped = threading.Event()
 
-    @property
-    def is_leader(self) -> bool:
-        """Whether the lease is ours for long enough to send one more write. Ask before each."""
+    def may_act(self) -> bool:
+        """Whether the lease is held for long enough to send one more write."""
         return not self._stopped.is_set() and self._clock() < self._leader_until
 
     @property
-    def transitions(self) -> int:
-        """How often the lease changed hands until we got it: grows with every holder."""
-        return self._transitions
-
-    @property
-    def has_other_leader(self) -> bool:
-        """Whether somebody else had the lease when it was seen last."""
-        return self._has_other_leader
+    def term(self) -> int | None:
+        """Number of lease transitions at the last acquisition; None while another adapter holds the lease."""
+        return None if self._has_other_leader else self._transitions
 
     @property
     def problem(self) -> str:
@@ -98,7 +92,7 @@ class LeaderElector:
         """Take the lease when it may be taken, renew it, until stopped; then give it back."""
         while not self._stopped.is_set():
             self.try_once()
-            IS_LEADER.set(int(self.is_leader), self._about)
+            IS_LEADER.set(int(self.may_act()), self._about)
             self._stopped.wait(self._duration * _RENEW)
         IS_LEADER.set(0, self._about)
         self._release()

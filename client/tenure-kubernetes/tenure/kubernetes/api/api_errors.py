@@ -14,8 +14,10 @@ Every one of them is about one call; nothing was retried.
 
 from typing import ClassVar
 
+from tenure.integration.ports import ClusterError
 
-class ApiError(Exception):
+
+class ApiError(ClusterError):
     """A call that did not succeed. The message says what was asked and what came back."""
 
     metric_label: ClassVar[str] = "failure"
@@ -72,13 +74,3 @@ class Unreachable(ApiError):
     """Nobody answered in time, or the connection broke; what became of the call is not known."""
 
     metric_label = "unreachable"
-
-
-class LeaseLost(Exception):
-    """Nothing was sent: another adapter may have taken over."""
-
-    metric_label: ClassVar[str] = "not_sent"
-
-
-class JournalUnreadable(Exception):
-    """What an adapter stored cannot be read. Says what to do."""

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
-from tenure.integration.backoff import Backoff
+from tenure.integration.timing import Backoff
 from tenure.kubernetes.api.api_errors import ApiError, ApiServerError, Expired, NotFound
 from tenure.kubernetes.api.api_paths import LineStream, collection_of
 from tenure.kubernetes.api.transport import Transport

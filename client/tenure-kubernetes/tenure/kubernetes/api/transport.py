@@ -17,20 +17,21 @@ import msgspec
 from lightkube.config.client_adapter import Client, ConnectionParams
 from lightkube.config.kubeconfig import KubeConfig
 from lightkube.core.exceptions import ConfigError
+from tenure.integration.ports import LeaseLost
+from tenure.integration.telemetry import RESULT
+from tenure.kubernetes.api.api_clock import ApiClock
 from tenure.kubernetes.api.api_errors import (
     ApiError,
     ApiServerError,
     Conflict,
     Expired,
-    LeaseLost,
     NotFound,
     RequestRejected,
     TooManyRequests,
     Unreachable,
 )
 from tenure.kubernetes.api.api_paths import LineStream, resource_of
-from tenure.kubernetes.clock import ApiClock
-from tenure.kubernetes.telemetry import CALLS, RESULT, call_span
+from tenure.kubernetes.telemetry import CALLS, call_span
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -182,6 +183,27 @@ def require_leadership(may_act: Callable[[], bool]) -> Iterator[None]:
         yield
     finally:
         _MAY_SEND.reset(token)
+
+
+class LeaderTransport:
+    """Writes only while its adapter leads. Writes raise ApiError, and LeaseLost if nothing was sent."""
+
+    def __init__(self, transport: Transport, may_act: Callable[[], bool]) -> None:
+        self._transport, self._is_leader = transport, may_act
+
+    def get(self, path: str) -> bytes:
+        """Read an object. Raises ApiError."""
+        return self._transport.get(path)
+
+    def post(self, path: str, body: Any) -> bytes:
+        """Create an object."""
+        with require_leadership(self._is_leader):
+            return self._transport.post(path, body)
+
+    def patch(self, path: str, body: Any, media_type: str, query: Query | None = None) -> bytes:
+        """Change an object."""
+        with require_leadership(self._is_leader):
+            return self._transport.patch(path, body, media_type, query)
 
 
 def _on_trace(event: str, info: Mapping[str, Any]) -> None:

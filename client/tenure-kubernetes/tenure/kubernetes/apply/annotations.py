@@ -1,65 +1,101 @@
-"""What pod groups are to remember, written as annotations of their objects.
+"""The patch writer of Kubernetes: patches of pod groups as annotations of their objects.
 
-Server-side apply takes the whole set of what its manager says, so all of our annotations are applied
-together, to the resource version that was read: a lost update would forget an eviction. What is in the way
-stays noted and is tried again in the next round, so a crash before, between or after the two calls loses
-nothing.
+Server-side apply takes all fields of a manager at once, so all annotations of the adapter are applied
+together, at the resource version that was read. A failed write is retried by the next reconcile.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
+from tenure.integration.applier import CallPool
 from tenure.kubernetes.api.api_errors import ApiError
+from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import APPLY_PATCH, Transport, require_leadership
 from tenure.kubernetes.apply.pod_writes import MANAGER
-from tenure.kubernetes.apply.preconditions import CallPool
 from tenure.kubernetes.objects.meta import Object
+from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.pod_group_table import TargetObject
-from tenure.kubernetes.pending_annotations import ANNOTATIONS, PendingAnnotations
+from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.observe.times import write_duration, write_time
+from tenure.v1.decision_pb2 import Patch
 
 _OBJECTS: Final = msgspec.json.Decoder(Object)
+_TEXTS: Final[Mapping[str, tuple[str, Callable[[Patch], str]]]] = {
+    "last_start_time": (names.LAST_START, lambda patch: write_time(patch.last_start_time)),
+    "last_eviction_time": (names.LAST_EVICTION, lambda patch: write_time(patch.last_eviction_time)),
+    "stale_since": (names.STALE_SINCE, lambda patch: write_time(patch.stale_since)),
+    "clear_stale_since": (names.STALE_SINCE, lambda patch: ""),
+    "requeue_not_before": (names.REQUEUE_NOT_BEFORE, lambda patch: write_time(patch.requeue_not_before)),
+    "eviction_count": (names.EVICTION_COUNT, lambda patch: str(patch.eviction_count)),
+    "total_eviction_wait": (
+        names.TOTAL_EVICTION_WAIT,
+        lambda patch: write_duration(patch.total_eviction_wait),
+    ),
+}
+"""Annotation name and text by change. An empty text clears the field."""
+ANNOTATIONS: Final = frozenset(name for name, _ in _TEXTS.values())
+"""All annotations that the adapter writes."""
 
 
 class AnnotationWriter:
-    """Writes notes to the objects of pod groups."""
+    """Implements PatchWriter. Derived pod groups have no object."""
 
-    def __init__(self, transport: Transport, may_act: Callable[[], bool]) -> None:
-        self._transport = transport
-        self._is_leader = may_act
+    def __init__(
+        self,
+        transport: Transport,
+        caches: ObjectCaches,
+        builder: SnapshotBuilder,
+        may_act: Callable[[], bool],
+    ) -> None:
+        self._transport, self._is_leader = transport, may_act
+        self._caches, self._builder = caches, builder
         self._call_pool = CallPool("tenure-annotate")
         self._last_written: dict[str, dict[str, str]] = {}
-        """What was written last, by uid, so that nothing is written again while mirrors catch up."""
+        """What was written last, by uid: not written again until the object caches catch up."""
 
     def close(self) -> None:
-        """Wait for calls that are under way; nothing is sent afterwards."""
+        """Wait for running calls; later ones do not start."""
         self._call_pool.close()
 
-    def write(
-        self, pending_annotations: Iterable[tuple[TargetObject, PendingAnnotations]]
-    ) -> list[tuple[TargetObject, str]]:
-        """Bring the annotations of objects up to date; where that failed, and why. Raises LeaseLost."""
-        due = list(pending_annotations)
-        problems = self._call_pool.all(lambda one: self._write(*one), due)
-        return [(subject, said) for (subject, _), said in zip(due, problems, strict=True) if said]
+    def has_object(self, pod_group: str) -> bool:
+        """Whether the pod group is an object, not derived."""
+        return self._builder.subject(pod_group) is not None
 
-    def _write(self, subject: TargetObject, pending: PendingAnnotations) -> str:
-        if self._last_written.get(subject.uid) == pending.annotations:
+    def is_stored(self, pod_group: str, patches: Sequence[Patch]) -> bool:
+        """Whether the cached object has the annotations."""
+        caches = self._caches
+        item = caches.kai_pod_groups.find(pod_group) or caches.volcano_pod_groups.find(pod_group)
+        if item is None or not _annotations(patches).items() <= item.metadata.annotations.items():
+            return False
+        self._last_written.pop(pod_group, None)
+        return True
+
+    def write(self, patches: Mapping[str, Sequence[Patch]]) -> list[str]:
+        """Apply annotations to all objects. Raises LeaseLost."""
+        subjects = ((self._builder.subject(uid), rows) for uid, rows in patches.items())
+        due = [(subject, _annotations(rows)) for subject, rows in subjects if subject is not None]
+        self._last_written = {uid: texts for uid, texts in self._last_written.items() if uid in patches}
+        errors = self._call_pool.all(lambda one: self._write(*one), due)
+        return [
+            f"{subject.namespace}/{subject.name}: {error}"
+            for (subject, _), error in zip(due, errors, strict=True)
+            if error
+        ]
+
+    def _write(self, subject: TargetObject, annotations: dict[str, str]) -> str:
+        if self._last_written.get(subject.uid) == annotations:
             return ""
         try:
-            there = _OBJECTS.decode(self._transport.get(path(subject))).metadata
-            if there.uid == subject.uid:
-                ours = {name: text for name, text in there.annotations.items() if name in ANNOTATIONS}
-                self._apply(subject, {**ours, **pending.annotations}, there.resource_version)
+            current = _OBJECTS.decode(self._transport.get(path(subject))).metadata
+            if current.uid == subject.uid:
+                own = {name: text for name, text in current.annotations.items() if name in ANNOTATIONS}
+                self._apply(subject, {**own, **annotations}, current.resource_version)
         except ApiError as failure:
             return str(failure)
-        self._last_written[subject.uid] = dict(pending.annotations)
+        self._last_written[subject.uid] = annotations
         return ""
-
-    def retain(self, uids: set[str]) -> None:
-        """Only these have notes any more."""
-        self._last_written = {uid: texts for uid, texts in self._last_written.items() if uid in uids}
 
     def _apply(self, subject: TargetObject, annotations: Mapping[str, str], version: str) -> None:
         body: dict[str, Any] = {
@@ -79,6 +115,11 @@ class AnnotationWriter:
 
 
 def path(subject: TargetObject) -> str:
-    """Where the API server has the object of a pod group."""
+    """API path of the object of a pod group."""
     namespace, name = quote(subject.namespace, safe=""), quote(subject.name, safe="")
     return f"/apis/{subject.api_version}/namespaces/{namespace}/podgroups/{name}"
+
+
+def _annotations(patches: Iterable[Patch]) -> dict[str, str]:
+    texts = ((_TEXTS.get(patch.WhichOneof("change") or ""), patch) for patch in patches)
+    return {known[0]: known[1](patch) for known, patch in texts if known is not None}

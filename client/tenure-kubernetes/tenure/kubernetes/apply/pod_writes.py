@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
+from tenure.integration.ports import APPLIED, ApplyResult, failed, precondition_failed, retry
 from tenure.kubernetes.api.api_errors import (
     ApiError,
     ApiServerError,
@@ -31,16 +32,10 @@ from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.gpus import to_label
 from tenure.kubernetes.settings import EvictionMode
-from tenure.v1 import report_pb2 as pb
 
 MANAGER: Final = "tenure"
 """Field manager of everything that is written but conditions."""
 _PODS: Final = msgspec.json.Decoder(Pod)
-_METRIC_LABELS: Final[Mapping[pb.ApplyStatus, str]] = {
-    pb.APPLY_STATUS_APPLIED: "applied",
-    pb.APPLY_STATUS_PRECONDITION_FAILED: "precondition_failed",
-    pb.APPLY_STATUS_FAILED: "failed",
-}
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
 _CONFLICT_SECONDS: Final = 1.0
 """After which an eviction is sent again that was in conflict with some other write."""
@@ -59,34 +54,6 @@ class PodName(NamedTuple):
         return f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods/{quote(self.name, safe='')}"
 
 
-class WriteResult(NamedTuple):
-    """What came of a step."""
-
-    status: pb.ApplyStatus
-    detail: str = ""
-    is_retryable: bool = False
-    retry_after: float | None = None
-    """Seconds the API server asks to wait; None: it does not say."""
-
-    @property
-    def metric_label(self) -> str:
-        """What came of it in a word, for those who count."""
-        return "retry" if self.is_retryable else _METRIC_LABELS[self.status]
-
-
-APPLIED: Final = WriteResult(pb.APPLY_STATUS_APPLIED)
-
-
-def precondition_failed(why: str) -> WriteResult:
-    """A precondition does not hold."""
-    return WriteResult(pb.APPLY_STATUS_PRECONDITION_FAILED, why)
-
-
-def retry(why: str, after: float | None = None) -> WriteResult:
-    """Not done; it may be tried again."""
-    return WriteResult(pb.APPLY_STATUS_FAILED, why, is_retryable=True, retry_after=after)
-
-
 class PodWriter:
     """Writes about pods, for many threads. `may_act` is asked before each."""
 
@@ -95,7 +62,7 @@ class PodWriter:
         self._is_leader = may_act
         self._mode = mode
 
-    def bind(self, pod: PodName, node: str, labels: Mapping[str, str | None]) -> WriteResult:
+    def bind(self, pod: PodName, node: str, labels: Mapping[str, str | None]) -> ApplyResult:
         """Bind a pod; `labels` are set before, None takes one away. Raises LeaseLost."""
         try:
             if labels:
@@ -109,7 +76,7 @@ class PodWriter:
             return _to_result(failure)
         return APPLIED
 
-    def evict(self, pod: PodName) -> WriteResult:
+    def evict(self, pod: PodName) -> ApplyResult:
         """Have a pod end within its grace period. Raises LeaseLost."""
         try:
             self._send(lambda: self._post_eviction(pod))
@@ -119,13 +86,13 @@ class PodWriter:
             return self._check_conflict(pod, failure)
         except (ApiServerError, Unreachable) as failure:
             if _SEVERAL_BUDGETS in str(failure):
-                return WriteResult(pb.APPLY_STATUS_FAILED, str(failure))
+                return failed(str(failure))
             return self.check_eviction(pod, failure)
         except ApiError as failure:
             return _to_result(failure)
         return APPLIED
 
-    def _check_conflict(self, pod: PodName, failure: ApiError) -> WriteResult:
+    def _check_conflict(self, pod: PodName, failure: ApiError) -> ApplyResult:
         """Of an eviction: the uid is the only thing that it says must hold."""
         try:
             there = self._read(pod)
@@ -136,7 +103,7 @@ class PodWriter:
         is_ending = there.metadata.deletion_timestamp is not None
         return APPLIED if is_ending else retry(str(failure), _CONFLICT_SECONDS)
 
-    def check_binding(self, pod: PodName, node: str, warning: ApiError | None) -> WriteResult:
+    def check_binding(self, pod: PodName, node: str, warning: ApiError | None) -> ApplyResult:
         """Whether a pod is bound as wanted. With a doubt, a pod that is not: rejected after a conflict."""
         try:
             there = self._read(pod)
@@ -151,7 +118,7 @@ class PodWriter:
         said = str(warning or "the pod is not bound yet")
         return precondition_failed(said) if isinstance(warning, Conflict) else retry(said)
 
-    def check_eviction(self, pod: PodName, warning: ApiError | None) -> WriteResult:
+    def check_eviction(self, pod: PodName, warning: ApiError | None) -> ApplyResult:
         """Whether a pod terminates or is gone."""
         try:
             there = self._read(pod)
@@ -213,14 +180,14 @@ def gpu_labels(devices: Iterable[str], node: str, has: Mapping[str, str]) -> dic
     return {**old, **wanted}
 
 
-def _to_result(failure: ApiError) -> WriteResult:
+def _to_result(failure: ApiError) -> ApplyResult:
     """Of 429 and what is wrong with the call itself."""
     if isinstance(failure, TooManyRequests):
         return retry(str(failure), failure.retry_after)
     said = str(failure)
     if isinstance(failure, RequestRejected) and failure.status == _FORBIDDEN:
         said = f"the adapter is not allowed to: {said}"
-    return WriteResult(pb.APPLY_STATUS_FAILED, said)
+    return failed(said)
 
 
 _FORBIDDEN: Final = 403

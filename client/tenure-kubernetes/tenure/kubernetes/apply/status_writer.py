@@ -10,14 +10,15 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from tenure.integration.journal_entry import JournalEntry
-from tenure.kubernetes.api.api_errors import ApiError, LeaseLost, NotFound, RequestRejected
+from tenure.integration.ports import LeaseLost
+from tenure.kubernetes.api.api_errors import ApiError, NotFound, RequestRejected
 from tenure.kubernetes.api.object_caches import ObjectCaches
-from tenure.kubernetes.api.transport import APPLY_PATCH, Transport
+from tenure.kubernetes.api.transport import APPLY_PATCH, LeaderTransport, Transport
 from tenure.kubernetes.apply.annotations import path
 from tenure.kubernetes.apply.conditions import (
     NOT_READY,
@@ -30,15 +31,12 @@ from tenure.kubernetes.apply.conditions import (
     pod_condition,
     volcano_condition,
 )
-from tenure.kubernetes.apply.decision_events import DecisionEvents, PendingEvent
-from tenure.kubernetes.apply.events import EventRecorder, ObjectReference
+from tenure.kubernetes.apply.events import DecisionEvents, EventRecorder, ObjectReference, PendingEvent
 from tenure.kubernetes.apply.pod_writes import PodName
-from tenure.kubernetes.apply.preconditions import LeaderTransport
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.pod_group_table import TargetObject
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
-from tenure.v1.decide_pb2 import DecideResponse
-from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED
+from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED, PodGroupOutcome
 
 QUIET_SECONDS: Final = 5.0
 """How long the verdict on a pod group stands before another is told."""
@@ -72,11 +70,13 @@ class StatusWriter:
         self,
         transport: Transport,
         caches: ObjectCaches,
+        builder: SnapshotBuilder,
         may_act: Callable[[], bool],
         node_pool: str,
         instance: str,
     ) -> None:
         self._transport, self._caches = LeaderTransport(transport, may_act), caches
+        self._builder = builder
         self._node_pool = node_pool
         self._events = EventRecorder(self._transport, instance)
         self._pending: dict[str, _PendingStatus] = {}
@@ -89,12 +89,11 @@ class StatusWriter:
         self._changing = threading.Lock()
         self._stopped = threading.Event()
 
-    def update(
-        self, response: DecideResponse, entries: Iterable[JournalEntry], builder: SnapshotBuilder
-    ) -> None:
+    def report(self, outcomes: Sequence[PodGroupOutcome], entries: Iterable[JournalEntry]) -> None:
         """What was decided, and what came of the groups that are under way. Returns at once."""
+        builder = self._builder
         wanted: dict[str, _PendingStatus] = {}
-        for outcome in response.outcomes:
+        for outcome in outcomes:
             uid, verdict = outcome.pod_group, build_condition(outcome)
             is_new = uid not in self._written and uid not in self._pending
             if verdict and (outcome.kind != OUTCOME_KIND_BUDGET_EXHAUSTED or is_new):

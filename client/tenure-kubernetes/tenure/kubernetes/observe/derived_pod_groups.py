@@ -18,8 +18,7 @@ from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.owners import OwnerLookup
-from tenure.kubernetes.observe.pod_group_annotations import read_annotations
-from tenure.kubernetes.observe.pod_group_rows import count, not_negative
+from tenure.kubernetes.observe.pod_group_rows import count, not_negative, read_annotations
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.times import read_duration, timestamp
 from tenure.v1 import snapshot_pb2 as pb

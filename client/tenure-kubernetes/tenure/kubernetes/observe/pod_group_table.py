@@ -7,10 +7,10 @@ from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
-from tenure.kubernetes.observe.pod_group_annotations import infer_start_time
 from tenure.kubernetes.observe.pod_group_rows import (
     Levels,
     UnusablePodGroup,
+    infer_start_time,
     kai_pod_group_row,
     volcano_pod_group_row,
 )

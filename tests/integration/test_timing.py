@@ -1,6 +1,6 @@
 """Pauses double up to a limit."""
 
-from tenure.integration.backoff import Backoff, pause_after
+from tenure.integration.timing import Backoff, pause_after
 
 
 def test_pauses_double_up_to_the_longest() -> None:

@@ -1,1 +1,0 @@
-"""Snapshots of KAI-Scheduler: its archives and the objects in them."""

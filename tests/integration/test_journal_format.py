@@ -1,0 +1,52 @@
+"""The stored form of the journal."""
+
+import pytest
+from tenure.integration.journal import Journal, PendingPatches
+from tenure.integration.journal_entry import EntryState, JournalEntry
+from tenure.integration.journal_format import pack_journal, unpack_journal
+from tenure.integration.ports import JournalUnreadable
+from tenure.v1.decision_pb2 import Patch
+from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, DecisionResult, PatchToStore
+
+from tests.kubernetes.apply.decision_groups import bind, evict, group, reserve, set_eviction_record
+
+
+def journal(state: EntryState = EntryState.ACCEPTED) -> Journal:
+    made = Journal()
+    entry = JournalEntry(group(evict("a"), reserve("h"), bind("b")), attempts={"evict-a": 2})
+    entry.add_result(DecisionResult(decision_id="evict-a", status=APPLY_STATUS_APPLIED))
+    entry.state = state
+    entry.stored_patches.append(PatchToStore(decision_id="x", patch=Patch(pod_group="v", eviction_count=3)))
+    made.add([entry])
+    made.eviction_history["victim", "winner"] = set_eviction_record().patch.set_eviction_record
+    pending = made.pending_patches["v"] = PendingPatches(last_seen_seconds=12.5)
+    pending.add(Patch(pod_group="v", eviction_count=0))
+    pending.add(Patch(pod_group="v", clear_stale_since=True))
+    return made
+
+
+@pytest.mark.parametrize("state", EntryState)
+def test_unpacked_journal_has_entries_possibly_sent(state: EntryState) -> None:
+    saved = journal(state)
+    read = unpack_journal(pack_journal(saved), "test")
+    before, after = saved.entries["g"], read.entries["g"]
+    assert (after.group, after.results, after.attempts) == (before.group, before.results, before.attempts)
+    assert after.stored_patches == before.stored_patches
+    assert after.state is (EntryState.UNREPORTED if state is EntryState.ACCEPTED else state)
+    assert after.check_first
+    assert (read.eviction_history, read.pending_patches) == (saved.eviction_history, saved.pending_patches)
+    assert not read.is_changed
+
+
+def test_same_journal_has_the_same_bytes() -> None:
+    assert pack_journal(journal()) == pack_journal(journal())
+
+
+def test_nothing_stored_is_an_empty_journal() -> None:
+    assert not unpack_journal(b"", "test").entries
+
+
+@pytest.mark.parametrize("cut", [1, 10, 40])
+def test_corrupt_content_is_an_error_with_the_name_of_the_store(cut: int) -> None:
+    with pytest.raises(JournalUnreadable, match="file x is corrupt; delete it to continue"):
+        unpack_journal(pack_journal(journal())[:-cut], "file x")
