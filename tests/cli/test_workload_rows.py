@@ -129,9 +129,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 def test_list_starts_with_counts_and_ends_with_the_next_wake_time() -> None:
     text = flat(render_table(*decide(with_protection)))
-    assert text.startswith(
-        "At 22:13 UTC: 1 pod group, 1 of them running; for 1 the legacy rule decides whether they are"
-    )
+    assert text.startswith("22:13 UTC: 1 pod group, 1 running; preemptibility of 1 derived from priority.")
     assert text.endswith("Next evaluation needed at 23:03 UTC.")
 
 

@@ -40,17 +40,17 @@ OPTS_OUT = with_group('preemptibility: PREEMPTIBILITY_PREEMPTIBLE opt_out_action
     [
         (unchanged, "not protected", 0),
         (as_pending, "", 0),
-        (FIELD, "as long as it runs", 1),
-        (SEMI, "its minimum only, as long as it runs", 1),
+        (FIELD, "while running", 1),
+        (SEMI, "while running, minimum only", 1),
         (default_snapshot(as_gang, with_protection), "until 23:03 UTC, from its own queue (queue leaf)", 1),
-        (with_protection, "its minimum only, until 23:03 UTC, from its own queue (queue leaf)", 1),
-        (OPTS_OUT, "as long as it runs, from reclaim (its own opt-out)", 1),
+        (with_protection, "until 23:03 UTC, minimum only, from its own queue (queue leaf)", 1),
+        (OPTS_OUT, "while running, from reclaim (its own opt-out)", 1),
         (
             default_snapshot(OPTS_OUT, as_gang, with_protection),
             "until 23:03 UTC, from its own queue (queue leaf); and 1 more",
             2,
         ),
-        (default_snapshot(SEMI, with_protection), "its minimum only, as long as it runs", 1),
+        (default_snapshot(SEMI, with_protection), "while running, minimum only", 1),
     ],
 )
 def test_the_protection_that_ends_first_is_shown(change: Change, cell: str, number: int) -> None:
@@ -133,27 +133,27 @@ LATE = expecting("5m")
     ("change", "cell", "result", "seconds"),
     [
         (unchanged, "10m", None, None),
-        (as_pending, "waits", None, None),
-        (unknown_start, "start unknown", None, None),
-        (expecting("1h"), "10m of 1h; due in 50m, at 23:03 UTC", "not_due", 3_600),
-        (expecting_by_queue, "10m of 2h; due in 1h50m, at 15 Nov 00:03 UTC", "not_due", 7_200),
-        (LATE, "10m of 5m; overdue by 5m: no contender", "no_contender", 300),
+        (as_pending, "pending", None, None),
+        (unknown_start, "start time missing", None, None),
+        (expecting("1h"), "10m of 1h; due at 23:03 UTC (in 50m)", "not_due", 3_600),
+        (expecting_by_queue, "10m of 2h; due at 15 Nov 00:03 UTC (in 1h50m)", "not_due", 7_200),
+        (LATE, "10m of 5m; overrun 5m: no contender", "no_contender", 300),
         (
             default_snapshot(LATE, with_group("requeue_not_before { seconds: 1700000100 }")),
-            "10m of 5m; overdue by 5m: cooldown until 22:15 UTC",
+            "10m of 5m; overrun 5m: cooldown until 22:15 UTC",
             "skipped",
             300,
         ),
-        (default_snapshot(as_pending, LATE), "waits, expected 5m", "skipped", 300),
+        (default_snapshot(as_pending, LATE), "pending, expected 5m", "skipped", 300),
         (
             default_snapshot(unknown_start, LATE),
-            "start unknown, expected 5m; not requeued: missing start",
+            "start time missing, expected 5m; not requeued: missing start",
             "skipped",
             300,
         ),
         (
             default_snapshot(LATE, with_group("last_start_time { seconds: 1700000060 }")),
-            "starts later, expected 5m; not requeued: clock skew until 22:14 UTC",
+            "starts in the future, expected 5m; not requeued: clock skew until 22:14 UTC",
             "skipped",
             300,
         ),
@@ -194,7 +194,7 @@ def test_requeue_is_listed_with_contender_and_cooldown() -> None:
     answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot, actions=["requeue"])).parse()
     view = ResponseView(snapshot, answer)
     found = workloads(decode_snapshot(snapshot), view)
-    assert "10m of 5m; overdue by 5m: requeued for urgent" in flat(render_table(view, found))
+    assert "10m of 5m; overrun 5m: requeued for urgent" in flat(render_table(view, found))
     (requeue,) = [
         each["requeue"] for each in json.loads(workloads_json(view, found))["workloads"] if each["uid"] == "u"
     ]

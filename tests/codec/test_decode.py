@@ -249,9 +249,9 @@ def test_pod_of_unknown_sub_group_is_excluded_with_a_warning() -> None:
     cluster = decode_snapshot(snapshot)
     assert cluster.tasks[3].pod_set is None
     assert cluster.pod_groups[1].tasks == (2,)
-    message = "pod group waits: pods that are never scheduled because they name 'no', which is not a leaf "
+    detail = "1 pod is never scheduled, because 'no' is not a leaf of its subgroups"
     assert cluster.warnings == (
-        SnapshotWarning(WarningCode.UNKNOWN_SUB_GROUP, (1,), f"{message}sub group of it: 1"),
+        SnapshotWarning(WarningCode.UNKNOWN_SUB_GROUP, (1,), detail, is_about_one=True),
     )
 
 

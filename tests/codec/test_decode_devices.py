@@ -59,9 +59,9 @@ def test_pending_pods_with_a_claim_on_a_missing_node_are_excluded_with_a_warning
     status = {task.uid: task.placement.status for task in cluster.tasks}
     assert status["waits-2"] is status["waits-3"] is TaskStatus.UNKNOWN
     assert (status["waits-1"], status["runs-1"]) == (TaskStatus.PENDING, TaskStatus.RUNNING)
-    (doubt,) = (doubt for doubt in cluster.warnings if doubt.code is WarningCode.UNKNOWN_NODE)
-    assert doubt.message.endswith("nodes of their device claims are not in the snapshot: 2")
-    assert [cluster.pod_groups[index].uid for index in doubt.pod_groups] == ["waits"]
+    (warning,) = (each for each in cluster.warnings if each.code is WarningCode.UNKNOWN_NODE)
+    assert warning.detail == "ignored: 2 pods with resource claims on nodes that are not in the snapshot"
+    assert [cluster.pod_groups[index].uid for index in warning.pod_groups] == ["waits"]
 
 
 def test_claim_of_one_pod_is_part_of_its_request_and_a_shared_one_is_not() -> None:

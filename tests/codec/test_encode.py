@@ -112,6 +112,7 @@ def test_every_outcome_is_encoded_with_its_detail(kind: model.OutcomeKind) -> No
     assert (outcome.bound, outcome.reserved, outcome.pending) == (1, 2, 3)
     assert outcome.reason.message.startswith("Pod group waits (queue right) ")
     assert outcome.reason.message.endswith(": queue top would exceed its GPU limit.")
+    assert outcome.reason.detail == "queue top would exceed its GPU limit"
     assert (outcome.reason.source, outcome.reason.until.nanos) == ("proportion", 1)
 
 

@@ -69,6 +69,7 @@ def test_every_result_has_a_message_with_its_detail(result: NominationResult) ->
     assert (found.pod_group, found.result) == ("runs", result)
     assert found.reason.message.startswith("Pod group runs (queue left) ")
     assert found.reason.message.endswith(": the detail.")
+    assert found.reason.detail == "the detail"
     assert encode_nominations(result=result).reason.message == found.reason.message.replace(
         ": the detail.", "."
     )

@@ -1,4 +1,4 @@
-"""Warnings: which doubt, in words and in a code, and whom it is about without naming thousands."""
+"""Warnings: code, sentence, detail, and pod groups without naming thousands."""
 
 import pytest
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
@@ -23,7 +23,17 @@ def many(count: int) -> ClusterSnapshot:
 @pytest.mark.parametrize("code", WarningCode, ids=lambda code: code.name.lower())
 def test_a_warning_has_code_sentence_and_pod_groups(code: WarningCode) -> None:
     (warning,) = encode(decision(warnings=(SnapshotWarning(code, (RUNS, WAITS), "hm"),))).warnings
-    assert warning == pb.SnapshotWarning(code=int(code), message="hm", pod_groups=["runs", "waits"], count=2)
+    assert warning == pb.SnapshotWarning(
+        code=int(code), message="hm", detail="hm", pod_groups=["runs", "waits"], count=2
+    )
+
+
+def test_sentence_about_one_pod_group_begins_with_its_name() -> None:
+    code = WarningCode.INVALID_REQUEUE_DELAY
+    warnings = (SnapshotWarning(code, (WAITS,), "bad \x07 delay", is_about_one=True),)
+    (warning,) = encode(decision(warnings=warnings)).warnings
+    assert warning.message == "pod group waits: bad \\x07 delay"
+    assert warning.detail == "bad \\x07 delay"
 
 
 @pytest.mark.parametrize("count", [1, 100, 101, 500])

@@ -107,10 +107,12 @@ def _check_pod_groups(message: DecideResponse, summary: CycleSummary) -> None:
     for ours, theirs in zip(summary.nominations, message.nominations, strict=True):
         assert (ours.plugins if ours.is_candidate else ()) == tuple(theirs.nominated_by)
         assert (ours.overrun, ours.contender) == (theirs.overrun.ToNanoseconds(), theirs.contender)
+        assert ours.detail == theirs.reason.detail
         assert (f": {ours.detail}." if ours.detail else ".") in theirs.reason.message
-    assert summary.warnings == tuple(
-        (each.code, each.message, tuple(each.pod_groups), each.count) for each in message.warnings
-    )
+    for warning, each in zip(summary.warnings, message.warnings, strict=True):
+        assert (warning.code, warning.pod_groups) == (each.code, tuple(each.pod_groups))
+        assert (warning.detail, warning.total) == (each.detail, each.count)
+        assert f"{warning.subject}{warning.detail}" == each.message
     for queue, status in zip(summary.queues, message.queues, strict=True):
         assert queue.name == status.name
         for share, amounts in (

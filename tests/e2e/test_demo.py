@@ -54,7 +54,7 @@ def steps(answer: DecideResponse, action: str, kind: str) -> list[tuple[str, str
         "month-end analytics gpu-4 1 pod of backfill-us",
         "sweep 2 distill its queue is above its fair share and the preemptor's queue is below",
         "backfill-us 1 month-end the preemptor has higher priority in the same queue",
-        "for another 7m, until 10:42 UTC",
+        "10:42 UTC (in 7m)",
         "notebook all while running",
         "What to notice",
         "What to try next",

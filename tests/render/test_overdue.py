@@ -41,7 +41,7 @@ def with_contender(delay: int = 600) -> ClusterSnapshot:
 @pytest.mark.parametrize(
     "fact",
     [
-        "1 pod group waiting for 1 evicted pod; 1 past its expected runtime requeued.",
+        "1 pod group waiting for 1 evicted pod; 1 past expected runtime requeued.",
         "training-job 1 urgent it exceeded its expected runtime and the contender has higher priority",
         "training-job 1h requeued for urgent, not again before 22:23 UTC",
     ],
@@ -145,14 +145,14 @@ def test_warnings_of_one_kind_share_a_row_with_the_first_names() -> None:
 
 
 def test_warning_row_counts_more_pod_groups_than_it_names() -> None:
-    warning = SnapshotWarning(code="WARNING_CODE_CLOCK_SKEW", pod_groups=["job"], count=1_234, message="m")
+    warning = SnapshotWarning(code="WARNING_CODE_CLOCK_SKEW", pod_groups=["job"], count=1_234, detail="m")
     assert "clock skew 1,234 training-job and 1,233 more m" in flat(
         text_of(one_job(), DecideResponse(warnings=[warning]))
     )
 
 
-def test_unknown_warning_code_is_described_by_its_message() -> None:
-    answer = DecideResponse(warnings=[SnapshotWarning(code=999, count=2, message="new")])  # type: ignore[arg-type]
+def test_unknown_warning_code_is_described_by_its_detail() -> None:
+    answer = DecideResponse(warnings=[SnapshotWarning(code=999, count=2, detail="new")])  # type: ignore[arg-type]
     assert "other 2 2 more new" in flat(text_of(one_job(), answer))
 
 

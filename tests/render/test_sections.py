@@ -47,8 +47,8 @@ def evict(victim: str, beneficiary: str, code: pb.ReasonCode = pb.REASON_CODE_RE
     return pb.DecisionGroup(action="reclaim", beneficiary=uid, decisions=decisions)
 
 
-def outcome(name: str, kind: pb.OutcomeKind, message: str = "", until: int = 0) -> pb.PodGroupOutcome:
-    reason = pb.Reason(code=pb.REASON_CODE_INSUFFICIENT_RESOURCES, message=message)
+def outcome(name: str, kind: pb.OutcomeKind, detail: str = "", until: int = 0) -> pb.PodGroupOutcome:
+    reason = pb.Reason(code=pb.REASON_CODE_INSUFFICIENT_RESOURCES, detail=detail)
     if until:
         reason.until.FromNanoseconds(until)
     return pb.PodGroupOutcome(pod_group=f"uid-{name}", kind=kind, reason=reason)
@@ -104,9 +104,9 @@ ANSWER = DecideResponse(
         "10:35 UTC: 1 pod group scheduled, 1 waiting for 1 evicted pod and 1 pending.",
         "new leaf 1 n1",
         "urgent leaf n1 1 pod of old",
-        "stuck leaf not yet (for another 1m30s, until 10:36 UTC)",
+        "stuck leaf is delayed: not yet; may change at 10:36 UTC (in 1m30s)",
         "old 1 urgent the preemptor has higher priority in the same queue",
-        "young other queues for another 7m, until 10:42 UTC queue leaf",
+        "young other queues 10:42 UTC (in 7m) queue leaf",
         "root 8 6 1.5 4 ████████········│",
         "leaf no limit 6 1.5 4 ████████········",
     ],
@@ -137,17 +137,20 @@ PROTECTED = {
     ),
     "by one guard from its own queue and from others": (
         [protection("young", 7), protection("young", 7, against="leaf")],
-        "young all for another 7m",
+        "young all 10:42 UTC (in 7m)",
     ),
-    "from its own queue only": ([protection("young", 7, against="leaf")], "young its own queue for"),
-    "from a part of the tree": ([protection("young", 7, against="root")], "young other queues of root for"),
+    "from its own queue only": ([protection("young", 7, against="leaf")], "young its own queue 10:42 UTC"),
+    "from a part of the tree": (
+        [protection("young", 7, against="root")],
+        "young other queues of root 10:42 UTC",
+    ),
     "from other queues, those of a part of the tree included": (
         [protection("young", 7), protection("young", 7, against="root")],
-        "young other queues for another 7m",
+        "young other queues 10:42 UTC (in 7m)",
     ),
     "its minimum only": (
         [protection("young", 7, scope=pb.PROTECTION_SCOPE_CORE)],
-        "until 10:42 UTC, minimum only",
+        "10:42 UTC (in 7m), minimum only",
     ),
 }
 
@@ -193,7 +196,7 @@ def test_unknown_uids_are_printed_verbatim() -> None:
         (format_clock(NOW, NOW), "10:35 UTC"),
         (format_clock(NOW + 86_400 * SECOND, NOW), "4 Mar 10:35 UTC"),
         (format_clock(NOW + 366 * 86_400 * SECOND, NOW), "4 Mar 2026 10:35 UTC"),
-        (format_remaining(NOW + 420 * SECOND, NOW), "for another 7m, until 10:42 UTC"),
+        (format_remaining(NOW + 420 * SECOND, NOW), "10:42 UTC (in 7m)"),
         (format_rough(SECOND // 2), "1s"),
         (format_rough(601 * SECOND), "11m"),
         (format_rough(50 * 3_600 * SECOND + 1), "2d3h"),
@@ -219,12 +222,10 @@ def test_in_flight_groups_are_listed_with_their_state() -> None:
     group.evictions.add(pod="pod-old", node="n1", pod_group="uid-old")
     answer = DecideResponse(outcomes=[outcome("new", pb.OUTCOME_KIND_WAITING_FOR_VICTIMS)])
     status = answer.in_flight_group_statuses.add(id="f1", state=pb.IN_FLIGHT_GROUP_STATE_IN_FLIGHT)
-    status.reason.message = (
-        "In-flight group for pod group new (queue leaf) is in flight: they have not left yet."
-    )
+    status.reason.detail = "its decisions are not yet visible in the snapshot"
     status.reservations.add(pod="pod-new", node="n1", pod_group="uid-new")
     text = flat(report(asked, answer))
     assert "Waiting for capacity Pod group Queue Reserved on Waiting for" in text
     assert "new leaf n1 1 pod of old" in text
-    assert "In-flight groups Group For What to do Why" in text
-    assert "f1 new keep sending they have not left yet" in text
+    assert "In-flight groups Group For Action Reason" in text
+    assert "f1 new keep sending its decisions are not yet visible in the snapshot" in text

@@ -1,7 +1,18 @@
 """The reason catalog: a complete row for every code of the contract."""
 
 import pytest
-from tenure.terms.reasons import LEAST_DOMINANT, REASONS, Reason, ReasonClass, ReasonCode, dominance
+from tenure.solver.model.decision import OutcomeKind
+from tenure.solver.registry import BUILT_IN
+from tenure.terms.reasons import (
+    GUARDED_ACTIONS,
+    LEAST_DOMINANT,
+    OUTCOMES,
+    REASONS,
+    Reason,
+    ReasonClass,
+    ReasonCode,
+    dominance,
+)
 from tenure.v1 import decision_pb2 as pb
 
 EVICTIONS = {"RECLAIMED", "PREEMPTED", "CONSOLIDATED", "STALE_GANG", "REQUEUED"}
@@ -41,3 +52,11 @@ def test_no_two_dominant_reasons_are_equal() -> None:
     ranks = [row.dominance for row in REASONS.values() if row.dominance != LEAST_DOMINANT]
     assert len(ranks) == len(set(ranks))
     assert dominance(ReasonCode.INVALID_QUEUE) == min(ranks)
+
+
+def test_every_outcome_kind_has_a_predicate() -> None:
+    assert set(OUTCOMES) == set(OutcomeKind) == set(pb.OutcomeKind.values()) - {0}
+
+
+def test_guarded_actions_are_those_of_the_registry() -> None:
+    assert set(BUILT_IN.guarded_names) == GUARDED_ACTIONS

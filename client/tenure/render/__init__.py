@@ -1,4 +1,4 @@
-"""A decision as text for people: one sentence, then who starts, waits, yields, is late and is protected."""
+"""Text of a response: a headline, then outcomes, evictions, protections, queues and warnings."""
 
 from rich.console import Console
 from rich.text import Text
@@ -23,7 +23,7 @@ __all__ = ["print_report"]
 
 
 def print_report(console: Console, snapshot: ClusterSnapshot, response: DecideResponse) -> None:
-    """Prints an answer next to the snapshot it is about. Same input and width, same text."""
+    """Print the report of a response to a snapshot. Equal input and width give equal text."""
     view = ResponseView(snapshot, response)
     console.print(Text(render_headline(view), style="bold"), "\n", sep="")
     for section in (

@@ -1,4 +1,4 @@
-"""A small cluster as a drawing: one row per node, one cell per GPU, and the line of those who wait."""
+"""Drawing of a small cluster: one row per node, one cell per GPU, and the pending pod groups."""
 
 from collections import defaultdict
 
@@ -15,7 +15,7 @@ WHOLE_GPU = 1000
 
 
 class Drawing:
-    """Lookups for one snapshot, which does not say which whole GPUs a pod has: they are drawn in order."""
+    """Drawing of one snapshot. Whole GPUs have no identity in a snapshot and are drawn in order."""
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self._snapshot = snapshot
@@ -24,14 +24,14 @@ class Drawing:
         self._shapes: dict[str, PodShape] = {shape.id: shape for shape in snapshot.shapes}
 
     def print(self, console: Console) -> None:
-        """Prints the nodes with who uses each GPU, then the pod groups that wait."""
+        """Print the nodes with the pod groups on each GPU, then the pending pod groups."""
         widest = max((_gpu_count(node) for node in self._snapshot.nodes), default=0)
         table = Table(box=ROUNDED, show_lines=True, show_header=False)
         for node in sorted(self._snapshot.nodes, key=lambda node: node.name):
             cells = self._cells(node)
             table.add_row(Text(node.name, style="bold"), *cells, *[Text()] * (widest - len(cells)))
         console.print(table)
-        console.print(Text(f"Waiting: {join_words(self._waiting()) or 'nobody'}.\n"))
+        console.print(Text(f"Pending: {join_words(self._pending()) or 'none'}.\n"))
 
     def _cells(self, node: Node) -> list[Text]:
         pods = [pod for pod in self._pods if pod.node == node.name]
@@ -49,12 +49,12 @@ class Drawing:
         names = [f"{group.name}{share}" for group, share in zip(groups, shares, strict=True)]
         return Text.assemble(" + ".join(names), "\n", (groups[0].queue, "dim"))
 
-    def _waiting(self) -> list[str]:
+    def _pending(self) -> list[str]:
         demand: defaultdict[str, int] = defaultdict(int)
         for pod in self._pods:
             if pod.status == POD_STATUS_PENDING:
                 demand[pod.pod_group] += _milli(self._request(pod))
-        return [f"{self._groups[uid].name} ({_asks_for(milli)})" for uid, milli in demand.items()]
+        return [f"{self._groups[uid].name} ({_request_text(milli)})" for uid, milli in demand.items()]
 
     def _request(self, pod: Pod) -> GpuRequest:
         return self._shapes[pod.shape].gpu
@@ -75,7 +75,7 @@ def _milli(request: GpuRequest) -> int:
     return request.devices * (request.portion_milli or WHOLE_GPU)
 
 
-def _asks_for(milli: int) -> str:
+def _request_text(milli: int) -> str:
     if not milli:
         return "no GPU"
     return f"{format_gpus(milli)} GPU" if milli <= WHOLE_GPU else f"{format_gpus(milli)} GPUs"

@@ -1,4 +1,4 @@
-"""Who ran longer than expected: what becomes of it, and when that may change."""
+"""Section of the report: pod groups past their expected runtime, and what was decided about them."""
 
 from typing import Final
 
@@ -8,20 +8,20 @@ from tenure.terms.formatting import format_clock, format_rough
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.enum_labels import enum_label
 
-_SILENT: Final = {
+_DETAILS: Final = {
     pb.NOMINATION_RESULT_NO_CONTENDER: "no pending pod group has higher priority",
     pb.NOMINATION_RESULT_NO_BENEFIT: "no contender fits in its place",
     pb.NOMINATION_RESULT_BUDGET_EXHAUSTED: "the search budget was exhausted",
 }
-"""Why it keeps running, where the answer does not say more."""
+"""Details of results that have none of their own."""
 
 
 def render_overdue(view: ResponseView) -> TableSection:
-    """Pod groups beyond their expected runtime: those that are requeued first, then the most overdue."""
+    """Pod groups past their expected runtime; requeued ones first, then by falling overrun."""
     late = sorted(filter(is_overdue, view.response.nominations), key=_requeued_then_latest)
-    lines = [
+    rows = [
         TableRow(
-            (view.name(each.pod_group), lateness(each), result_text(view, each)),
+            (view.name(each.pod_group), overrun_text(each), result_text(view, each)),
             (view.queue(each.pod_group), result_name(each)),
         )
         for each in late
@@ -31,34 +31,34 @@ def render_overdue(view: ResponseView) -> TableSection:
         TableColumn("Overrun", right=True),
         TableColumn("Result", wraps=True),
     )
-    return TableSection("Past expected runtime", columns, ("Queue", "Result"), lines)
+    return TableSection("Past expected runtime", columns, ("Queue", "Result"), rows)
 
 
 def is_overdue(nomination: pb.Nomination) -> bool:
-    """Whether its expected runtime is over: it was nominated, or was only not nominated for other reasons."""
+    """Whether the pod group is past its expected runtime, nominated or not."""
     return bool(nomination.nominated_by) or nomination.HasField("overrun")
 
 
-def lateness(nomination: pb.Nomination) -> str:
-    """How far it is beyond its expected runtime."""
+def overrun_text(nomination: pb.Nomination) -> str:
+    """Time since the expected end."""
     return format_rough(nomination.overrun.ToNanoseconds())
 
 
 def result_text(view: ResponseView, nomination: pb.Nomination) -> str:
-    """What becomes of it: requeued for whom, or why not and when time may change that."""
+    """Requeued and for which contender, or why not and when that may change."""
     if nomination.result == pb.NOMINATION_RESULT_REQUEUED:
         return _requeued(view, nomination)
     if nomination.skip_reason == pb.NOMINATION_SKIP_REASON_COOLDOWN:
         return f"keeps running: cooldown until {_until(view, nomination)}"
-    why = view.detail(nomination) or _SILENT.get(nomination.result, "")
+    detail = nomination.reason.detail or _DETAILS.get(nomination.result, "")
     if nomination.result == pb.NOMINATION_RESULT_ALREADY_MOVED:
-        return why
+        return detail
     change = f"; may change at {_until(view, nomination)}" if nomination.reason.HasField("until") else ""
-    return f"keeps running{': ' if why else ''}{why}{change}"
+    return f"keeps running{': ' if detail else ''}{detail}{change}"
 
 
 def result_name(nomination: pb.Nomination) -> str:
-    """The result in words; of a skip its reason."""
+    """Result in words; for a skipped nomination the reason."""
     skipped = nomination.result == pb.NOMINATION_RESULT_SKIPPED
     enum, value = (
         (pb.NominationSkipReason, nomination.skip_reason)
@@ -69,9 +69,9 @@ def result_name(nomination: pb.Nomination) -> str:
 
 
 def _requeued(view: ResponseView, nomination: pb.Nomination) -> str:
-    told = f"requeued for {view.name(nomination.contender)}"
+    text = f"requeued for {view.name(nomination.contender)}"
     not_before = nomination.not_before.ToNanoseconds()
-    return f"{told}, not again before {format_clock(not_before, view.now)}" if not_before > view.now else told
+    return f"{text}, not again before {format_clock(not_before, view.now)}" if not_before > view.now else text
 
 
 def _until(view: ResponseView, nomination: pb.Nomination) -> str:

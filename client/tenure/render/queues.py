@@ -1,4 +1,4 @@
-"""The queue tree: what each may use, and what it uses before and after."""
+"""Section of the report: queue tree with quota, fair share and allocation before and after the cycle."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,19 +11,19 @@ from tenure.v1.decide_pb2 import QueueStatus
 from tenure.v1.snapshot_pb2 import Queue
 
 BAR: Final = 16
-"""Cells of a bar."""
-NOTE: Final = "Quota: guaranteed. Fair share: what of it is asked for, and a part of what others leave."
+"""Width of a bar in cells."""
+NOTE: Final = "Quota: guaranteed. Fair share: requested part of the quota, plus a part of unused quotas."
 
 
 def render_queues(view: ResponseView) -> TableSection:
-    """One line per queue, children under their parents."""
+    """One row for each queue, children below their parents."""
     status = {status.name: status for status in view.response.queues}
     tree = [(depth, queue) for depth, queue in _tree(view) if queue.name in status]
     scale = max((_reach(queue, status[queue.name]) for _, queue in tree), default=0)
-    lines = [_line(depth, queue, status[queue.name], scale) for depth, queue in tree]
+    rows = [_queue_row(depth, queue, status[queue.name], scale) for depth, queue in tree]
     amounts = (TableColumn(heading, right=True) for heading in ("Quota", "Fair share", "Before", "After"))
     columns = (TableColumn("GPUs of queue"), *amounts, TableColumn("█ after  │ quota"))
-    return TableSection("Queues", columns, ("Parent",), lines, NOTE)
+    return TableSection("Queues", columns, ("Parent",), rows, NOTE)
 
 
 def _tree(view: ResponseView) -> Iterator[tuple[int, Queue]]:
@@ -37,7 +37,7 @@ def _tree(view: ResponseView) -> Iterator[tuple[int, Queue]]:
         stack.extend((depth + 1, child) for child in children[queue.name])
 
 
-def _line(depth: int, queue: Queue, status: QueueStatus, scale: int) -> TableRow:
+def _queue_row(depth: int, queue: Queue, status: QueueStatus, scale: int) -> TableRow:
     after = status.allocated_after.gpu_milli
     cells = (
         "  " * depth + queue.name,

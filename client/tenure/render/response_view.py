@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tenure.v1.decide_pb2 import DecideResponse
-from tenure.v1.decision_pb2 import Decision, DecisionGroup, Nomination, Reserve
+from tenure.v1.decision_pb2 import Decision, DecisionGroup, Reserve
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, Pod, PodGroup, Queue
 from tenure.wire.columns import from_columns
 
 
 class DecisionRef(NamedTuple):
-    """One step and the group it belongs to."""
+    """A decision and its group."""
 
     group: DecisionGroup
     decision: Decision
@@ -20,7 +20,7 @@ class DecisionRef(NamedTuple):
 
 @dataclass(frozen=True)
 class ResponseView:
-    """Data of a report. UIDs that the snapshot does not contain are shown as they are."""
+    """Data of a report. A UID that the snapshot does not contain stands for itself."""
 
     snapshot: ClusterSnapshot
     response: DecideResponse
@@ -31,7 +31,7 @@ class ResponseView:
         return self.snapshot.now.ToNanoseconds()
 
     def decisions(self, kind: str) -> Iterator[DecisionRef]:
-        """All steps of one kind ("bind", "evict", "reserve", "requeue"), in order of decision."""
+        """All decisions of a kind ("bind", "evict", "reserve", "requeue"), in order."""
         for group in self.response.groups:
             for decision in group.decisions:
                 if decision.WhichOneof("kind") == kind:
@@ -39,20 +39,22 @@ class ResponseView:
 
     @property
     def reservations(self) -> Iterator[Reserve]:
-        """Promises of groups in flight that are kept."""
-        return (hold for status in self.response.in_flight_group_statuses for hold in status.reservations)
+        """Reservations of in-flight groups that stay in flight."""
+        return (
+            reserve for status in self.response.in_flight_group_statuses for reserve in status.reservations
+        )
 
     @property
     def pending_evictions(self) -> Iterator[tuple[str, str]]:
-        """Whom groups in flight that are kept are for, and pods that have not left yet for them."""
+        """(beneficiary, pod) of each incomplete eviction of an in-flight group with reservations."""
         kept = {status.id for status in self.response.in_flight_group_statuses if status.reservations}
         for group in self.snapshot.in_flight_groups:
-            for step in group.evictions if group.id in kept else ():
-                if step.pod in self.pods and self.pods[step.pod].node == step.node:
-                    yield group.beneficiary, step.pod
+            for eviction in group.evictions if group.id in kept else ():
+                if eviction.pod in self.pods and self.pods[eviction.pod].node == eviction.node:
+                    yield group.beneficiary, eviction.pod
 
     def name(self, pod_group: str) -> str:
-        """Name of a pod group for people."""
+        """Name of a pod group, else its uid."""
         found = self.pod_groups.get(pod_group)
         return (found.name if found else "") or pod_group
 
@@ -60,15 +62,6 @@ class ResponseView:
         """Queue of a pod group."""
         found = self.pod_groups.get(pod_group)
         return found.queue if found else ""
-
-    def short_message(self, pod_group: str, message: str) -> str:
-        """A sentence without the name and queue of its pod group, which are shown elsewhere."""
-        return message.removeprefix(f"Pod group {self.name(pod_group)} (queue {self.queue(pod_group)}) ")
-
-    def detail(self, nomination: Nomination) -> str:
-        """Why a pod group was not nominated or not requeued, without the rest of the sentence."""
-        _, _, detail = self.short_message(nomination.pod_group, nomination.reason.message).partition(": ")
-        return detail.removesuffix(".")
 
     def owner(self, pod: str) -> str:
         """Uid of the pod group of a pod."""

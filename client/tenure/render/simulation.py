@@ -1,7 +1,4 @@
-"""A simulation as text for people: in every cycle, what is different from what would happen anyway.
-
-An explanation as text for people: the answer, and what would help.
-"""
+"""Text of simulations (changed outcomes by cycle) and of explanations."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -9,7 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 from tenure.render.response_view import ResponseView
-from tenure.render.sections import WAITING_KINDS, render_headline
+from tenure.render.sections import WAITING_KINDS, outcome_text, render_headline
 from tenure.render.table_section import TableColumn, TableRow, TableSection
 from tenure.terms.formatting import format_count, join_words
 from tenure.v1 import decision_pb2 as pb
@@ -19,7 +16,7 @@ AUDIENCES = ("public", "tenant", "operator")
 
 
 def print_explanation(console: Console, response: ExplainResponse, audience: str) -> None:
-    """Prints what a reader may know; remedies in the order of how little they change."""
+    """Print the text for an audience, then the remedies; those that change least come first."""
     console.print(Text(getattr(response.explanation, audience)))
     if response.remedies:
         console.print("\nRemedies:", highlight=False)
@@ -28,7 +25,7 @@ def print_explanation(console: Console, response: ExplainResponse, audience: str
 
 
 def readable_by(response: ExplainResponse, audience: str) -> ExplainResponse:
-    """The answer without what a reader may not know: other texts, and the facts, which are for operators."""
+    """The response reduced to what an audience may read. Facts are for operators."""
     if audience == "operator":
         return response
     kept = ExplainResponse(explanation=_only(response.explanation, audience), remedies=response.remedies)
@@ -49,7 +46,7 @@ NO_CHANGE = "unchanged"
 def print_simulation(
     console: Console, plain: Sequence[ResponseView], changed: Sequence[ResponseView]
 ) -> None:
-    """Prints the cycles of a simulation beside those of the snapshot as it is, one by one."""
+    """Print the changed outcomes of each cycle, compared with the snapshot without the changes."""
     for number, (before, after) in enumerate(zip(plain, changed, strict=False), start=1):
         title = f"Cycle {number}. " if len(plain) > 1 else ""
         console.print(Text(f"{title}{render_headline(after)}", style="bold"), "\n", sep="")
@@ -61,16 +58,16 @@ def print_simulation(
 
 
 def differences(before: ResponseView, after: ResponseView) -> TableSection:
-    """Pod groups with another fate, by queue and name."""
-    fates = _results(before), _results(after)
-    uids = sorted({*fates[0], *fates[1]}, key=lambda uid: (_queue(before, after, uid), uid))
-    lines = [
+    """Pod groups with another outcome, by queue and uid."""
+    results = _results(before), _results(after)
+    uids = sorted({*results[0], *results[1]}, key=lambda uid: (_queue(before, after, uid), uid))
+    rows = [
         TableRow(
-            (_name(before, after, uid), _queue(before, after, uid), _result(before, fates[0], uid), told),
+            (_name(before, after, uid), _queue(before, after, uid), _result(before, results[0], uid), text),
             (_queue(before, after, uid),),
         )
         for uid in uids
-        if (told := _result(after, fates[1], uid)) != _result(before, fates[0], uid)
+        if (text := _result(after, results[1], uid)) != _result(before, results[0], uid)
     ]
     columns = (
         TableColumn("Pod group"),
@@ -78,20 +75,20 @@ def differences(before: ResponseView, after: ResponseView) -> TableSection:
         TableColumn("Baseline", wraps=True),
         TableColumn("With the changes", wraps=True),
     )
-    return TableSection("Changed outcomes", columns, ("Queue",), lines)
+    return TableSection("Changed outcomes", columns, ("Queue",), rows)
 
 
 def _results(view: ResponseView) -> dict[str, str]:
-    """What becomes of every pod group that starts, waits or loses pods."""
-    lost: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    """Outcome of every pod group that has pods to schedule or to evict."""
+    evicted: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for _, decision in view.decisions("evict"):
-        lost[view.owner(decision.evict.pod)][decision.evict.preemptor] += 1
-    fates = {uid: _evicted_text(view, pods) for uid, pods in lost.items()}
+        evicted[view.owner(decision.evict.pod)][decision.evict.preemptor] += 1
+    results = {uid: _evicted_text(view, pods) for uid, pods in evicted.items()}
     for outcome in view.response.outcomes:
-        told = _outcome(view, outcome)
+        text = _outcome(view, outcome)
         uid = outcome.pod_group
-        fates[uid] = f"{fates[uid]}; {told}" if uid in fates else told
-    return fates
+        results[uid] = f"{results[uid]}; {text}" if uid in results else text
+    return results
 
 
 def _evicted_text(view: ResponseView, pods: Counter[str]) -> str:
@@ -104,7 +101,7 @@ def _outcome(view: ResponseView, outcome: pb.PodGroupOutcome) -> str:
         return f"{format_count(outcome.bound, 'pod')} scheduled"
     if outcome.kind in WAITING_KINDS:
         return f"{format_count(outcome.reserved, 'pod')} waiting for capacity"
-    return view.short_message(outcome.pod_group, outcome.reason.message).removesuffix(".")
+    return outcome_text(outcome)
 
 
 def _result(view: ResponseView, results: dict[str, str], uid: str) -> str:

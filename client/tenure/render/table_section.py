@@ -1,4 +1,4 @@
-"""A part of a report: a titled table that stays short however long the answer is."""
+"""Section of a report: a titled table, summarized if it is long."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -9,16 +9,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-MAX_LINES: Final = 20
-"""Up to this many lines are shown in full."""
-TOP_LINES: Final = 5
-"""Lines that are shown, after a summary, when there are more."""
-TOP_SUMMARY: Final = 12
-"""Lines of the summary."""
+MAX_ROWS: Final = 20
+"""A table with more rows is summarized."""
+SAMPLE_ROWS: Final = 5
+"""Rows that are printed after a summary."""
+MAX_SUMMARY_ROWS: Final = 12
 
 
 class TableColumn(NamedTuple):
-    """A column: its heading, whether its text may run over several lines, and how it is set."""
+    """Heading of a column, whether its text wraps, and its style."""
 
     heading: str
     wraps: bool = False
@@ -27,7 +26,7 @@ class TableColumn(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """One line, and what the summary of a long section counts it under."""
+    """Cells of a row, and the key that a summary counts it by."""
 
     cells: tuple[str, ...]
     kind: tuple[str, ...]
@@ -35,9 +34,10 @@ class TableRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableSection:
-    """A titled table. `kinds` heads the columns of the summary, one per part of a line's kind.
+    """A titled table.
 
-    `note` explains the words of the table to people who meet them for the first time.
+    `kinds` are the headings of the summary, one for each part of a row's kind. `footer` explains the columns
+    to new readers.
     """
 
     title: str
@@ -47,46 +47,46 @@ class TableSection:
     footer: str = ""
 
     def print(self, console: Console) -> None:
-        """Prints all lines, or a summary and the first ones; nothing when there are none."""
+        """Print all rows, or a summary and the first rows. Print nothing if there are none."""
         if not self.rows:
             return
         console.print(Text(self.title, style="bold"))
         if self.footer:
             console.print(Text(self.footer, style="dim"))
-        if len(self.rows) <= MAX_LINES:
+        if len(self.rows) <= MAX_ROWS:
             console.print(self._table(self.rows), "")
         else:
             self._print_long(console)
 
     def _print_long(self, console: Console) -> None:
         console.print(self._summary())
-        console.print(f"\nThe first {TOP_LINES} of {len(self.rows):,}:\n", highlight=False)
-        console.print(self._table(self.rows[:TOP_LINES]))
+        console.print(f"\nThe first {SAMPLE_ROWS} of {len(self.rows):,}:\n", highlight=False)
+        console.print(self._table(self.rows[:SAMPLE_ROWS]))
         console.print(
-            f"… and {len(self.rows) - TOP_LINES:,} more: --output json shows all.\n", highlight=False
+            f"… and {len(self.rows) - SAMPLE_ROWS:,} more: --output json shows all.\n", highlight=False
         )
 
-    def _table(self, lines: list[TableRow]) -> Table:
+    def _table(self, rows: list[TableRow]) -> Table:
         table = empty_table(self.columns)
-        for line in lines:
-            table.add_row(*map(Text, line.cells))
+        for row in rows:
+            table.add_row(*map(Text, row.cells))
         return table
 
     def _summary(self) -> Table:
-        kinds = Counter(line.kind for line in self.rows)
+        kinds = Counter(row.kind for row in self.rows)
         ranked = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
         table = empty_table(
             (TableColumn("Count", right=True), *(TableColumn(kind, wraps=True) for kind in self.kinds))
         )
-        for kind, number in ranked[:TOP_SUMMARY]:
+        for kind, number in ranked[:MAX_SUMMARY_ROWS]:
             table.add_row(f"{number:,}", *map(Text, kind))
-        if rest := sum(number for _, number in ranked[TOP_SUMMARY:]):
+        if rest := sum(number for _, number in ranked[MAX_SUMMARY_ROWS:]):
             table.add_row(f"{rest:,}", "other", *[""] * (len(self.kinds) - 1))
         return table
 
 
 def empty_table(columns: tuple[TableColumn, ...]) -> Table:
-    """A table with headings, set as all our tables are."""
+    """A table with headings in the style of all reports."""
     table = Table(box=SIMPLE_HEAD, header_style="dim", show_edge=False, pad_edge=False)
     for column in columns:
         table.add_column(

@@ -1,4 +1,4 @@
-"""Times and amounts the way people say them."""
+"""Times, durations and amounts as people write them."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -11,7 +11,7 @@ DAY: Final = 24 * HOUR
 
 
 def format_clock(nanoseconds: int, now: int) -> str:
-    """A time of day, with the date when it is not today: `10:42 UTC`, `3 Jan 10:42 UTC`."""
+    """A time of day, with the date if it is not today: `10:42 UTC`, `3 Jan 10:42 UTC`."""
     moment, today = _calendar(nanoseconds), _calendar(now)
     day = "" if moment.date() == today.date() else f"{moment.day} {moment:%b} "
     year = "" if moment.year == today.year else f"{moment.year} "
@@ -19,18 +19,18 @@ def format_clock(nanoseconds: int, now: int) -> str:
 
 
 def format_remaining(until: int, now: int) -> str:
-    """How long something lasts from now on: `for another 7m, until 10:42 UTC`."""
-    return f"for another {format_rough(until - now)}, until {format_clock(until, now)}"
+    """A time to come, with the time until then: `10:42 UTC (in 7m)`."""
+    return f"{format_clock(until, now)} (in {format_rough(until - now)})"
 
 
 def format_rough(nanoseconds: int) -> str:
-    """A duration without the small change: seconds below ten minutes, minutes below two days, then hours."""
+    """A duration, rounded up to seconds below ten minutes, minutes below two days, then hours."""
     unit = SECOND if nanoseconds < 10 * MINUTE else MINUTE if nanoseconds < 2 * DAY else HOUR
     return format_duration(-(-nanoseconds // unit) * unit)
 
 
 def format_gpus(milli: int) -> str:
-    """An amount of GPUs: `3`, `0.5`, `1,204`; from a hundred on in whole GPUs; negative is unlimited."""
+    """An amount of GPUs: `3`, `0.5`, `1,204`; from 100 in whole GPUs. A negative amount is unlimited."""
     if milli < 0:
         return "no limit"
     if milli >= 100_000:
@@ -39,12 +39,12 @@ def format_gpus(milli: int) -> str:
 
 
 def format_count(number: int, noun: str) -> str:
-    """A number with its noun: `1 pod`, `3 pods`."""
+    """A number and its noun: `1 pod`, `3 pods`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def join_words(parts: list[str]) -> str:
-    """The parts as one phrase: `a, b and c`."""
+    """A list in words: `a, b and c`."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 

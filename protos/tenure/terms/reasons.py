@@ -248,6 +248,21 @@ _ROWS: Final = (
 
 REASONS: Final[Mapping[int, Reason]] = MappingProxyType({int(row.code): row for row in _ROWS})
 """Rows by number; a number of a newer version is missing."""
+OUTCOMES: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        1: "is scheduled",
+        2: "is waiting for terminating pods",
+        3: "is waiting for evicted pods to terminate",
+        4: "is waiting for quota",
+        5: "is delayed",
+        6: "cannot be scheduled on this cluster",
+        7: "was not evaluated within the search budget",
+        8: "has an invalid definition",
+    }
+)
+"""Predicates of pod groups by number of their `OutcomeKind`."""
+GUARDED_ACTIONS: Final = frozenset({"consolidation", "preempt", "reclaim", "requeue"})
+"""Built-in actions that guards protect from; a protection from all of them is one from all pod groups."""
 UNKNOWN_CLAUSE: Final = "a scheduling rule rejects it"
 UNKNOWN_PUBLIC: Final = "The scheduler rejected it."
 

@@ -77,16 +77,18 @@ class DecideResponse(_message.Message):
     def __init__(self, header: _Optional[_Union[ResponseHeader, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[_decision_pb2.DecisionGroup, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[_decision_pb2.PodGroupOutcome, _Mapping]]] = ..., protections: _Optional[_Iterable[_Union[_decision_pb2.Protection, _Mapping]]] = ..., next_wake_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., queues: _Optional[_Iterable[_Union[QueueStatus, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[SnapshotWarning, _Mapping]]] = ..., counters: _Optional[_Union[SearchCounters, _Mapping]] = ..., nominations: _Optional[_Iterable[_Union[_decision_pb2.Nomination, _Mapping]]] = ..., stopped_early: bool = ..., in_flight_group_statuses: _Optional[_Iterable[_Union[_decision_pb2.InFlightGroupStatus, _Mapping]]] = ...) -> None: ...
 
 class SnapshotWarning(_message.Message):
-    __slots__ = ("code", "message", "pod_groups", "count")
+    __slots__ = ("code", "message", "pod_groups", "count", "detail")
     CODE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     POD_GROUPS_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
     code: WarningCode
     message: str
     pod_groups: _containers.RepeatedScalarFieldContainer[str]
     count: int
-    def __init__(self, code: _Optional[_Union[WarningCode, str]] = ..., message: _Optional[str] = ..., pod_groups: _Optional[_Iterable[str]] = ..., count: _Optional[int] = ...) -> None: ...
+    detail: str
+    def __init__(self, code: _Optional[_Union[WarningCode, str]] = ..., message: _Optional[str] = ..., pod_groups: _Optional[_Iterable[str]] = ..., count: _Optional[int] = ..., detail: _Optional[str] = ...) -> None: ...
 
 class ResponseHeader(_message.Message):
     __slots__ = ("cluster_id", "node_pool", "version", "now", "profile_digest")

@@ -1,4 +1,4 @@
-"""Pod groups one by one, as the cluster, its snapshot and the answer tell about them."""
+"""Rows of `tenure workloads`: facts about each pod group from its snapshot and the response."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from tenure.solver.model.requeue import ParsedValue
 from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet
 from tenure.solver.model.workload import Preemptibility as Mode
 from tenure.v1 import decision_pb2 as pb
+from tenure.v1.snapshot_pb2 import PodGroup as PodGroupMessage
 from tenure.wire.enum_labels import PREEMPTIBILITY
 
 EXPLICIT: Final = "explicit"
@@ -24,35 +25,35 @@ _WAITING: Final = (TaskStatus.PENDING, TaskStatus.GATED)
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is known about one pod group. Times and durations are nanoseconds."""
+    """Facts about one pod group. Times and durations are in nanoseconds."""
 
     group: PodGroup
     preemptibility_source: str
-    """Who says how preemptible it is: `explicit` (a field), `annotation` or `legacy` (its priority)."""
+    """Source of its preemptibility: `explicit` (a field), `annotation` or `legacy` (its priority)."""
     running: int
-    """Pods on nodes that are not leaving: binding, bound and running."""
+    """Binding, bound and running pods."""
     pending: int
-    """Pods that wait, gated ones included."""
+    """Pending and gated pods."""
     minimum: int
-    """Pods that must run together."""
+    """Pods that must start together."""
     runs_for: int | None
-    """Since its last start; None: it does not run, or nobody says since when. Negative: clock skew."""
+    """Time since the last start. None: not running, or the start time is missing. Negative: clock skew."""
     protections: tuple[pb.Protection, ...]
-    """What protects it from anybody, without what something else covers; the soonest to end comes first."""
+    """Protections that no other one covers, by end."""
     expected: ParsedValue
     expected_source: str
     nomination: pb.Nomination | None
 
     @property
     def preemptibility(self) -> str:
-        """How preemptible it is, as the annotation spells it."""
+        """Preemptibility as a value of the annotation."""
         if self.group.preemptibility:
             return PREEMPTIBILITY[self.group.preemptibility]
         return PREEMPTIBILITY[Mode.PREEMPTIBLE if self.group.is_preemptible else Mode.NON_PREEMPTIBLE]
 
 
 def workloads(cluster: Cluster, view: ResponseView, queue: str | None = None) -> list[Workload]:
-    """All pod groups, or those of a queue and the queues below it, by queue, falling priority and name.
+    """All pod groups, or those of a queue and its descendants, by queue, falling priority and name.
 
     The cluster is the decoded snapshot of the view.
     """
@@ -69,7 +70,7 @@ def workloads(cluster: Cluster, view: ResponseView, queue: str | None = None) ->
 
 
 def queues_of(cluster: Cluster, group: PodGroup) -> tuple[str, ...]:
-    """The queue it is submitted to and those above it."""
+    """Queue of a pod group and its ancestors."""
     above = () if group.queue is None else cluster.queues[group.queue].path
     return (group.queue_name, *(cluster.queues[index].name for index in above))
 
@@ -101,18 +102,19 @@ def _workload(
 def _source(view: ResponseView, group: PodGroup) -> str:
     if not group.preemptibility:
         return LEGACY
-    return EXPLICIT if view.pod_groups[group.uid].preemptibility else ANNOTATION
+    message = view.pod_groups.get(group.uid)
+    return EXPLICIT if isinstance(message, PodGroupMessage) and message.preemptibility else ANNOTATION
 
 
 def _minimum(part: SubGroupSet | PodSet) -> int:
-    """The fewest pods with which it is complete (semantics R1.55)."""
+    """Number of pods with which a subgroup is complete (semantics R1.55)."""
     if isinstance(part, PodSet):
         return part.min_available
     return sum(sorted(map(_minimum, part.members))[: part.required])
 
 
 def _relevant(protections: list[pb.Protection]) -> list[pb.Protection]:
-    """Those that protect anything and that no other one covers, the soonest to end first."""
+    """Protections with a scope that no other one covers, by end."""
     found: list[pb.Protection] = []
     for each in sorted(protections, key=_extent, reverse=True):
         if each.scope and not any(_covers(other, each) for other in found):
@@ -121,9 +123,9 @@ def _relevant(protections: list[pb.Protection]) -> list[pb.Protection]:
 
 
 def _covers(wide: pb.Protection, narrow: pb.Protection) -> bool:
-    """Whether one protects as much and more, for longer.
+    """Whether a protection includes another one in preemptors, actions, scope and time.
 
-    Of one guard the narrower protection counts, however short: it is not covered.
+    Of one guard, the narrower protection applies even if it is shorter: it is never covered.
     """
     if wide.guard == narrow.guard and _against(wide) != _against(narrow):
         return False
@@ -140,7 +142,7 @@ def _against(protection: pb.Protection) -> tuple[str, str]:
 
 
 def _extent(protection: pb.Protection) -> tuple[tuple[bool, int], int, int, bool]:
-    """Never less for what covers than for what is covered."""
+    """Sort key: a protection never sorts below one that it covers."""
     end = soonest_end_first(protection)
     return end, protection.scope, len(protection.actions), not any(_against(protection))
 

@@ -1,7 +1,4 @@
-"""Pod groups as a table for people.
-
-Pod groups as JSON for programs. Keys are only ever added; `tenure workloads --help` lists them.
-"""
+"""Output of `tenure workloads`: a table, or JSON with the keys that its help lists. Keys are only added."""
 
 import json
 from collections.abc import Sequence
@@ -10,13 +7,13 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
 from rich.text import Text
 from tenure.cli.workload_rows import LEGACY, Workload
-from tenure.render.overdue import is_overdue, lateness, result_name
+from tenure.render.overdue import is_overdue, overrun_text, result_name
 from tenure.render.protected import preemptor_text
 from tenure.render.response_view import ResponseView
 from tenure.render.sections import print_wake
 from tenure.render.table_section import TableColumn, TableRow, TableSection
 from tenure.terms.durations import SECOND
-from tenure.terms.formatting import format_clock, format_count, format_rough
+from tenure.terms.formatting import format_clock, format_count, format_remaining, format_rough
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.enum_labels import enum_label
 
@@ -24,7 +21,7 @@ Facts = dict[str, object]
 
 
 def workloads_json(view: ResponseView, workloads: Sequence[Workload]) -> str:
-    """The time of the snapshot, when time may change the answer, and one object for each pod group."""
+    """JSON with the snapshot time, the next wake time and one object for each pod group."""
     response = view.response
     document = {
         "now": _time(view.snapshot.now),
@@ -85,7 +82,7 @@ def _requeue(nomination: pb.Nomination) -> Facts:
 
 
 def _seconds(nanoseconds: int | None) -> int | None:
-    """Whole seconds, rounded down."""
+    """Seconds, rounded down."""
     return None if nanoseconds is None else nanoseconds // SECOND
 
 
@@ -94,11 +91,11 @@ def _time(moment: Timestamp) -> str:
     return moment.ToJsonString()
 
 
-NOTE = "Pods: running/waiting/minimum. ! legacy: nothing says how preemptible it is, so its priority decides."
+NOTE = "Pods: running/pending/minimum. ! legacy: preemptibility is not set; derived from priority."
 
 
 def print_workloads(console: Console, view: ResponseView, workloads: Sequence[Workload]) -> None:
-    """Prints how many there are, one line for each, and when time may change any of it."""
+    """Print a headline, one row for each pod group, and the next wake time."""
     console.print(Text(_headline(view, workloads), style="bold"), "\n", sep="")
     _section(view, workloads).print(console)
     print_wake(console, view)
@@ -107,22 +104,22 @@ def print_workloads(console: Console, view: ResponseView, workloads: Sequence[Wo
 def _headline(view: ResponseView, workloads: Sequence[Workload]) -> str:
     running = sum(1 for workload in workloads if workload.running)
     legacy = sum(workload.preemptibility_source == LEGACY for workload in workloads)
-    told = f"{format_count(len(workloads), 'pod group')}, {running:,} of them running"
-    by_rule = f"; for {legacy:,} the legacy rule decides whether they are preemptible" if legacy else ""
-    return f"At {format_clock(view.now, view.now)}: {told}{by_rule}."
+    text = f"{format_count(len(workloads), 'pod group')}, {running:,} running"
+    derived = f"; preemptibility of {legacy:,} derived from priority" if legacy else ""
+    return f"{format_clock(view.now, view.now)}: {text}{derived}."
 
 
 def _section(view: ResponseView, workloads: Sequence[Workload]) -> TableSection:
-    lines = [TableRow(_cells(view, workload), _kind(workload)) for workload in workloads]
+    rows = [TableRow(_cells(view, workload), _kind(workload)) for workload in workloads]
     columns = (
         TableColumn("Pod group, queue", wraps=True),
         TableColumn("Priority", right=True),
         TableColumn("Preemptibility", bold=True),
         TableColumn("Pods", right=True),
         TableColumn("Protected", wraps=True),
-        TableColumn("Runs for", wraps=True),
+        TableColumn("Runtime", wraps=True),
     )
-    return TableSection("Workloads", columns, ("Queue", "Preemptibility", "Said by"), lines, NOTE)
+    return TableSection("Workloads", columns, ("Queue", "Preemptibility", "Source"), rows, NOTE)
 
 
 def _kind(workload: Workload) -> tuple[str, str, str]:
@@ -154,7 +151,7 @@ def _source_text(workload: Workload) -> str:
 
 
 def _protected(view: ResponseView, workload: Workload) -> str:
-    """The protection that ends first, and how many others there are."""
+    """The protection that ends first, and the number of others."""
     if not workload.running:
         return ""
     if not workload.protections:
@@ -165,37 +162,37 @@ def _protected(view: ResponseView, workload: Workload) -> str:
 
 
 def _protection(view: ResponseView, protection: pb.Protection) -> str:
-    part = "its minimum only, " if protection.scope == pb.PROTECTION_SCOPE_CORE else ""
-    how_long, whom = _until_text(view, protection), preemptor_text(view, protection)
-    if whom == "all" and protection.guard == "preemptibility":
-        return f"{part}{how_long}"  # Who says so stands in the column before.
-    against = "" if whom == "all" else f", from {whom}"
-    return f"{part}{how_long}{against} ({protection.source or protection.guard})"
+    part = ", minimum only" if protection.scope == pb.PROTECTION_SCOPE_CORE else ""
+    until, preemptors = _until_text(view, protection), preemptor_text(view, protection)
+    if preemptors == "all" and protection.guard == "preemptibility":
+        return f"{until}{part}"  # The column "Preemptibility" has the source.
+    against = "" if preemptors == "all" else f", from {preemptors}"
+    return f"{until}{part}{against} ({protection.source or protection.guard})"
 
 
 def _until_text(view: ResponseView, protection: pb.Protection) -> str:
     if not protection.HasField("until"):
-        return "as long as it runs"
+        return "while running"
     return f"until {format_clock(protection.until.ToNanoseconds(), view.now)}"
 
 
 def _runtime(view: ResponseView, workload: Workload) -> str:
-    """How long it runs, of how long it is expected to, and what became of that."""
-    told, expected = _age(workload), workload.expected.value
+    """Time since the last start, expected runtime, and the result of requeue nomination."""
+    text, expected = _age(workload), workload.expected.value
     if expected is not None:
-        told += (
+        text += (
             f" of {format_rough(expected)}" if _has_age(workload) else f", expected {format_rough(expected)}"
         )
-    becomes = _result_text(view, workload.nomination)
-    return f"{told}; {becomes}" if becomes else told
+    result = _result_text(view, workload.nomination)
+    return f"{text}; {result}" if result else text
 
 
 def _age(workload: Workload) -> str:
     if not workload.running:
-        return "waits" if workload.pending else "-"
+        return "pending" if workload.pending else "-"
     if workload.runs_for is None:
-        return "start unknown"
-    return format_rough(workload.runs_for) if _has_age(workload) else "starts later"
+        return "start time missing"
+    return format_rough(workload.runs_for) if _has_age(workload) else "starts in the future"
 
 
 def _has_age(workload: Workload) -> bool:
@@ -207,13 +204,13 @@ def _result_text(view: ResponseView, nomination: pb.Nomination | None) -> str:
         return ""
     if nomination.result == pb.NOMINATION_RESULT_NOT_DUE:
         end = nomination.reason.until.ToNanoseconds()
-        return f"due in {format_rough(end - view.now)}, at {format_clock(end, view.now)}"
-    late = f"overdue by {lateness(nomination)}" if is_overdue(nomination) else "not requeued"
-    return f"{late}: {_result(view, nomination)}"
+        return f"due at {format_remaining(end, view.now)}"
+    overrun = f"overrun {overrun_text(nomination)}" if is_overdue(nomination) else "not requeued"
+    return f"{overrun}: {_result(view, nomination)}"
 
 
 def _result(view: ResponseView, nomination: pb.Nomination) -> str:
-    """Shortly; the report of a decision has it in full."""
+    """Result of a nomination; `tenure decide` prints it with its detail."""
     if nomination.result == pb.NOMINATION_RESULT_REQUEUED:
         return f"requeued for {view.name(nomination.contender)}"
     if nomination.reason.HasField("until"):

@@ -40,18 +40,18 @@ def workloads(
     token_file: TokenFile = None,
     allow_plaintext: AllowPlaintext = False,
 ) -> None:
-    """List all pod groups: may they be preempted, who may not touch them until when, when they should end.
+    """List all pod groups with their preemptibility, protection, runtime and expected end.
 
-    It decides once to find out; deciding changes nothing. SNAPSHOT is a file as for `tenure decide`. With
-    --cluster-id it is the newest state that a scheduler has pushed to --server.
+    Runs one cycle without side effects. SNAPSHOT is a file as for `tenure decide`. --cluster-id selects the
+    newest state that a scheduler pushed to --server.
 
     For example: tenure workloads --server 127.0.0.1:50051 --cluster-id prod --node-pool gpu
 
-    PREEMPTIBILITY comes from the pod group's field (explicit), else from its annotation, else from its
-    priority: such pod groups are marked "! legacy", and are non-preemptible from priority 100 on.
+    PREEMPTIBILITY is that of the pod group's field (explicit), else of its annotation, else derived from its
+    priority: "! legacy" marks such pod groups, which are non-preemptible from priority 100.
 
-    PROTECTED names the protection that ends first and who says so. "its minimum only": pods beyond it may
-    be evicted. "not protected": it may be evicted at once, if the rules of queues and priorities say so.
+    PROTECTED is the protection that ends first, with its source. "minimum only": the surplus can be evicted.
+    "not protected": it can be evicted at any time, subject to queue and priority rules.
 
     JSON: now, next_wake_time and workloads, a list of objects with these keys; times are RFC 3339.
 
@@ -59,16 +59,16 @@ def workloads(
       uid, name, namespace, queue, priority
       preemptibility            Preemptible, Non-Preemptible, Semi-Preemptible
       preemptibility_source     explicit, annotation, legacy
-      preemptibility_problem    why the annotation cannot be read; empty: it can
+      preemptibility_problem    error in the annotation, or empty
       pods_running, pods_pending, pods_minimum
       runs_for_seconds          null: not running, or its start time is missing
-      is_protected              whether anything of it is protected from anybody
+      is_protected              whether any part of it is protected
       protections               list of guard, actions, against,
                                 against_pod_group, scope (all, core),
-                                until, source; the soonest to end comes first
+                                until, source; sorted by end
       expected_runtime_seconds  null: not set, or invalid
-      expected_runtime_source   who says so
-      requeue                   null, or what becomes of it once that is over: result,
+      expected_runtime_source   where it is set
+      requeue                   null, or the result of requeue nomination: result,
                                 skip_reason, detail, nominated_by, overrun_seconds,
                                 until, contender, not_before
 

@@ -10,7 +10,7 @@ from typing import Final
 from tenure.codec.decision_encoder import DecisionEncoder, encode_reserve
 from tenure.codec.encoded_response import EncodedResponse, WarningSummary, encode_header, summarize
 from tenure.codec.encoding_cache import EncodingCache
-from tenure.codec.messages import SCOPES, ReasonMessages, encode_reason
+from tenure.codec.messages import SCOPES, ReasonMessages, encode_reason, printable_detail
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import (
     CycleResult,
@@ -38,6 +38,8 @@ _PENDING: Final = tag(pb.PodGroupOutcome, "pending")
 def encode_outcome(cache: EncodingCache, outcome: PodGroupOutcome, say: ReasonMessages) -> bytes:
     """Outcome of one pod group that has pods to schedule."""
     reason = outcome.reason
+    detail = printable_detail(reason.detail)
+    sentence = say.outcome(outcome, detail)
     return message(
         [
             _POD_GROUP,
@@ -45,7 +47,7 @@ def encode_outcome(cache: EncodingCache, outcome: PodGroupOutcome, say: ReasonMe
             _KIND,
             number(outcome.kind),
             _REASON,
-            encode_reason(cache, reason.code, say.outcome(outcome), reason.source, reason.until),
+            encode_reason(cache, reason.code, sentence, reason.source, reason.until, detail),
             scalar(_BOUND, number(outcome.bound)),
             scalar(_RESERVED, number(outcome.reserved)),
             scalar(_PENDING, number(outcome.pending)),
@@ -91,8 +93,9 @@ def encode_in_flight_status(
     """State of one in-flight group."""
     reason = status.reason
     fields = [_ID, text(cluster.in_flight[status.group].id), _STATE, number(status.state)]
-    said = say.in_flight(status)
-    fields += [_STATUS_REASON, encode_reason(cache, reason.code, said, reason.source or "fulfill")]
+    detail = printable_detail(reason.detail)
+    sentence, source = say.in_flight(status, detail), reason.source or "fulfill"
+    fields += [_STATUS_REASON, encode_reason(cache, reason.code, sentence, source, None, detail)]
     for hold in status.reservations:
         fields += [_RESERVATIONS, encode_reserve(cluster, cache, hold)]
     return message(fields)
@@ -115,6 +118,7 @@ def encode_nomination(cluster: Cluster, nomination: Nomination) -> pb.Nomination
     group, groups = cluster.pod_groups[nomination.pod_group], cluster.pod_groups
     told = f"Pod group {group.name} (queue {group.queue_name}) {_MESSAGES[nomination.result]}"
     skip, code = nomination.skip_reason, nomination.code
+    detail = printable_detail(nomination.detail)
     return pb.Nomination(
         pod_group=group.uid,
         result=f"NOMINATION_RESULT_{nomination.result.name}",
@@ -122,11 +126,10 @@ def encode_nomination(cluster: Cluster, nomination: Nomination) -> pb.Nomination
         nominated_by=nomination.nominated_by if nomination.is_candidate else (),
         reason=pb.Reason(
             code="REASON_CODE_UNSPECIFIED" if code is None else f"REASON_CODE_{code.name}",
-            message=escape_control_characters(
-                f"{told}: {nomination.detail}." if nomination.detail else f"{told}."
-            ),
+            message=f"{escape_control_characters(told)}{': ' if detail else ''}{detail}.",
             source="requeue" if nomination.is_candidate else ", ".join(nomination.nominated_by),
             until=None if nomination.until is None else timestamp(nomination.until),
+            detail=detail,
         ),
         overrun=span(nomination.overrun) if nomination.overrun else None,
         contender="" if nomination.contender is None else groups[nomination.contender].uid,
@@ -138,7 +141,8 @@ def encode_warning(warning: WarningSummary) -> service_pb.SnapshotWarning:
     """One warning."""
     return service_pb.SnapshotWarning(
         code=service_pb.WarningCode.Name(warning.code),
-        message=warning.message,
+        message=f"{warning.subject}{warning.detail}",
+        detail=warning.detail,
         pod_groups=warning.pod_groups,
         count=warning.total,
     )

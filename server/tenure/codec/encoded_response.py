@@ -8,9 +8,11 @@ them.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tenure.codec.messages import printable_detail
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, OutcomeKind
 from tenure.solver.model.resources import Share
+from tenure.solver.model.snapshot_warning import SnapshotWarning
 from tenure.v1.decide_pb2 import DecideResponse, ResponseHeader, SearchCounters
 from tenure.wire.timestamps import timestamp
 from tenure.wire.violations import escape_control_characters
@@ -62,7 +64,9 @@ class WarningSummary(NamedTuple):
 
     code: int
     """Number of the WarningCode."""
-    message: str
+    subject: str
+    """Begin of the sentence: `pod group NAME: `, or empty."""
+    detail: str
     pod_groups: tuple[str, ...]
     """UIDs of the first MAX_NAMED pod groups."""
     total: int
@@ -233,7 +237,7 @@ def _summarize_nominations(cluster: Cluster, result: CycleResult) -> tuple[Nomin
                 skip_reason=0 if each.skip_reason is None else int(each.skip_reason),
                 is_candidate=each.is_candidate,
                 plugins=each.nominated_by,
-                detail=escape_control_characters(each.detail),
+                detail=printable_detail(each.detail),
                 until=each.until,
                 overrun=each.overrun,
                 contender="" if each.contender is None else pod_groups[each.contender].uid,
@@ -250,10 +254,17 @@ def _summarize_warnings(cluster: Cluster, result: CycleResult) -> tuple[WarningS
         [
             WarningSummary(
                 code=int(warning.code),
-                message=escape_control_characters(warning.message),
+                subject=_subject(cluster, warning),
+                detail=escape_control_characters(warning.detail),
                 pod_groups=tuple([pod_groups[index].uid for index in warning.pod_groups[:MAX_NAMED]]),
                 total=len(warning.pod_groups),
             )
             for warning in result.warnings
         ]
     )
+
+
+def _subject(cluster: Cluster, warning: SnapshotWarning) -> str:
+    if not warning.is_about_one:
+        return ""
+    return f"pod group {escape_control_characters(cluster.pod_groups[warning.pod_groups[0]].name)}: "

@@ -13,7 +13,6 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import (
     InFlightGroupState,
     InFlightGroupStatus,
-    OutcomeKind,
     Patch,
     PatchKind,
     PodGroupOutcome,
@@ -21,22 +20,12 @@ from tenure.solver.model.decision import (
 )
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
-from tenure.terms.reasons import REASONS, ReasonCode
+from tenure.terms.reasons import OUTCOMES, REASONS, ReasonCode
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.violations import escape_control_characters
 from tenure.wire.writer import message, number, scalar, tag, text
 
 _EVICTIONS: Final = {code: row.eviction.partition("{beneficiary}") for code, row in REASONS.items()}
-_OUTCOMES: Final[Mapping[OutcomeKind, str]] = {
-    OutcomeKind.BOUND: "is scheduled",
-    OutcomeKind.WAITING_FOR_RELEASE: "is waiting for terminating pods",
-    OutcomeKind.WAITING_FOR_VICTIMS: "is waiting for evicted pods to terminate",
-    OutcomeKind.WAITING_FOR_QUOTA: "is waiting for quota",
-    OutcomeKind.DELAYED: "is delayed",
-    OutcomeKind.INFEASIBLE: "cannot be scheduled on this cluster",
-    OutcomeKind.BUDGET_EXHAUSTED: "was not evaluated within the search budget",
-    OutcomeKind.INVALID_POD_GROUP: "has an invalid definition",
-}
 _PATCHES: Final[Mapping[PatchKind, str]] = {
     PatchKind.LAST_START_TIME: " started",
     PatchKind.LAST_EVICTION_TIME: " was evicted",
@@ -98,18 +87,16 @@ class ReasonMessages:
             whom = self._pod_group(patch.value if patch.record is None else patch.record.preemptor)
         return f"{self._capitalized(patch.pod_group)}{before}{whom}{after}."
 
-    def outcome(self, outcome: PodGroupOutcome) -> str:
-        """What happened to a pod group, with the detail of the plugin or action that said so."""
-        said = f"{self._capitalized(outcome.pod_group)} {_OUTCOMES[outcome.kind]}"
-        detail = escape_control_characters(outcome.reason.detail.rstrip("."))
-        return f"{said}: {detail}." if detail else f"{said}."
+    def outcome(self, outcome: PodGroupOutcome, detail: str) -> str:
+        """Outcome of a pod group, with the detail of its reason."""
+        sentence = f"{self._capitalized(outcome.pod_group)} {OUTCOMES[outcome.kind]}"
+        return f"{sentence}: {detail}." if detail else f"{sentence}."
 
-    def in_flight(self, status: InFlightGroupStatus) -> str:
-        """What became of a group in flight, and why."""
+    def in_flight(self, status: InFlightGroupStatus, detail: str) -> str:
+        """State of an in-flight group, with the detail of its reason."""
         index = self._cluster.in_flight[status.group].beneficiary
-        who = f" for {self._pod_group(index)}" if index != NOWHERE else ""
-        why = escape_control_characters(status.reason.detail)
-        return f"In-flight group{who} {_IN_FLIGHT[status.state]}: {why}."
+        beneficiary = f" for {self._pod_group(index)}" if index != NOWHERE else ""
+        return f"In-flight group{beneficiary} {_IN_FLIGHT[status.state]}: {detail}."
 
     def _pod_group(self, index: int) -> str:
         return self._recurring.pod_group(index).display_name
@@ -131,15 +118,28 @@ _CODE: Final = tag(pb.Reason, "code")
 _MESSAGE: Final = tag(pb.Reason, "message")
 _SOURCE: Final = tag(pb.Reason, "source")
 _UNTIL: Final = tag(pb.Reason, "until")
+_DETAIL: Final = tag(pb.Reason, "detail")
+
+
+def printable_detail(detail: str) -> str:
+    """Detail of a rejection as it follows the colon of a sentence."""
+    return escape_control_characters(detail.rstrip("."))
 
 
 def encode_reason(
-    cache: EncodingCache, code: ReasonCode, sentence: str, source: str, until: int | None = None
+    cache: EncodingCache,
+    code: ReasonCode,
+    sentence: str,
+    source: str,
+    until: int | None = None,
+    detail: str = "",
 ) -> bytes:
     """A reason that holds until then, in nanoseconds; None: until something changes."""
     fields = [_CODE, CODES[code], _MESSAGE, text(sentence), scalar(_SOURCE, cache.encoded_text(source))]
     if until is not None:
         fields += [_UNTIL, cache.moment(until)]
+    if detail:
+        fields += [_DETAIL, text(detail)]
     return message(fields)
 
 

@@ -120,4 +120,4 @@ def _own(group: PodGroup) -> Iterator[SnapshotWarning]:
     )
     for code, problem, reading in found:
         if problem:
-            yield SnapshotWarning(code, (group.index,), f"pod group {group.name}: {problem}; {reading}")
+            yield SnapshotWarning(code, (group.index,), f"{problem}; {reading}", is_about_one=True)

@@ -77,7 +77,9 @@ CASES: Mapping[str, PendingCase] = {
         ),
         "waits for terminating pods to release their resources",
     ),
-    "VICTIMS_EVICTED": PendingCase(lambda: preempting().build(), "waits for 1 pod of others to terminate"),
+    "VICTIMS_EVICTED": PendingCase(
+        lambda: preempting().build(), "waits for 1 pod of other pod groups to terminate"
+    ),
     "NOT_READY": PendingCase(
         lambda: single_queue().pod_group("job", queue="q", min_member=2).pending("job", gpus=1).build(),
         "fewer schedulable pods than its minimum",

@@ -85,7 +85,10 @@ def test_pod_group_that_is_not_pending_is_reported_as_such(case: PendingCase, sa
 def test_reports_when_no_remedy_works() -> None:
     cluster = CASES["NO_NODE_MATCHES"].cluster()
     answer = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster))
-    assert answer.text.public.endswith("None of the tested changes would let it start.")
+    assert answer.text.public.endswith(
+        "None of the tested changes would let it start. Usual remedy: reduce the requests of its pods, relax "
+        "their constraints, or add a matching node."
+    )
 
 
 def test_remedies_name_the_limiting_queue_to_permitted_audiences() -> None:
@@ -98,5 +101,5 @@ def test_remedies_name_the_limiting_queue_to_permitted_audiences() -> None:
         .build()
     )
     (remedy,) = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster)).remedies
-    assert remedy.explanation.public == "raise the GPU limit of a queue above its own; it starts."
+    assert remedy.explanation.public == "raise the GPU limit of an ancestor of its queue; it starts."
     assert remedy.explanation.tenant == "raise the GPU limit of queue top from 1 to 2 GPUs; it starts."

@@ -144,7 +144,7 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
     "NON_PREEMPTIBLE, its minimum": (
         lambda: evicted_for_job(preemptibility=SEMI),
         "preempt",
-        "it is non-preemptible, and it has nothing beyond its minimum",
+        "it is non-preemptible, and it has no surplus",
         DEFAULT,
     ),
     "OPTED_OUT": (
@@ -156,8 +156,7 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
     "MIN_RUNTIME": (
         lambda: full_node(preempt_min_runtime="10m").pending("job", queue="q", gpus=1, priority=60).build(),
         "preempt",
-        "it has not reached its minimum runtime, and it has nothing beyond its minimum"
-        f" (until {ENDS}, set by its queue)",
+        f"it has not reached its minimum runtime, and it has no surplus (until {ENDS}, set by its queue)",
         DEFAULT,
     ),
     "PRIORITY_NOT_LOWER": (
@@ -278,7 +277,8 @@ PLAIN: Mapping[str, tuple[Callable[[], Cluster], str, str, str]] = {
         evicted_for_job,
         "old",
         "job",
-        "Another workload of its queue is not evicted: no action of the profile could.",
+        "Another workload of its queue is not evicted: no action of the profile can evict it for this "
+        "preemptor.",
     ),
 }
 

@@ -91,7 +91,7 @@ def test_skipped_nominations_are_counted_by_plugin_and_reason() -> None:
 
 
 def test_warnings_count_pod_groups_and_not_only_those_they_name() -> None:
-    warning = WarningSummary(WARNING_CODE_LEGACY_PREEMPTIBILITY, "", ("a", "b"), 250)
+    warning = WarningSummary(WARNING_CODE_LEGACY_PREEMPTIBILITY, "", "", ("a", "b"), 250)
     count(summary_with(warnings=(warning,)))
     assert count_metrics() == {(WARNINGS, "legacy_preemptibility"): 250}
 

@@ -75,18 +75,18 @@ def test_pod_without_leaf_sub_group_is_excluded_with_a_warning_r1_53(part: str) 
     cluster = with_sub_groups().pending("job", sub_group="Z").pending("job", sub_group=part).build()
     assert cluster.pod_groups[0].tasks == (0,)
     assert cluster.tasks[1].pod_set is None
-    (doubt,) = cluster.warnings
-    assert (doubt.code, doubt.pod_groups) == (WarningCode.UNKNOWN_SUB_GROUP, (0,))
-    assert repr(part) in doubt.message
+    (warning,) = cluster.warnings
+    assert (warning.code, warning.pod_groups) == (WarningCode.UNKNOWN_SUB_GROUP, (0,))
+    assert repr(part) in warning.detail
 
 
 def test_warnings_name_pod_groups_by_index_and_each_sub_group_once() -> None:
     builder = ClusterBuilder().queue("q").pod_group("b", queue="q").pod_group("a", queue="q")
     for name, part in (("b", "y"), ("b", "x"), ("b", "y"), ("a", "z")):
         builder.pending(name, sub_group=part)
-    found = [(doubt.pod_groups, doubt.message.partition(": ")[2]) for doubt in builder.build().warnings]
+    found = [(warning.pod_groups, warning.detail) for warning in builder.build().warnings]
     assert [groups for groups, _ in found] == [(0,), (1,), (1,)]
-    assert [("'x'" in text, "'y'" in text, text[-1]) for _, text in found[1:]] == [
+    assert [("'x'" in text, "'y'" in text, text[0]) for _, text in found[1:]] == [
         (True, False, "1"),
         (False, True, "2"),
     ]

@@ -1,4 +1,4 @@
-"""Explain: answers to the questions of people, from the searches that decide, for three kinds of readers."""
+"""Explanations of decisions, computed by the searches that decide, for three audiences."""
 
 from tenure.server.explain.explainer import Explainer
 

@@ -1,11 +1,5 @@
-"""Clauses for every reason code: why a pod group waits, may not ask, or may not yield.
+"""Texts for three audiences (public, tenant, operator), and names and reasons in them."""
 
-Sentences for three kinds of readers: everybody, the owner of the workload, operators.
-
-What things are called, and who may read it.
-"""
-
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -13,23 +7,24 @@ from typing import Final, NamedTuple
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.registry import BUILT_IN
 from tenure.terms.durations import SECOND
 from tenure.terms.reasons import REASONS, UNKNOWN_CLAUSE, ReasonCode
 from tenure.v1.explain_pb2 import Explanation
 
 
 class AudienceText(NamedTuple):
-    """The same said three times."""
+    """One text in three forms, one for each audience."""
 
     public: str
-    """No names of others: neither workloads nor queues nor nodes."""
+    """Without names of other pod groups, queues or nodes."""
     tenant: str
-    """Names of the own queue and those above it."""
+    """With the names of the pod group's queue and its ancestors."""
     operator: str
-    """Everything."""
+    """With all names."""
 
     def message(self) -> Explanation:
-        """As the contract has it."""
+        """Message of the response."""
         return Explanation(**self._asdict())
 
 
@@ -37,50 +32,46 @@ NOTHING = AudienceText("", "", "")
 
 
 def for_all(text: str) -> AudienceText:
-    """A text without any name of others."""
+    """A text without names, for every audience."""
     return AudienceText(text, text, text)
 
 
 def for_operators(text: str) -> AudienceText:
-    """A text that nobody else may read."""
+    """A text for operators, empty for the others."""
     return AudienceText("", "", text)
 
 
 def format_text(template: str, **parts: "AudienceText | str | int") -> AudienceText:
-    """A template filled for every reader with what that reader may know."""
-    told = []
-    for reader in range(len(AudienceText._fields)):
-        known = {
-            name: part[reader] if isinstance(part, AudienceText) else part for name, part in parts.items()
+    """Fill a template for every audience with the parts for that audience."""
+    texts = []
+    for audience in range(len(AudienceText._fields)):
+        own = {
+            name: part[audience] if isinstance(part, AudienceText) else part for name, part in parts.items()
         }
-        told.append(template.format(**known))
-    return AudienceText(*told)
+        texts.append(template.format(**own))
+    return AudienceText(*texts)
 
 
 def join(parts: Iterable[AudienceText], separator: str = " ") -> AudienceText:
-    """Parts one after the other; those that say nothing to a reader are left out for that reader."""
+    """Concatenate parts, without those that are empty for an audience."""
     columns = list(zip(*parts, strict=True)) or [(), (), ()]
     return AudienceText(*(separator.join(filter(None, column)) for column in columns))
 
 
 def capital(text: AudienceText) -> AudienceText:
-    """The text as the beginning of a sentence."""
+    """Capitalize the first letter."""
     return AudienceText(*(part[:1].upper() + part[1:] for part in text))
 
 
 def moment(nanoseconds: int) -> str:
-    """A time of any day: `2025-03-03 10:42:00 UTC`, with its fraction when there is one."""
+    """A time as `2025-03-03 10:42:00 UTC`, with a fraction if there is one."""
     seconds, fraction = divmod(nanoseconds, SECOND)
     parts = f".{fraction:09d}".rstrip("0") if fraction else ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}{parts} UTC"
 
 
-_NAMELESS: Final = re.compile(r"(its own|default of|argument) [\w -]+|its priority -?\d+")
-"""Sources of a guard's word that name nobody."""
-
-
 class AudienceNames:
-    """The nouns of an answer for the owner of one pod group."""
+    """Names in texts for the owner of one pod group."""
 
     def __init__(self, cluster: Cluster, own: int) -> None:
         self._cluster = cluster
@@ -89,82 +80,100 @@ class AudienceNames:
         self._own_queues = () if queue is None else cluster.queues[queue].path
 
     def pod_group(self, index: int) -> AudienceText:
-        """`pod group NAME`; for all but operators, others are `another workload`."""
+        """`pod group NAME`; other pod groups are `another workload` except for operators."""
         group = self._cluster.pod_groups[index]
         if index == self.own:
             name = f"pod group {group.name}"
             in_queue = f"{name} (queue {group.queue_name})"
             return AudienceText(name, in_queue, in_queue)
-        mine = self._cluster.pod_groups[self.own].queue
-        near = " of its queue" if group.queue is not None and group.queue == mine else ""
-        other = f"another workload{near}"
+        own_queue = self._cluster.pod_groups[self.own].queue
+        in_queue = " of its queue" if group.queue is not None and group.queue == own_queue else ""
+        other = f"another workload{in_queue}"
         return AudienceText(other, other, f"pod group {group.name} (queue {group.queue_name})")
 
     def queue(self, index: int) -> AudienceText:
-        """`queue NAME`, for the owner of the pod group if it is its own or above it."""
+        """`queue NAME`; tenants read it of their own queue and its ancestors only."""
         name = f"queue {self._cluster.queues[index].name}"
         if index not in self._own_queues:
             return AudienceText("another queue", "another queue", name)
         is_leaf = index == self._own_queues[-1]
-        return AudienceText("its queue" if is_leaf else "a queue above its own", name, name)
+        return AudienceText("its queue" if is_leaf else "an ancestor of its queue", name, name)
 
     def queue_by_name(self, name: str) -> AudienceText:
-        """The same by name."""
+        """Same as `queue`, by name."""
         known = next((q.index for q in self._cluster.queues if q.name == name), None)
         return AudienceText("a queue", "a queue", f"queue {name}") if known is None else self.queue(known)
 
     def node(self, index: int) -> AudienceText:
-        """`node NAME`, for operators."""
+        """`node NAME` for operators, else `a node`."""
         return AudienceText("a node", "a node", f"node {self._cluster.nodes[index].name}")
 
-    def source(self, source: str) -> AudienceText:
-        """Whose word a guard goes by."""
-        if source.startswith("queue "):
-            return self.queue_by_name(source.removeprefix("queue "))
-        known = for_all(source) if _NAMELESS.fullmatch(source) else AudienceText("a rule", "a rule", source)
-        return known if source else for_all("a rule")
+    def source(self, guard: str, source: str) -> AudienceText:
+        """Source of a guard's verdict.
+
+        Those of built-in guards name queues only. A guard of another package may name anything, which only
+        operators may read.
+        """
+        queue = next((queue.index for queue in self._cluster.queues if source == f"queue {queue.name}"), None)
+        if queue is not None:
+            return self.queue(queue)
+        if not source:
+            return for_all("a rule")
+        return for_all(source) if guard in BUILT_IN.plugins else AudienceText("a rule", "a rule", source)
 
 
 _OWN_DETAIL: Final = (ReasonCode.OVER_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA)
-"""What proportion says of these names queues above the pod group and nobody else."""
+"""Details by `proportion` with these codes name ancestors of the pod group's queue and nothing else."""
 
 
 def explain_pending(
     cluster: Cluster, names: AudienceNames, pod_group: int, rejection: Rejection
 ) -> AudienceText:
-    """Why this pod group waits, or may not ask anybody, as a clause; operators read the words of the rule."""
+    """Clause: why a pod group is pending or cannot evict. Operators read the detail of the rule."""
     group = cluster.pod_groups[pod_group]
     queue = for_all("its queue") if group.queue is None else names.queue(group.queue)
-    told = format_text(REASONS[rejection.code].clause or UNKNOWN_CLAUSE, queue=queue)
+    text = format_text(REASONS[rejection.code].clause or UNKNOWN_CLAUSE, queue=queue)
     detail = rejection.detail.rstrip(".")
     is_known = rejection.code in _OWN_DETAIL and rejection.source == "proportion"
     is_given = rejection.code is ReasonCode.BLOCKED and not rejection.source
     if pod_group == names.own and (is_known or is_given):
-        told = AudienceText(told.public, detail, detail)
-    elif detail and detail not in told.operator:
-        told = AudienceText(told.public, told.tenant, f"{told.operator} ({_signed(rejection)})")
-    return join([told, _until(rejection)])
+        text = AudienceText(text.public, detail, detail)
+    elif detail and detail not in text.operator:
+        text = AudienceText(text.public, text.tenant, f"{text.operator} ({_signed(rejection)})")
+    return join([text, _until(rejection)])
+
+
+def usual_remedy(cluster: Cluster, names: AudienceNames, code: ReasonCode) -> AudienceText:
+    """What usually helps a pod group that is pending for this reason, as a sentence, or nothing."""
+    queue = cluster.pod_groups[names.own].queue
+    remedy = format_text(
+        REASONS[code].remedy, queue=for_all("its queue") if queue is None else names.queue(queue)
+    )
+    return format_text("Usual remedy: {remedy}.", remedy=remedy) if remedy.public else NOTHING
 
 
 def explain_not_evicted(
     names: AudienceNames, rejection: Rejection, action: str, verdict: GuardVerdict | None
 ) -> AudienceText:
-    """Why a pod group is not evicted, as a clause; `verdict` is that of the guard that objects."""
+    """Clause: why a pod group is not evicted. `verdict` is that of a guard that protects it, or None."""
     reason = REASONS[rejection.code]
-    told = format_text(
+    text = format_text(
         reason.victim_clause or reason.clause or UNKNOWN_CLAUSE,
         action=action,
         queue="its queue",
     )
     if not reason.victim_clause and rejection.detail:
-        told = AudienceText(told.public, told.tenant, f"{told.operator} ({_signed(rejection)})")
+        text = AudienceText(text.public, text.tenant, f"{text.operator} ({_signed(rejection)})")
     if verdict is None:
-        return join([told, _until(rejection)])
+        return join([text, _until(rejection)])
     if verdict.scope is ProtectionScope.CORE:
-        told = format_text("{told}, and it has nothing beyond its minimum", told=told)
+        text = format_text("{text}, and it has no surplus", text=text)
     end = f"until {moment(verdict.until)}, " if verdict.until is not None else ""
     return format_text(
-        "{told} ({end}set by {source})", told=told, end=end, source=names.source(verdict.source)
+        "{text} ({end}set by {source})",
+        text=text,
+        end=end,
+        source=names.source(verdict.guard, verdict.source),
     )
 
 
@@ -173,6 +182,6 @@ def _until(rejection: Rejection) -> AudienceText:
 
 
 def _signed(rejection: Rejection) -> str:
-    """The words of the rule, and who says them."""
+    """Detail of a rule, with its plugin or action."""
     detail = rejection.detail.rstrip(".")
     return f"{rejection.source}: {detail}" if rejection.source else detail

@@ -1,4 +1,4 @@
-"""An answer before it is a message."""
+"""Result of an explanation before it is encoded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _PROTECTIONS: Final = tag(pb.ExplainResponse, "protections")
 
 @dataclass(frozen=True, slots=True)
 class ExplainReason:
-    """Something that the answer rests on, for operators."""
+    """A fact behind the text, for operators."""
 
     code: ReasonCode
     message: str
@@ -30,17 +30,17 @@ class ExplainReason:
 
 @dataclass(frozen=True, slots=True)
 class ExplainResult:
-    """The answer to one question."""
+    """Text, facts and remedies of one explanation."""
 
     text: AudienceText
     reasons: Sequence[ExplainReason] = ()
     protections: Sequence[Protection] = ()
     until: int | None = None
-    """When time alone may change the answer, in nanoseconds."""
+    """When time alone can change the result, in nanoseconds."""
     remedies: Sequence[pb.Remedy] = ()
 
     def message(self, cluster: Cluster) -> pb.ExplainResponse:
-        """As the contract has it."""
+        """Message of the response."""
         answer = pb.ExplainResponse(
             explanation=self.text.message(),
             reasons=[_reason(fact) for fact in self.reasons],

@@ -1,4 +1,4 @@
-"""From a question to its answer, as messages. Pure: no clock, no transport, no state."""
+"""From an ExplainRequest to its response. Pure: no clock, no transport, no state."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError, quot
 
 
 class Explainer:
-    """Explains with one profile. May be used by several threads at a time."""
+    """Explains decisions of one profile. Thread-safe."""
 
     def __init__(self, profile: Profile, registry: Registry = BUILT_IN) -> None:
         self._profile = profile
@@ -29,11 +29,11 @@ class Explainer:
     def explain(
         self, request: ExplainRequest, source: BaseState | None = None, stop: Callable[[], bool] = never
     ) -> ExplainResponse:
-        """The answer to a question; equal requests give equal bytes, unless `stop` ends the trials.
+        """Response to a request. Equal requests give equal bytes, unless `stop` ends the tests of remedies.
 
-        `source` is the state that the request refers to; None when it brings a snapshot. Raises
-        InvalidSnapshot with every violating field by its path in the request; Stopped when `stop` ends the
-        search before there is anything to explain.
+        `source` is the state that the request refers to; None if the request contains a snapshot. Raises
+        SnapshotValidationError with the path of every invalid field, and CycleStopped if `stop` ends the
+        cycle that is explained.
         """
         base = source or decode_source(
             request.snapshot if request.HasField("snapshot") else None, self._registry
@@ -44,10 +44,10 @@ class Explainer:
         cluster = base.cluster
         if request.HasField("now"):
             cluster = replace(cluster, now=request.now.ToNanoseconds())
-        inquiry = CycleReplay.of(cluster, self._profile, stop, self._registry)
-        if inquiry.result.stopped_early:
+        replay = CycleReplay.of(cluster, self._profile, stop, self._registry)
+        if replay.result.stopped_early:
             raise CycleStopped
-        return _explain(request, groups, inquiry, stop).message(cluster)
+        return _explain(request, groups, replay, stop).message(cluster)
 
 
 def _explain(

@@ -1,7 +1,4 @@
-"""Until when is a pod group protected, by whom, and from whom?
-
-Who is to leave already, because an earlier answer said so and the caller accepted it.
-"""
+"""Until when is a pod group protected, by which guards, and from which preemptors?"""
 
 from collections.abc import Iterator
 
@@ -23,19 +20,20 @@ from tenure.terms.formatting import join_words
 
 
 def find_pending_evictions(replay: CycleReplay) -> Iterator[tuple[int, int]]:
-    """Beneficiaries of groups in flight that are kept, and tasks that have not left yet for them."""
+    """(beneficiary, task) of each incomplete eviction of a group that stays in flight."""
     cluster = replay.cluster
     for status in replay.result.in_flight:
         group = cluster.in_flight[status.group]
         if status.state is not InFlightGroupState.IN_FLIGHT or group.beneficiary == NOWHERE:
             continue
-        for step in group.evictions:
-            if step.task != NOWHERE and cluster.tasks[step.task].placement.node == step.node:
-                yield group.beneficiary, step.task
+        for eviction in group.evictions:
+            task = eviction.task
+            if task != NOWHERE and cluster.tasks[task].placement.node == eviction.node:
+                yield group.beneficiary, task
 
 
 def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
-    """What the guards say of a running pod group; an exception of a guard follows what it is taken from."""
+    """Protections of a running pod group; exceptions follow the protection that they narrow."""
     cluster, names = replay.cluster, AudienceNames(replay.cluster, pod_group)
     who = capital(names.pod_group(pod_group))
     if not any(
@@ -44,8 +42,8 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
         return ExplainResult(format_text("{who} has no running pods to protect.", who=who))
     found = [each for each in replay.result.protections if each.pod_group == pod_group]
     if not any(protection.scope for protection in found):
-        told = "{who} is not protected: it can be evicted at any time, subject to queue and priority rules."
-        return ExplainResult(format_text(told, who=who))
+        text = "{who} is not protected: it can be evicted at any time, subject to queue and priority rules."
+        return ExplainResult(format_text(text, who=who))
     ends = [protection.until for protection in found if protection.scope and protection.until is not None]
     sentences = (_sentence(replay, names, protection) for protection in found)
     return ExplainResult(
@@ -54,14 +52,16 @@ def protected_until(replay: CycleReplay, pod_group: int) -> ExplainResult:
 
 
 def _sentence(replay: CycleReplay, names: AudienceNames, protection: Protection) -> AudienceText:
-    whom = _preemptors(replay, names, protection)
-    by = format_text("{guard}, {source}", guard=protection.guard, source=names.source(protection.source))
+    preemptors = _preemptors(replay, names, protection)
+    by = format_text(
+        "{guard}, {source}", guard=protection.guard, source=names.source(protection.guard, protection.source)
+    )
     if protection.scope is ProtectionScope.NOTHING:
-        return format_text("Not protected from {whom} ({by}).", whom=whom, by=by)
+        return format_text("Not protected from {preemptors} ({by}).", preemptors=preemptors, by=by)
     part = "its minimum" if protection.scope is ProtectionScope.CORE else "all pods"
     end = "while running" if protection.until is None else f"until {moment(protection.until)}"
-    told = "Protected from {whom}: {part} {end} ({by})."
-    return format_text(told, whom=whom, part=part, end=end, by=by)
+    text = "Protected from {preemptors}: {part} {end} ({by})."
+    return format_text(text, preemptors=preemptors, part=part, end=end, by=by)
 
 
 def _preemptors(replay: CycleReplay, names: AudienceNames, protection: Protection) -> AudienceText:
@@ -71,7 +71,7 @@ def _preemptors(replay: CycleReplay, names: AudienceNames, protection: Protectio
 
 
 def _against(names: AudienceNames, protection: Protection) -> AudienceText:
-    """Everybody, a queue with all below it, or one pod group."""
+    """All pod groups, those of a queue and its descendants, or one pod group."""
     if protection.against_pod_group is not None:
         return names.pod_group(protection.against_pod_group)
     if not protection.against:

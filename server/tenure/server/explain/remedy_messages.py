@@ -1,4 +1,4 @@
-"""Remedies in words: what to change, and what would become of the pod group then."""
+"""Remedies in words: the change, and when the pod group would start."""
 
 from typing import Final
 
@@ -24,11 +24,11 @@ _AMOUNTS: Final = {
     MEMORY: ("memory", 2**30, " GiB"),
     GPU: ("GPU", 1000, " GPUs"),
 }
-"""Name, unit and how amounts are written, by resource."""
+"""Name, unit and suffix of amounts, by resource."""
 
 
 def remedy_message(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> pb.Remedy:
-    """As the contract has it."""
+    """Message of the response."""
     text = format_text("{change}; {effect}.", change=_change(cluster, names, remedy), effect=_effect(remedy))
     return pb.Remedy(
         kind=f"REMEDY_KIND_{remedy.kind.name}",
@@ -64,7 +64,7 @@ def _change(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> AudienceT
 
 
 def _larger_bounds(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> AudienceText:
-    """`raise the GPU quota of queue a from 4 to 6 GPUs`; amounts of queues are for who may know the queue."""
+    """`raise the GPU quota of queue a from 4 to 6 GPUs`; the public text has no amounts."""
     name, unit, suffix = _AMOUNTS[remedy.resource]
     bound = "quota" if remedy.kind is RemedyKind.RAISE_QUOTA else "limit"
     queues = []

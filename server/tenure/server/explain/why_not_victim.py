@@ -1,4 +1,4 @@
-"""Why is a pod group not evicted for another one? The reader is the owner of the one that waits."""
+"""Why is a pod group not evicted for a pending one? Texts are for the owner of the pending one."""
 
 from tenure.server.explain.audience_text import (
     NOTHING,
@@ -25,10 +25,10 @@ from tenure.solver.plugin_api.action import Action, Relation
 
 
 def why_not_victim(replay: CycleReplay, victim: int, preemptor: int) -> ExplainResult:
-    """The first objection along the chain of the action that would apply, and those of the other actions."""
+    """The first rejection by the action that applies to the two queues, then those of other actions."""
     names = AudienceNames(replay.cluster, preemptor)
-    if (plain := _not_applicable(replay, names, victim)) is not None:
-        return ExplainResult(plain)
+    if (text := _not_applicable(replay, names, victim)) is not None:
+        return ExplainResult(text)
     actions = _actions(replay, victim, preemptor)
     objections = {action: _ineligibility(replay, action, victim, preemptor) for action in actions}
     texts = {
@@ -48,26 +48,26 @@ def why_not_victim(replay: CycleReplay, victim: int, preemptor: int) -> ExplainR
     if not actions:
         return ExplainResult(
             format_text(
-                "{who} is not evicted: no action of the profile could.", who=capital(names.pod_group(victim))
+                "{who} is not evicted: no action of the profile can evict it for this preemptor.",
+                who=capital(names.pod_group(victim)),
             )
         )
     first, *others = actions
-    beside = [*(for_operators(texts[action].operator) for action in others), _requeue(replay, victim)]
-    text = join([texts[first], *beside])
+    details = [*(for_operators(texts[action].operator) for action in others), _requeue(replay, victim)]
     found = objections[first]
     end = None if found is None else found.rejection.until
-    kept = [each for each in replay.result.protections if each.pod_group == victim]
-    return ExplainResult(text, facts, kept, end)
+    protections = [each for each in replay.result.protections if each.pod_group == victim]
+    return ExplainResult(join([texts[first], *details]), facts, protections, end)
 
 
 def _not_applicable(replay: CycleReplay, names: AudienceNames, victim: int) -> AudienceText | None:
-    """An answer when the question rests on something that is not so."""
+    """Text if an assumption of the question does not hold, else None."""
     cluster, waiting, other = replay.cluster, names.pod_group(names.own), names.pod_group(victim)
     if victim == names.own:
         return format_text("{who} is not evicted for itself.", who=capital(waiting))
     groups = (group for group in replay.result.groups if group.beneficiary == names.own)
-    lost = {cluster.tasks[evict.task].pod_group for group in groups for evict in group.evictions}
-    if victim in lost:
+    victims = {cluster.tasks[evict.task].pod_group for group in groups for evict in group.evictions}
+    if victim in victims:
         return format_text("{other} is evicted for {who}.", other=capital(other), who=waiting)
     if not any(
         cluster.tasks[t].placement.status.is_active_allocated for t in cluster.pod_groups[victim].tasks
@@ -82,10 +82,10 @@ def _not_applicable(replay: CycleReplay, names: AudienceNames, victim: int) -> A
 
 
 def _actions(replay: CycleReplay, victim: int, preemptor: int) -> list[Action]:
-    """Actions of the profile that could evict it, the one that is for these two queues first."""
+    """Actions of the profile that could evict the victim; one for exactly these queues comes first."""
     groups = replay.cluster.pod_groups
-    mine, theirs = groups[preemptor].queue, groups[victim].queue
-    found = [action for action in replay.searches() if action.victims_from.covers(mine, theirs)]
+    queues = groups[preemptor].queue, groups[victim].queue
+    found = [action for action in replay.searches() if action.victims_from.covers(*queues)]
     return sorted(found, key=lambda action: action.victims_from is Relation.ANY_QUEUE)
 
 
@@ -98,7 +98,7 @@ def _ineligibility(replay: CycleReplay, action: Action, victim: int, preemptor: 
 
 
 def _requeue(replay: CycleReplay, victim: int) -> AudienceText:
-    """Why the action requeue lets it run, if its expected runtime is over."""
+    """Why requeue keeps it running, if it is past its expected runtime."""
     found = (each for each in replay.result.nominations if each.pod_group == victim and each.is_candidate)
     nomination = next(found, None)
     if nomination is None:
@@ -113,7 +113,6 @@ def _describe_rejection(
 ) -> AudienceText:
     who, other = names.pod_group(names.own), capital(names.pod_group(victim))
     if found is None:
-        told = "{other} could be evicted for {who} by {action}, but was not needed."
         return join(
             [
                 format_text(
@@ -127,8 +126,8 @@ def _describe_rejection(
         )
     if found.stage is EligibilityStage.NOT_ELIGIBLE:
         why = explain_pending(replay.cluster, names, names.own, found.rejection)
-        told = "{other} is not evicted by {action}: {who} cannot evict any pod group because {why}."
-        return format_text(told, other=other, action=action.name, who=who, why=why)
+        text = "{other} is not evicted by {action}: {who} cannot evict any pod group because {why}."
+        return format_text(text, other=other, action=action.name, who=who, why=why)
     verdict = _verdict(replay, action, names.own, victim, found.rejection)
     why = explain_not_evicted(names, found.rejection, action.name, verdict)
     return format_text(
@@ -139,13 +138,13 @@ def _describe_rejection(
 def _verdict(
     replay: CycleReplay, action: Action, preemptor: int, victim: int, rejection: Rejection
 ) -> GuardVerdict | None:
-    """What the guard said that objects; None when no guard does."""
+    """Verdict of the guard that protects the victim, or None."""
     verdicts = replay.end.session.guards.verdicts(action, preemptor, victim)
     return next((v for v in verdicts if (v.guard, v.code) == (rejection.source, rejection.code)), None)
 
 
 def _describe_unused(replay: CycleReplay, names: AudienceNames, victim: int, action: Action) -> AudienceText:
-    """Why somebody who might yield did not have to."""
+    """Why a candidate was not needed."""
     outcome = replay.outcome(names.own)
     assert outcome is not None
     if outcome.kind not in HELPFUL_OUTCOMES:

@@ -1,9 +1,10 @@
-"""Why does a pod group wait, and what would help?"""
+"""Why is a pod group pending, and which changes would let it start?"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 from tenure.server.explain.audience_text import (
+    NOTHING,
     AudienceNames,
     AudienceText,
     explain_pending,
@@ -11,6 +12,7 @@ from tenure.server.explain.audience_text import (
     for_operators,
     format_text,
     join,
+    usual_remedy,
 )
 from tenure.server.explain.explain_result import ExplainReason, ExplainResult
 from tenure.server.explain.protected_until import find_pending_evictions
@@ -29,7 +31,7 @@ from tenure.terms.reasons import ReasonCode
 
 
 def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = never) -> ExplainResult:
-    """The outcome, who might yield and why nobody does, and the remedies that were tried and work."""
+    """Outcome, candidates of each evicting action, and remedies that were verified."""
     names, outcome = AudienceNames(replay.cluster, pod_group), replay.outcome(pod_group)
     if outcome is None:
         return ExplainResult(_not_pending(replay, names))
@@ -42,22 +44,23 @@ def why_pending(replay: CycleReplay, pod_group: int, stop: Callable[[], bool] = 
     )
     if outcome.kind in HELPFUL_OUTCOMES:
         return ExplainResult(_reserved(replay, names, outcome), [fact])
-    asked = (
+    candidates = (
         [] if outcome.kind is OutcomeKind.INVALID_POD_GROUP else list(_describe_candidates(replay, pod_group))
     )
     why = explain_pending(replay.cluster, names, pod_group, reason)
-    tried = find_remedies(replay, pod_group, stop)
-    helps = [remedy_message(replay.cluster, names, each) for each in tried]
-    ends = [each.until for each in tried if each.kind is RemedyKind.WAIT]
+    remedies = find_remedies(replay, pod_group, stop)
+    messages = [remedy_message(replay.cluster, names, each) for each in remedies]
+    ends = [each.until for each in remedies if each.kind is RemedyKind.WAIT]
     text = join(
         [
             format_text("{who} is pending because {why}.", who=_capital(names), why=why),
-            for_operators(" ".join(each.message for each in asked)),
-            for_all("" if helps else "None of the tested changes would let it start."),
+            for_operators(" ".join(each.message for each in candidates)),
+            for_all("" if messages else "None of the tested changes would let it start."),
+            NOTHING if messages else usual_remedy(replay.cluster, names, reason.code),
         ]
     )
-    kept = tuple(_protections(replay, pod_group))
-    return ExplainResult(text, [fact, *asked], kept, _first(reason.until, *ends), helps)
+    protections = tuple(_protections(replay, pod_group))
+    return ExplainResult(text, [fact, *candidates], protections, _first(reason.until, *ends), messages)
 
 
 def _not_pending(replay: CycleReplay, names: AudienceNames) -> AudienceText:
@@ -78,11 +81,11 @@ def _reserved(replay: CycleReplay, names: AudienceNames, outcome: PodGroupOutcom
     who, number = _capital(names), format_count(outcome.bound or outcome.reserved, "pod")
     if outcome.kind is OutcomeKind.BOUND:
         return format_text("{who} is scheduled: {n} bound to free capacity.", who=who, n=number)
-    told = "{who} has reserved capacity for {n} and waits for {others}."
+    text = "{who} has reserved capacity for {n} and waits for {others}."
     if outcome.kind is OutcomeKind.WAITING_FOR_RELEASE:
-        return format_text(told, who=who, n=number, others="terminating pods to release their resources")
+        return format_text(text, who=who, n=number, others="terminating pods to release their resources")
     return format_text(
-        told,
+        text,
         who=who,
         n=number,
         others=format_text("{victims} to terminate", victims=_victims(replay, names.own)),
@@ -91,40 +94,40 @@ def _reserved(replay: CycleReplay, names: AudienceNames, outcome: PodGroupOutcom
 
 def _victims(replay: CycleReplay, pod_group: int) -> AudienceText:
     groups = [group for group in replay.result.groups if group.beneficiary == pod_group]
-    asked = [task for beneficiary, task in find_pending_evictions(replay) if beneficiary == pod_group]
+    in_flight = [task for beneficiary, task in find_pending_evictions(replay) if beneficiary == pod_group]
     evicted = [evict.task for group in groups for evict in group.evictions]
-    tasks = [replay.cluster.tasks[task] for task in (*evicted, *asked)]
-    lost = Counter(replay.cluster.pod_groups[task.pod_group].name for task in tasks)
-    named = join_words([f"{format_count(number, 'pod')} of {name}" for name, number in sorted(lost.items())])
-    anonymous = f"{format_count(len(tasks), 'pod')} of others"
+    tasks = [replay.cluster.tasks[task] for task in (*evicted, *in_flight)]
+    pods = Counter(replay.cluster.pod_groups[task.pod_group].name for task in tasks)
+    named = join_words([f"{format_count(number, 'pod')} of {name}" for name, number in sorted(pods.items())])
+    anonymous = f"{format_count(len(tasks), 'pod')} of other pod groups"
     return AudienceText(anonymous, anonymous, named)
 
 
 def _describe_candidates(replay: CycleReplay, pod_group: int) -> Iterator[ExplainReason]:
-    """One fact for every action that searches for victims: why it finds none."""
+    """For each action that searches for victims, why it evicts none."""
     for action in replay.searches():
-        asking = VictimQuery(replay.before_search(action, pod_group), action, pod_group)
-        rejection = asking.entry()
+        query = VictimQuery(replay.before_search(action, pod_group), action, pod_group)
+        rejection = query.entry()
         if rejection is not None:
-            told = f"{action.name}: not eligible, because {rejection.detail.rstrip('.')}."
+            text = f"{action.name}: not eligible, because {rejection.detail.rstrip('.')}."
         else:
-            told, rejection = _describe_unevictable(action, asking)
-        yield ExplainReason(rejection.code, told, action.name, rejection.until)
+            text, rejection = _describe_unevictable(action, query)
+        yield ExplainReason(rejection.code, text, action.name, rejection.until)
 
 
-def _describe_unevictable(action: Action, asking: VictimQuery) -> tuple[str, Rejection]:
-    found = list(asking.candidates())
-    objections = [rejection for _, rejection in found if rejection is not None]
-    kinds = Counter(rejection.code for rejection in objections)
+def _describe_unevictable(action: Action, query: VictimQuery) -> tuple[str, Rejection]:
+    found = list(query.candidates())
+    rejections = [rejection for _, rejection in found if rejection is not None]
+    kinds = Counter(rejection.code for rejection in rejections)
     parts = [f"{number} {_label(code)}" for code, number in sorted(kinds.items())]
-    if willing := len(found) - len(objections):
-        parts.append(f"{willing} evictable, but not enough capacity")
-    none = "" if willing else "none evictable "
-    told = f"{action.name}: {format_count(len(found), 'candidate')}, {none}({', '.join(parts)})."
-    nobody = Rejection(ReasonCode.NO_SOLUTION, "")
-    ends = [rejection for rejection in objections if rejection.until is not None]
-    first = min(ends, key=lambda rejection: rejection.until or 0, default=nobody)
-    return told if found else f"{action.name}: no candidates.", first
+    if evictable := len(found) - len(rejections):
+        parts.append(f"{evictable} evictable, but not enough capacity")
+    none = "" if evictable else "none evictable "
+    text = f"{action.name}: {format_count(len(found), 'candidate')}, {none}({', '.join(parts)})."
+    no_solution = Rejection(ReasonCode.NO_SOLUTION, "")
+    ends = [rejection for rejection in rejections if rejection.until is not None]
+    first = min(ends, key=lambda rejection: rejection.until or 0, default=no_solution)
+    return text if found else f"{action.name}: no candidates.", first
 
 
 _LABELS = {
@@ -141,16 +144,16 @@ def _label(code: ReasonCode) -> str:
 
 
 def _protections(replay: CycleReplay, pod_group: int) -> Iterator[Protection]:
-    """Protections with an end of those that it may ask."""
-    spared: set[int] = set()
+    """Protections with an end of its candidates."""
+    protected: set[int] = set()
     if replay.cluster.pod_groups[pod_group].queue is None:
         return
     for action in replay.searches():
-        asking = VictimQuery(replay.before_search(action, pod_group), action, pod_group)
-        found = asking.candidates()
-        spared.update(victim for victim, objection in found if objection and objection.until is not None)
+        query = VictimQuery(replay.before_search(action, pod_group), action, pod_group)
+        found = query.candidates()
+        protected.update(victim for victim, rejection in found if rejection and rejection.until is not None)
     for protection in replay.result.protections:
-        if protection.pod_group in spared and protection.until is not None:
+        if protection.pod_group in protected and protection.until is not None:
             yield protection
 
 

@@ -1,4 +1,4 @@
-"""Why are pods of a pod group evicted, and why they?"""
+"""Why is a pod group evicted?"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,41 +26,41 @@ from tenure.terms.formatting import format_count, join_words
 from tenure.terms.reasons import REASONS, ReasonCode
 
 MAX_NEXT: Final = 3
-"""Candidates after it that are named."""
+"""Later candidates that are named."""
 
-_RANKS: Final = {
+_CRITERIA: Final = {
     "priority": "higher priority",
     "elastic": "fewer surplus pods",
 }
-"""What the next candidate has, by the plugin whose order decided."""
+"""What a later candidate has, by the plugin whose order decides."""
 
 
 def why_victim(replay: CycleReplay, pod_group: int) -> ExplainResult:
-    """For every group of decisions that takes pods of it: the rule, for whom, the guards, and the order."""
+    """For each decision group with evictions of it: rule, preemptor, guards and position in victim order."""
     names = AudienceNames(replay.cluster, pod_group)
-    lost = [
+    groups = [
         (group, evictions) for group in replay.result.groups if (evictions := _of(replay, group, pod_group))
     ]
-    if not lost:
+    if not groups:
         return ExplainResult(_not_now(replay, names))
-    text = join(_describe_evictions(replay, names, group, evictions) for group, evictions in lost)
+    text = join(_describe_evictions(replay, names, group, evictions) for group, evictions in groups)
     facts = [
         ExplainReason(
             group.reason, _describe_evictions(replay, names, group, evictions).operator, group.action
         )
-        for group, evictions in lost
+        for group, evictions in groups
     ]
     return ExplainResult(text, facts)
 
 
 def _not_now(replay: CycleReplay, names: AudienceNames) -> AudienceText:
-    """It loses nothing by this decision; it may by an earlier one."""
+    """Not evicted in this cycle, but possibly by an in-flight group."""
     who = names.pod_group(names.own)
     tasks = replay.cluster.tasks
     earlier = Counter(
         other for other, task in find_pending_evictions(replay) if tasks[task].pod_group == names.own
     )
-    told = [
+    sentences = [
         format_text(
             "{n} of {who} evicted for {other} by an earlier decision that is being applied.",
             who=who,
@@ -69,7 +69,7 @@ def _not_now(replay: CycleReplay, names: AudienceNames) -> AudienceText:
         )
         for other, number in sorted(earlier.items())
     ]
-    return join(told) if told else format_text("{who} is not evicted.", who=capital(who))
+    return join(sentences) if sentences else format_text("{who} is not evicted.", who=capital(who))
 
 
 def _of(replay: CycleReplay, group: DecisionGroup, pod_group: int) -> list[Evict]:
@@ -102,7 +102,7 @@ def _describe_evictions(
 
 
 def _guards(names: AudienceNames, evictions: list[Evict]) -> AudienceText:
-    """All that were asked and let it pass."""
+    """Guards that were consulted and allowed the eviction."""
     checks = dict.fromkeys(verdict for evict in evictions for verdict in evict.guards)
     parts = [_check(names, verdict) for verdict in checks]
     return (
@@ -114,24 +114,27 @@ def _guards(names: AudienceNames, evictions: list[Evict]) -> AudienceText:
 
 def _check(names: AudienceNames, verdict: GuardVerdict) -> AudienceText:
     if verdict.scope:
-        what = for_all("protects its minimum only")
+        what = for_all("minimum only")
     elif verdict.until is not None:
         what = for_all(f"protection ended {moment(verdict.until)}")
     else:
         what = for_all("no protection")
     return format_text(
-        "{guard} ({what}, {source})", guard=verdict.guard, what=what, source=names.source(verdict.source)
+        "{guard} ({what}, {source})",
+        guard=verdict.guard,
+        what=what,
+        source=names.source(verdict.guard, verdict.source),
     )
 
 
 def _order(replay: CycleReplay, names: AudienceNames, group: DecisionGroup) -> AudienceText:
-    """Where it stands among all who might have yielded."""
+    """Position in the order of all candidates."""
     action = next((each for each in replay.searches() if each.name == group.action), None)
     if action is None:
         return NOTHING
     context = replay.before_search(action, group.beneficiary)
-    asking = VictimQuery(context, action, group.beneficiary)
-    found = find_position(context, asking, names.own, MAX_NEXT)
+    query = VictimQuery(context, action, group.beneficiary)
+    found = find_position(context, query, names.own, MAX_NEXT)
     return join([_before(replay, names, found), *_after(names, found)])
 
 
@@ -139,16 +142,16 @@ def _before(replay: CycleReplay, names: AudienceNames, found: VictimPosition) ->
     if not found.earlier:
         return for_all("It is first in victim order.")
     named = join_words([replay.cluster.pod_groups[index].name for index in found.earlier])
-    told = f"In victim order, {len(found.earlier)} precede it"
+    text = f"In victim order, {len(found.earlier)} precede it"
     return AudienceText(
-        *(f"{told}{part}; they did not free enough capacity." for part in ("", "", f" ({named})"))
+        *(f"{text}{part}; they did not free enough capacity." for part in ("", "", f" ({named})"))
     )
 
 
 def _after(names: AudienceNames, found: VictimPosition) -> Iterator[AudienceText]:
     for number, precedence in enumerate(found.later):
-        told = "Next in victim order: {other} ({why})." if not number else "Then: {other} ({why})."
-        text = format_text(told, other=names.pod_group(precedence.later), why=_why_later(precedence))
+        template = "Then: {other} ({why})." if number else "Next in victim order: {other} ({why})."
+        text = format_text(template, other=names.pod_group(precedence.later), why=_why_later(precedence))
         yield text if not number else for_operators(text.operator)
 
 
@@ -157,4 +160,4 @@ def _why_later(precedence: Precedence) -> str:
         return "in a later queue"
     if precedence.criterion is OrderCriterion.AGE:
         return "older"
-    return _RANKS.get(precedence.plugin, f"later by {precedence.plugin}")
+    return _CRITERIA.get(precedence.plugin, f"later by {precedence.plugin}")

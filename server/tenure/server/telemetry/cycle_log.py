@@ -126,8 +126,7 @@ class CycleLog:
         """A value of one pod group that is read as something else."""
         for uid in warning.pod_groups:
             if self._is_new(workloads, uid, what):
-                error = warning.message.removeprefix(f"pod group {workloads.name(uid)}: ")
-                logger.warning("%s: job=%s, error=%s", what, _Job(workloads, uid), error)
+                logger.warning("%s: job=%s, error=%s", what, _Job(workloads, uid), warning.detail)
 
     def _legacy(self, workloads: CycleWorkloads) -> None:
         """Everybody whose priority decides, to encourage them to say it; the warning names the first only."""

@@ -23,4 +23,6 @@ class SnapshotWarning(NamedTuple):
 
     code: WarningCode
     pod_groups: tuple[int, ...]
-    message: str
+    detail: str
+    is_about_one: bool = False
+    """Whether the sentence begins with the name of the only pod group."""

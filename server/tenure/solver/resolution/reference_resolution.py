@@ -142,7 +142,7 @@ def _resolve_tasks(
         else:
             members[pod_set].append(i)
     doubts = tuple(
-        unknown_sub_group_warning(group, pod_groups[group], sub_group, count)
+        unknown_sub_group_warning(group, sub_group, count)
         for (group, sub_group), count in sorted(strays.items())
     )
     return PersistentVector(tasks), members, doubts
@@ -174,13 +174,11 @@ def resolve_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None
     )
 
 
-def unknown_sub_group_warning(pod_group: int, uid: str, sub_group: str, count: int) -> SnapshotWarning:
+def unknown_sub_group_warning(pod_group: int, sub_group: str, count: int) -> SnapshotWarning:
     """Warning about ignored pods of an unknown subgroup (semantics R1.53)."""
-    message = (
-        f"pod group {uid}: pods that are never scheduled because they name {sub_group!r}, "
-        f"which is not a leaf sub group of it: {count}"
-    )
-    return SnapshotWarning(WarningCode.UNKNOWN_SUB_GROUP, (pod_group,), message)
+    pods = "1 pod is" if count == 1 else f"{count} pods are"
+    detail = f"{pods} never scheduled, because {sub_group!r} is not a leaf of its subgroups"
+    return SnapshotWarning(WarningCode.UNKNOWN_SUB_GROUP, (pod_group,), detail, is_about_one=True)
 
 
 def _resolve_tree_parts(

@@ -84,7 +84,7 @@ class SlotMap(NamedTuple):
         """Warnings about pods of unknown subgroups (semantics R1.53)."""
         return tuple(
             unknown_sub_group_warning(
-                self.group_labels.find(uid), uid, sub_group, self.unknown_sub_group_pods[uid][sub_group]
+                self.group_labels.find(uid), sub_group, self.unknown_sub_group_pods[uid][sub_group]
             )
             for uid in sorted(self.unknown_sub_group_pods)
             for sub_group in sorted(self.unknown_sub_group_pods[uid])
