@@ -1,22 +1,24 @@
-"""A cluster in memory behind HTTP, and adapters on it that die at a chosen call."""
+"""The crash scenario of the integration kit on Kubernetes objects in memory, behind HTTP."""
 
 from collections import Counter
-from contextlib import suppress
+from contextlib import ExitStack, closing
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.client import Client
 from tenure.client.session import StateSession
 from tenure.integration.journal_format import load_journal
-from tenure.integration.ports import ClusterError, JournalConflict, JournalFull
 from tenure.integration.reconciler import ClusterPorts, Reconciler
+from tenure.integration.testing import KillPoint
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.applier import PodApplier
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.kubernetes.journal_store import ConfigMapStore
-from tenure.kubernetes.settings import AdapterSettings, EvictionMode
+from tenure.kubernetes.observe.pod_group_rows import read_annotations
+from tenure.kubernetes.settings import AdapterSettings
+from tenure.v1.snapshot_pb2 import PodGroup
 
 from tests.kubernetes.apply.decision_groups import NOW
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
@@ -38,19 +40,14 @@ _UNLIMITED = {kind: {"quota": -1, "limit": -1} for kind in ("cpu", "memory", "gp
 
 
 class CrashTestCluster:
-    """A gang of two pods runs, a pod of higher priority waits for its room.
+    """Implements CrashCluster. Writes of the adapter are HTTP requests other than GET."""
 
-    `crash_at` counts writes of the adapter that is alive; with `after`, the write is done, unanswered.
-    """
-
-    def __init__(self, server: ScriptedApiServer, name: str) -> None:
-        self.name = name
+    def __init__(self, server: ScriptedApiServer, transport: Transport, name: str) -> None:
+        self.name, self._transport = name, transport
         server.rules.append(self._respond)
         self.world = CachedCluster()
-        self.done: Counter[str] = Counter()
-        """Evictions and bindings that had an effect, and those that came for a pod a second time."""
-        self.crash_at, self.after, self.writes, self.is_dead = 0, False, 0, False
-        self.seconds_of_a_round = 0
+        self.applied: Counter[str] = Counter()
+        self.writes, self.is_dead, self._kill = 0, False, KillPoint(0)
         self._ledger: dict[str, Any] | None = None
         self._version = 0
         self._nanoseconds = NOW.ToNanoseconds()
@@ -68,11 +65,9 @@ class CrashTestCluster:
         }
         self._show()
 
-    def add_waiting(self, *names: str) -> None:
-        """Pods that wait for a core each, and for nobody."""
-        for name in names:
-            self._pods[name] = pod(name, meta={"labels": {"kai.scheduler/queue": "q"}})
-        self._show()
+    def start(self, client: Client, kill: KillPoint) -> "KubernetesRun":
+        self.writes, self.is_dead, self._kill = 0, False, kill
+        return KubernetesRun(self, self._transport, client)
 
     def _show(self) -> None:
         self.world.put("nodes", node("n1"))
@@ -91,28 +86,25 @@ class CrashTestCluster:
         moment.FromNanoseconds(self._nanoseconds)
         return moment
 
-    def kubelet(self) -> None:
-        """Pods that end are gone, and time passes."""
-        self._nanoseconds += self.seconds_of_a_round * 10**9
+    def pass_time(self) -> None:
         for name, item in list(self._pods.items()):
             if "deletionTimestamp" in item["metadata"]:
                 del self._pods[name]
                 self.world.remove("pods", f"uid-{name}")
 
-    def annotations(self, group: str) -> dict[str, str]:
-        return dict(self._groups[group]["metadata"].get("annotations", {}))
-
-    def node_of(self, name: str) -> str:
-        return str(self._pods[name]["spec"].get("nodeName", ""))
+    def stored_pod_group(self, name: str) -> PodGroup:
+        row = PodGroup()
+        read_annotations(row, self._groups[name]["metadata"].get("annotations", {}), [])
+        return row
 
     def _respond(self, call: RecordedCall) -> ScriptedResponse:
         if self.is_dead:
             return _CONNECTION_LOSS
         if call.method != "GET":
             self.writes += 1
-            if self.writes == self.crash_at:
+            if self.writes == self._kill.write:
                 self.is_dead = True
-                if self.after:
+                if self._kill.after:
                     self._act(call)
                 return _CONNECTION_LOSS
         return self._act(call)
@@ -139,10 +131,10 @@ class CrashTestCluster:
         if item is None:
             return ScriptedResponse(404)
         if subresource == "eviction":
-            self.done[f"evict {name}"] += 1
+            self.applied[f"evict {name}"] += 1
             item["metadata"]["deletionTimestamp"] = _DELETED
         elif subresource == "binding":
-            self.done[f"bind {name}"] += 1
+            self.applied[f"bind {name}"] += 1
             if item["spec"].get("nodeName"):
                 return ScriptedResponse(409)
             item["spec"]["nodeName"] = "n1"
@@ -162,45 +154,33 @@ def _gpus(item: dict[str, Any], count: int) -> None:
     item["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
 
 
-class AdapterRun:
-    """One adapter from its start to its death, or to the end of what there was to do."""
+def _leads() -> bool:
+    return True
+
+
+class KubernetesRun:
+    """An adapter on the cluster, without a lease."""
 
     def __init__(self, cluster: CrashTestCluster, transport: Transport, client: Client) -> None:
-        self._cluster = cluster
-        cluster.is_dead, cluster.writes = False, 0
         settings, now = AdapterSettings(cluster_id=cluster.name, node_pool_label=""), cluster.now
-        mirrors, picture = cluster.world.mirrors, cluster.world.builder(settings.snapshot_scope())
-        store = ConfigMapStore(transport, "tenure-system", "tenure", lambda: True)
-        ledger = load_journal(store)
-        calls = PodWriter(transport, lambda: True, EvictionMode.EVICTION)
-        self.ledger = ledger
-        applier = PodApplier(calls, mirrors, "kai-scheduler")
-        self._session = StateSession(client)
-        self._annotations = AnnotationWriter(transport, mirrors, picture, lambda: True)
-        teller = StatusWriter(transport, mirrors, picture, lambda: True, "", "test")
-        ports = ClusterPorts(picture, applier, self._annotations, teller)
-        self._rounds = Reconciler(ports, client.report_results, self._session, ledger, store, now)
+        caches, builder = cluster.world.mirrors, cluster.world.builder(settings.snapshot_scope())
+        store = ConfigMapStore(transport, settings.namespace, settings.lease, _leads)
+        self._journal = load_journal(store)
+        self._ends = ExitStack()
+        annotations = self._ends.enter_context(closing(AnnotationWriter(transport, caches, builder, _leads)))
+        applier = PodApplier(PodWriter(transport, _leads, settings.eviction_mode), caches, "kai-scheduler")
+        status = StatusWriter(transport, caches, builder, _leads, "", "test")
+        ports = ClusterPorts(builder, applier, annotations, status)
+        session = self._ends.enter_context(StateSession(client))
+        self._reconciler = Reconciler(ports, client.report_results, session, self._journal, store, now)
+        self._ends.callback(self._reconciler.close)
 
     @property
-    def next_seconds(self) -> float | None:
-        """When the next round is due though nothing changes, in seconds since 1970."""
-        return self._rounds.next_reconcile_seconds
+    def groups_in_flight(self) -> int:
+        return len(self._journal.entries)
 
-    def step(self) -> None:
-        """One round, and its kubelet. Raises what the round does."""
-        try:
-            self._rounds.run_once()
-        finally:
-            self._cluster.kubelet()
+    def reconcile(self) -> None:
+        self._reconciler.run_once()
 
-    def run(self, rounds: int) -> None:
-        """So many rounds, with a kubelet between them; fewer when it dies."""
-        for _ in range(rounds):
-            with suppress(ClusterError, JournalConflict, JournalFull):
-                self._rounds.run_once()
-            if self._cluster.is_dead:
-                break
-            self._cluster.kubelet()
-        self._rounds.close()
-        self._annotations.close()
-        self._session.close()
+    def close(self) -> None:
+        self._ends.close()

@@ -39,7 +39,7 @@ class FakeScheduler:
 
     A call raises AssertionError if it breaks the order of effects: a decision is sent before the journal
     contains it, a group leaves the journal before its results were reported, or a patch is written before
-    the journal contains it.
+    the server returned it.
     """
 
     name: Final = "the journal in memory"
@@ -61,6 +61,7 @@ class FakeScheduler:
         self.writes, self.is_dead, self._kill = 0, False, _ALIVE
         self._version, self._loaded_version = 0, 0
         self._unreported: set[str] = set()
+        self._returned: list[Patch] = []
         self._last: pb.ClusterSnapshot | None = None
         self._nanoseconds = START_SECONDS * 10**9
         self._writing = threading.RLock()
@@ -79,13 +80,14 @@ class FakeScheduler:
 
     def pass_time(self, seconds: float = 0.0) -> None:
         """Let evicted pods terminate and bound pods run."""
-        self._nanoseconds += int(seconds * 1e9)
-        pods = [pod for pod in self.rows.pods if pod.status != pb.POD_STATUS_RELEASING]
-        del self.rows.pods[:]
-        self.rows.pods.extend(pods)
-        for pod in self.rows.pods:
-            if pod.status == pb.POD_STATUS_BOUND:
-                pod.status = pb.POD_STATUS_RUNNING
+        with self._writing:
+            self._nanoseconds += int(seconds * 1e9)
+            pods = [pod for pod in self.rows.pods if pod.status != pb.POD_STATUS_RELEASING]
+            del self.rows.pods[:]
+            self.rows.pods.extend(pods)
+            for pod in self.rows.pods:
+                if pod.status == pb.POD_STATUS_BOUND:
+                    pod.status = pb.POD_STATUS_RUNNING
 
     def stored_pod_group(self, name: str) -> pb.PodGroup:
         """The row of a pod group."""
@@ -97,10 +99,11 @@ class FakeScheduler:
 
     def snapshot(self, now: Timestamp) -> pb.ClusterSnapshot:
         """All rows."""
-        self.rows.version += 1
-        self.rows.now.CopyFrom(now)
-        self._last = deepcopy(self.rows)
-        return deepcopy(self.rows)
+        with self._writing:
+            self.rows.version += 1
+            self.rows.now.CopyFrom(now)
+            self._last = deepcopy(self.rows)
+            return deepcopy(self.rows)
 
     def delta(self, now: Timestamp) -> StateDelta:
         """Changed rows."""
@@ -175,12 +178,12 @@ class FakeScheduler:
 
     def write(self, patches: Mapping[str, Sequence[Patch]]) -> list[str]:
         """Write patches to the rows."""
-        pending, errors = self._stored().pending_patches, []
+        errors: list[str] = []
         for uid in filter(self.has_object, patches):
             if self.is_stored(uid, patches[uid]):
                 continue
-            known = pending[uid].patches.values() if uid in pending else ()
-            assert all(one in known for one in patches[uid]), f"{uid} is patched before the journal has it"
+            unknown = [patch for patch in patches[uid] if patch not in self._returned]
+            assert not unknown, f"{uid} is patched before the server returned it"
             try:
                 self.attempt(f"patch {uid}", partial(self._patch, uid, patches[uid]))
             except ClusterError as failure:
@@ -222,6 +225,7 @@ class FakeScheduler:
         responses: list[ReportResultsResponse] = []
         self.attempt("report", lambda: responses.append(client.report_results(request)))
         self._unreported -= {report.group.id for report in request.groups}
+        self._returned += [due.patch for status in responses[0].groups for due in status.patches]
         return responses[0]
 
     def _require_alive(self) -> None:
