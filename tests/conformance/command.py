@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import track
+from tenure.solver.plugin_api.profile import SPEEDUPS
 
 from tests.checks import CannotRun, Counts
 from tests.conformance.cases import UnreadableCases, load_cases, select
@@ -16,6 +18,20 @@ from tests.conformance.results import CaseResult, summarize
 from tests.conformance.runner import run_all
 
 CHECKOUT = Path(__file__).parents[2]
+
+
+class Speedups(StrEnum):
+    """With or without what only saves time."""
+
+    ALL = "all"
+    NONE = "none"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """For the options of a cycle."""
+        return SPEEDUPS if self is Speedups.ALL else ()
+
+
 DEFAULT_CASES = Path("../shared/conformance")
 """Relative to the checkout."""
 
@@ -26,6 +42,7 @@ def main(
     id_part: Annotated[str, typer.Option("--id", help="Only cases whose id contains this text")] = "",
     list_failures: Annotated[bool, typer.Option(help="Name every failed case with the differences")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file")] = None,
+    speedups: Annotated[Speedups, typer.Option(help="Speedups of the search")] = Speedups.ALL,
     processes: Annotated[int, typer.Option("-j", min=1, help="Processes")] = os.cpu_count() or 1,
 ) -> Counts:
     """Run the reference scheduler's cases through Tenure's contract."""
@@ -35,7 +52,7 @@ def main(
         raise CannotRun(str(error)) from error
     if not chosen:
         raise CannotRun("no case has these tags and this id: see --tag and --id")
-    report = summarize(list(_with_progress(run_all(chosen, processes), len(chosen))))
+    report = summarize(list(_with_progress(run_all(chosen, processes, speedups.names), len(chosen))))
     print_report(report, list_failures)
     if json_file:
         json_file.write_text(as_json(report))

@@ -4,8 +4,10 @@ import multiprocessing
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 from tenure.codec.engine import Engine
+from tenure.solver.plugin_api.profile import SPEEDUPS
 
 from tests.conformance.cases import Case
 from tests.conformance.comparison.matcher import find_differences
@@ -17,11 +19,11 @@ from tests.conformance.unit_cases.unit_cases import unit_differences
 from tests.conformance.unit_cases.values import Unmapped
 
 
-def run_case(case: Case) -> CaseResult:
+def run_case(case: Case, speedups: tuple[str, ...] = SPEEDUPS) -> CaseResult:
     """The verdict on one case. Whatever goes wrong inside the solver makes the case fail, with its name."""
-    check = _scheduling_differences if case.kind == "scheduling" else unit_differences
     try:
-        found = check(case)
+        is_cycle = case.kind == "scheduling"
+        found = _scheduling_differences(case, speedups) if is_cycle else unit_differences(case)
     except Unmapped as error:
         return CaseResult.of(case, CaseVerdict.UNMAPPED, error.args)
     except Exception as error:
@@ -29,20 +31,22 @@ def run_case(case: Case) -> CaseResult:
     return CaseResult.of(case, CaseVerdict.FAILED if found else CaseVerdict.PASSED, found)
 
 
-def run_all(cases: Sequence[Case], processes: int) -> Iterator[CaseResult]:
+def run_all(
+    cases: Sequence[Case], processes: int, speedups: tuple[str, ...] = SPEEDUPS
+) -> Iterator[CaseResult]:
     """The verdicts on all cases, in their order, as they come in."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        yield from pool.map(_run_limited, cases, chunksize=4)
+        yield from pool.map(partial(_run_limited, speedups), cases, chunksize=4)
 
 
-def _run_limited(case: Case) -> CaseResult:
+def _run_limited(speedups: tuple[str, ...], case: Case) -> CaseResult:
     with time_limit():
-        return run_case(case)
+        return run_case(case, speedups)
 
 
-def _scheduling_differences(case: Case) -> list[str]:
-    engine = Engine(to_profile(case.data))
+def _scheduling_differences(case: Case, speedups: tuple[str, ...]) -> list[str]:
+    engine = Engine(to_profile(case.data, speedups))
     return [
         found
         for scene in run_sessions(case.data, lambda request: engine.decide(request).parse())

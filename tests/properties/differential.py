@@ -1,4 +1,4 @@
-"""The check `differential`: the same decisions with and without pruning, on many random clusters."""
+"""The check `differential`: the same decisions with and without speedups, on many random clusters."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from rich.progress import track
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
-from tenure.solver.plugin_api.profile import CycleOptions, Profile
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
 
 from tests.checks import Counts
@@ -22,40 +22,41 @@ PROCESSES: Final = 2
 BATCH: Final = 20
 
 
-def _profile(*, prune: bool) -> Profile:
-    return replace(default_profile(), options=CycleOptions(prune=prune, skip_similar_pod_groups=False))
-
-
-PRUNED: Final = _profile(prune=True)
-PLAIN: Final = _profile(prune=False)
-
-
 def compare(seed: int) -> Counter[str]:
-    """What happened on the cluster of this seed, `different` when pruning made a difference."""
+    """Compare the decisions on the cluster of a seed: all speedups, none, and all but one.
+
+    Which one is off goes by the seed. `different` counts clusters with any difference.
+    """
     cluster = random_cluster(SeededDraw(seed))
-    pruned, plain = decide(cluster, PRUNED), decide(cluster, PLAIN)
+    off = SPEEDUPS[seed % len(SPEEDUPS)]
+    fast, plain = _decide(cluster, SPEEDUPS), _decide(cluster, ())
+    partly = _decide(cluster, tuple(name for name in SPEEDUPS if name != off))
     found = Counter(
         {
             "clusters": 1,
             "with evictions": any(group.evictions for group in plain.groups),
             "searched": plain.counters.simulated > 0,
-            "simulations pruned": plain.counters.simulated - pruned.counters.simulated,
-            "simulations left": pruned.counters.simulated,
+            "simulations saved": plain.counters.simulated - fast.counters.simulated,
+            "simulations left": fast.counters.simulated,
+            f"without {off}": 1,
         }
     )
-    if not is_same(cluster, pruned, plain):
+    if not is_same(fast, plain):
         found["different"] = 1
         found[f"different: seed {seed}"] = 1
+    if not is_same(partly, plain):
+        found["different"] = 1
+        found[f"different: seed {seed} without {off}"] = 1
     return found
 
 
-def is_same(cluster: Cluster, pruned: CycleResult, plain: CycleResult) -> bool:
+def is_same(one: CycleResult, other: CycleResult) -> bool:
     """Whether the same was decided: groups, and the kind of every outcome.
 
     The reason of a pod group that gets nothing may differ: what is not simulated is not validated.
     """
-    kinds = [[(o.pod_group, o.kind, o.bound, o.reserved) for o in d.outcomes] for d in (pruned, plain)]
-    return pruned.groups == plain.groups and kinds[0] == kinds[1]
+    kinds = [[(o.pod_group, o.kind, o.bound, o.reserved) for o in d.outcomes] for d in (one, other)]
+    return one.groups == other.groups and kinds[0] == kinds[1]
 
 
 def compare_all(seeds: Iterable[int], count: int) -> Counter[str]:
@@ -73,8 +74,13 @@ def main(
         int, typer.Argument(min=1, help="Clusters; each number below is the seed of one")
     ] = 10_000,
 ) -> Counts:
-    """Compare the pruned with the plain search on random clusters: every decision must be the same."""
+    """Compare the search with and without speedups on random clusters: every decision must be the same."""
     total = compare_all(range(count), count)
     for name in sorted(total):
         print(f"{total[name]:>9} {name}")
     return Counts(count - total["different"], total["different"])
+
+
+def _decide(cluster: Cluster, speedups: tuple[str, ...]) -> CycleResult:
+    options = CycleOptions(speedups=speedups, skip_similar_pod_groups=False)
+    return decide(cluster, replace(default_profile(), options=options))

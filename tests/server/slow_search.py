@@ -6,20 +6,25 @@ to try in vain, one set of victims after the other. The configuration forbids it
 
 from typing import Final
 
-from tenure.solver.plugin_api.profile import CycleOptions, Profile
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, Profile
 from tenure.solver.registry import default_profile
 from tenure.v1 import snapshot_pb2 as pb
 
 GPUS: Final = 8
 GANG: Final = 10
-SLOW_OPTIONS: Final = "options: {prune: false, skipSimilarPodGroups: false}\n"
+SPEEDUPS_LEFT: Final = tuple(
+    name for name in SPEEDUPS if name not in ("first_victim", "reclaim_bound", "pruning")
+)
+SLOW_OPTIONS: Final = f"options: {{speedups: [{', '.join(SPEEDUPS_LEFT)}], skipSimilarPodGroups: false}}\n"
 """For a configuration file."""
 
 
 def slow_profile() -> Profile:
     """The same without a file."""
     default = default_profile()
-    return Profile(default.actions, default.plugins, CycleOptions(prune=False, skip_similar_pod_groups=False))
+    return Profile(
+        default.actions, default.plugins, CycleOptions(speedups=SPEEDUPS_LEFT, skip_similar_pod_groups=False)
+    )
 
 
 def slow_search_snapshot(nodes: int, cluster_id: str = "hard") -> pb.ClusterSnapshot:

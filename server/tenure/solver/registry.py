@@ -9,7 +9,7 @@ from tenure.solver.actions.preempt import PREEMPT
 from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.actions.requeue import REQUEUE
 from tenure.solver.actions.stale_gang_eviction import STALE_GANG_EVICTION
-from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig, Profile
 from tenure.solver.plugin_api.registry import PluginFactory, Registry, action_names
 from tenure.solver.plugins.expected_runtime import ExpectedRuntime
 from tenure.solver.plugins.generators import MultiNodeGang, NodeLocalGreedy
@@ -133,7 +133,17 @@ def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple
             continue
         wrong = _check_arguments(path, known[setting.name], setting, registry)
         problems.extend(wrong or _check_retention(profile, setting))
+    problems.extend(_check_speedups(profile))
     return problems
+
+
+def _check_speedups(profile: Profile) -> list[tuple[str, str]]:
+    known = ", ".join(SPEEDUPS)
+    return [
+        (f"options.speedups[{i}]", f"unknown speedup {name!r}; known: all, none, {known}")
+        for i, name in enumerate(profile.options.speedups)
+        if name not in SPEEDUPS
+    ]
 
 
 def _check_retention(profile: Profile, setting: PluginConfig) -> list[tuple[str, str]]:

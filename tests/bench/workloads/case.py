@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tenure.solver.model.decision import CycleResult
-from tenure.solver.plugin_api.profile import CycleOptions, Profile
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, Profile
 from tenure.solver.registry import default_profile
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.decide_pb2 import DecideResponse
@@ -24,6 +24,10 @@ PLAIN_OPTIONS: Final = MappingProxyType(
     }
 )
 """As the reference's benchmarks run: nothing is skipped and no budget ends a search."""
+PLAIN_SEARCH: Final = tuple(
+    name for name in SPEEDUPS if name not in ("first_victim", "reclaim_bound", "pruning")
+)
+"""Speedups of a search that simulates every scenario, as the reference does."""
 
 
 class CallMode(StrEnum):

@@ -10,7 +10,7 @@ from tenure.codec.engine import Engine
 from tenure.solver.registry import default_profile
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
-from tests.bench.workloads.case import CallMode, Case, DecisionCounts, no_decisions
+from tests.bench.workloads.case import PLAIN_SEARCH, CallMode, Case, DecisionCounts, no_decisions
 from tests.bench.workloads.published_workloads import FULL, THREE, with_arguments
 from tests.bench.workloads.snapshot_fixture import GPUS, SnapshotFixture
 from tests.e2e.generated_trace import write_trace
@@ -46,7 +46,7 @@ def own_workloads() -> Iterator[Case]:
         yield Case("U4", nodes, with_arguments(_mixed, nodes), ("reclaim",), None, THREE)
     for nodes in (50, 500):
         yield Case("U5", nodes, with_arguments(_busy, nodes), FULL, idle, (CallMode.CHURN,))
-    budget = {"prune": False, "max_simulations_per_pod_group": BUDGET}
+    budget = {"speedups": PLAIN_SEARCH, "max_simulations_per_pod_group": BUDGET}
     yield Case(
         "U6",
         100,

@@ -5,7 +5,7 @@ from typing import Final
 
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
-from tests.bench.workloads.case import CallMode, Case, DecisionCounts, no_decisions
+from tests.bench.workloads.case import PLAIN_SEARCH, CallMode, Case, DecisionCounts, no_decisions
 from tests.bench.workloads.snapshot_fixture import GPUS, PRIORITY, SnapshotFixture
 
 FULL: Final = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")
@@ -33,7 +33,7 @@ def published_workloads() -> Iterator[Case]:
     for nodes in (10, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000):
         yield from _large(nodes)
     rejected = no_decisions(INFEASIBLE=1)
-    unpruned = {"prune": False}
+    unpruned = {"speedups": PLAIN_SEARCH}
     for nodes in (10, 50, 100, 200):
         yield Case(
             "W10u", nodes, with_arguments(_unschedulable, nodes), ("reclaim",), rejected, options=unpruned

@@ -1,6 +1,6 @@
 """The configuration of a case as a profile."""
 
-from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
 
 from tests.conformance.cases import Json
 from tests.conformance.conversion.times import nanoseconds
@@ -11,7 +11,7 @@ UNLISTED_PLUGINS = {"minruntime": {"actions": "reclaim, preempt"}}
 """Arguments that the reference does not have, by plugin: what it always does."""
 
 
-def to_profile(case: Json) -> Profile:
+def to_profile(case: Json, speedups: tuple[str, ...] = SPEEDUPS) -> Profile:
     """Exactly the plugins the case has loaded, in their order, with their arguments.
 
     The reference's min-runtime has no say in consolidation (semantics R7.6).
@@ -26,17 +26,18 @@ def to_profile(case: Json) -> Profile:
     return Profile(
         actions=tuple(case["run"]["actions"]),
         plugins=tuple(settings),
-        options=_options(case["config"]["params"]),
+        options=_options(case["config"]["params"], speedups),
     )
 
 
-def _options(params: Json) -> CycleOptions:
+def _options(params: Json, speedups: tuple[str, ...]) -> CycleOptions:
     return CycleOptions(
         max_consolidation_victims=params["max_consolidation_preemptees"],
         allow_consolidating_reclaim=params["allow_consolidating_reclaim"],
         skip_similar_pod_groups=params["use_scheduling_signatures"],
         allow_same_cycle_eviction=True,
         staleness_grace_period=nanoseconds(params["global_staleness_grace_period_s"]),
+        speedups=speedups,
         max_simulations_per_pod_group=WITHOUT_LIMIT,
         max_simulations_per_action=WITHOUT_LIMIT,
     )

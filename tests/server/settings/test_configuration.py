@@ -7,7 +7,7 @@ import pytest
 from tenure.codec.engine import profile_digest
 from tenure.server.settings import ConfigurationError, load_settings
 from tenure.server.settings.configuration import OptionsSection
-from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
 from tenure.solver.registry import default_profile
 from tenure.terms.durations import SECOND
 
@@ -81,7 +81,7 @@ def test_absent_settings_have_the_values_of_the_default_profile(file: Path, cont
 def test_options_and_limits(file: Path) -> None:
     file.write_text(
         "options: {maxConsolidationVictims: -1, allowConsolidatingReclaim: false, skipSimilarPodGroups: off, "
-        "stalenessGracePeriod: 1h30m, prune: no, "
+        "stalenessGracePeriod: 1h30m, speedups: none, "
         "maxSimulationsPerPodGroup: 5, maxSimulationsPerAction: 6}\n"
         "server: {maxMessageMib: 1, maxQueuedCalls: 2, drainTimeout: 3s}\n"
     )
@@ -91,12 +91,28 @@ def test_options_and_limits(file: Path) -> None:
         allow_consolidating_reclaim=False,
         skip_similar_pod_groups=False,
         staleness_grace_period=5400 * SECOND,
-        prune=False,
+        speedups=(),
         max_simulations_per_pod_group=5,
         max_simulations_per_action=6,
     )
     limits = settings.limits
     assert (limits.max_message_mib, limits.max_queued_calls, limits.drain_timeout) == (1, 2, 3 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("all", SPEEDUPS),
+        ("none", ()),
+        ("[]", ()),
+        ("pruning", ("pruning",)),
+        ("'pruning, node_index'", ("pruning", "node_index")),
+        ("[pruning, node_index]", ("pruning", "node_index")),
+    ],
+)
+def test_speedups_can_be_listed(file: Path, text: str, names: tuple[str, ...]) -> None:
+    file.write_text(f"options: {{speedups: {text}}}")
+    assert load_settings(file).profile.options.speedups == names
 
 
 def test_every_option_of_a_cycle_can_be_configured() -> None:
@@ -134,6 +150,8 @@ FAULTS = {
     "server: {drainTimeout: [1s]}": "server.drainTimeout: must be a duration like 30s, 1h30m or 2d",
     "server: {maxMessageMib: 0}": "server.maxMessageMib: Input should be greater than or equal to 1",
     "actions: allocate, reclam": "actions[1]: unknown action 'reclam'; known: allocate, ",
+    "options: {speedups: 'pruning, x'}": "options.speedups[1]: unknown speedup 'x'; known: all, none, ",
+    "options: {speedups: [none, pruning]}": "options.speedups[0]: unknown speedup 'none'; known: all, none, ",
     "actions: []": "actions: Value should have at least 1 item",
     "tiers: [{plugins: [{name: elastic}, {name: x}]}]": f"{PLUGINS}[1].name: unknown plugin 'x'; known: ",
     "tiers: [{plugins: []}, {plugins: [{name: minruntime, arguments: {defaultReclaimMinRuntime: 10}}]}]": (

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import CycleResult, OutcomeKind
-from tenure.solver.plugin_api.profile import CycleOptions
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 
@@ -18,7 +18,7 @@ GANG = 10
 ENDLESS = 1 << 30
 
 
-def reclaim(nodes: int, *, prune: bool) -> CycleResult:
+def reclaim(nodes: int, speedups: tuple[str, ...]) -> CycleResult:
     """The decision on the workload with so many nodes."""
     gpus = nodes * GPUS_PER_NODE
     builder = ClusterBuilder().queue("default")
@@ -30,7 +30,7 @@ def reclaim(nodes: int, *, prune: bool) -> CycleResult:
         builder.running(f"running{number}", queue="victims", gpus=1, node=f"node{number % nodes}")
     builder.pending("gang", queue="reclaimer", gpus=GPUS_PER_NODE, count=GANG)
     options = CycleOptions(
-        prune=prune,
+        speedups=speedups,
         skip_similar_pod_groups=False,
         max_consolidation_victims=-1,
         max_simulations_per_pod_group=ENDLESS,
@@ -46,15 +46,15 @@ def reclaim(nodes: int, *, prune: bool) -> CycleResult:
 def test_plain_search_has_the_published_counters(
     nodes: int, generated: int, simulated: int, duplicate: int
 ) -> None:
-    decision = reclaim(nodes, prune=False)
+    decision = reclaim(nodes, ())
     counters = decision.counters
     assert (counters.generated, counters.simulated, counters.duplicate) == (generated, simulated, duplicate)
     assert decision.groups == ()
 
 
 @pytest.mark.parametrize("nodes", [10, 50, 100])
-def test_pruned_search_fails_as_well_without_evictions(nodes: int) -> None:
-    decision = reclaim(nodes, prune=True)
+def test_search_with_speedups_fails_as_well_without_simulations(nodes: int) -> None:
+    decision = reclaim(nodes, SPEEDUPS)
     assert decision.groups == ()
     assert [outcome.kind for outcome in decision.outcomes] == [OutcomeKind.INFEASIBLE]
     assert decision.counters.simulated == 0

@@ -37,7 +37,7 @@ from tenure.process.values import (
 )
 from tenure.server.installed import installed_registry
 from tenure.server.settings.server import MaxRows, RecordSettings, Security, ServerLimits, ServerSection
-from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
 from tenure.solver.registry import check_profile, default_profile
 
 _DEFAULTS = CycleOptions()
@@ -46,6 +46,14 @@ _DEFAULTS = CycleOptions()
 def _names(value: object) -> object:
     """Split a comma-separated text to names; lists pass unchanged."""
     return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
+def _speedups(value: object) -> object:
+    """`all`, `none`, or names as in `_names`, which `check_profile` compares with the known ones."""
+    names = _names(value)
+    if names == ["all"]:
+        return SPEEDUPS
+    return () if names == ["none"] else names
 
 
 class Plugin(ConfigSection):
@@ -69,7 +77,7 @@ class OptionsSection(ConfigSection):
     skip_similar_pod_groups: bool = _DEFAULTS.skip_similar_pod_groups
     allow_same_cycle_eviction: bool = _DEFAULTS.allow_same_cycle_eviction
     staleness_grace_period: DurationOrNever = _DEFAULTS.staleness_grace_period
-    prune: bool = _DEFAULTS.prune
+    speedups: Annotated[tuple[str, ...], BeforeValidator(_speedups)] = _DEFAULTS.speedups
     requeue_order: Literal["priority", "overrun"] = "priority"
     requeue_strict: bool = _DEFAULTS.requeue_strict
     default_requeue_delay: Duration = _DEFAULTS.default_requeue_delay

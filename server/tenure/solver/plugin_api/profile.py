@@ -3,11 +3,24 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
 from tenure.terms.durations import SECOND
 
 Parsers = Mapping[str, Callable[[str], object]]
 """What reads each argument of a plugin; a ValueError refuses the configuration."""
+
+SPEEDUPS: Final = (
+    "node_index",
+    "pod_group_index",
+    "simulation_order",
+    "candidate_sharing",
+    "failed_search_cache",
+    "first_victim",
+    "reclaim_bound",
+    "pruning",
+)
+"""Names of the modules in `search/speedups` that can be switched off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +47,8 @@ class CycleOptions:
     """
     staleness_grace_period: int = 60 * SECOND
     """Nanoseconds a gang may run below its minimum; negative: for ever (semantics R6.40)."""
-    prune: bool = True
-    """Whether simulations that a necessary condition rules out are skipped; decisions are the same."""
+    speedups: tuple[str, ...] = SPEEDUPS
+    """Parts of the search that save time and change no decision; those that are not listed are off."""
     requeue_order: str = "priority"
     """Which of the nominated goes first: `priority`, the least important, or `overrun`, the most overdue
     (semantics R12.40).

@@ -86,7 +86,7 @@ class Solver:
         self._pod_group_index = lists
         self._counts_whole_gpus = all(requests_whole_gpus(shape) for shape in session.cluster.shapes)
         self._has_inexact_shapes = any(is_inexact(shape) for shape in session.cluster.shapes)
-        self._can_guess = session.options.prune and session.all_have_trait(
+        self._can_guess = "first_victim" in session.options.speedups and session.all_have_trait(
             session.chains.scenarios[:1], "BEGINS_WITH_FIRST_VICTIM"
         )
         self._is_first_enough = True
@@ -107,7 +107,7 @@ class Solver:
         queues = [queue for queue in problem.victim_queues if allows(queue)]
         if self._may_guess(problem, budget) and self._guess(statement, problem, queues, budget):
             return None
-        if self._session.options.prune and not self._prune(problem):
+        if "pruning" in self._session.options.speedups and not self._prune(problem):
             return WITHIN_FAIR_SHARE
         problem.victim_queues = queues
         for generator in self._session.chains.scenarios:
@@ -166,7 +166,7 @@ class Solver:
         victims = partial(_all_victims, problem.victim_policy, queues, self._session.stop)
         pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
         bound = None
-        if not self._has_inexact_shapes:
+        if "reclaim_bound" in self._session.options.speedups and not self._has_inexact_shapes:
             free = self._placer.index.free_gpu_bound()
             bound = ReclaimBound(self._session, problem.action, problem.pod_group, queues, free)
         problem.pruning = PruningBounds(pruner, bound, self._counts_whole_gpus)

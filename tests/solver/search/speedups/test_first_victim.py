@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import CycleResult
-from tenure.solver.plugin_api.profile import CycleOptions
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 
@@ -45,8 +45,8 @@ def gang_on_two_nodes() -> ClusterBuilder:
     return builder.pending("asks", queue="poor", gpus=1)
 
 
-def decision_of(builder: ClusterBuilder, *, prune: bool) -> CycleResult:
-    profile = replace(default_profile(), actions=("reclaim",), options=CycleOptions(prune=prune))
+def decision_of(builder: ClusterBuilder, speedups: tuple[str, ...]) -> CycleResult:
+    profile = replace(default_profile(), actions=("reclaim",), options=CycleOptions(speedups=speedups))
     return decide(builder.build(), profile)
 
 
@@ -62,7 +62,7 @@ def decision_of(builder: ClusterBuilder, *, prune: bool) -> CycleResult:
 def test_result_equals_that_of_the_complete_search(
     case: Callable[[], ClusterBuilder], simulated: int
 ) -> None:
-    quick, plain = decision_of(case(), prune=True), decision_of(case(), prune=False)
+    quick, plain = decision_of(case(), SPEEDUPS), decision_of(case(), ())
     assert quick.groups == plain.groups
     assert [outcome.kind for outcome in quick.outcomes] == [outcome.kind for outcome in plain.outcomes]
     assert quick.counters.simulated == simulated
