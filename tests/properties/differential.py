@@ -29,8 +29,8 @@ def compare(seed: int) -> Counter[str]:
     """
     cluster = random_cluster(SeededDraw(seed))
     off = SPEEDUPS[seed % len(SPEEDUPS)]
-    fast, plain = _decide(cluster, SPEEDUPS), _decide(cluster, ())
-    partly = _decide(cluster, tuple(name for name in SPEEDUPS if name != off))
+    fast, plain = decide_with(cluster, SPEEDUPS), decide_with(cluster, ())
+    partly = decide_with(cluster, tuple(name for name in SPEEDUPS if name != off))
     found = Counter(
         {
             "clusters": 1,
@@ -81,6 +81,7 @@ def main(
     return Counts(count - total["different"], total["different"])
 
 
-def _decide(cluster: Cluster, speedups: tuple[str, ...]) -> CycleResult:
+def decide_with(cluster: Cluster, speedups: tuple[str, ...]) -> CycleResult:
+    """Decide with the default profile; no pod group is skipped because it is similar to one that failed."""
     options = CycleOptions(speedups=speedups, skip_similar_pod_groups=False)
     return decide(cluster, replace(default_profile(), options=options))

@@ -1,54 +1,49 @@
-"""Whose turn it is among two pod groups: the short way and the way by the tree of queues agree."""
+"""The order of preemptor and victims among few pending pod groups equals that among all."""
 
-from collections.abc import Iterator
-
-import pytest
-from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
 from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.pod_group_lists import SortedPodGroups
+from tenure.solver.search.scenario_simulator import AllPending
 from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
-from tenure.solver.search.speedups.simulation_order import SimulationOrder
+from tenure.solver.search.speedups.simulation_order import FewPending
 
 from tests.properties.generators.draw import SeededDraw
 from tests.properties.generators.random_clusters import random_cluster
 from tests.solver.sessions import open_session
 
 CLUSTERS = 150
+MOST_VICTIMS = 3
 
 
-def _pairs(session: Session, gangs: GangPlanner) -> Iterator[tuple[int, int]]:
-    """Pod groups that wait, each with one of another queue that runs."""
-    groups = [group for group in session.cluster.pod_groups if group.queue is not None]
-    waiting = [group for group in groups if gangs.has_pending(group.index)]
-    running = [group for group in groups if session.ledger.allocated[group.index]]
-    for mine in waiting:
-        for theirs in running:
-            if mine.queue != theirs.queue:
-                yield mine.index, theirs.index
-
-
-def test_simulation_order_equals_the_order_of_the_queue_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    short = compared = 0
+def test_simulation_order_equals_the_order_among_all_pending() -> None:
+    with_two = compared = 0
     for seed in range(CLUSTERS):
-        session = open_session(random_cluster(SeededDraw(seed)))
+        draw = SeededDraw(seed)
+        session = open_session(random_cluster(draw))
         gangs = GangPlanner(session)
-        lists = PodGroupIndex(session, gangs)
-        for preemptor, victim in _pairs(session, gangs):
+        few = FewPending(session, gangs, PodGroupIndex(session, gangs))
+        every = AllPending(session, gangs, SortedPodGroups(session, gangs))
+        groups = [group for group in session.cluster.pod_groups if group.queue is not None]
+        running = [group for group in groups if session.ledger.allocated[group.index]]
+        for preemptor in [group.index for group in groups if gangs.has_pending(group.index)]:
+            others = [group.index for group in running if group.index != preemptor]
+            first = draw.integer(0, max(0, len(others) - 1))
+            victims = others[first : first + draw.integer(1, MOST_VICTIMS)]
+            if not victims:
+                continue
             with session.statement() as statement:
-                for pod_set in session.cluster.pod_groups[victim].pod_sets:
-                    for task in gangs.evictable_tasks(pod_set):
-                        statement.evict(task)
+                for victim in victims:
+                    for pod_set in session.cluster.pod_groups[victim].pod_sets:
+                        for task in gangs.evictable_tasks(pod_set):
+                            statement.evict(task)
 
                 def share(pod_group: int) -> Share:
                     evicted = () if pod_group == preemptor else statement.evicted  # noqa: B023
                     return session.demand(gangs.next_tasks(pod_group, evicted))  # noqa: B023
 
-                turns = SimulationOrder(session, gangs, lists)
-                found = list(turns.in_order(preemptor, [victim], share))
-                keys = sorted((session.pod_group_key(each), each) for each in (preemptor, victim))
-                short += turns._are_first(keys, preemptor)
-                with monkeypatch.context() as patch:
-                    patch.setattr(SimulationOrder, "_are_first", lambda *_: False)
-                    assert list(turns.in_order(preemptor, [victim], share)) == found
+                found = list(few.in_order(preemptor, victims, share))
+                assert found == list(every.in_order(preemptor, victims, share)), (seed, preemptor, victims)
+            with_two += len(victims) == 1
             compared += 1
-    assert short > compared // 10, "the short way is never taken"
+    assert compared > CLUSTERS
+    assert compared // 10 < with_two < compared

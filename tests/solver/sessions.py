@@ -3,6 +3,7 @@
 from typing import Any
 
 from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.cycle import search_parts
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
@@ -16,7 +17,7 @@ def open_session(cluster: Cluster) -> Session:
 
 def run_actions(session: Session) -> None:
     """All actions of the default profile, as `decide` runs them."""
-    context = CycleContext.open(session)
+    context = CycleContext.open(session, search_parts(session))
     for action in default_profile().actions:
         step = BUILT_IN.actions[action]
         step.run(context, step)

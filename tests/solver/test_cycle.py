@@ -4,13 +4,14 @@ from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.placement import TaskStatus
+from tenure.solver.plugin_api.profile import SPEEDUPS
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, TaskState, apply_decisions, statuses
 from tenure.terms.durations import SECOND
 
 from tests.properties.checks.decision_checks import find_violations
 from tests.properties.cycle_sequence import CycleRun
-from tests.properties.differential import PLAIN, PRUNED, is_same
+from tests.properties.differential import decide_with, is_same
 
 PIPELINED, RELEASING = TaskStatus.PIPELINED, TaskStatus.RELEASING
 BINDING, PENDING = TaskStatus.BINDING, TaskStatus.PENDING
@@ -70,14 +71,14 @@ def relocated_twice() -> ClusterBuilder:
     return builder.pending("two", queue="q", gpus=1, priority=70, node_selector={"on": "n2"})
 
 
-def test_pruning_counts_capacity_of_relocated_pods() -> None:
+def test_speedups_count_capacity_of_relocated_pods() -> None:
     built = relocated_twice().build()
-    assert is_same(built, decide(built, PRUNED), decide(built, PLAIN))
+    assert is_same(decide_with(built, SPEEDUPS), decide_with(built, ()))
 
 
 def test_reservations_depend_on_evictions_of_the_same_and_earlier_groups() -> None:
     built = relocated_twice().build()
-    assert find_violations(CycleRun(built, decide(built, PLAIN))) == []
+    assert find_violations(CycleRun(built, decide_with(built, ()))) == []
 
 
 def test_gpu_memory_request_is_rejected_on_nodes_with_unknown_gpu_memory_r1_16() -> None:

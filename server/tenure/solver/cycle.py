@@ -24,6 +24,8 @@ from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
+from tenure.solver.search.oracle import SearchParts, plain_parts
+from tenure.solver.search.speedups import attach
 from tenure.solver.snapshot_warnings import collect_warnings
 
 
@@ -85,9 +87,14 @@ def _open_context(
 ) -> CycleContext:
     session = Session.open(cluster, with_required_plugins(profile), registry, stop, warm_start)
     if not observer.is_detailed:
-        return CycleContext.open(session)
+        return CycleContext.open(session, search_parts(session))
     instrument_plugins(session.chains, observer)
-    return build_instrumented_context(session, observer)
+    return build_instrumented_context(session, search_parts(session), observer)
+
+
+def search_parts(session: Session) -> SearchParts:
+    """The plain search with the speedups of the options: the only place that knows both."""
+    return attach(plain_parts(session), session.options.speedups)
 
 
 def _result(session: Session, waiting: list[int]) -> CycleResult:

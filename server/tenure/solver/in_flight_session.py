@@ -26,7 +26,7 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.resolution.slot_map import SlotChange
-from tenure.solver.search.budget import OUT_OF_TIME
+from tenure.solver.search.oracle import OUT_OF_TIME
 from tenure.solver.search.placer import binds_any
 from tenure.terms.reasons import ReasonCode
 

@@ -14,12 +14,10 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.search.budget import Budget
-from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.oracle import Budget, Search, SearchParts, Validator
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
-from tenure.solver.search.solver import SearchProblem, Solver, Validator
-from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
+from tenure.solver.search.solver import Solver
 
 POINTS: Final = ("admits", "has_capacity", "allows_victim", "guard", "allows_scenario", "nominate")
 """Extension points whose answers are told: a few per pod group and scenario. The others are asked for every
@@ -35,16 +33,14 @@ def instrument_plugins(chains: Chains, observer: Observer) -> None:
         chains.wrap(point, partial(partial, observer.call, point))
 
 
-def build_instrumented_context(session: Session, observer: Observer) -> CycleContext:
+def build_instrumented_context(session: Session, parts: SearchParts, observer: Observer) -> CycleContext:
     """The search of a session that tells the observer of every pod group that is placed or searched for, and
     of every scenario.
     """
     told = _Instrumentation(observer)
-    gangs, placer = GangPlanner(session), _InstrumentedPlacer(session, told)
-    lists = PodGroupIndex(session, gangs)
-    return CycleContext(
-        session, gangs, placer, lists, _InstrumentedSolver(session, gangs, placer, lists, told)
-    )
+    placer = _InstrumentedPlacer(session, parts, told)
+    solver = _InstrumentedSolver(session, parts, placer, told)
+    return CycleContext(session, parts, parts.gangs, parts.pod_groups, placer, solver)
 
 
 class _Instrumentation:
@@ -87,8 +83,8 @@ class _Instrumentation:
 class _InstrumentedPlacer(Placer):
     """Tells of pod groups that are placed on free room. What a simulation places is part of its scenario."""
 
-    def __init__(self, session: Session, instrumentation: _Instrumentation) -> None:
-        super().__init__(session)
+    def __init__(self, session: Session, parts: SearchParts, instrumentation: _Instrumentation) -> None:
+        super().__init__(session, parts.allowed_nodes, parts.node_order)
         self._instrumentation = instrumentation
 
     def place(
@@ -110,24 +106,19 @@ class _InstrumentedSolver(Solver):
     """Tells of pod groups that are searched for, and of the verdicts on scenarios."""
 
     def __init__(
-        self,
-        session: Session,
-        gangs: GangPlanner,
-        placer: Placer,
-        lists: PodGroupIndex,
-        instrumentation: _Instrumentation,
+        self, session: Session, parts: SearchParts, placer: Placer, instrumentation: _Instrumentation
     ) -> None:
-        super().__init__(session, gangs, placer, lists)
+        super().__init__(session, parts, placer)
         self._instrumentation = instrumentation
-        self.simulator = _InstrumentedSimulator(session, gangs, placer, lists, instrumentation)
+        self.simulator = _InstrumentedSimulator(session, parts, placer, instrumentation)
 
-    def solve(self, statement: Statement, problem: SearchProblem, budget: Budget) -> Rejection | None:
+    def solve(self, statement: Statement, search: Search, budget: Budget) -> Rejection | None:
         told, outcome = self._instrumentation, STOPPED_OUTCOME
-        problem.validates = partial(told.validate, problem.validates)
-        told.begin_pod_group(problem.pod_group)
+        search.validates = partial(told.validate, search.validates)
+        told.begin_pod_group(search.preemptor)
         told.is_solving = True
         try:
-            rejection = super().solve(statement, problem, budget)
+            rejection = super().solve(statement, search, budget)
             outcome = _outcome(rejection)
         finally:
             told.end_pod_group(outcome)
@@ -139,14 +130,9 @@ class _InstrumentedSimulator(ScenarioSimulator):
     """Tells of every scenario."""
 
     def __init__(
-        self,
-        session: Session,
-        gangs: GangPlanner,
-        placer: Placer,
-        lists: PodGroupIndex,
-        instrumentation: _Instrumentation,
+        self, session: Session, parts: SearchParts, placer: Placer, instrumentation: _Instrumentation
     ) -> None:
-        super().__init__(session, gangs, placer, lists)
+        super().__init__(session, parts.gangs, placer, parts.simulation_order)
         self._instrumentation = instrumentation
 
     def run(self, statement: Statement, scenario: Scenario, nodes: int) -> bool:

@@ -11,7 +11,7 @@ from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
-from tenure.solver.search.budget import OUT_OF_TIME
+from tenure.solver.search.oracle import OUT_OF_TIME
 from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
 
 _KINDS: Final = {

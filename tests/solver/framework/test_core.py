@@ -6,7 +6,7 @@ import pytest
 from tenure.solver.framework.session import Session
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.search.gang import GangPlanner
-from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
+from tenure.solver.search.pod_group_lists import SortedPodGroups
 from tenure.solver.search.victim_order import victim_order
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import PodOptions
@@ -155,7 +155,7 @@ def _surplus_batches(session: Session) -> set[int]:
     order = victim_order(
         session,
         gangs,
-        PodGroupIndex(session, gangs).victims,
+        SortedPodGroups(session, gangs).victims,
         [0],
         lambda victim: True,
         lambda victim: True,

@@ -1,7 +1,7 @@
 """Sets of nodes as plain integers, there and back."""
 
 import pytest
-from tenure.solver.search.node_sets import bit_set, bits
+from tenure.solver.search.node_order import bit_set, bits
 
 SETS = (
     [],

@@ -2,7 +2,7 @@
 
 import pytest
 from tenure.solver.search.gang import GangPlanner
-from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
+from tenure.solver.search.pod_group_lists import SortedPodGroups
 from tenure.solver.search.victim_order import victim_order
 from tenure.solver.testing import ClusterBuilder
 
@@ -21,7 +21,7 @@ def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q", keep
     order = victim_order(
         session,
         gangs,
-        PodGroupIndex(session, gangs).victims,
+        SortedPodGroups(session, gangs).victims,
         [index[name] for name in queues.split()],
         lambda victim: True,
         lambda victim: session.cluster.pod_groups[victim].name in keep_core.split(),

@@ -4,7 +4,7 @@ import pytest
 from tenure.solver.framework.session import Session
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.gang import GangPlanner
-from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
+from tenure.solver.search.pod_group_lists import SortedPodGroups
 from tenure.solver.search.victim_order import VictimOrder, VictimSequence, victim_order
 from tenure.solver.testing import ClusterBuilder
 
@@ -25,7 +25,7 @@ def session() -> Session:
 
 def order(of: Session, recorded: frozenset[int] = frozenset()) -> VictimOrder:
     gangs = GangPlanner(of)
-    lists = PodGroupIndex(of, gangs)
+    lists = SortedPodGroups(of, gangs)
     return victim_order(of, gangs, lists.victims, [0], lambda _: True, lambda _: False, recorded)
 
 

@@ -33,7 +33,7 @@ def _try(context: CycleContext, action: Action, pod_group: int) -> bool:
         return False
     is_start = session.ledger.allocated[pod_group] == 0
     with session.statement() as statement:
-        rejection = context.placer.place(statement, pod_group, tasks, context.placer.index.all_nodes)
+        rejection = context.placer.place(statement, pod_group, tasks, context.parts.node_order.all_nodes)
         if rejection is not None:
             session.reject(pod_group, rejection)
             return False

@@ -33,7 +33,7 @@ class Relocation(ActionRule):
 
     def __init__(self, context: CycleContext) -> None:
         self._context = context
-        gpus = context.placer.index.free_gpu_milli()
+        gpus = context.parts.node_order.free_gpu_milli()
         self._free = sum(gpus[node.index] for node in context.session.cluster.nodes if not node.unready)
 
     def may_start(self, preemptor: PodGroup, tasks: Sequence[int]) -> Rejection | None:
@@ -55,7 +55,7 @@ class Relocation(ActionRule):
 
     def victim_cache_key(self, preemptor: PodGroup) -> Hashable | None:
         """The same for all that are no victims themselves."""
-        return None if self._context.pod_group_index.is_victim(preemptor.index) else 0
+        return None if self._context.pod_groups.is_victim(preemptor.index) else 0
 
     def allows_scenario(self, scenario: Scenario) -> Rejection | None:
         """No victim may be left without a place (semantics R6.33)."""

@@ -7,10 +7,11 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.placer import Placer
+from tenure.solver.search.pod_group_lists import PodGroupLists
 from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
 from tenure.solver.search.solver import Solver
-from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
 from tenure.terms.reasons import ReasonCode
 
 
@@ -19,30 +20,27 @@ class CycleContext:
     """The session of a cycle with its search."""
 
     session: Session
+    parts: SearchParts
     gangs: GangPlanner
+    pod_groups: PodGroupLists
     placer: Placer
-    pod_group_index: PodGroupIndex
     solver: Solver
 
     @classmethod
-    def open(cls, session: Session) -> "CycleContext":
-        """Build the search for a session."""
-        gangs = GangPlanner(session)
-        placer = Placer(session)
-        lists = PodGroupIndex(session, gangs)
-        return cls(session, gangs, placer, lists, Solver(session, gangs, placer, lists))
+    def open(cls, session: Session, parts: SearchParts) -> "CycleContext":
+        """Build the search for a session from its parts."""
+        placer = Placer(session, parts.allowed_nodes, parts.node_order)
+        return cls(session, parts, parts.gangs, parts.pod_groups, placer, Solver(session, parts, placer))
 
     def close(self) -> None:
         """Free what the cycle took: parts of it hold each other, and would wait for the garbage collector."""
-        self.solver.simulator.close()
-        self.pod_group_index.close()
-        self.gangs.close()
+        self.parts.close()
         self.session.close()
 
     def pending(self, admits: Callable[[PodGroup], Rejection | None]) -> QueueTree:
         """Ready pod groups with pending tasks, in the order of the queues; the others are noted (R3.1)."""
         tree = QueueTree(self.session)
-        for queue in self.pod_group_index.leaf_queues():
+        for queue in self.pod_groups.leaf_queues():
             entries = [entry for entry in self._entries(queue) if self._is_ready(entry.pod_group, admits)]
             if entries:
                 tree.fill(queue, iter(entries))
@@ -71,7 +69,7 @@ class CycleContext:
         return blocked or Rejection(ReasonCode.NOT_READY, detail)
 
     def _entries(self, queue: int) -> Iterator[QueueTreeEntry]:
-        for key, pod_group in self.pod_group_index.pending(queue):
+        for key, pod_group in self.pod_groups.pending(queue):
             self.session.stop.check()
             yield QueueTreeEntry(key, pod_group, self.gangs.request(pod_group))
 

@@ -1,11 +1,10 @@
 """What actions that search for victims have in common: one search per pending pod group."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.failed_search_cache import FailedSearchCache
 from tenure.solver.actions.victim_rules import VictimRules, VictimSelector
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.rejection import Rejection
@@ -14,11 +13,9 @@ from tenure.solver.model.workload import PodGroup, TaskShape
 from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugin_api.scenario import Scenario
-from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
-from tenure.solver.search.candidates import VictimPolicy
+from tenure.solver.search.oracle import BUDGET_EXHAUSTED, Budget, Search, VictimPolicy
 from tenure.solver.search.queue_tree import QueueTree
 from tenure.solver.search.similar_failures import SimilarFailures
-from tenure.solver.search.solver import SearchProblem
 from tenure.terms.reasons import ReasonCode
 
 
@@ -33,7 +30,6 @@ class EvictionAction:
         self._validates = validate_by_plugins(context, action, self._rule)
         self.max_victims = action.max_victims(context.session.options)
         self.rules = VictimRules(context, action, self._rule)
-        self._failed_searches = FailedSearchCache(context.session, self.rules)
         is_queue_independent = action.victims_from is Relation.ANY_QUEUE and action.gate is QueueGate.NONE
         self._similar = SimilarFailures(context.session, by_queue=not is_queue_independent)
         self._largest = _largest_node(context)
@@ -102,14 +98,16 @@ class EvictionAction:
         if could_run is None:
             amounts = (*enumerate(shape.request), *self._session.ledger.claims.amounts(shape))
             fits = all(amount <= self._largest[slot] for slot, amount in amounts)
-            could_run = self._possible[shape.index] = fits and self._context.placer.allowed_nodes(shape) != 0
+            could_run = self._possible[shape.index] = (
+                fits and self._context.parts.allowed_nodes.of(shape) != 0
+            )
         return could_run
 
     def victim_queues(self, pod_group: int) -> Sequence[int]:
         """Leaf queues whose pod groups may have to yield to it."""
         mine, leaves = (
             self._session.cluster.pod_groups[pod_group].queue,
-            self._context.pod_group_index.leaf_queues(),
+            self._context.pod_groups.leaf_queues(),
         )
         relation = self._action.victims_from
         if relation is Relation.ANY_QUEUE:
@@ -118,21 +116,27 @@ class EvictionAction:
             return [queue for queue in leaves if queue != mine]
         return [] if mine is None or relation is Relation.NONE else [mine]
 
-    def problem(self, pod_group: int, victim_policy: VictimPolicy) -> SearchProblem:
-        """What is to be solved for a pod group with these victims."""
-        queues = self.victim_queues(pod_group)
-        return SearchProblem(
-            self._action, pod_group, queues, self.max_victims, victim_policy, self._validates
+    def search(self, pod_group: int, victims: VictimPolicy, rule_key: Hashable | None = None) -> Search:
+        """The search for the next tasks of a pod group among these victims."""
+        return Search(
+            self._action,
+            pod_group,
+            self._context.gangs.tasks_to_allocate(pod_group),
+            victim_queues=self.victim_queues(pod_group),
+            victims=victims,
+            max_victims=self.max_victims,
+            validates=self._validates,
+            rule_key=rule_key,
         )
 
     def _search(self, pod_group: int, tasks: list[int], budget: Budget) -> Rejection | None:
-        if (known := self._failed_searches.find(pod_group, tasks)) is not None:
+        """Search for victims; commit what is found, or return the reason that is reported."""
+        victims, solver = VictimSelector(self.rules, pod_group), self._context.solver
+        search = self.search(pod_group, victims, victims.rule_key)
+        if (known := solver.known_failure(search)) is not None:
             return known
-        victims = VictimSelector(self.rules, pod_group)
-        problem = self.problem(pod_group, victims)
-        queues = problem.victim_queues
         with self._session.statement() as statement:
-            rejection = self._context.solver.solve(statement, problem, budget)
+            rejection = solver.solve(statement, search, budget)
             if rejection is None:
                 self._session.commit(statement, self._action, pod_group, self._action.reason)
                 patch_evictions(self._session)
@@ -140,13 +144,13 @@ class EvictionAction:
                 return None
         is_exhausted = rejection is BUDGET_EXHAUSTED
         if not is_exhausted:
-            self._check_all_candidates(queues, pod_group, victims)
+            self._check_all_candidates(search, victims)
         protected = list(victims.protected.values())
         if self._similar.is_general(protected):
             self._similar.add(pod_group, tasks)
         rejection = min(protected, key=lambda victim: victim.until or 0, default=rejection)
-        if not is_exhausted and (self._session.options.skip_similar_pod_groups or not problem.was_validated):
-            self._failed_searches.add(pod_group, tasks, rejection)
+        if not is_exhausted:
+            solver.record_failure(search, rejection)
         return rejection
 
     def _add_wake_times(self, victims: VictimSelector) -> None:
@@ -154,13 +158,11 @@ class EvictionAction:
             if rejection.until is not None:
                 self._session.wake_times.append(rejection.until)
 
-    def _check_all_candidates(self, queues: Sequence[int], pod_group: int, victims: VictimSelector) -> None:
-        """Who fails is told when the first protection ends, of whomever."""
-        for queue in queues:
-            if victims.allows_queue(queue) and self.rules.protection_expiries.may_protect_any(
-                pod_group, queue
-            ):
-                for victim in self._context.pod_group_index.victim_groups(queue):
+    def _check_all_candidates(self, search: Search, victims: VictimSelector) -> None:
+        """Find the first protection that ends, of any candidate: that is when a retry may succeed."""
+        for queue in search.victim_queues:
+            if victims.allows_queue(queue) and victims.may_expire(queue):
+                for victim in self._context.pod_groups.victim_groups(queue):
                     self._session.stop.check()
                     victims.rejection(victim)
 

@@ -29,8 +29,7 @@ from tenure.solver.model.requeue import Nomination, NominationResult, Nomination
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
-from tenure.solver.search.speedups.pruning import FitTally, Pruner
+from tenure.solver.search.oracle import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.victim_order import one_victim, victim_order
 from tenure.terms.reasons import ReasonCode
 
@@ -74,7 +73,6 @@ class _RequeueAction:
         self._session = context.session
         self._groups = context.session.cluster.pod_groups
         self._budget = Budget(context.session.options)
-        self._pruners: dict[int, Pruner] = {}
         self._waiting = [index for index in self._in_order() if not self._is_touched(index)]
         self._served: set[int] = set()
         self._above = cache(self._of_higher_priority)
@@ -205,16 +203,17 @@ class _RequeueAction:
     def _evict(self, nomination: Nomination, contender: int, victim: PodGroup) -> Rejection | None:
         """Requeue as little of the victim as gives the contender room, or say why that cannot be."""
         tasks = self._context.gangs.tasks_to_allocate(contender)
-        slots = FitTally(self._pruner(contender, tasks), tasks)
-        if slots.is_sufficient() and self._fits_anyway(contender, tasks):
+        fits = self._context.solver.fit_check(contender, tasks)
+        if (fits is None or fits.is_sufficient()) and self._fits_anyway(contender, tasks):
             return Rejection(ReasonCode.NO_SOLUTION, "those that wait find room without it")
         batches: list[Batch] = []
         objection = NO_BENEFIT
         for batch in self._batches(contender, victim):
             batches.append(batch)
-            slots.add(batch.tasks)
-            if not slots.is_sufficient():
-                continue
+            if fits is not None:
+                fits.add(batch.tasks)
+                if not fits.is_sufficient():
+                    continue
             if not self._budget.spend():
                 return BUDGET_EXHAUSTED
             scenario = Scenario(contender, tuple(tasks), (), tuple(batches))
@@ -247,9 +246,9 @@ class _RequeueAction:
 
     def _fits_anyway(self, contender: int, tasks: list[int]) -> bool:
         """Whether it finds room that others leave already, so that nobody need yield for it."""
-        placer = self._context.placer
+        placer, nodes = self._context.placer, self._context.parts.node_order.all_nodes
         with self._session.statement() as trial:
-            return not placer.place(trial, contender, tasks, placer.index.all_nodes, simulation=True)
+            return not placer.place(trial, contender, tasks, nodes, simulation=True)
 
     def _batches(self, contender: int, victim: PodGroup) -> Iterator[Batch]:
         """Surplus one by one, then the core, as victims are taken everywhere (semantics R12.43)."""
@@ -264,15 +263,6 @@ class _RequeueAction:
         )
         while (batch := order.pop()) is not None:
             yield batch
-
-    def _pruner(self, contender: int, tasks: list[int]) -> Pruner:
-        """Free slots as they are; the same for all candidates until something is committed."""
-        if contender not in self._pruners:
-            feasible = self._context.solver.feasible(tasks)
-            self._pruners[contender] = Pruner(
-                self._session, self._context.placer, feasible, tasks, lambda: ()
-            )
-        return self._pruners[contender]
 
     def _validate(self, scenario: Scenario, victim: PodGroup) -> Rejection | None:
         """What speaks against the scenario; leaves no trace (semantics R12.45)."""
@@ -300,7 +290,6 @@ class _RequeueAction:
             session.commit(statement, self._action, scenario.preemptor, self._action.reason, note)
         patch_evictions(session)
         session.add_patch(Patch(victim.index, PatchKind.REQUEUE_NOT_BEFORE, not_before))
-        self._pruners.clear()
         self._served.update((scenario.preemptor, victim.index))
         nomination.result, nomination.code = NominationResult.REQUEUED, ReasonCode.REQUEUED
         nomination.contender, nomination.not_before = scenario.preemptor, not_before

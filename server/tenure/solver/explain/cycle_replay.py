@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import evict_for_pending
-from tenure.solver.cycle import run_cycle
+from tenure.solver.cycle import run_cycle, search_parts
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.model.cluster import Cluster
@@ -62,7 +62,7 @@ class CycleReplay(NamedTuple):
                 session.ledger.apply(move.task, move.before, move.after)
             session.commits.append(earlier)
             self._apply_history(session, number)
-        return CycleContext.open(session)
+        return CycleContext.open(session, search_parts(session))
 
     def before_search(self, action: Action, pod_group: int) -> CycleContext:
         """The search in which an action found a solution for a pod group.

@@ -8,7 +8,7 @@ from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.eviction_action import EvictionAction
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.action import Action
-from tenure.solver.search.budget import Budget
+from tenure.solver.search.oracle import Budget
 from tenure.solver.search.queue_tree import QueueTreeEntry
 from tenure.solver.search.victim_order import victim_order
 
@@ -80,7 +80,7 @@ class VictimQuery:
         order = victim_order(
             self._session,
             self._context.gangs,
-            self._context.pod_group_index.victims,
+            self._context.pod_groups.victims,
             self._search.victim_queues(self._preemptor),
             lambda victim: self.protection(victim) is None,
             lambda victim: self._search.rules.keeps_core(self._preemptor, victim),
@@ -91,11 +91,11 @@ class VictimQuery:
 
     def _single_victim_check(self, victim: int) -> Rejection | None:
         """Result of the search restricted to one victim; leaves no trace."""
-        problem = self._search.problem(
+        search = self._search.search(
             self._preemptor, _SingleVictimPolicy(self._context, self._search, self._preemptor, victim)
         )
         with self._session.statement() as trial:
-            return self._context.solver.solve(trial, problem, Budget(self._session.options))
+            return self._context.solver.solve(trial, search, Budget(self._session.options))
 
     def _runs(self, pod_group: int) -> bool:
         active = self._session.ledger.active_allocated
@@ -117,7 +117,7 @@ class _SingleVictimPolicy:
 
     def candidates(self, queue: int) -> Iterator[QueueTreeEntry]:
         """The pod group, if it is in the queue and has evictable tasks."""
-        holdings = self._context.solver.victim_entries
-        for key, pod_group in self._context.pod_group_index.evictable_victims(queue):
+        holdings = self._context.parts.victim_entries
+        for key, pod_group in self._context.pod_groups.evictable_victims(queue):
             if pod_group == self._victim:
                 yield holdings.entry(key, pod_group, self._rules.keeps_core(self._preemptor, pod_group))

@@ -182,7 +182,9 @@ class _Search:
             node
             for node in self._cluster.nodes
             if not node.unready
-            and all(self._context.placer.allowed_nodes(shape) >> node.index & 1 for shape in shapes.values())
+            and all(
+                self._context.parts.allowed_nodes.of(shape) >> node.index & 1 for shape in shapes.values()
+            )
             and all(
                 asked <= offered
                 for shape in shapes.values()

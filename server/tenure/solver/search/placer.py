@@ -6,11 +6,9 @@ from typing import Final
 from tenure.solver.framework.ledger import NO, NOW
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
-from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.node import Zones
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import (
     Member,
     PodGroup,
@@ -20,15 +18,9 @@ from tenure.solver.model.workload import (
     TaskShape,
     TopologyConstraint,
 )
-from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.search.devices import DeviceSelector
-from tenure.solver.search.node_sets import bits
-from tenure.solver.search.speedups.fit_counts import FitCounts
-from tenure.solver.search.speedups.node_index import NodeFit, NodeIndex
+from tenure.solver.search.node_order import AllowedNodes, NodeOrder
 from tenure.terms.reasons import ReasonCode
-
-INDEXED_SCORES = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
-"""Scores whose order the node index implements; it replaces them if all four have their defaults."""
 
 NO_DOMAIN: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "it does not fit within its topology constraint"
@@ -39,28 +31,15 @@ INSUFFICIENT_RESOURCES: Final = Rejection(
 )
 
 
-AllowedNodes = dict[tuple[Constraints, tuple[int, ...]], int]
-"""Nodes on which tasks with these constraints could ever run."""
-
-
 class Placer:
     """Finds nodes for tasks and places the tasks there, within a statement."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, allowed: AllowedNodes, nodes: NodeOrder) -> None:
         self._session = session
         self._ledger = session.ledger
         self._devices = DeviceSelector(session)
-        self.index = NodeIndex.of(session)
-        self.fit_counts = FitCounts(session.ledger, self.index)
-        self._full: set[tuple[int, int]] = set()
-        """Shapes without capacity on a set of nodes, in the ledger's current epoch."""
-        self._full_epoch = 0
-        self._allowed = _allowed(session)
-        self._allowed_by_shape: list[int | None] = [None] * len(session.cluster.shapes)
-        scores = {session.chains.names[method] for method in session.chains.scores}
-        packs = getattr(session.plugins.get("nodeplacement"), "is_binpack", False)
-        self._is_indexed = packs and scores >= INDEXED_SCORES
-        self._unindexed_scores = [session.plugins[name].concerns for name in sorted(scores - INDEXED_SCORES)]
+        self._allowed = allowed
+        self.nodes = nodes
         self._placement_filters = session.chains.allows_placement
         self._zones = next(iter(session.chains.zones), None)
 
@@ -94,7 +73,7 @@ class Placer:
         """
         task = self._session.cluster.tasks[index]
         name = self._session.cluster.nodes[node].name
-        if not self.allowed_nodes(task.shape) >> node & 1:
+        if not self._allowed.of(task.shape) >> node & 1:
             return Rejection(ReasonCode.NO_NODE_MATCHES, f"node {name} does not take its pods any more")
         waits = self._ledger.placements[index].status is TaskStatus.PENDING
         run = _Run(statement, simulation=simulation or not waits)
@@ -110,48 +89,9 @@ class Placer:
             )
         return None
 
-    def allowed_nodes(self, shape: TaskShape) -> int:
-        """Nodes on which tasks of this shape could ever run, regardless of amounts; cached per shape."""
-        nodes = self._allowed_by_shape[shape.index]
-        if nodes is None:
-            nodes = self._allowed_by_shape[shape.index] = self._allowed_of(shape)
-        return nodes
-
     def has_capacity(self, shape: TaskShape, nodes: int) -> bool:
-        """Whether any node of the set may have capacity for a task of this shape now."""
-        if shape.mig_gpu_milli or shape.shared_claims:
-            return True
-        allowed = nodes & self.allowed_nodes(shape)
-        takes_whole_gpus = shape.request[GPU] > 0 and not shape.shares_devices
-        if takes_whole_gpus and not allowed & self.index.nodes_with_free_gpus():
-            return False
-        if self._is_full(shape, allowed):
-            return False
-        if next(self.index.in_order(shape, allowed), None) is not None:
-            return True
-        self._full.add((shape.index, allowed))
-        return False
-
-    def _is_full(self, shape: TaskShape, nodes: int) -> bool:
-        """Whether the shape had no capacity on these nodes and none has been freed since."""
-        if self._full_epoch != self._ledger.capacity_epoch:
-            self._full_epoch = self._ledger.capacity_epoch
-            self._full.clear()
-        return bool(self._full) and (shape.index, nodes) in self._full
-
-    def _allowed_of(self, shape: TaskShape) -> int:
-        """Computed once for shapes that differ in amounts only."""
-        gpu_kind = (shape.is_cpu_only, shape.mig_gpu_milli > 0, shape.gpu.is_shared, shape.gpu.memory_mib)
-        key = (shape.constraints, gpu_kind)
-        nodes = self._allowed.get(key)
-        if nodes is None:
-            chains, nodes = self._session.chains, 0
-            for node in self._session.cluster.nodes:
-                self._session.stop.check()
-                if chains.first_rejection(chains.fits, shape, node) is None:
-                    nodes |= 1 << node.index
-            self._allowed[key] = nodes
-        return nodes
+        """Whether any node of the set may have capacity for a task of this shape, now or later."""
+        return self.nodes.has_capacity(shape, nodes & self._allowed.of(shape))
 
     def capacity(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """Rejection by limits and quotas of the queues for these tasks of a pod group."""
@@ -214,21 +154,21 @@ class Placer:
         self._session.stop.check()
         self._session.counters.placement_attempts += 1
         task = self._session.cluster.tasks[index]
-        allowed = nodes & self.allowed_nodes(task.shape)
+        allowed = nodes & self._allowed.of(task.shape)
         if not allowed:
             run.failure = NO_NODE
             return False
-        if self._is_full(task.shape, allowed):
+        if self.nodes.is_known_full(task.shape, allowed):
             run.failure = INSUFFICIENT_RESOURCES
             return False
         checks = self._checks(index) if self._placement_filters else []
-        for node, is_now in self._in_order(task, allowed):
+        for node, is_now in self.nodes.in_order(task, allowed):
             if checks and any(check(node) for check in checks):
                 continue
             if self._put(run, task, node, is_now):
                 return True
         if not (checks or task.shape.gpu.memory_mib or task.shape.shared_claims):
-            self._full.add((task.shape.index, allowed))
+            self.nodes.note_full(task.shape, allowed)
         run.failure = INSUFFICIENT_RESOURCES
         return False
 
@@ -236,23 +176,6 @@ class Placer:
         """Checks against tasks that are or will be on a node (semantics R3.66)."""
         checks = (node_check(task) for node_check in self._placement_filters)
         return [check for check in checks if check is not None]
-
-    def _in_order(self, task: Task, nodes: int) -> Iterator[NodeFit]:
-        """Nodes on which the task fits, now or later, best first."""
-        shape = task.shape
-        if self._is_indexed and not (shape.mig_gpu_milli or shape.shared_claims):
-            for concerns in self._unindexed_scores:
-                if concerns(task.index):
-                    break
-            else:
-                return self.index.in_order(shape, nodes)
-        candidates = list(bits(nodes))
-        totals = [0.0] * len(candidates)
-        for scores in self._session.chains.scores:
-            totals = [a + b for a, b in zip(totals, scores(task.index, candidates), strict=True)]
-        ranked = sorted(zip(candidates, totals, strict=True), key=lambda pair: (-pair[1], pair[0]))
-        found = ((node, self._ledger.fit(shape, node)) for node, _ in ranked)
-        return ((node, fit == NOW) for node, fit in found if fit != NO)
 
     def _put(self, run: "_Run", task: Task, node: int, fits_now: bool, wanted: tuple[str, ...] = ()) -> bool:
         """Place the task on the node; False if its shared devices or NUMA zones do not suffice.
@@ -329,12 +252,3 @@ def _leaves(member: Member) -> Iterator[PodSet]:
     else:
         for inner in member.members:
             yield from _leaves(inner)
-
-
-def _allowed(session: Session) -> AllowedNodes:
-    """Cached for all sessions of a state if all node filters are declared constant."""
-    is_stable = session.all_have_trait(session.chains.fits, "HAS_STABLE_FITS")
-    return session.derived(_ALLOWED_NODES) if is_stable else AllowedNodes()
-
-
-_ALLOWED_NODES: Final[Derived[Session, AllowedNodes]] = Derived(lambda _: AllowedNodes())

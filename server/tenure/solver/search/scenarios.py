@@ -1,164 +1,76 @@
-"""Accumulate victims to scenarios for generators, and check necessary conditions (semantics R5.29-R5.33)."""
+"""Victims are accumulated in order, one batch after the other, and generators choose scenarios from them.
 
-from bisect import bisect_left, insort
-from collections.abc import Collection, Iterable, Iterator, Sequence
+A `ScenarioAccumulator` is what a generator sees of one probe. It stops wherever KAI's filters pass (semantics
+R5.29).
+"""
 
-from tenure.solver.framework.session import Session
+from collections.abc import Iterable, Iterator, Sequence
+
 from tenure.solver.model.placement import NOWHERE
-from tenure.solver.model.workload import TaskShape
 from tenure.solver.plugin_api.scenario import Batch, NodeAfterEviction, Scenario
-from tenure.solver.search.node_sets import bit_set, bits
-from tenure.solver.search.placer import Placer
-from tenure.solver.search.speedups.pruning import LOOK_AHEAD, PrefixBounds, ProbeNeeds, Pruner
-from tenure.solver.search.speedups.reclaim_bound import ReclaimBound
-from tenure.solver.search.victim_order import VictimSequence
-
-
-def gpu_demands(session: Session, pending: Iterable[int]) -> list[int]:
-    """GPU amounts of pending tasks, largest first."""
-    shapes = [session.cluster.tasks[task].shape for task in pending]
-    return sorted((shape.gpu.gpu_milli() + shape.extra_gpu_milli for shape in shapes), reverse=True)
-
-
-class GpuCapacityFilter:
-    """Whether the pending tasks' GPUs could be packed if all accumulated victims were gone (semantics R5.30).
-
-    Updates the free amount of every node as victims are added. Equal tasks are counted by fit counts; others
-    are packed greedily on the largest nodes, as in KAI.
-    """
-
-    def __init__(
-        self, session: Session, pending: Sequence[int], free: Sequence[int], nodes_with_capacity: int
-    ) -> None:
-        self._ledger = session.ledger
-        self.demands = gpu_demands(session, pending)
-        self.free = list(free)
-        self._uniform = self.demands[0] if self.demands[0] == self.demands[-1] else 0
-        self._slots = 0
-        if self._uniform:
-            self._slots = sum(max(0, self.free[node]) // self._uniform for node in bits(nodes_with_capacity))
-        self._order = [] if self._uniform else sorted((-free, node) for node, free in enumerate(self.free))
-
-    def add(self, tasks: Iterable[int]) -> None:
-        """Add the GPUs that evicting these tasks frees."""
-        for task in tasks:
-            self._free(self._ledger.placements[task].node, self._ledger.freed_gpu_milli(task))
-
-    def _free(self, node: int, amount: int) -> None:
-        before = self.free[node]
-        after = self.free[node] = before + amount
-        if self._uniform:
-            self._slots += max(0, after) // self._uniform - max(0, before) // self._uniform
-        else:
-            del self._order[bisect_left(self._order, (-before, node))]
-            insort(self._order, (-after, node))
-
-    def passes(self) -> bool:
-        """Whether every demand fits on a node."""
-        if self._uniform:
-            return self._slots >= len(self.demands)
-        left = [-free for free, _ in self._order[: len(self.demands)]]
-        for demand in self.demands:
-            if demand == 0:
-                return True
-            at = next((i for i, free in enumerate(left) if free >= demand), None)
-            if at is None:
-                return False
-            left[at] -= demand
-        return True
-
-
-class PruningBounds:
-    """Necessary conditions of one search, which let probes skip scenarios that cannot succeed."""
-
-    def __init__(self, pruner: Pruner, bound: ReclaimBound | None, counts_whole_gpus: bool) -> None:
-        """`counts_whole_gpus`: all GPU requests are for whole devices: fit counts imply capacity (R5.30)."""
-        self.pruner = pruner
-        self.bound = bound
-        self.counts_whole_gpus = counts_whole_gpus
-        self.prefix_bounds: PrefixBounds | None = None
-
-    def for_other_order(self) -> "PruningBounds":
-        """The same conditions for probes with another victim order."""
-        return PruningBounds(self.pruner, self.bound, self.counts_whole_gpus)
+from tenure.solver.search.node_order import bit_set, bits
+from tenure.solver.search.oracle import Probe, Search, SearchParts
+from tenure.solver.search.scenario_filters import ScenarioFilters, gpu_demands
 
 
 class ScenarioAccumulator:
     """The `ScenarioBuilder` of one probe: takes victims until the filters pass, then again one more."""
 
-    def __init__(
-        self,
-        session: Session,
-        placer: Placer,
-        preemptor: int,
-        pending: Sequence[int],
-        recorded: tuple[Batch, ...],
-        sequence: VictimSequence,
-        skips: Collection[int],
-        feasible: int,
-        pruning: PruningBounds | None,
-    ) -> None:
-        """`skips` are the numbers of recorded batches in the sequence."""
-        self.recorded = recorded
+    def __init__(self, parts: SearchParts, search: Search, probe: Probe) -> None:
+        self.recorded = probe.recorded
         self.potential: list[Batch] = []
-        self._session = session
-        self._placer = placer
-        self._preemptor = preemptor
-        self._pending = tuple(pending)
-        self._sequence = sequence
-        self._skips = skips
+        self._session = parts.session
+        self._ledger = parts.session.ledger
+        self._nodes = parts.node_order
+        self._preemptor = search.preemptor
+        self._outlooks = search.outlooks
+        self._feasible = search.feasible
+        self._probe = probe
+        self._sequence = probe.sequence
+        self._skips = probe.skips
         self._next = 0
-        self._feasible = feasible
-        self._pruning = pruning
-        self._needs = self._recorded_needs()
         self._freed: dict[int, int] = {}
-        for batch in recorded:
+        for batch in probe.recorded:
             for task in batch.tasks:
                 node = self.node_of(task)
                 self._freed[node] = self._freed.get(node, 0) + self.gpu_milli_on(task)
-        shapes: dict[int, TaskShape] = {}
-        for task in pending:
-            shape = session.cluster.tasks[task].shape
-            shapes[shape.index] = shape
-        self._gpu_capacity: GpuCapacityFilter | None = None
-        self._is_capacity_implied = pruning is not None and pruning.counts_whole_gpus and len(shapes) == 1
-        self._allowed = [placer.allowed_nodes(shape) for shape in shapes.values() if _is_choosy(shape)]
+        self._filters = ScenarioFilters(parts, search, probe)
 
     def outer_scenarios(self) -> Iterator[None]:
         """Recorded victims only, then with increasing parts of the victim order (semantics R5.29)."""
-        if self._needs is None or self._needs.are_met():
-            if self._passes():
-                yield
-        elif not self._skip_ahead(self._needs):
+        first = self._first_prefix()
+        if first is None:
             return
+        if first == 0:
+            if self._filters.pass_with(self.potential):
+                yield
+        else:
+            self._next = first - 1
+            self.potential = self._sequence.before(self._next, self._skips)
         while self._sequence.reaches(self._next):
             self._next += 1
             if self._next - 1 in self._skips:
                 continue
             batch = self._sequence.batches[self._next - 1]
             self.potential.append(batch)
-            if self._gpu_capacity is not None:
-                self._gpu_capacity.add(batch.tasks)
-            if self._passes():
+            self._filters.add(batch)
+            if self._filters.pass_with(self.potential):
                 yield
 
     def scenario(self, potential: Sequence[Batch]) -> Scenario:
         """Scenario of the recorded victims and these."""
-        return Scenario(self._preemptor, self._pending, self.recorded, tuple(potential))
+        return Scenario(self._preemptor, self._probe.tasks, self.recorded, tuple(potential))
 
     @property
     def skips_repeats(self) -> bool:
         """Whether generators may omit scenarios that they proposed before in this probe."""
-        return self._pruning is not None
+        return bool(self._outlooks)
 
-    def is_hopeless(self, scenario: Scenario) -> bool:
+    def is_ruled_out(self, scenario: Scenario) -> bool:
         """Whether a simulation of the scenario cannot succeed; with all accumulated victims, it may."""
-        if self._pruning is None or self._needs is None or len(scenario.potential) == len(self.potential):
+        if not self._outlooks or len(scenario.potential) == len(self.potential):
             return False
-        prospects, nodes = self._pruning.prefix_bounds, self._nodes_of(scenario.potential)
-        if prospects is not None and not prospects.can_meet(self._needs, nodes):
-            return True
-        return not self._needs.are_met_with(scenario.potential)
+        return any(outlook.rules_out(scenario.potential) for outlook in self._outlooks)
 
     def potential_on(self, node: int) -> list[Batch]:
         """All accumulated batches of the pod groups that have accumulated tasks on a node."""
@@ -177,21 +89,17 @@ class ScenarioAccumulator:
 
     def free_gpu_milli(self, node: int) -> int:
         """Idle and releasing GPUs of a node, and those of recorded victims there."""
-        return self._placer.index.free_gpu_milli()[node] + self._freed.get(node, 0)
+        return self._nodes.free_gpu_milli_on(node) + self._freed.get(node, 0)
 
     def gpu_milli_on(self, task: int) -> int:
         """GPUs that evicting the task frees on its node."""
-        return self._session.ledger.freed_gpu_milli(task)
+        return self._ledger.freed_gpu_milli(task)
 
     def nodes_after_eviction(self) -> list[NodeAfterEviction]:
         """Every node with accumulated tasks, after their eviction."""
-        found = []
-        for node, on in self._sequence.nodes.items():
-            if on.numbers[0] < self._next:
-                emptied = self.node_after_eviction(node)
-                if emptied[3]:
-                    found.append(emptied)
-        return found
+        nodes = [node for node, on in self._sequence.nodes.items() if on.numbers[0] < self._next]
+        found = [self.node_after_eviction(node) for node in nodes]
+        return [node for node in found if node[3]]
 
     def node_after_eviction(self, node: int) -> NodeAfterEviction:
         """A node after the eviction of its accumulated tasks."""
@@ -201,22 +109,20 @@ class ScenarioAccumulator:
 
     def batches_on(self, nodes: Iterable[int]) -> list[Batch]:
         """Accumulated batches with a task on one of the nodes, in the order of accumulation."""
-        numbers = {
-            number for node in nodes for number in self._sequence.on(node) if self._is_accumulated(number)
-        }
-        return [self._sequence.batches[number] for number in sorted(numbers)]
+        found = {number for node in nodes for number in self._sequence.on(node)}
+        return [self._sequence.batches[number] for number in sorted(found) if self._is_accumulated(number)]
 
     def demands(self) -> list[int]:
         """GPU amounts of the pending tasks, largest first."""
-        return gpu_demands(self._session, self._pending)
+        return gpu_demands(self._session, self._probe.tasks)
 
     def feasible_nodes(self) -> Iterator[int]:
         """Nodes with free or releasing capacity for the preemptor, or where recorded victims free it."""
-        return bits(self._feasible | bit_set(self._nodes_of(self.recorded)))
+        return bits(self._feasible | bit_set(self._freed))
 
     def node_of(self, task: int) -> int:
         """The node of a task."""
-        return self._session.ledger.placements[task].node
+        return self._ledger.placements[task].node
 
     def nodes_of(self, pod_group: int) -> Sequence[int]:
         """Nodes that host any task of a pod group, by name."""
@@ -226,73 +132,15 @@ class ScenarioAccumulator:
             return () if node == NOWHERE else (node,)
         return sorted({self.node_of(task) for task in tasks} - {NOWHERE})
 
-    def _recorded_needs(self) -> ProbeNeeds | None:
-        """Needs of the probe, with the contribution of the recorded victims."""
-        if self._pruning is None:
-            return None
-        needs = ProbeNeeds(self._pruning.pruner, self._pruning.bound, self._pending)
-        needs.add(self.recorded)
-        return needs
-
-    def _skip_ahead(self, needs: ProbeNeeds) -> bool:
-        """Accumulate all batches before the first one that may meet the needs; False: there is none.
-
-        If a prefix contains all recorded victims, its totals are used without recording them.
-        """
-        assert self._pruning is not None
-        prospects = self._pruning.prefix_bounds
-        count = None if prospects is None else prospects.first_sufficient(needs)
-        if prospects is not None and count is None:
-            return False
-        if count is None or count <= max(self._skips, default=-1) + 1:
-            count = self._search_ahead()
-        if count is None:
-            return False
-        self._next = count - 1
-        self.potential = self._sequence.before(self._next, self._skips)
-        return True
-
-    def _search_ahead(self) -> int | None:
-        """The same batch by batch; returns the number of batches, including that one."""
-        assert self._pruning is not None
-        needs, number = self._recorded_needs(), 0
-        assert needs is not None
-        while self._sequence.reaches(number):
-            if number not in self._skips:
-                needs.add((self._sequence.batches[number],))
-            number += 1
-            if needs.are_met():
-                return number
-            if number == LOOK_AHEAD and not self._pruning.pruner.is_possible():
+    def _first_prefix(self) -> int | None:
+        """Victims to take before the first scenario that no outlook rules out; None: there is none."""
+        most = 0
+        for outlook in self._outlooks:
+            count = outlook.first_prefix(self._probe)
+            if count is None:
                 return None
-        return None
-
-    def _passes(self) -> bool:
-        """KAI's conditions on accumulated victims, as far as the needs do not imply them."""
-        if not self._is_capacity_implied and not self._has_capacity():
-            return False
-        if not self._allowed:
-            return True
-        reachable = self._feasible | bit_set(self._nodes_of((*self.recorded, *self.potential)))
-        return all(nodes & reachable for nodes in self._allowed)
-
-    def _has_capacity(self) -> bool:
-        if self._gpu_capacity is None:
-            free = self._placer.index.free_gpu_milli()
-            self._gpu_capacity = GpuCapacityFilter(self._session, self._pending, free, self._feasible)
-            self._gpu_capacity.add(
-                task for batch in (*self.recorded, *self.potential) for task in batch.tasks
-            )
-        return self._gpu_capacity.passes()
+            most = max(most, count)
+        return most
 
     def _is_accumulated(self, number: int) -> bool:
         return number < self._next and number not in self._skips
-
-    def _nodes_of(self, batches: Iterable[Batch]) -> set[int]:
-        """Nodes that the tasks of these batches are on."""
-        placements = self._session.ledger.placements
-        return {placements[task].node for batch in batches for task in batch.tasks}
-
-
-def _is_choosy(shape: TaskShape) -> bool:
-    return bool(shape.constraints.node_selector or shape.constraints.node_affinity)

@@ -1,197 +1,127 @@
-"""Search for victims: find evictions after which a pod group can be placed (semantics section 5).
+"""Search for victims: evictions after which a pod group can be placed (semantics section 5).
 
-for each generator (node-local first, then across nodes)
-    find how many of the tasks can be placed: 1, 2, 4, ... then in between
-        for each scenario the generator proposes, skipping those that failed before
-            simulate it; if the pod group is placed and the validators accept, it is solved
-        the victims of a success are recorded and taken first from then on
-    solve for all tasks with the recorded victims; keep the moves
+For each generator, find the largest number of tasks that can be placed: 1, 2, 4, ... then between. For each
+scenario that the generator proposes, skip known failures, simulate, validate. Keep the victims of a success
+and take them first from then on. Then solve for all tasks.
+
+Oracles may save work: one knows the scenario that will be proposed first, which is then tried before anything
+else is computed, and outlooks know which scenarios cannot succeed. Without them the result is the same.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
-from tenure.solver.framework.stop_signal import StopSignal
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.resources import GPU
-from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.search.budget import BUDGET_EXHAUSTED, Budget
-from tenure.solver.search.candidates import VictimPolicy
-from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.oracle import (
+    BUDGET_EXHAUSTED,
+    NO_SOLUTION,
+    Budget,
+    FitCheck,
+    Probe,
+    Search,
+    SearchParts,
+)
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
-from tenure.solver.search.scenarios import PruningBounds, ScenarioAccumulator
-from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
-from tenure.solver.search.speedups.pruning import PrefixBounds, Pruner, requests_whole_gpus
-from tenure.solver.search.speedups.reclaim_bound import ReclaimBound, is_inexact
-from tenure.solver.search.victim_entries import VictimEntries
-from tenure.solver.search.victim_order import VictimOrder, VictimSequence
-from tenure.terms.reasons import ReasonCode
+from tenure.solver.search.scenarios import ScenarioAccumulator
 
-Validator = Callable[[Scenario], Rejection | None]
-"""Returns a rejection of a simulated scenario that placed the preemptor, or None."""
-Fingerprint = tuple[frozenset[int], frozenset[int], frozenset[int]]
-NO_SOLUTION = Rejection(
-    ReasonCode.NO_SOLUTION, "no permitted set of evictions would free enough resources", source="search"
-)
-WITHIN_FAIR_SHARE = Rejection(
-    ReasonCode.WITHIN_FAIR_SHARE, "the other queues are within their fair share", source="search"
-)
-
-
-class SearchProblem:
-    """Search of an action for one preemptor."""
-
-    def __init__(
-        self,
-        action: Action,
-        pod_group: int,
-        victim_queues: Sequence[int],
-        max_victims: int,
-        victim_policy: VictimPolicy,
-        validates: Validator,
-    ) -> None:
-        """`max_victims`: maximum number of victim pod groups, -1 for unlimited."""
-        self.action = action
-        self.pod_group = pod_group
-        self.victim_queues = victim_queues
-        self.max_victims = max_victims
-        self.victim_policy = victim_policy
-        self.validates = validates
-        self.tasks: list[int] = []
-        self.feasible = 0
-        self.pruning: PruningBounds | None = None
-        self.sequence: VictimSequence | None = None
-        """Victims in the order of all probes that recorded none, or only complete batches."""
-        self.failed: set[Fingerprint] = set()
-        self.rejection: Rejection = NO_SOLUTION
-        self.was_validated = False
-        """Whether any scenario placed the preemptor, so that validators were called."""
-        self.has_guessed = False
-        """Whether the first victim alone was tried before the search, without success."""
-        self.guess: Rejection | None = None
-        """Result of the validators for it, if they were called."""
+Generator = Callable[[ScenarioAccumulator], Iterable[Scenario]]
 
 
 class Solver:
-    """Solves one problem at a time on the session."""
+    """Solves one search at a time on the session."""
 
-    def __init__(self, session: Session, gangs: GangPlanner, placer: Placer, lists: PodGroupIndex) -> None:
+    def __init__(self, session: Session, parts: SearchParts, placer: Placer) -> None:
         self._session = session
-        self._gangs = gangs
-        self._placer = placer
-        self._pod_group_index = lists
-        self._counts_whole_gpus = all(requests_whole_gpus(shape) for shape in session.cluster.shapes)
-        self._has_inexact_shapes = any(is_inexact(shape) for shape in session.cluster.shapes)
-        self._can_guess = "first_victim" in session.options.speedups and session.all_have_trait(
-            session.chains.scenarios[:1], "BEGINS_WITH_FIRST_VICTIM"
-        )
-        self._is_first_enough = True
-        """Whether the first victim alone sufficed for the last single task."""
-        self.victim_entries = VictimEntries(session, gangs)
-        self.simulator = ScenarioSimulator(session, gangs, placer, lists)
+        self._parts = parts
+        self.simulator = ScenarioSimulator(session, parts.gangs, placer, parts.simulation_order)
 
-    def solve(self, statement: Statement, problem: SearchProblem, budget: Budget) -> Rejection | None:
-        """Add evictions and pipelined placements for the pod group to the statement, or return why not."""
+    def solve(self, statement: Statement, search: Search, budget: Budget) -> Rejection | None:
+        """Add evictions and pipelined placements for the preemptor to the statement, or return why not."""
         budget.start()
-        problem.tasks = self._gangs.tasks_to_allocate(problem.pod_group)
-        problem.feasible = self.feasible(problem.tasks)
-        if not problem.tasks:
+        if not search.tasks:
             return NO_SOLUTION
-        for on_solve in self._session.chains.on_search_start:
-            on_solve(problem.pod_group, problem.tasks)
-        allows = problem.victim_policy.allows_queue
-        queues = [queue for queue in problem.victim_queues if allows(queue)]
-        if self._may_guess(problem, budget) and self._guess(statement, problem, queues, budget):
+        search.feasible = self.feasible(search.tasks)
+        for on_search_start in self._session.chains.on_search_start:
+            on_search_start(search.preemptor, search.tasks)
+        search.queues = [queue for queue in search.victim_queues if search.victims.allows_queue(queue)]
+        if not budget.is_exhausted and self._solve_first(statement, search, budget):
             return None
-        if "pruning" in self._session.options.speedups and not self._prune(problem):
-            return WITHIN_FAIR_SHARE
-        problem.victim_queues = queues
+        rejection = self._look_ahead(search)
+        if rejection is not None:
+            return rejection
         for generator in self._session.chains.scenarios:
-            if self._search(statement, problem, generator, budget):
+            if self._solve_all(statement, search, generator, budget):
                 return None
             if budget.is_exhausted:
                 return BUDGET_EXHAUSTED
-        return problem.rejection
+        return search.rejection
 
-    def _may_guess(self, problem: SearchProblem, budget: Budget) -> bool:
-        """Whether to try the first victim alone before the others are evaluated.
+    def known_failure(self, search: Search) -> Rejection | None:
+        """Why the search must fail as a whole, as far as an oracle knows."""
+        for oracle in self._parts.oracles:
+            rejection = oracle.known_failure(search)
+            if rejection is not None:
+                return rejection
+        return None
 
-        True for a single task that requests whole GPUs and does not fit, where the first scenario would be
-        the same, and while that was sufficient for earlier tasks.
-        """
-        if len(problem.tasks) > 1 or not self._is_first_enough or not self._can_guess or budget.is_exhausted:
-            return False
-        shape = self._session.cluster.tasks[problem.tasks[0]].shape
-        is_plain = shape.request[GPU] > 0 and requests_whole_gpus(shape)
-        return is_plain and not problem.feasible & self._placer.allowed_nodes(shape)
+    def record_failure(self, search: Search, rejection: Rejection) -> None:
+        """Tell the oracles why the search failed; never because of its budget."""
+        for oracle in self._parts.oracles:
+            oracle.record_failure(search, rejection)
 
-    def _guess(
-        self, statement: Statement, problem: SearchProblem, queues: Sequence[int], budget: Budget
-    ) -> bool:
-        """Whether the task fits after evicting the first victim; a failure leaves no trace."""
-        sequence = problem.sequence = self._victims(problem, queues, ())
-        if not sequence.reaches(0) or not self._frees_gpus(sequence.batches[0], problem.tasks[0]):
-            return False
-        batch = sequence.batches[0]
-        scenario = Scenario(problem.pod_group, (problem.tasks[0],), (), (batch,))
-        if self._works(statement, problem, scenario):
-            if self._gangs.is_satisfied(problem.pod_group) and self.simulator.displaced(scenario):
-                self._session.counters.generated += 1
-                budget.spend()
-                return True
-            statement.rollback(0)
-        else:
-            problem.has_guessed, problem.guess = True, problem.rejection if problem.was_validated else None
-        self._is_first_enough, problem.rejection, problem.was_validated = False, NO_SOLUTION, False
-        return False
-
-    def _frees_gpus(self, batch: Batch, task: int) -> bool:
-        """Whether any victim frees enough GPUs for the task on a node on which it may run."""
-        ledger, shape = self._session.ledger, self._session.cluster.tasks[task].shape
-        allowed, free = self._placer.allowed_nodes(shape), self._placer.index.free_gpu_milli()
-        for victim in batch.tasks:
-            node = ledger.placements[victim].node
-            gpus = free[node] + ledger.freed_gpu_milli(victim)
-            if gpus >= shape.request[GPU] and allowed >> node & 1:
-                return True
-        return False
-
-    def _prune(self, problem: SearchProblem) -> bool:
-        """Compute the necessary conditions of the search; False: they cannot be met."""
-        queues = [queue for queue in problem.victim_queues if self._pod_group_index.has_victims(queue)]
-        victims = partial(_all_victims, problem.victim_policy, queues, self._session.stop)
-        pruner = Pruner(self._session, self._placer, problem.feasible, problem.tasks, victims)
-        bound = None
-        if "reclaim_bound" in self._session.options.speedups and not self._has_inexact_shapes:
-            free = self._placer.index.free_gpu_bound()
-            bound = ReclaimBound(self._session, problem.action, problem.pod_group, queues, free)
-        problem.pruning = PruningBounds(pruner, bound, self._counts_whole_gpus)
-        return bound is None or bound.is_possible(problem.tasks, queues)
+    def fit_check(self, preemptor: int, tasks: Sequence[int]) -> FitCheck | None:
+        """Fits of the tasks, to be updated with victims; None if no oracle counts them."""
+        for oracle in self._parts.oracles:
+            check = oracle.fit_check(preemptor, tasks, self.feasible(tasks))
+            if check is not None:
+                return check
+        return None
 
     def feasible(self, tasks: Iterable[int]) -> int:
         """Nodes to consider: all, unless every task needs GPU capacity (semantics R5.60)."""
         if not all(self._session.cluster.tasks[task].shape.needs_gpu_capacity for task in tasks):
-            return self._placer.index.all_nodes
-        return self._placer.index.nodes_with_free_gpus()
+            return self._parts.node_order.all_nodes
+        return self._parts.node_order.nodes_with_free_gpus()
 
-    def _search(
-        self,
-        statement: Statement,
-        problem: SearchProblem,
-        generator: Callable[[ScenarioAccumulator], Iterable[Scenario]],
-        budget: Budget,
-    ) -> bool:
+    def _solve_first(self, statement: Statement, search: Search, budget: Budget) -> bool:
+        """Try the scenario that will be proposed first, if an oracle knows it. A failure leaves no trace."""
+        for oracle in self._parts.oracles:
+            scenario = oracle.first_scenario(search)
+            if scenario is None:
+                continue
+            if not self._works(statement, search, scenario):
+                search.first = scenario
+                search.first_rejection = search.rejection if search.was_validated else None
+            elif self._is_satisfied(search) and self.simulator.displaced(scenario):
+                self._session.counters.generated += 1
+                search.solution = scenario
+                return budget.spend()
+            statement.rollback(0)
+            search.rejection, search.was_validated = NO_SOLUTION, False
+            return False
+        return False
+
+    def _look_ahead(self, search: Search) -> Rejection | None:
+        """Collect the outlooks of the oracles, or return why the search must fail."""
+        for oracle in self._parts.oracles:
+            outlook = oracle.outlook(search)
+            if isinstance(outlook, Rejection):
+                return outlook
+            if outlook is not None:
+                search.outlooks.append(outlook)
+        return None
+
+    def _solve_all(self, statement: Statement, search: Search, generator: Generator, budget: Budget) -> bool:
         """Find the largest number of tasks that can be placed, then place all (semantics R5.4-R5.7)."""
         recorded: tuple[Batch, ...] = ()
-        total, low, high, size = len(problem.tasks), 0, len(problem.tasks) + 1, 1
+        total, low, high, size = len(search.tasks), 0, len(search.tasks) + 1, 1
         while high - low > 1:
-            scenario = self._attempt(statement, problem, generator, budget, recorded, size)
+            scenario = self._solve_some(statement, search, generator, budget, recorded, size)
             if scenario is not None:
-                self._is_first_enough = total == 1 and _is_first_alone(problem.sequence, scenario)
+                search.solution = scenario
                 recorded, low = self.simulator.displaced(scenario), size
                 if size == total and len(recorded) == len(scenario.recorded) + len(scenario.potential):
                     break
@@ -202,108 +132,71 @@ class Solver:
                 return False
             size = min(2 * low, total) if high > total else (low + high) // 2
         else:
-            if low == 0 or not self._attempt(statement, problem, generator, budget, recorded, total):
+            if low == 0 or not self._solve_some(statement, search, generator, budget, recorded, total):
                 return False
-        if self._gangs.is_satisfied(problem.pod_group):
+        if self._is_satisfied(search):
             return True
         statement.rollback(0)
         return False
 
-    def _attempt(
+    def _solve_some(
         self,
         statement: Statement,
-        problem: SearchProblem,
-        generator: Callable[[ScenarioAccumulator], Iterable[Scenario]],
+        search: Search,
+        generator: Generator,
         budget: Budget,
         recorded: tuple[Batch, ...],
         size: int,
     ) -> Scenario | None:
         """First scenario that works for the first `size` tasks; its moves are in the statement."""
-        builder = self._accumulator(problem, recorded, size)
+        victims = ScenarioAccumulator(self._parts, search, self._probe(search, recorded, size))
         counters = self._session.counters
-        for scenario in generator(builder):
+        for scenario in generator(victims):
             self._session.stop.check()
             counters.generated += 1
-            if builder.is_hopeless(scenario):
+            if victims.is_ruled_out(scenario):
                 counters.pruned += 1
                 continue
-            if problem.failed and scenario.fingerprint() in problem.failed:
+            if search.failed and scenario.fingerprint() in search.failed:
                 counters.duplicate += 1
                 continue
             if not budget.spend():
                 return None
-            if not self._is_guess(problem, scenario) and self._works(statement, problem, scenario):
+            if not self._is_first(search, scenario) and self._works(statement, search, scenario):
                 return scenario
-            problem.failed.add(scenario.fingerprint())
+            search.failed.add(scenario.fingerprint())
         return None
 
-    def _is_guess(self, problem: SearchProblem, scenario: Scenario) -> bool:
-        """Whether the scenario was tried already; if so, count its result now."""
-        if not problem.has_guessed or not _is_first_alone(problem.sequence, scenario):
+    def _probe(self, search: Search, recorded: tuple[Batch, ...], size: int) -> Probe:
+        """The next victims of the search; in an order of their own if the recorded ones change it."""
+        tasks, sequence = tuple(search.tasks[:size]), search.sequence(self._parts)
+        skips = sequence.numbers(recorded)
+        if skips is not None:
+            return Probe(tasks, recorded, sequence, frozenset(skips), is_main_order=True)
+        others = search.sequence_without(recorded, self._parts)
+        return Probe(tasks, recorded, others, frozenset(), is_main_order=False)
+
+    def _is_first(self, search: Search, scenario: Scenario) -> bool:
+        """Whether the scenario was simulated before the search; if so, take its result into account now."""
+        first = search.first
+        if first is None or scenario.recorded or scenario.potential != first.potential:
             return False
-        if problem.guess is not None:
-            problem.was_validated, problem.rejection = True, problem.guess
+        if search.first_rejection is not None:
+            search.was_validated, search.rejection = True, search.first_rejection
         return True
 
-    def _works(self, statement: Statement, problem: SearchProblem, scenario: Scenario) -> bool:
+    def _works(self, statement: Statement, search: Search, scenario: Scenario) -> bool:
+        """Simulate and validate; on failure the statement is empty."""
         self._session.counters.simulated += 1
-        if not self.simulator.run(statement, scenario, problem.feasible):
+        if not self.simulator.run(statement, scenario, search.feasible):
             return False
-        problem.was_validated = True
-        rejection = problem.validates(scenario)
+        search.was_validated = True
+        rejection = search.validates(scenario)
         if rejection is None:
             return True
-        problem.rejection = rejection
+        search.rejection = rejection
         statement.rollback(0)
         return False
 
-    def _accumulator(
-        self, problem: SearchProblem, recorded: tuple[Batch, ...], size: int
-    ) -> ScenarioAccumulator:
-        sequence, pruning = problem.sequence, problem.pruning
-        if sequence is None:
-            sequence = problem.sequence = self._victims(problem, problem.victim_queues, ())
-        if pruning is not None and pruning.prefix_bounds is None:
-            pruning.prefix_bounds = PrefixBounds(sequence, pruning.pruner, pruning.bound, problem.tasks)
-        skips = sequence.numbers(recorded)
-        if skips is None:
-            sequence, skips = self._victims(problem, problem.victim_queues, recorded), []
-            pruning = None if pruning is None else pruning.for_other_order()
-        return ScenarioAccumulator(
-            self._session,
-            self._placer,
-            problem.pod_group,
-            problem.tasks[:size],
-            recorded,
-            sequence,
-            frozenset(skips),
-            problem.feasible,
-            pruning,
-        )
-
-    def _victims(
-        self, problem: SearchProblem, queues: Sequence[int], recorded: Iterable[Batch]
-    ) -> VictimSequence:
-        """Victims in order, without the recorded ones."""
-        tasks = frozenset([task for batch in recorded for task in batch.tasks])
-        order = VictimOrder(self._session, self.victim_entries, tasks, problem.max_victims)
-        for queue in queues:
-            order.fill(queue, problem.victim_policy.candidates(queue))
-        return VictimSequence(self._session.ledger, order)
-
-
-def _all_victims(victim_policy: VictimPolicy, queues: Sequence[int], stop: StopSignal) -> Iterator[int]:
-    """Active tasks of all pod groups of these queues that may be victims."""
-    for queue in queues:
-        if victim_policy.allows_queue(queue):
-            for entry in victim_policy.candidates(queue):
-                stop.check()
-                for tasks in entry.item.remaining.values():
-                    yield from tasks
-
-
-def _is_first_alone(sequence: VictimSequence | None, scenario: Scenario) -> bool:
-    """Whether the scenario consists of the first victim of the order only."""
-    if sequence is None or scenario.recorded or len(scenario.potential) != 1:
-        return False
-    return scenario.potential[0] is sequence.batches[0]
+    def _is_satisfied(self, search: Search) -> bool:
+        return self._parts.gangs.is_satisfied(search.preemptor)

@@ -3,14 +3,18 @@
 Entries depend on placements, so each is cached until one of its tasks moves.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import NamedTuple, Protocol
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import Member, PodGroup, PodSet, SubGroupSet, add_shares
+from tenure.solver.plugin_api.action import Action
 from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.pod_group_lists import PodGroupLists, reverse
 from tenure.solver.search.queue_tree import QueueTreeEntry
-from tenure.solver.search.speedups.pod_group_index import reverse
 
 RemainingByPodSet = dict[int, list[int]]
 """Active tasks of a pod group that are not taken yet, by pod set, in task order."""
@@ -169,3 +173,60 @@ class VictimEntries:
         if isinstance(member, SubGroupSet):
             return [task for inner in member.members for task in self._all_of(inner, remaining)]
         return remaining[member.index]
+
+
+class CandidateRequest(NamedTuple):
+    """The preemptor that candidates are collected for."""
+
+    action: Action
+    preemptor: int
+    rule_key: Hashable | None
+    """Preemptors with equal keys have the same victims by the rule of the action; None: no other has."""
+
+
+class VictimChecker(Protocol):
+    """Checks whether pod groups may be victims of one preemptor, and notes protections that end."""
+
+    def rejection(self, victim: int) -> Rejection | None:
+        """Why it may not be a victim."""
+
+    def keeps_core(self, victim: int) -> bool:
+        """Whether a victim must keep its core."""
+
+    def note_protection(self, victim: int, rejection: Rejection) -> None:
+        """Note a protection that ends; every checker receives all of them, cached ones included."""
+
+
+class CandidateSource(ABC):
+    """Collects candidates: evictable pod groups of a queue, and their allocated resources."""
+
+    @abstractmethod
+    def in_order(
+        self, queue: int, request: CandidateRequest, checker: VictimChecker
+    ) -> Iterator[QueueTreeEntry]:
+        """Candidates of a leaf queue on demand, worst first; the checker notes protections on the way."""
+
+    @abstractmethod
+    def may_expire(self, queue: int, request: CandidateRequest) -> bool:
+        """Whether the protection of any victim of the queue may end, so that all are checked for it."""
+
+
+class CheckedCandidates(CandidateSource):
+    """Checks every pod group of the queue for every preemptor."""
+
+    def __init__(self, session: Session, lists: PodGroupLists, entries: VictimEntries) -> None:
+        self._session = session
+        self._lists = lists
+        self._entries = entries
+
+    def in_order(
+        self, queue: int, request: CandidateRequest, checker: VictimChecker
+    ) -> Iterator[QueueTreeEntry]:
+        """Victims of which nothing is evictable are checked too, because their protection may end."""
+        return self._entries.entries(
+            self._lists.victims(queue), lambda victim: checker.rejection(victim) is None, checker.keeps_core
+        )
+
+    def may_expire(self, queue: int, request: CandidateRequest) -> bool:
+        """Any may."""
+        return True

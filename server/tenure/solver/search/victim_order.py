@@ -14,8 +14,8 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import UNLIMITED
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.pod_group_lists import reverse
 from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
-from tenure.solver.search.speedups.pod_group_index import reverse
 from tenure.solver.search.victim_entries import RemainingTasks, VictimEntries
 
 VictimSource = Callable[[int], Iterator[tuple[tuple[int, ...], int]]]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.search.candidates import CandidateStream
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.queue_tree import QueueTreeEntry
+from tenure.solver.search.speedups.candidate_sharing import CandidateStream
 from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
 from tenure.solver.search.victim_entries import VictimEntries
 from tenure.solver.testing import ClusterBuilder

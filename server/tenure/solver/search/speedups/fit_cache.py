@@ -1,9 +1,19 @@
-"""Cache of the nodes on which a shape does not fit, until their capacity changes."""
+"""Saves, with `node_index`: evaluating nodes on which a shape did not fit before.
+Sound: the fit of a shape without shared claims depends on the capacity of the node alone; a changed node is
+dropped.
+Switch: `node_index`. Plain: `node_order.ScoredNodes`.
+Compared by: tests/solver/search/speedups/test_fit_cache.py, tests/properties/test_node_index.py.
+"""
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable
+from typing import Final
 
 from tenure.solver.framework.ledger import NO, Ledger
 from tenure.solver.model.workload import TaskShape
+
+NO_VALUE: Final = -(1 << 60)
+"""Value of a node that is not in a bucket."""
 
 
 class NodeChanges:
@@ -78,3 +88,41 @@ class FitCache:
             else:
                 apart |= 1 << node
         self.shared_fits = (self.shared_fits | joined) & ~apart
+
+
+class Buckets:
+    """Nodes by a small integer value."""
+
+    def __init__(self, nodes: int) -> None:
+        self.sets: dict[int, int] = {}
+        self.values: list[int] = []
+        """Values that some node has or had, ascending."""
+        self._of = [NO_VALUE] * nodes
+
+    def copy(self) -> "Buckets":
+        """Independent copy."""
+        other = Buckets(0)
+        other.sets, other.values, other._of = self.sets.copy(), self.values.copy(), self._of.copy()
+        return other
+
+    def put(self, node: int, bit: int, value: int) -> None:
+        """Set the value of the node, which is the only one in the bit set `bit`."""
+        old = self._of[node]
+        if old == value:
+            return
+        sets = self.sets
+        if old != NO_VALUE:
+            sets[old] ^= bit
+        self._of[node] = value
+        nodes = sets.get(value)
+        if nodes is None:
+            nodes = 0
+            insort(self.values, value)
+        sets[value] = nodes | bit
+
+    def at_least(self, value: int) -> int:
+        """Nodes with this value or more."""
+        nodes = 0
+        for key in self.values[bisect_left(self.values, value) :]:
+            nodes |= self.sets[key]
+        return nodes

@@ -1,4 +1,9 @@
-"""Fit counts: how many tasks of a shape fit on a node at most."""
+"""Saves, with `pruning`: counting again how many tasks of a shape fit on a node whose capacity did not
+change.
+Sound: a fit count depends on the capacity of the node alone, and the node index knows which nodes changed.
+Switch: `pruning`. Plain: the simulation.
+Compared by: tests/properties/test_fit_counts.py (fit counts equal fresh counts after random moves).
+"""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,11 +12,12 @@ from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import WHOLE_GPU
 from tenure.solver.model.workload import TaskShape
-from tenure.solver.search.node_sets import bits
+from tenure.solver.search.node_order import bits
 from tenure.solver.search.speedups.node_index import NodeIndex
-from tenure.solver.search.speedups.reclaim_bound import NO_BOUND
 
 UNKNOWN: Final = -1
+NO_BOUND: Final = 1 << 60
+"""Larger than any amount, and still a machine word."""
 
 
 class FitCounts:
@@ -82,3 +88,8 @@ def count_fits(ledger: Ledger, shape: TaskShape, node: int, victims: Iterable[in
         if gpu.allocated != released:
             devices += max(0, (room.device_memory - gpu.allocated + released) // max(1, memory))
     return min(fitting, devices // shape.gpu.devices) if devices >= shape.gpu.devices else 0
+
+
+def requests_whole_gpus(shape: TaskShape) -> bool:
+    """Whether it requests GPUs as whole devices only, or none."""
+    return not (shape.shares_devices or shape.mig_gpu_milli or shape.claimed_gpu_milli)

@@ -1,12 +1,18 @@
-"""Additional fit counts of a shape from evictions: counted, not simulated."""
+"""Saves, with `pruning`: simulating what cannot fit; additional fits from evictions are counted instead.
+Sound: evicting frees at most what victims hold; placing them again only takes capacity.
+Switch: `pruning`. Plain: the simulation.
+Compared by: tests/solver/search/speedups/test_freed_fits.py (equal to fresh counts), and the check
+`differential`.
+"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import MutableVector
 from tenure.solver.model.workload import TaskShape
-from tenure.solver.search.speedups.fit_counts import count_fits
-from tenure.solver.search.speedups.reclaim_bound import NO_BOUND
+from tenure.solver.search.node_order import AllowedNodes
+from tenure.solver.search.oracle import FitCheck
+from tenure.solver.search.speedups.fit_counts import NO_BOUND, FitCounts, count_fits
 
 
 class _NodeFits:
@@ -125,3 +131,95 @@ class FreedFits:
         if is_shared:
             return count_fits(self._session.ledger, self.shape, node, victims)
         return max(0, free.times(self.shape.request_vector, NO_BOUND))
+
+
+Victims = Callable[[], Iterable[int]]
+"""Returns every task that might be evicted for a preemptor."""
+
+
+class SearchFits:
+    """Current fit counts of the feasible nodes; one per preemptor, shared by its probes.
+
+    Without `counts`, every shape counts as fitting often enough.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        allowed_nodes: AllowedNodes,
+        counts: FitCounts | None,
+        feasible: int,
+        pending: Sequence[int],
+        victims: Victims,
+    ) -> None:
+        self._pending = pending
+        self._victims = victims
+        self._is_possible: bool | None = None
+        self.session = session
+        self._allowed_nodes = allowed_nodes
+        self._counts = counts
+        self._feasible = feasible
+        self._free: dict[int, tuple[int, dict[int, int]]] = {}
+        self._missing_fits: dict[int, list[tuple[TaskShape, int]]] = {}
+
+    def is_possible(self) -> bool:
+        """Whether all tasks would fit if every possible victim were gone; counted once."""
+        if self._is_possible is None:
+            count = FitTally(self, self._pending)
+            count.add(self._victims())
+            self._is_possible = count.is_sufficient()
+        return self._is_possible
+
+    def missing_fits(self, pending: Sequence[int]) -> list[tuple[TaskShape, int]]:
+        """Shapes that do not fit now for these tasks, with the number of missing fits.
+
+        The tasks must be all tasks of the search, or the first of them.
+        """
+        if self._counts is None:
+            return []
+        wanted = self._missing_fits.get(len(pending))
+        if wanted is None:
+            counts: dict[int, int] = {}
+            shapes: dict[int, TaskShape] = {}
+            for task in pending:
+                shape = self.session.cluster.tasks[task].shape
+                shapes[shape.index] = shape
+                counts[shape.index] = counts.get(shape.index, 0) + 1
+            missing = [(shapes[i], count - self.fit_counts(shapes[i])[0]) for i, count in counts.items()]
+            wanted = self._missing_fits[len(pending)] = [
+                (shape, count) for shape, count in missing if count > 0
+            ]
+        return wanted
+
+    def freed_fits(self, shape: TaskShape) -> FreedFits:
+        """Counter of additional fits of the shape, without victims yet."""
+        return FreedFits(self.session, shape, self._allowed_nodes.of(shape), self.fit_counts(shape)[1])
+
+    def fit_counts(self, shape: TaskShape) -> tuple[int, dict[int, int]]:
+        """Fit counts without evictions: total, and by node; cached per shape."""
+        known = self._free.get(shape.index)
+        if known is None:
+            nodes = self._feasible & self._allowed_nodes.of(shape)
+            assert self._counts is not None
+            by_node = self._counts.on(shape, nodes)
+            known = self._free[shape.index] = (sum(by_node.values()), by_node)
+        return known
+
+
+class FitTally(FitCheck):
+    """Fit counts for the pending tasks of one probe, updated as victims are added."""
+
+    def __init__(self, fits: SearchFits, pending: Sequence[int]) -> None:
+        self._shortfalls = [
+            (fits.freed_fits(shape), missing) for shape, missing in fits.missing_fits(pending)
+        ]
+
+    def add(self, tasks: Iterable[int]) -> None:
+        """Add tasks to the victims."""
+        victims = list(tasks)
+        for gains, _ in self._shortfalls:
+            gains.add(victims)
+
+    def is_sufficient(self) -> bool:
+        """Whether every shape fits often enough without the victims so far."""
+        return all(gains.total() >= missing for gains, missing in self._shortfalls)

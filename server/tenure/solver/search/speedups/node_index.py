@@ -1,11 +1,8 @@
-"""Index of nodes in the preferred order of a task, without visiting all of them.
-
-Node indices follow names, so the lowest bit of a set is the first name. Nodes are bucketed by whole GPUs
-(idle, and idle plus releasing). The default scores are monotone in these, so iterating over buckets yields
-the same order as scoring every node (semantics R3.41-R3.55). `tests/properties` compares the two.
-
-Results for a shape are cached: on which nodes it did not fit, and where it fits a shared device. Only nodes
-whose capacity changed are checked again.
+"""Saves: scoring every node for every task; nodes come out of an index in the preferred order.
+Sound: nodes are bucketed by whole GPUs (idle, and idle plus releasing), and the four standard scores are
+monotone in these (semantics R3.41-R3.55); a misfit of a shape is cached (`fit_cache`) until its node changes.
+Switch: `node_index`. Plain: `node_order.ScoredNodes`, also for tasks that other scores distinguish nodes for.
+Compared by: tests/properties/test_node_index.py (the same order after random moves).
 """
 
 from bisect import bisect_left, insort
@@ -18,24 +15,22 @@ from tenure.solver.framework.node_info import NodeInfo
 from tenure.solver.framework.session import Session
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import CPU, GPU, WHOLE_GPU
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload import Task, TaskShape
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
-from tenure.solver.search.node_sets import Buckets, bits
-from tenure.solver.search.speedups.fit_cache import FitCache, NodeChanges
+from tenure.solver.search.node_order import NodeFit, NodeOrder, ScoredNodes, bits
+from tenure.solver.search.speedups.fit_cache import Buckets, FitCache, NodeChanges
 
 ROUNDING: Final = 20
 """Maximum amount hidden by rounding to hundredths on a device, idle and releasing parts together."""
-
-NodeFit = tuple[int, bool]
-"""A node, and whether the task fits its idle capacity."""
+INDEXED_SCORES: Final = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
+"""Scores whose order the index implements; it replaces them if all four have their defaults."""
 
 
 class NodeIndex:
     """Follows the ledger lazily: only nodes touched since the last query are updated."""
 
     def __init__(self, nodes: Sequence[Node], ledger: Ledger) -> None:
-        self.all_nodes = (1 << len(nodes)) - 1
         self._ledger = ledger
         self._idle = Buckets(len(nodes))
         self._soon = Buckets(len(nodes))
@@ -75,7 +70,6 @@ class NodeIndex:
     def copy(self) -> "NodeIndex":
         """Independent copy, to be used with a copy of the ledger."""
         other = NodeIndex((), self._ledger)
-        other.all_nodes = self.all_nodes
         other._idle, other._soon, other._left = self._idle.copy(), self._soon.copy(), self._left.copy()
         other._by_cpu, other._cpu = self._by_cpu.copy(), self._cpu.copy()
         other._cpu_touched, other._capacity_touched = self._cpu_touched.copy(), self._capacity_touched.copy()
@@ -245,6 +239,71 @@ class NodeIndex:
             del self._by_cpu[bisect_left(self._by_cpu, (old, node))]
         self._cpu[node] = free
         insort(self._by_cpu, (free, node))
+
+
+class IndexedNodes(NodeOrder):
+    """The node order of a session by its index; scores nodes where the index does not apply."""
+
+    def __init__(self, session: Session, index: NodeIndex) -> None:
+        super().__init__(len(session.cluster.nodes))
+        self._index = index
+        self._ledger = session.ledger
+        self._scored = ScoredNodes(session)
+        self._full: set[tuple[int, int]] = set()
+        """Shapes without capacity on a set of nodes, in the ledger's current epoch."""
+        self._full_epoch = 0
+        scores = {session.chains.names[method] for method in session.chains.scores}
+        packs = getattr(session.plugins.get("nodeplacement"), "is_binpack", False)
+        self._is_indexed = packs and scores >= INDEXED_SCORES
+        self._unindexed_scores = [session.plugins[name].concerns for name in sorted(scores - INDEXED_SCORES)]
+
+    def in_order(self, task: Task, nodes: int) -> Iterator[NodeFit]:
+        """By the index, unless the task is distinguished by other scores or the fit by more than capacity."""
+        shape = task.shape
+        if self._is_indexed and not (shape.mig_gpu_milli or shape.shared_claims):
+            for concerns in self._unindexed_scores:
+                if concerns(task.index):
+                    break
+            else:
+                return self._index.in_order(shape, nodes)
+        return self._scored.in_order(task, nodes)
+
+    def has_capacity(self, shape: TaskShape, nodes: int) -> bool:
+        """By the index; always true where the fit does not depend on capacity alone."""
+        if shape.mig_gpu_milli or shape.shared_claims:
+            return True
+        takes_whole_gpus = shape.request[GPU] > 0 and not shape.shares_devices
+        if takes_whole_gpus and not nodes & self._index.nodes_with_free_gpus():
+            return False
+        if self.is_known_full(shape, nodes):
+            return False
+        if next(self._index.in_order(shape, nodes), None) is not None:
+            return True
+        self._full.add((shape.index, nodes))
+        return False
+
+    def nodes_with_free_gpus(self) -> int:
+        """Maintained by the index."""
+        return self._index.nodes_with_free_gpus()
+
+    def free_gpu_milli(self) -> Sequence[int]:
+        """Maintained by the index."""
+        return self._index.free_gpu_milli()
+
+    def free_gpu_milli_on(self, node: int) -> int:
+        """Maintained by the index."""
+        return self._index.free_gpu_milli()[node]
+
+    def is_known_full(self, shape: TaskShape, nodes: int) -> bool:
+        """Whether it was noted in the ledger's current epoch, in which no capacity was freed."""
+        if self._full_epoch != self._ledger.capacity_epoch:
+            self._full_epoch = self._ledger.capacity_epoch
+            self._full.clear()
+        return bool(self._full) and (shape.index, nodes) in self._full
+
+    def note_full(self, shape: TaskShape, nodes: int) -> None:
+        """Valid for the ledger's current epoch."""
+        self._full.add((shape.index, nodes))
 
 
 def _with(nodes: int, bit: int, is_in: bool) -> int:

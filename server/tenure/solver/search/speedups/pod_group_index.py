@@ -1,8 +1,7 @@
-"""Index of the pod groups of every leaf queue, sorted once and updated per commit.
-
-Two lists per leaf: pod groups with pending tasks, best first, and possible victims, worst first. A commit
-moves only the pod groups it touched; nothing is sorted again (KAI sorts per search). Read between statements
-only: the lists describe committed state.
+"""Saves: sorting the pod groups of a queue for every search; they are sorted once and filed again per commit.
+Sound: only commits change keys, and they name the pod groups that they moved (`session.changed_pod_groups`).
+Switch: `pod_group_index`. Plain: `pod_group_lists.SortedPodGroups`.
+Compared by: tests/properties/test_pod_group_index.py (lists equal sorted lists after random commits).
 """
 
 from bisect import bisect_left, insort
@@ -15,8 +14,7 @@ from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.gang import GangPlanner
-
-Key = tuple[int, ...]
+from tenure.solver.search.pod_group_lists import Key, PodGroupLists, reverse
 
 
 class _Index:
@@ -91,7 +89,7 @@ class _Index:
         self.is_pending[index] = self.is_victim[index] = self.is_evictable_victim[index] = False
 
 
-class PodGroupIndex:
+class PodGroupIndex(PodGroupLists):
     """Sorted pod groups by leaf queue; keys end in the pod group's rank, so they are unique.
 
     The first pod group is usually removed first, so it is at the end of its list, where removal is cheap.
@@ -163,8 +161,12 @@ class PodGroupIndex:
         """Indices of all leaf queues."""
         return list(self._pending)
 
-    def pending(self, queue: int, after: Key | None = None) -> Iterator[tuple[Key, int]]:
-        """Keys and pod groups with pending tasks, best first; with `after`, only those behind that key."""
+    def pending(self, queue: int) -> Iterator[tuple[Key, int]]:
+        """Keys and pod groups with pending tasks, best first."""
+        return self.pending_after(queue, None)
+
+    def pending_after(self, queue: int, after: Key | None) -> Iterator[tuple[Key, int]]:
+        """The same; with `after`, only those behind that key."""
         self._refresh()
         keys = self._pending[queue]
         end = len(keys) if after is None else bisect_left(keys, reverse(after))
@@ -305,8 +307,3 @@ def _remove(keys: list[Key], key: Key) -> None:
         keys.pop()
     else:
         del keys[bisect_left(keys, key)]
-
-
-def reverse(key: Key) -> Key:
-    """Key of the opposite order."""
-    return tuple([-part for part in key])

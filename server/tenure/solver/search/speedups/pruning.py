@@ -1,115 +1,33 @@
-"""Prune probes and scenarios by necessary conditions that are cheap to check.
-
-Evicting a scenario's victims frees at most their resources. If the pending tasks would not fit even without
-competition for these, the simulation would fail. Placing victims again only uses capacity, so the first
-working scenario is the same with and without pruning; `tests/properties` checks that.
-
-There are two conditions: fit counts for the pending tasks, and the GPUs that fairness permits to reclaim
-(`reclaim_bound`). More victims never reduce either, so a met condition stays met, and the first sufficient
-prefix of an order can be looked up.
+"""Saves: simulating scenarios, and whole probes, that cannot succeed.
+Sound: if the pending tasks do not fit although victims compete for nothing, the simulation fails
+(`freed_fits`); if the GPUs that may be reclaimed do not suffice, validators reject it (`reclaim_bound`). More
+victims never reduce either, so a met condition stays met, and the first sufficient prefix of an order can be
+looked up.
+Switch: `pruning` (fits) and `reclaim_bound`. Plain: the simulation.
+Compared by: tests/solver/search/test_solver_counters.py, and the check `differential`.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from tenure.solver.framework.session import Session
+from tenure.solver.framework.stop_signal import StopSignal
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import TaskShape
 from tenure.solver.plugin_api.scenario import Batch
-from tenure.solver.search.placer import Placer
-from tenure.solver.search.speedups.freed_fits import FreedFits
-from tenure.solver.search.speedups.reclaim_bound import ReclaimBound, ReclaimTally
+from tenure.solver.search.oracle import FitCheck, Oracle, Outlook, Probe, Search, SearchParts, VictimPolicy
+from tenure.solver.search.speedups.fit_counts import FitCounts, requests_whole_gpus
+from tenure.solver.search.speedups.freed_fits import FitTally, FreedFits, SearchFits, Victims
+from tenure.solver.search.speedups.node_index import NodeIndex
+from tenure.solver.search.speedups.reclaim_bound import ReclaimBound, ReclaimTally, is_inexact
 from tenure.solver.search.victim_order import VictimSequence
+from tenure.terms.reasons import ReasonCode
 
-
-class Pruner:
-    """Current fit counts of the feasible nodes; one per preemptor, shared by its probes.
-
-    `victims` yields every task that might be evicted for the preemptor.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        placer: Placer,
-        feasible: int,
-        pending: Sequence[int],
-        victims: Callable[[], Iterable[int]],
-    ) -> None:
-        self._pending = pending
-        self._victims = victims
-        self._is_possible: bool | None = None
-        self._session = session
-        self._placer = placer
-        self._feasible = feasible
-        self._free: dict[int, tuple[int, dict[int, int]]] = {}
-        self._missing_fits: dict[int, list[tuple[TaskShape, int]]] = {}
-
-    def is_possible(self) -> bool:
-        """Whether all tasks would fit if every possible victim were gone; counted once."""
-        if self._is_possible is None:
-            count = FitTally(self, self._pending)
-            count.add(self._victims())
-            self._is_possible = count.is_sufficient()
-        return self._is_possible
-
-    def missing_fits(self, pending: Sequence[int]) -> list[tuple[TaskShape, int]]:
-        """Shapes that do not fit now for these tasks, with the number of missing fits.
-
-        The tasks must be all tasks of the search, or the first of them.
-        """
-        wanted = self._missing_fits.get(len(pending))
-        if wanted is None:
-            counts: dict[int, int] = {}
-            shapes: dict[int, TaskShape] = {}
-            for task in pending:
-                shape = self._session.cluster.tasks[task].shape
-                shapes[shape.index] = shape
-                counts[shape.index] = counts.get(shape.index, 0) + 1
-            missing = [(shapes[i], count - self.fit_counts(shapes[i])[0]) for i, count in counts.items()]
-            wanted = self._missing_fits[len(pending)] = [
-                (shape, count) for shape, count in missing if count > 0
-            ]
-        return wanted
-
-    def freed_fits(self, shape: TaskShape) -> FreedFits:
-        """Counter of additional fits of the shape, without victims yet."""
-        return FreedFits(self._session, shape, self._placer.allowed_nodes(shape), self.fit_counts(shape)[1])
-
-    def fit_counts(self, shape: TaskShape) -> tuple[int, dict[int, int]]:
-        """Fit counts without evictions: total, and by node; cached per shape."""
-        known = self._free.get(shape.index)
-        if known is None:
-            nodes = self._feasible & self._placer.allowed_nodes(shape)
-            by_node = self._placer.fit_counts.on(shape, nodes)
-            known = self._free[shape.index] = (sum(by_node.values()), by_node)
-        return known
-
-
-class FitTally:
-    """Fit counts for the pending tasks of one probe, updated as victims are added."""
-
-    def __init__(self, pruner: Pruner, pending: Sequence[int]) -> None:
-        self._shortfalls = [
-            (pruner.freed_fits(shape), missing) for shape, missing in pruner.missing_fits(pending)
-        ]
-
-    def add(self, tasks: Iterable[int]) -> None:
-        """Add tasks to the victims."""
-        victims = list(tasks)
-        for gains, _ in self._shortfalls:
-            gains.add(victims)
-
-    def is_sufficient(self) -> bool:
-        """Whether every shape fits often enough without the victims so far."""
-        return all(gains.total() >= missing for gains, missing in self._shortfalls)
-
-
-def requests_whole_gpus(shape: TaskShape) -> bool:
-    """Whether it requests GPUs as whole devices only, or none."""
-    return not (shape.shares_devices or shape.mig_gpu_milli or shape.claimed_gpu_milli)
-
-
+WITHIN_FAIR_SHARE: Final = Rejection(
+    ReasonCode.WITHIN_FAIR_SHARE, "the other queues are within their fair share", source="search"
+)
 RECLAIMABLE: Final = -1
 """In place of a shape: the reclaimable GPUs."""
 LOOK_AHEAD: Final = 1024
@@ -119,10 +37,10 @@ LOOK_AHEAD: Final = 1024
 class ProbeNeeds:
     """Needs of the pending tasks of one probe beyond free capacity, and the victims' contribution."""
 
-    def __init__(self, pruner: Pruner, bound: ReclaimBound | None, pending: Sequence[int]) -> None:
-        self.shortfalls = pruner.missing_fits(pending)
+    def __init__(self, fits: SearchFits, bound: ReclaimBound | None, pending: Sequence[int]) -> None:
+        self.shortfalls = fits.missing_fits(pending)
         """Shapes that do not fit now, with the number of missing fits."""
-        self._pruner = pruner
+        self._fits = fits
         self._freed_fits: dict[int, FreedFits] = {}
         """Additional fits of these shapes, created on demand."""
         self.gpus = 0 if bound is None else bound.missing(pending)
@@ -154,7 +72,7 @@ class ProbeNeeds:
         """Additional fits of the shape from the victims so far."""
         gains = self._freed_fits.get(shape.index)
         if gains is None:
-            gains = self._freed_fits[shape.index] = self._pruner.freed_fits(shape)
+            gains = self._freed_fits[shape.index] = self._fits.freed_fits(shape)
         return gains
 
 
@@ -162,11 +80,11 @@ class PrefixBounds:
     """Totals of all prefixes of a victim sequence; computed once for all probes of a search."""
 
     def __init__(
-        self, sequence: VictimSequence, pruner: Pruner, bound: ReclaimBound | None, tasks: Sequence[int]
+        self, sequence: VictimSequence, fits: SearchFits, bound: ReclaimBound | None, tasks: Sequence[int]
     ) -> None:
         self._sequence = sequence
-        self._pruner = pruner
-        self._freed_fits = {shape.index: pruner.freed_fits(shape) for shape, _ in pruner.missing_fits(tasks)}
+        self._fits = fits
+        self._freed_fits = {shape.index: fits.freed_fits(shape) for shape, _ in fits.missing_fits(tasks)}
         self._totals: dict[int, list[int]] = {shape: [] for shape in self._freed_fits}
         self._reclaimed = None if bound is None else ReclaimTally(bound)
         self._reclaimable: list[int] = []
@@ -207,7 +125,7 @@ class PrefixBounds:
             return 0
         while not totals or totals[-1] < needed:
             number = len(totals)
-            if number == LOOK_AHEAD and not self._pruner.is_possible():
+            if number == LOOK_AHEAD and not self._fits.is_possible():
                 return None
             if not self._sequence.reaches(number):
                 return None
@@ -223,3 +141,134 @@ class PrefixBounds:
             return self._reclaimed.reclaimed
         self._freed_fits[what].add(batch.tasks)
         return self._freed_fits[what].total()
+
+
+class Bounds(Outlook):
+    """Necessary conditions of one search: fits, reclaimable GPUs, or both."""
+
+    def __init__(
+        self, fits: SearchFits, bound: ReclaimBound | None, tasks: Sequence[int], counts_whole_gpus: bool
+    ) -> None:
+        """`counts_whole_gpus`: all GPU requests are for whole devices: fit counts imply capacity (R5.30)."""
+        self._fits = fits
+        self._bound = bound
+        self._tasks = tasks
+        self._counts_whole_gpus = counts_whole_gpus
+        self._prefixes: PrefixBounds | None = None
+        """Of the order of the search."""
+        self._current: PrefixBounds | None = None
+        """The same, if the current probe has that order."""
+        self._needs: ProbeNeeds | None = None
+        """Of the current probe."""
+
+    def first_prefix(self, probe: Probe) -> int | None:
+        """Batches up to the first one with which the needs may be met.
+
+        If a prefix contains all recorded victims, its totals are used without recording them.
+        """
+        needs = self._needs = self._needs_of(probe)
+        self._current = None
+        if probe.is_main_order:
+            if self._prefixes is None:
+                self._prefixes = PrefixBounds(probe.sequence, self._fits, self._bound, self._tasks)
+            self._current = self._prefixes
+        if needs.are_met():
+            return 0
+        count = None if self._current is None else self._current.first_sufficient(needs)
+        if self._current is not None and count is None:
+            return None
+        if count is None or count <= max(probe.skips, default=-1) + 1:
+            return self._search_ahead(probe)
+        return count
+
+    def rules_out(self, potential: Sequence[Batch]) -> bool:
+        """Whether recorded victims and these cannot meet the needs."""
+        assert self._needs is not None
+        if self._current is not None:
+            placements = self._fits.session.ledger.placements
+            nodes = {placements[task].node for batch in potential for task in batch.tasks}
+            if not self._current.can_meet(self._needs, nodes):
+                return True
+        return not self._needs.are_met_with(potential)
+
+    def implies_gpu_capacity(self, probe: Probe) -> bool:
+        """Whether fit counts of a single shape count whole GPUs."""
+        tasks = self._fits.session.cluster.tasks
+        return self._counts_whole_gpus and len({tasks[task].shape.index for task in probe.tasks}) == 1
+
+    def _needs_of(self, probe: Probe) -> ProbeNeeds:
+        """Needs of the probe, with the contribution of the recorded victims."""
+        needs = ProbeNeeds(self._fits, self._bound, probe.tasks)
+        needs.add(probe.recorded)
+        return needs
+
+    def _search_ahead(self, probe: Probe) -> int | None:
+        """The first sufficient prefix beside the recorded victims, batch by batch."""
+        needs, number = self._needs_of(probe), 0
+        while probe.sequence.reaches(number):
+            if number not in probe.skips:
+                needs.add((probe.sequence.batches[number],))
+            number += 1
+            if needs.are_met():
+                return number
+            if number == LOOK_AHEAD and not self._fits.is_possible():
+                return None
+        return None
+
+
+class Pruning(Oracle):
+    """Computes the bounds of a search."""
+
+    def __init__(
+        self, session: Session, parts: SearchParts, index: NodeIndex, *, with_fits: bool, with_bound: bool
+    ) -> None:
+        self._session = session
+        self._parts = parts
+        self._index = index
+        self._counts = FitCounts(session.ledger, index)
+        self._with_fits = with_fits
+        shapes = session.cluster.shapes
+        self._counts_whole_gpus = with_fits and all(requests_whole_gpus(shape) for shape in shapes)
+        self._with_bound = with_bound and not any(is_inexact(shape) for shape in shapes)
+        self._checked: dict[int, SearchFits] = {}
+        """Fits without victims, by preemptor, until something is committed."""
+        self._commits = 0
+
+    def outlook(self, search: Search) -> Outlook | Rejection | None:
+        """The bounds, or the rejection of a search that fairness does not permit."""
+        lists = self._parts.pod_groups
+        queues = [queue for queue in search.victim_queues if next(lists.victims(queue), None) is not None]
+        victims = partial(_all_victims, search.victims, queues, self._session.stop)
+        fits = self._fits_of(search.tasks, search.feasible, victims)
+        bound = None
+        if self._with_bound:
+            free = self._index.free_gpu_bound()
+            bound = ReclaimBound(self._session, search.action, search.preemptor, queues, free)
+            if not bound.is_possible(search.tasks, queues):
+                return WITHIN_FAIR_SHARE
+        return Bounds(fits, bound, search.tasks, self._counts_whole_gpus)
+
+    def fit_check(self, preemptor: int, tasks: Sequence[int], feasible: int) -> FitCheck | None:
+        """The same fits for all candidates of a preemptor, until something is committed."""
+        if not self._with_fits:
+            return None
+        if self._commits != len(self._session.commits):
+            self._checked.clear()
+            self._commits = len(self._session.commits)
+        if preemptor not in self._checked:
+            self._checked[preemptor] = self._fits_of(tasks, feasible, lambda: ())
+        return FitTally(self._checked[preemptor], tasks)
+
+    def _fits_of(self, tasks: Sequence[int], feasible: int, victims: Victims) -> SearchFits:
+        counts = self._counts if self._with_fits else None
+        return SearchFits(self._session, self._parts.allowed_nodes, counts, feasible, tasks, victims)
+
+
+def _all_victims(policy: VictimPolicy, queues: Sequence[int], stop: StopSignal) -> Iterator[int]:
+    """Active tasks of all pod groups of these queues that may be victims."""
+    for queue in queues:
+        if policy.allows_queue(queue):
+            for entry in policy.candidates(queue):
+                stop.check()
+                for tasks in entry.item.remaining.values():
+                    yield from tasks

@@ -1,8 +1,9 @@
-"""Skip searches and scenarios that fairness must reject, by an upper bound on reclaimable GPUs.
-
-Capacity is conserved: the GPUs a preemptor receives were free, or taken from victims permanently (relocated
-victims continue to use theirs). Validators bound the amount taken from each part of the queue tree; if free
-capacity and these bounds together are less than the demand, no simulation can be accepted.
+"""Saves: searches and simulations whose result validators must reject, by an upper bound on reclaimable GPUs.
+Sound: capacity is conserved: the GPUs a preemptor receives were free, or taken from victims for good
+(relocated victims continue to use theirs). A `ReclaimCap` is never too low; if free capacity and all caps
+together are less than the demand, no simulation can be accepted.
+Switch: `reclaim_bound`. Plain: the validators.
+Compared by: the check `differential`.
 """
 
 from collections.abc import Collection, Iterable
@@ -13,14 +14,13 @@ from tenure.solver.model.resources import GPU
 from tenure.solver.model.workload import TaskShape
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch
+from tenure.solver.search.speedups.fit_counts import NO_BOUND
 
 Bounds = dict[int, tuple[int, int]]
 """By victims' leaf queue: the queue with the bound, and the maximum amount taken from there."""
 
 UNBOUNDED: Final = -1
 """In place of a queue: all unbounded queues."""
-NO_BOUND: Final = 1 << 60
-"""Larger than any amount, and still a machine word."""
 
 
 class ReclaimBound:

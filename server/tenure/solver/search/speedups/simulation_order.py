@@ -1,10 +1,9 @@
-"""Order of preemptor and victims in a simulation, by queue order (semantics R5.52, R5.53).
-
-KAI processes every pending pod group and skips those that are neither preemptor nor victim. They matter only
-because a queue's position depends on its best pod group. So only leaves that can change the order of the
-others are considered; a pod group and those after it with no larger request are one step (a smaller request
-never moves a queue back); and the last one is not searched for. Of two pod groups that are first in their
-queues, the one of the preceding queue comes first.
+"""Saves: filling a queue tree with all pending pod groups for every simulation.
+Sound: a bystander matters only because a queue's position depends on its best pod group. So only leaves that
+can change the order of the others are considered; a pod group and those after it with no larger request are
+one step, because a smaller request never moves a queue back; the last pod group is not searched for.
+Switch: `simulation_order`. Plain: `scenario_simulator.AllPending`.
+Compared by: tests/properties/test_simulation_order.py (equal orders on random scenarios).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,14 +13,13 @@ from itertools import takewhile
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.pod_group_lists import KeyedPodGroup
 from tenure.solver.search.queue_tree import QueueKeys, QueueTree, QueueTreeEntry
+from tenure.solver.search.scenario_simulator import SimulationOrder
 from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
 
-KeyedPodGroup = tuple[tuple[int, ...], int]
-"""A pod group with its key."""
 
-
-class SimulationOrder:
+class FewPending(SimulationOrder):
     """Orders the few pod groups of a scenario among all pending ones."""
 
     def __init__(self, session: Session, gangs: GangPlanner, lists: PodGroupIndex) -> None:
@@ -143,7 +141,7 @@ class SimulationOrder:
         for key, pod_group in turns:
             yield from takewhile(partial(_is_before, key), steps)
             yield QueueTreeEntry(key, pod_group, share(pod_group))
-            steps = self._steps(self._pod_group_index.pending(queue, after=key), self._most(queue))
+            steps = self._steps(self._pod_group_index.pending_after(queue, key), self._most(queue))
         yield from steps
 
     def _most(self, queue: int) -> Share | None:

@@ -1,0 +1,105 @@
+"""Pod groups of each leaf queue: those that are pending, best first, and possible victims, worst first.
+
+Keys are unique: they end in the pod group's rank. Lists describe committed state; they are read between
+statements. Within a simulation, bystanders keep their keys, because it moves tasks of preemptor and victims
+only.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.search.gang import GangPlanner
+
+Key = tuple[int, ...]
+KeyedPodGroup = tuple[Key, int]
+"""A pod group with its sort key."""
+
+
+class PodGroupLists(ABC):
+    """The lists of all leaf queues."""
+
+    @abstractmethod
+    def leaf_queues(self) -> list[int]:
+        """Indices of all leaf queues."""
+
+    @abstractmethod
+    def pending(self, queue: int) -> Iterator[KeyedPodGroup]:
+        """Pod groups with pending tasks, best first."""
+
+    @abstractmethod
+    def victims(self, queue: int) -> Iterator[KeyedPodGroup]:
+        """Evictable pod groups with active tasks, worst first, with keys of the reversed order."""
+
+    def victim_groups(self, queue: int) -> list[int]:
+        """The same pod groups without their keys."""
+        return [pod_group for _, pod_group in self.victims(queue)]
+
+    @abstractmethod
+    def evictable_victims(self, queue: int) -> Iterator[KeyedPodGroup]:
+        """The same without those whose tasks this cycle placed or relocated completely."""
+
+    @abstractmethod
+    def is_victim(self, pod_group: int) -> bool:
+        """Whether the pod group is a possible victim."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the lists."""
+
+
+class SortedPodGroups(PodGroupLists):
+    """Sorts the pod groups of a queue whenever they are read."""
+
+    def __init__(self, session: Session, gangs: GangPlanner) -> None:
+        self._session = session
+        self._gangs = gangs
+        self._by_queue: dict[int, list[PodGroup]] | None = None
+
+    def leaf_queues(self) -> list[int]:
+        """In the order of their indices."""
+        return [queue.index for queue in self._session.cluster.queues if queue.is_leaf]
+
+    def pending(self, queue: int) -> Iterator[KeyedPodGroup]:
+        """Sorted by key."""
+        waiting = [group.index for group in self._of(queue) if self._gangs.has_pending(group.index)]
+        return iter(sorted((self._session.pod_group_key(index), index) for index in waiting))
+
+    def victims(self, queue: int) -> Iterator[KeyedPodGroup]:
+        """Sorted by reversed key."""
+        return self._worst_first([group for group in self._of(queue) if self.is_victim(group.index)])
+
+    def evictable_victims(self, queue: int) -> Iterator[KeyedPodGroup]:
+        """Sorted by reversed key."""
+        victims = [group for group in self._of(queue) if self.is_victim(group.index)]
+        return self._worst_first([group for group in victims if self._gangs.has_evictable(group)])
+
+    def is_victim(self, pod_group: int) -> bool:
+        """By its preemptibility and its tasks."""
+        group = self._session.cluster.pod_groups[pod_group]
+        active = self._session.ledger.active_allocated
+        if group.queue is None or not group.is_evictable:
+            return False
+        return any(active[pod_set.index] for pod_set in group.pod_sets)
+
+    def close(self) -> None:
+        """Forget the pod groups."""
+        self._by_queue = None
+
+    def _of(self, queue: int) -> list[PodGroup]:
+        if self._by_queue is None:
+            self._by_queue = {leaf: [] for leaf in self.leaf_queues()}
+            for group in self._session.cluster.pod_groups:
+                if group.queue is not None:
+                    self._by_queue[group.queue].append(group)
+        return self._by_queue[queue]
+
+    def _worst_first(self, groups: list[PodGroup]) -> Iterator[KeyedPodGroup]:
+        keys = [(reverse(self._session.pod_group_key(group.index)), group.index) for group in groups]
+        return iter(sorted(keys))
+
+
+def reverse(key: Key) -> Key:
+    """Key of the opposite order."""
+    return tuple([-part for part in key])

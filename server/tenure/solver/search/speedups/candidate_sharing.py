@@ -1,0 +1,142 @@
+"""Saves: collecting and checking the candidates of a queue for every preemptor.
+Sound: preemptors with equal keys of the guards and of the action's rule get equal verdicts on every victim;
+candidates are dropped when a commit changes the queue. Whether any protection ends at all is found out once
+per queue and guard key: the facts are those of the snapshot, and only pod groups that start in this cycle are
+added.
+Switch: `candidate_sharing`. Plain: `victim_entries.CheckedCandidates`.
+Compared by: tests/solver/search/speedups/test_candidate_sharing.py, and the check `differential`.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.search.queue_tree import QueueTreeEntry
+from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
+from tenure.solver.search.victim_entries import (
+    CandidateRequest,
+    CandidateSource,
+    SkippedVictims,
+    VictimChecker,
+    VictimEntries,
+)
+
+ALL: Final = "all"
+SPENT: Final = "spent"
+"""Victims of which nothing is evictable in this cycle."""
+
+
+class SharedCandidates(CandidateSource):
+    """Candidates that are collected once for all preemptors with equal keys."""
+
+    def __init__(self, session: Session, lists: PodGroupIndex, entries: VictimEntries) -> None:
+        self._session = session
+        self._lists = lists
+        self._entries = entries
+        self._streams: dict[Hashable, CandidateStream] = {}
+        self._checked: dict[Hashable, int] = {}
+        """How many of the spent victims were checked, while no protection that ends was found."""
+        self._protected: set[Hashable] = set()
+
+    def in_order(
+        self, queue: int, request: CandidateRequest, checker: VictimChecker
+    ) -> Iterator[QueueTreeEntry]:
+        """Candidates of a leaf queue: those that matter to the search or to its reasons."""
+        has_spent = self._may_protect(SPENT, queue, request)
+        key, version = self._key(queue, has_spent, request), self._lists.version(queue)
+        stream = None if key is None else self._streams.get(key)
+        if stream is None or stream.version != version:
+            victims = self._lists.victims(queue) if has_spent else self._lists.evictable_victims(queue)
+            stream = CandidateStream(version, victims, self._entries)
+            if key is not None:
+                self._streams[key] = stream
+        return stream.in_order(checker)
+
+    def may_expire(self, queue: int, request: CandidateRequest) -> bool:
+        """Whether a guard protects any victim for a time only."""
+        return self._may_protect(ALL, queue, request)
+
+    def _key(self, queue: int, has_spent: bool, request: CandidateRequest) -> Hashable | None:
+        """Preemptors with equal keys meet the same candidates; None: no other preemptor does."""
+        guard_key = self._session.guards.cache_key(request.preemptor)
+        if request.rule_key is None or guard_key is None or self._session.chains.allows_victim:
+            return None
+        return (request.action, queue, has_spent, request.rule_key, guard_key)
+
+    def _may_protect(self, which: str, queue: int, request: CandidateRequest) -> bool:
+        guard_key = self._session.guards.cache_key(request.preemptor)
+        if guard_key is None or self._session.chains.allows_victim:
+            return True
+        key, spent = (request.action, which, guard_key, queue), self._lists.spent(queue)
+        if key in self._protected:
+            return True
+        checked = self._checked.get(key)
+        if checked is None and which is ALL:
+            unchecked: Sequence[int] = self._lists.victim_groups(queue)
+        else:
+            unchecked = spent[checked or 0 :]
+        if unchecked and self._session.guards.may_expire(unchecked):
+            for victim in unchecked:
+                if self._is_delayed(request, victim):
+                    self._protected.add(key)
+                    return True
+        self._checked[key] = len(spent)
+        return False
+
+    def _is_delayed(self, request: CandidateRequest, victim: int) -> bool:
+        self._session.stop.check()
+        rejection = self._session.guards.allows_victim(request.action, request.preemptor, victim)
+        return rejection is not None and rejection.until is not None
+
+
+class ProtectedCandidate(NamedTuple):
+    """A pod group with a protection that ends, and the number of candidates before it."""
+
+    place: int
+    pod_group: int
+    rejection: Rejection
+
+
+class CandidateStream:
+    """Candidates of a queue, computed on demand, worst first."""
+
+    __slots__ = ("_entries", "_protected", "_skipped", "_victim_entries", "_victims", "version")
+
+    def __init__(
+        self, version: int, victims: Iterator[tuple[tuple[int, ...], int]], entries: VictimEntries
+    ) -> None:
+        """`victims` are keys and pod groups, from a list of that version."""
+        self.version = version
+        self._victims = victims
+        self._victim_entries = entries
+        self._skipped = SkippedVictims()
+        self._entries: list[QueueTreeEntry] = []
+        self._protected: list[ProtectedCandidate] = []
+
+    def in_order(self, checker: VictimChecker) -> Iterator[QueueTreeEntry]:
+        """All candidates; the checker receives protections as they are passed."""
+        entries, protected, number, passed = self._entries, self._protected, 0, 0
+        while True:
+            is_there = number < len(entries) or self._draw(checker)
+            while passed < len(protected) and protected[passed].place <= number:
+                checker.note_protection(protected[passed].pod_group, protected[passed].rejection)
+                passed += 1
+            if not is_there:
+                return
+            yield entries[number]
+            number += 1
+
+    def _draw(self, checker: VictimChecker) -> bool:
+        """Find one more candidate."""
+        for key, pod_group in self._victims:
+            rejection = checker.rejection(pod_group)
+            if rejection is None:
+                known = self._victim_entries.entry(key, pod_group, checker.keeps_core(pod_group))
+                entry = self._skipped.skip_or_merge(known)
+                if entry is not None:
+                    self._entries.append(entry)
+                    return True
+            elif rejection.until is not None:
+                self._protected.append(ProtectedCandidate(len(self._entries), pod_group, rejection))
+        return False

@@ -1,0 +1,69 @@
+"""Saves: repeating a search that just failed for an equal preemptor.
+Sound: a preemptor of the same queue and priority with an equal request meets the same victims in the same
+order, and the same protections, until something is committed. It is placed after the other would have been,
+and by then others can only have taken more. A validator may still allow for it what it did not allow for the
+other, so a search that reached validators counts only if similar pod groups are skipped anyway (semantics
+R5.80). Off with claims, placement filters, NUMA zones, victim filters and guards whose verdicts are for the
+pair.
+Switch: `failed_search_cache`. Plain: every search.
+Compared by: tests/solver/search/speedups/test_failed_search_cache.py, and the check `differential`.
+"""
+
+from collections.abc import Hashable
+
+from tenure.solver.framework.session import Session
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.search.oracle import Oracle, Search
+
+
+class FailedSearchCache(Oracle):
+    """Searches that failed since the last commit."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._failed: dict[Hashable, Rejection] = {}
+        self._commits = 0
+        chains = session.chains
+        self._is_enabled = not (
+            session.cluster.claims or chains.allows_placement or chains.zones or chains.allows_victim
+        )
+        """Whether capacity is a matter of amounts alone, and victims one of queues and guards."""
+
+    def known_failure(self, search: Search) -> Rejection | None:
+        """Result of an equal search."""
+        self._discard_stale()
+        return self._failed.get(self._key(search)) if self._failed else None
+
+    def record_failure(self, search: Search, rejection: Rejection) -> None:
+        """Store the result, if it holds for equal searches."""
+        if search.was_validated and not self._session.options.skip_similar_pod_groups:
+            return
+        key = self._key(search)
+        if key is not None:
+            self._discard_stale()
+            self._failed[key] = rejection
+
+    def _discard_stale(self) -> None:
+        if self._commits != len(self._session.commits):
+            self._failed.clear()
+            self._commits = len(self._session.commits)
+
+    def _key(self, search: Search) -> Hashable | None:
+        """Equal searches have equal keys; None: no other search is equal."""
+        session, group = self._session, self._session.cluster.pod_groups[search.preemptor]
+        if not self._is_enabled or search.rule_key is None or not self._is_new_and_simple(group):
+            return None
+        shapes = {session.cluster.tasks[task].shape.index for task in search.tasks}
+        guard_key = session.guards.cache_key(search.preemptor)
+        if guard_key is None or len(shapes) > 1:
+            return None
+        is_firm = session.cores.has_firm_request(search.preemptor, search.tasks)
+        own = (search.action, guard_key, search.rule_key)
+        return (own, group.queue, group.priority, is_firm, len(search.tasks), *shapes)
+
+    def _is_new_and_simple(self, group: PodGroup) -> bool:
+        """One pod set without topology constraints, of which no task runs or is pipelined."""
+        is_simple = len(group.root.members) == 1 and group.root.members == group.pod_sets
+        is_bound = group.root.topology is not None or any(s.topology is not None for s in group.pod_sets)
+        return is_simple and not is_bound and not self._session.ledger.active_used[group.pod_sets[0].index]

@@ -1,0 +1,48 @@
+"""The pod group index has the lists that sorting all pod groups gives, after any commits."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tenure.solver.model.decision import Atomicity
+from tenure.solver.plugin_api.action import Action, QueueGate, Relation
+from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.pod_group_lists import SortedPodGroups
+from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
+from tenure.terms.reasons import ReasonCode
+
+from tests.properties.generators.draw import ShrinkingDraw
+from tests.properties.generators.random_clusters import random_cluster
+from tests.properties.generators.random_moves import random_move
+from tests.solver.sessions import open_session
+
+MOVES = Action(
+    "moves",
+    victims_from=Relation.NONE,
+    gate=QueueGate.NONE,
+    reason=ReasonCode.ALLOCATED,
+    atomicity=Atomicity.ALL,
+    run=lambda context, action: None,
+)
+
+
+@given(data=st.data())
+@settings(max_examples=100)
+def test_pod_group_index_equals_sorted_lists(data: st.DataObject) -> None:
+    draw = ShrinkingDraw(data)
+    session = open_session(random_cluster(draw))
+    gangs = GangPlanner(session)
+    index, sorted_lists = PodGroupIndex(session, gangs), SortedPodGroups(session, gangs)
+    for _ in range(draw.integer(1, 5)):
+        assert index.leaf_queues() == sorted_lists.leaf_queues()
+        for queue in sorted_lists.leaf_queues():
+            assert list(index.pending(queue)) == list(sorted_lists.pending(queue))
+            assert list(index.victims(queue)) == list(sorted_lists.victims(queue))
+            assert index.victim_groups(queue) == sorted_lists.victim_groups(queue)
+            assert list(index.evictable_victims(queue)) == list(sorted_lists.evictable_victims(queue))
+        for group in session.cluster.pod_groups:
+            assert index.is_victim(group.index) == sorted_lists.is_victim(group.index)
+        with session.statement() as statement:
+            for _ in range(draw.integer(0, 3)):
+                move = random_move(draw, session, statement)
+                if move is not None:
+                    move(statement)
+            session.commit(statement, MOVES, 0, ReasonCode.ALLOCATED)

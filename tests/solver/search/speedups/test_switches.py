@@ -1,0 +1,93 @@
+"""Every speedup can be switched off by its name, alone or with all others, and decides nothing."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from tenure.solver.cycle import decide
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions
+from tenure.solver.registry import default_profile
+from tenure.solver.search.oracle import SearchParts, plain_parts
+from tenure.solver.search.speedups import attach
+from tenure.solver.testing import ClusterBuilder
+
+from tests.solver.sessions import open_session
+
+
+def contested() -> ClusterBuilder:
+    """A gang and single pods reclaim and preempt on three full nodes; one queue is protected for a while."""
+    builder = ClusterBuilder().queue("rich", quota=1, weight=0).queue("poor", quota=10)
+    builder.queue("kept", quota=0, weight=0, reclaim_min_runtime="1h")
+    for name in ("a", "b", "c"):
+        builder.node(name, gpus=4)
+    for number in range(8):
+        builder.running(f"rich{number}", queue="rich", gpus=1, node="abc"[number % 3])
+    builder.running("kept", queue="kept", gpus=1, node="c", started_ago="1m")
+    builder.running("mine", queue="poor", gpus=1, node="c", priority=40)
+    builder.pending("gang", queue="poor", gpus=2, count=3)
+    builder.pending("urgent", queue="poor", gpus=1, priority=80)
+    return builder.pending("twin", queue="poor", gpus=4).pending("other twin", queue="poor", gpus=4)
+
+
+def packed() -> ClusterBuilder:
+    """Free GPUs are scattered; a relocation makes a node free."""
+    builder = ClusterBuilder().node("a", gpus=2).node("b", gpus=2).queue("q")
+    builder.running("on-a", queue="q", gpus=1, node="a").running("on-b", queue="q", gpus=1, node="b")
+    return builder.pending("waits", queue="q", gpus=2)
+
+
+def parts_of(*names: str) -> tuple[SearchParts, SearchParts]:
+    """The plain parts of a session, and the same with these speedups."""
+    plain = plain_parts(open_session(contested().build()))
+    return plain, attach(plain, names)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("node_index", "node_order"),
+        ("pod_group_index", "pod_groups"),
+        ("simulation_order", "simulation_order"),
+        ("candidate_sharing", "candidates"),
+        ("failed_search_cache", "FailedSearchCache"),
+        ("first_victim", "FirstVictim"),
+        ("reclaim_bound", "Pruning"),
+        ("pruning", "Pruning"),
+    ],
+)
+def test_name_switches_one_part_or_oracle(name: str, part: str) -> None:
+    plain, fast = parts_of(name)
+    replaced = {
+        field
+        for field in SearchParts._fields
+        if type(getattr(plain, field)) is not type(getattr(fast, field))
+    }
+    assert replaced | {type(oracle).__name__ for oracle in fast.oracles} == {part}
+
+
+def test_without_names_all_parts_are_plain() -> None:
+    plain, fast = parts_of()
+    assert fast == plain
+    assert fast.oracles == ()
+
+
+@pytest.mark.parametrize("case", [contested, packed])
+@pytest.mark.parametrize(
+    "speedups",
+    [
+        SPEEDUPS,
+        *((name,) for name in SPEEDUPS),
+        *(tuple(name for name in SPEEDUPS if name != off) for off in SPEEDUPS),
+    ],
+    ids="+".join,
+)
+def test_decisions_are_those_of_the_plain_search(
+    case: Callable[[], ClusterBuilder], speedups: tuple[str, ...]
+) -> None:
+    plain, fast = (
+        decide(case().build(), replace(default_profile(), options=CycleOptions(speedups=names)))
+        for names in ((), speedups)
+    )
+    assert plain.groups
+    assert fast.groups == plain.groups
+    assert [outcome.kind for outcome in fast.outcomes] == [outcome.kind for outcome in plain.outcomes]
