@@ -1,0 +1,91 @@
+"""A derived value that followed changes equals one that is built from the same cluster."""
+
+from typing import Any, Final
+
+import pytest
+from tenure.server.settings.server import DEFAULT_ROWS
+from tenure.server.state import full_state
+from tenure.server.state.state import next_state
+from tenure.server.state.warm_start import WarmStartCache
+from tenure.solver.cycle import decide, run_cycle
+from tenure.solver.framework.ledger import Ledger
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.plugin_api.derived import Derived
+from tenure.solver.plugins.proportion.initial_usage import ShareSum
+from tenure.solver.plugins.proportion.reclaim_cap import PodGroupSizes
+from tenure.solver.registry import default_profile
+from tenure.solver.search.speedups.node_index import NodeIndex
+from tenure.wire.deltas import compute_delta
+
+from tests.properties.generators.draw import SeededDraw
+from tests.state.small_changes import STEPS, first_snapshot, next_snapshot
+
+PROFILE: Final = default_profile()
+ATTRIBUTES: Final = {
+    "PodGroupPhases": ("pending", "running", "stale", "blocked"),
+    "InitialUsage": ("allocated", "firm", "request", "paths", "kinds", "firm_cores"),
+    "_Index": ("queues", "pending", "victims", "evictable_victims", "is_pending", "is_victim"),
+    "_WarningCandidates": ("legacy", "odd", "bad"),
+    "_Protected": ("now", "pod_groups"),
+}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_value_that_followed_equals_one_that_is_built(seed: int) -> None:
+    draw = SeededDraw(seed)
+    snapshot = first_snapshot(draw)
+    state = full_state("epoch", snapshot, DEFAULT_ROWS)
+    compared = 0
+    for _ in range(STEPS):
+        after = next_snapshot(draw, snapshot)
+        state = next_state(state, compute_delta(snapshot, after), 2**30, DEFAULT_ROWS)
+        snapshot = after
+        followed, built = values(state.cluster, state.warm_start.fork()), values(state.cluster, None)
+        assert followed.keys() == built.keys()
+        for spec in built:
+            assert followed[spec] == built[spec], spec
+        compared += len(built)
+        decide(state.cluster, PROFILE, warm_start=state.warm_start)
+    assert compared >= 8 * STEPS
+
+
+def values(cluster: Cluster, warm_start: WarmStartCache | None) -> dict[Derived[Any, Any], Any]:
+    """The derived data of a session at the end of its cycle."""
+    context, _ = run_cycle(cluster, PROFILE, warm_start=warm_start)
+    found = {
+        spec: content(value)
+        for spec, value in context.session.derived_data._values.items()
+        if not isinstance(value, dict)  # the allowed nodes of shapes, filled on demand
+    }
+    context.close()
+    return found
+
+
+def content(value: Any) -> Any:
+    """What a session reads from a value. Counters of moves are left out: only caches read them."""
+    if isinstance(value, Ledger):
+        rooms = [(room.idle.vector(), room.releasing.vector()) for room in value.node_infos]
+        counts = (value.active_allocated, value.active_used, value.pipelined, value.allocated, value.pending)
+        return [*value.placements], rooms, *map(without_trailing_zeros, counts)
+    if isinstance(value, NodeIndex):
+        return value.free_gpu_milli(), value.free_gpu_bound(), value.nodes_with_free_gpus()
+    if isinstance(value, PodGroupSizes):
+        return value.most_gpus()
+    if isinstance(value, ShareSum):
+        return value.share()
+    if isinstance(value, list):
+        return [content(each) for each in value]
+    if isinstance(value, dict):
+        return {key: content(each) for key, each in value.items()}
+    if isinstance(value, set):
+        return frozenset(value)
+    known = ATTRIBUTES.get(type(value).__name__)
+    return value if known is None else [content(getattr(value, name)) for name in known]
+
+
+def without_trailing_zeros(counts: list[int]) -> list[int]:
+    """Lists by pod set keep their length when pod sets go."""
+    counts = [*counts]
+    while counts and not counts[-1]:
+        counts.pop()
+    return counts
