@@ -106,6 +106,7 @@ def remove_pod_group(scheduler: FakeScheduler, name: str) -> None:
 
 
 def discard(journal: Journal, scheduler: FakeScheduler, seconds: float = 0) -> None:
+    scheduler.snapshot(NOW)
     journal.discard_obsolete(scheduler, scheduler, NOW.seconds + seconds)
 
 

@@ -19,6 +19,7 @@ from tenure.integration.ports import (
     ClusterError,
     JournalConflict,
     LeaseLost,
+    SnapshotSource,
     precondition_failed,
 )
 from tenure.integration.reconciler import ClusterPorts, Reconciler
@@ -26,15 +27,13 @@ from tenure.integration.testing import AdapterKilled, KillPoint
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.decision_pb2 import Decision, Patch, PodGroupOutcome
 from tenure.v1.report_pb2 import ReportResultsRequest, ReportResultsResponse
-from tenure.v1.state_pb2 import StateDelta
-from tenure.wire.deltas import compute_delta
 
 START_SECONDS: Final = 1_800_000_000
 """Time at which the scheduler starts, in seconds since 1970."""
 _ALIVE: Final = KillPoint(0)
 
 
-class FakeScheduler:
+class FakeScheduler(SnapshotSource):
     """A scheduler in memory that implements all ports and CrashCluster. Uids are names.
 
     A call raises AssertionError if it breaks the order of effects: a decision is sent before the journal
@@ -45,9 +44,9 @@ class FakeScheduler:
     name: Final = "the journal in memory"
 
     def __init__(self, snapshot: pb.ClusterSnapshot) -> None:
+        super().__init__(self._copy_rows)
         self.rows = snapshot
         self.max_bytes = 1_000_000
-        self.recheck_seconds: float | None = None
         self.is_leader, self.term = True, 1
         self.applied: Counter[str] = Counter()
         self.derived_pod_groups: set[str] = set()
@@ -62,7 +61,6 @@ class FakeScheduler:
         self._version, self._loaded_version = 0, 0
         self._unreported: set[str] = set()
         self._returned: list[Patch] = []
-        self._last: pb.ClusterSnapshot | None = None
         self._nanoseconds = START_SECONDS * 10**9
         self._writing = threading.RLock()
 
@@ -96,23 +94,6 @@ class FakeScheduler:
     def replace_journal(self) -> None:
         """Save the journal as another adapter would."""
         self._version += 1
-
-    def snapshot(self, now: Timestamp) -> pb.ClusterSnapshot:
-        """All rows."""
-        with self._writing:
-            self.rows.version += 1
-            self.rows.now.CopyFrom(now)
-            self._last = deepcopy(self.rows)
-            return deepcopy(self.rows)
-
-    def delta(self, now: Timestamp) -> StateDelta:
-        """Changed rows."""
-        before = self._last or pb.ClusterSnapshot()
-        return compute_delta(before, self.snapshot(now))
-
-    def pod_group(self, uid: str) -> pb.PodGroup | None:
-        """Row of a pod group."""
-        return next((row for row in (self._last or self.rows).pod_groups if row.uid == uid), None)
 
     def preconditions(self) -> Callable[[Decision], str]:
         """A check whether the pod exists and is where the decision expects it."""
@@ -227,6 +208,10 @@ class FakeScheduler:
         self._unreported -= {report.group.id for report in request.groups}
         self._returned += [due.patch for status in responses[0].groups for due in status.patches]
         return responses[0]
+
+    def _copy_rows(self) -> pb.ClusterSnapshot:
+        with self._writing:
+            return deepcopy(self.rows)
 
     def _require_alive(self) -> None:
         if self.is_dead:

@@ -25,6 +25,7 @@ from tenure.v1.report_pb2 import (
 )
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodGroup
 from tenure.v1.state_pb2 import StateDelta
+from tenure.wire.deltas import compute_delta
 
 
 class ClusterError(Exception):
@@ -104,6 +105,40 @@ class ClusterSource(Protocol):
     @property
     def recheck_seconds(self) -> float | None:
         """When rows may change through time alone, in seconds since 1970. None: never."""
+
+
+class SnapshotSource:
+    """A ClusterSource for schedulers that list everything each time.
+
+    `observe` returns all rows as they are now, without version and time. Deltas are the differences of two
+    lists; they cost time proportional to the cluster.
+    """
+
+    recheck_seconds: float | None = None
+
+    def __init__(self, observe: Callable[[], ClusterSnapshot]) -> None:
+        self._observe = observe
+        self._last = ClusterSnapshot()
+        self._pod_groups: dict[str, PodGroup] = {}
+
+    def snapshot(self, now: Timestamp) -> ClusterSnapshot:
+        """All rows."""
+        rows = self._observe()
+        rows.version = self._last.version + 1
+        rows.now.CopyFrom(now)
+        self._last, self._pod_groups = rows, {row.uid: row for row in rows.pod_groups}
+        copy = ClusterSnapshot()
+        copy.CopyFrom(rows)
+        return copy
+
+    def delta(self, now: Timestamp) -> StateDelta:
+        """Changed rows."""
+        before = self._last
+        return compute_delta(before, self.snapshot(now))
+
+    def pod_group(self, uid: str) -> PodGroup | None:
+        """Row of a pod group."""
+        return self._pod_groups.get(uid)
 
 
 class DecisionApplier(Protocol):
