@@ -11,7 +11,7 @@ import pytest
 from tenure.server.settings import load_settings
 from tenure.solver.framework.chains import POINTS
 from tenure.solver.framework.session import Session
-from tenure.solver.plugin_api import points
+from tenure.solver.plugin_api import points, traits
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import ALWAYS_ON, BUILT_IN, DEFAULT_PLUGINS
 from tenure.solver.testing import ClusterBuilder
@@ -27,7 +27,7 @@ def guards() -> dict[str, Any]:
     """Plugins that a session with all of them asks for protection."""
     everything = Profile((), tuple(map(PluginConfig, BUILT_IN.plugins)))
     chains = Session.open(ClusterBuilder().build(), everything, BUILT_IN).chains
-    return {chains.names[guard]: BUILT_IN.plugins[chains.names[guard]] for guard in chains.guard}
+    return {chains.name(guard): BUILT_IN.plugins[chains.name(guard)] for guard in chains.guards}
 
 
 GUARDS = guards()
@@ -37,6 +37,11 @@ def block(page: str, language: str) -> str:
     """The only code block of a language on a page."""
     (text,) = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
     return str(text)
+
+
+def arguments_of(plugin: Any) -> dict[str, Any]:
+    """Parsers of the arguments of a plugin."""
+    return dict(getattr(plugin, "ARGUMENTS", {}))
 
 
 def rows(heading: str, page: str = REFERENCE) -> list[list[str]]:
@@ -68,7 +73,9 @@ def test_every_argument_is_in_the_table_with_a_default_that_the_guard_reads() ->
         (guard, row[1].strip("`"), row[2].strip("`"))
         for guard, row in zip(fill_down([r[0] for r in table]), table, strict=True)
     ]
-    known = {(name, each) for name, guard in GUARDS.items() for each in guard.ARGUMENTS if each != "actions"}
+    known = {
+        (name, each) for name, guard in GUARDS.items() for each in arguments_of(guard) if each != "actions"
+    }
     assert {(guard, argument) for guard, argument, _ in listed} == known
     for guard, argument, default in listed:
         GUARDS[guard].ARGUMENTS[argument](default)
@@ -142,10 +149,9 @@ def test_the_test_of_the_plugin_page_passes(configuration: Path) -> None:
 
 
 def test_every_extension_point_and_trait_is_in_the_tables_of_the_plugin_page() -> None:
-    source = Path(points.__file__).read_text()
+    source = Path(points.__file__).read_text() + Path(traits.__file__).read_text()
     table = rows("## Extension points\n", PLUGINS)
     protocols, methods = ({name for row in table for name in re.findall(r"`(\w+)`", row[i])} for i in (0, 1))
     assert protocols == set(re.findall(r"^class (\w+)\(Protocol", source, re.MULTILINE))
-    assert methods == {*POINTS, "concerns"}
-    attributes = {row[0].strip("`") for row in rows("## Class attributes\n", PLUGINS)}
-    assert attributes == {"ARGUMENTS", *re.findall(r"`([A-Z]+_[A-Z_]+)`", source)}
+    assert methods == {*POINTS.values(), "guard_cache_key", "may_expire", "concerns"}
+    assert {row[0].strip("`") for row in rows("## Traits\n", PLUGINS)} == set(traits.Traits._fields)

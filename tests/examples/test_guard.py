@@ -5,10 +5,10 @@ from typing import ClassVar, Final
 
 import pytest
 from tenure.solver.cycle import decide
-from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.plugins.guards.preemptibility import PreemptibilityGuard
@@ -23,7 +23,7 @@ END: Final = NOW + 600 * SECOND
 class CheckpointGuard:
     """Protects every pod group while it writes a checkpoint."""
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         pass
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:

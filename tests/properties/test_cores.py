@@ -69,9 +69,10 @@ def _surplus(session: Session, pod_group: int, queue: int) -> set[int]:
 def test_non_preemptible_usage_follows_every_move_and_undo(data: st.DataObject) -> None:
     draw = ShrinkingDraw(data)
     session = open_session(random_cluster(draw))
-    usage = Usage(session.cluster, session.ledger, session.derived(INITIAL_USAGE))
-    cores = CoreUsage(session, usage)
-    session.ledger.listeners = (*session.ledger.listeners, usage.on_move)
+    context = session.plugin_context()
+    usage = Usage(session.cluster, session.ledger, context.derived(INITIAL_USAGE))
+    cores = CoreUsage(context, usage)
+    session.ledger.listeners = (*session.ledger.listeners, usage)
     with session.statement() as statement:
         seen = [_recomputed_usage(session)]
         for _ in range(draw.integer(1, 12)):
@@ -97,7 +98,9 @@ def _recomputed_usage(session: Session) -> list[Share]:
     total = [NO_SHARE] * len(session.cluster.queues)
     for group in session.cluster.pod_groups:
         active = _active(session, group.index)
-        tasks: Sequence[int] = sorted(active) if group.is_firm(session.registry.fair_share_names) else []
+        tasks: Sequence[int] = (
+            sorted(active) if group.is_firm(session.registry.guarded.fair_share_names) else []
+        )
         if group.is_semi_preemptible and not tasks:
             tasks = sorted(core(group, active))
         for queue in () if group.queue is None else session.cluster.queues[group.queue].path:

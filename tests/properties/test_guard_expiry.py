@@ -26,7 +26,7 @@ def test_temporary_protection_implies_possible_expiry() -> None:
         guards, pod_groups = session.guards, range(len(session.cluster.pod_groups))
         for victim in pod_groups:
             may_end = guards.may_expire([victim])
-            asked = product(BUILT_IN.guarded_actions, pod_groups)
+            asked = product(BUILT_IN.guarded.actions, pod_groups)
             rejections = [guards.allows_victim(action, who, victim) for action, who in asked if who != victim]
             is_timed = any(each is not None and each.until is not None for each in rejections)
             assert may_end or not is_timed

@@ -4,6 +4,7 @@ from typing import Any
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.cycle import search_parts
+from tenure.solver.framework.chains import POINTS
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
@@ -23,6 +24,13 @@ def run_actions(session: Session) -> None:
         step.run(context, step)
 
 
+def plugin_of(session: Session, name: str) -> Any:
+    """The plugin of this name in any chain of the session."""
+    chains = session.chains
+    plugins = [plugin for chain in POINTS for plugin in getattr(chains, chain)]
+    return next(plugin for plugin in plugins if chains.name(plugin) == name)
+
+
 def ledger_state(ledger: Ledger) -> Any:
     """Everything the ledger knows, comparable."""
     rooms = [
@@ -39,5 +47,5 @@ def ledger_state(ledger: Ledger) -> Any:
 
 def session_state(session: Session) -> Any:
     """The ledger's state and what every queue uses."""
-    used = [(status.queue, status.allocated_after) for status in session.queue_status()]
+    used = [(status.queue, status.allocated_after) for status in session.chains.queue_status()]
     return ledger_state(session.ledger), used

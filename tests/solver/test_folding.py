@@ -12,6 +12,7 @@ from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Bind, DecisionGroup, Evict, Patch, PatchKind, Requeue, Reserve
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
@@ -29,8 +30,8 @@ PASSED: Final = (
 class AllowingGuard:
     """A guard that lets everybody pass, and says what it was asked."""
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._names = [group.name for group in session.cluster.pod_groups]
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._names = [group.name for group in context.cluster.pod_groups]
         self._name = arguments["name"]
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:

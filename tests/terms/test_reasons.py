@@ -59,4 +59,4 @@ def test_every_outcome_kind_has_a_predicate() -> None:
 
 
 def test_guarded_actions_are_those_of_the_registry() -> None:
-    assert set(BUILT_IN.guarded_names) == GUARDED_ACTIONS
+    assert set(BUILT_IN.guarded.names) == GUARDED_ACTIONS

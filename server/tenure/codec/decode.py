@@ -67,7 +67,7 @@ class DecodedSnapshot:
     """What pods may refer to."""
     topology_levels: Levels
     """What topology constraints may refer to."""
-    guarded_actions: Sequence[str] = BUILT_IN.guarded_names
+    guarded_actions: Sequence[str] = BUILT_IN.guarded.names
     """Actions that pod groups may opt out of."""
     base: DecodeBase | None = field(default=None, compare=False, repr=False)
     """What the next change of its workloads starts from, if this came about by one."""
@@ -86,14 +86,14 @@ class _Parts(NamedTuple):
 
 
 def decode_snapshot(
-    message: ClusterSnapshot, guarded_actions: Sequence[str] = BUILT_IN.guarded_names
+    message: ClusterSnapshot, guarded_actions: Sequence[str] = BUILT_IN.guarded.names
 ) -> Cluster:
     """The cluster that the snapshot describes, whatever the order of its lists; see `decode`."""
     return _decode(message, guarded_actions).cluster
 
 
 def decode(
-    message: ClusterSnapshot, guarded_actions: Sequence[str] = BUILT_IN.guarded_names
+    message: ClusterSnapshot, guarded_actions: Sequence[str] = BUILT_IN.guarded.names
 ) -> DecodedSnapshot:
     """What the snapshot describes; pod groups may opt out of `guarded_actions`.
 

@@ -106,7 +106,7 @@ def decode_source(snapshot: ClusterSnapshot | None, registry: Registry) -> BaseS
     if snapshot is None:
         raise SnapshotValidationError([FieldViolation("snapshot", f"{MISSING}, or a state to refer to")])
     try:
-        return BaseState(snapshot, decode(snapshot, registry.guarded_names), lambda: snapshot)
+        return BaseState(snapshot, decode(snapshot, registry.guarded.names), lambda: snapshot)
     except SnapshotValidationError as invalid:
         violations = (FieldViolation(f"snapshot.{path}", problem) for path, problem in invalid.violations)
         raise SnapshotValidationError(violations) from None
@@ -260,7 +260,7 @@ def _checked_cluster(request: DecideRequest, registry: Registry) -> Cluster:
     if not request.HasField("snapshot"):
         raise SnapshotValidationError([FieldViolation("snapshot", "is required"), *violations])
     try:
-        cluster = decode_snapshot(request.snapshot, registry.guarded_names)
+        cluster = decode_snapshot(request.snapshot, registry.guarded.names)
     except SnapshotValidationError as invalid:
         raise SnapshotValidationError([*invalid.violations, *violations]) from None
     if violations:

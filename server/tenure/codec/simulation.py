@@ -117,7 +117,7 @@ def _changed(
         return changed.cluster, base.warm_start.fork(changed.change)
     laid = overlay(base.read(), request.upserts, request.removals)
     try:
-        return decode_snapshot(laid.snapshot, registry.guarded_names), None
+        return decode_snapshot(laid.snapshot, registry.guarded.names), None
     except SnapshotValidationError as invalid:
         found = (laid.locate(violation) for violation in invalid.violations)
         raise SnapshotValidationError(map(_in_request, found)) from None

@@ -108,7 +108,7 @@ def _result(session: Session, waiting: list[int]) -> CycleResult:
         groups=fold_decisions(session),
         outcomes=verdicts,
         protections=guarded,
-        queues=session.queue_status(),
+        queues=session.chains.queue_status(),
         next_wake_time=next_wake_time(session, guarded, verdicts),
         warnings=collect_warnings(session),
         counters=session.counters,

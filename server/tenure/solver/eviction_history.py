@@ -5,7 +5,6 @@ Every memory is looked at once, pod groups without one not at all.
 
 from typing import Final
 
-from tenure.solver.framework.eviction_result import settle
 from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Patch, PatchKind
@@ -20,7 +19,7 @@ def update_eviction_history(session: Session) -> None:
     To be called when all actions have run.
     """
     for _, memory in sorted(session.eviction_history.items()):
-        known = settle(session, memory)
+        known = session.settled(memory)
         if _age(session, known) > session.options.eviction_history_retention:
             session.add_standalone_patch(
                 NAME, Patch(known.victim, PatchKind.DELETE_EVICTION_RECORD, known.preemptor)

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from tenure.solver.framework.session import Commit, Session
+from tenure.solver.framework.session import Session
+from tenure.solver.framework.statement import Commit
 from tenure.solver.model.decision import Atomicity, Bind, DecisionGroup, Evict, Patch, PatchKind, Reserve
 from tenure.solver.model.placement import TaskStatus
 from tenure.terms.reasons import ReasonCode

@@ -1,9 +1,10 @@
-"""Telling an observer what happens within actions, by standing in for what actions call.
+"""Instrumentation: reports to an observer what happens within actions, by wrapping what actions call.
 
-Actions, the search and plugins know nothing of it. Sessions that somebody listens to are given a placer, a
-solver and a simulator that tell what they do; without a listener, the session runs exactly as it is written.
+Actions, the search and plugins contain no tracing. An observed session receives a placer, a solver, a
+simulator and plugins that report their calls; without an observer, the session runs exactly as it is written.
 """
 
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -13,24 +14,122 @@ from tenure.solver.framework.observer import Observer, Phase
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.requeue import Nomination
+from tenure.solver.model.resources import Share
+from tenure.solver.model.verdict import GuardVerdict
+from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.points import (
+    CapacityGate,
+    Gate,
+    Guard,
+    RequeueNominator,
+    ScenarioValidator,
+    VictimFilter,
+)
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.search.oracle import Budget, Search, SearchParts, Validator
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
 from tenure.solver.search.solver import Solver
 
-POINTS: Final = ("admits", "has_capacity", "allows_victim", "guard", "allows_scenario", "nominate")
-"""Extension points whose answers are told: a few per pod group and scenario. The others are asked for every
-node or move, and would cost more to watch than they take.
-"""
 STOPPED_OUTCOME: Final = "stopped"
 """Outcome of a part that an exception ended, as when the caller's time is up."""
 
 
 def instrument_plugins(chains: Chains, observer: Observer) -> None:
-    """Let the observer ask the plugins. To be called before anybody has taken a method out of the chains."""
-    for point in POINTS:
-        chains.wrap(point, partial(partial, observer.call, point))
+    """Report the results of the extension points that are called a few times per pod group and scenario.
+
+    The others are called for every node or move, and reporting would cost more than the calls.
+    """
+    chains.gates = tuple([_InstrumentedGate(chains, each, observer) for each in chains.gates])
+    chains.capacity_gates = tuple(
+        [_InstrumentedCapacityGate(chains, each, observer) for each in chains.capacity_gates]
+    )
+    chains.victim_filters = tuple(
+        [_InstrumentedVictimFilter(chains, each, observer) for each in chains.victim_filters]
+    )
+    chains.guards = tuple([_InstrumentedGuard(chains, each, observer) for each in chains.guards])
+    chains.scenario_validators = tuple(
+        [_InstrumentedValidator(chains, each, observer) for each in chains.scenario_validators]
+    )
+    chains.requeue_nominators = tuple(
+        [_InstrumentedNominator(chains, each, observer) for each in chains.requeue_nominators]
+    )
+
+
+class _InstrumentedPlugin:
+    """Stands in for a plugin under its name."""
+
+    def __init__(self, chains: Chains, plugin: object, observer: Observer) -> None:
+        self._name = chains.name(plugin)
+        self._observer = observer
+        chains.rename(self, self._name)
+
+
+class _InstrumentedGate(_InstrumentedPlugin, Gate):
+    def __init__(self, chains: Chains, plugin: Gate, observer: Observer) -> None:
+        super().__init__(chains, plugin, observer)
+        self._plugin = plugin
+
+    def admits(self, action: Action, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
+        call, rejects = self._observer.call, self._plugin.admits
+        rejection: Rejection | None = call("admits", self._name, rejects, action, pod_group, tasks)
+        return rejection
+
+
+class _InstrumentedCapacityGate(_InstrumentedPlugin, CapacityGate):
+    def __init__(self, chains: Chains, plugin: CapacityGate, observer: Observer) -> None:
+        super().__init__(chains, plugin, observer)
+        self._plugin = plugin
+
+    def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
+        call, rejects = self._observer.call, self._plugin.has_capacity
+        rejection: Rejection | None = call("has_capacity", self._name, rejects, pod_group, tasks, demand)
+        return rejection
+
+
+class _InstrumentedVictimFilter(_InstrumentedPlugin, VictimFilter):
+    def __init__(self, chains: Chains, plugin: VictimFilter, observer: Observer) -> None:
+        super().__init__(chains, plugin, observer)
+        self._plugin = plugin
+
+    def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
+        call, rejects = self._observer.call, self._plugin.allows_victim
+        rejection: Rejection | None = call("allows_victim", self._name, rejects, action, preemptor, victim)
+        return rejection
+
+
+class _InstrumentedGuard(_InstrumentedPlugin, Guard):
+    def __init__(self, chains: Chains, plugin: Guard, observer: Observer) -> None:
+        super().__init__(chains, plugin, observer)
+        self._plugin = plugin
+
+    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
+        call, guards = self._observer.call, self._plugin.guard
+        verdict: GuardVerdict | None = call("guard", self._name, guards, action, preemptor, victim)
+        return verdict
+
+
+class _InstrumentedValidator(_InstrumentedPlugin, ScenarioValidator):
+    def __init__(self, chains: Chains, plugin: ScenarioValidator, observer: Observer) -> None:
+        super().__init__(chains, plugin, observer)
+        self._plugin = plugin
+
+    def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
+        call, rejects = self._observer.call, self._plugin.allows_scenario
+        rejection: Rejection | None = call("allows_scenario", self._name, rejects, action, scenario)
+        return rejection
+
+
+class _InstrumentedNominator(_InstrumentedPlugin, RequeueNominator):
+    def __init__(self, chains: Chains, plugin: RequeueNominator, observer: Observer) -> None:
+        super().__init__(chains, plugin, observer)
+        self._plugin = plugin
+
+    def nominate(self, action: Action) -> Iterable[Nomination]:
+        call, nominates = self._observer.call, self._plugin.nominate
+        found: Iterable[Nomination] = call("nominate", self._name, nominates, action)
+        return found
 
 
 def build_instrumented_context(session: Session, parts: SearchParts, observer: Observer) -> CycleContext:

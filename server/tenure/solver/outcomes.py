@@ -122,11 +122,9 @@ def collect_protections(session: Session) -> tuple[Protection, ...]:
     only end as time goes by, as a rule, so of a pod group that stays as it is nothing new is said.
     """
     moved = session.moved_pod_groups()
-    found: list[Protection] = []
     ran = sorted(session.phases.running & _protection_candidates(session, moved))
     running = [index for index in ran if session.ledger.allocated[index]]
-    for guard in session.chains.protections:
-        found.extend(guard(running))
+    found = session.chains.protections(running)
     found.sort(key=_protected_pod_group)
     last = session.derived_data.get(_PROTECTED, session.cluster)
     last.now, last.pod_groups = session.cluster.now, moved.union([each.pod_group for each in found])
@@ -145,7 +143,7 @@ def _protection_candidates(session: Session, moved: set[int]) -> Set[int]:
     last = session.derived_data.get(_PROTECTED, session.cluster)
     if last.now is None or last.now > session.cluster.now:
         return session.phases.running
-    if not session.all_have_trait(session.chains.protections, "PROTECTIONS_ONLY_END"):
+    if not session.chains.protections_only_end:
         return session.phases.running
     return last.pod_groups | moved | session.groups_with_history
 

@@ -9,8 +9,10 @@ from tenure.solver.actions.preempt import PREEMPT
 from tenure.solver.actions.reclaim import RECLAIM
 from tenure.solver.actions.requeue import REQUEUE
 from tenure.solver.actions.stale_gang_eviction import STALE_GANG_EVICTION
+from tenure.solver.plugin_api.action import action_names
+from tenure.solver.plugin_api.context import PluginFactory
 from tenure.solver.plugin_api.profile import SPEEDUPS, PluginConfig, Profile
-from tenure.solver.plugin_api.registry import PluginFactory, Registry, action_names
+from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.plugins.expected_runtime import ExpectedRuntime
 from tenure.solver.plugins.generators import MultiNodeGang, NodeLocalGreedy
 from tenure.solver.plugins.guards.eviction_backoff import EvictionBackoffGuard, longest_protection
@@ -19,9 +21,8 @@ from tenure.solver.plugins.guards.near_completion import NearCompletion
 from tenure.solver.plugins.guards.preemptibility import PreemptibilityGuard
 from tenure.solver.plugins.guards.threshold_guards import EvictionLimit, WaitLimit
 from tenure.solver.plugins.nodes import node_scores
-from tenure.solver.plugins.nodes.dynamic_resources import DynamicResources
 from tenure.solver.plugins.nodes.numa import Numa
-from tenure.solver.plugins.nodes.predicates import Predicates
+from tenure.solver.plugins.nodes.predicates import DynamicResources, make_predicates
 from tenure.solver.plugins.nodes.topology import TopologyPlugin
 from tenure.solver.plugins.orders import Elastic, LeaderFirst, MinimumFirstSubGroups, Priority, TaskPriority
 from tenure.solver.plugins.proportion.plugin import Proportion
@@ -32,7 +33,7 @@ _ACTIONS: Final = (ALLOCATE, CONSOLIDATION, RECLAIM, PREEMPT, REQUEUE, STALE_GAN
 
 _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "preemptibility": PreemptibilityGuard,
-    "predicates": Predicates,
+    "predicates": make_predicates,
     "proportion": Proportion,
     "priority": Priority,
     "elastic": Elastic,
@@ -169,7 +170,7 @@ def _check_arguments(
         try:
             parser = parsers[name]
             if parser is action_names:
-                registry.parse_guarded_actions(text)
+                registry.guarded.parse(text)
             else:
                 parser(text)
         except ValueError as error:

@@ -43,7 +43,7 @@ def queue_table(records: Mapping[str, Json]) -> QueueTable:
     shares = [records[queue.name].get("QueueResourceShare", {}) for queue in queues]
     cluster = Cluster(NOW_NS, (), queues, PersistentVector(), PersistentVector(), ())
     ledger = Ledger(cluster)
-    usage = Usage(cluster, ledger, InitialUsage.of(cluster, ledger, BUILT_IN.fair_share_names))
+    usage = Usage(cluster, ledger, InitialUsage.of(cluster, ledger, BUILT_IN.guarded.fair_share_names))
     usage.allocated = [column(share, "Allocated") for share in shares]
     usage.non_preemptible = [column(share, "AllocatedNotPreemptible") for share in shares]
     fair = [column(share, "FairShare") for share in shares]

@@ -11,9 +11,11 @@ from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.plugin_api.scenario import Batch, Scenario
+from tenure.solver.plugin_api.traits import SameFor, Traits
 from tenure.solver.registry import BUILT_IN
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.solver.testing.options import GroupOptions
@@ -27,7 +29,7 @@ def guard_with_scope(scope: ProtectionScope | None, *protected: int) -> Any:
     """A guard that says this of the pod groups named (by default of all); None: it has no say."""
 
     class Saying:
-        def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
             self._name = arguments["name"]
 
         def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
@@ -208,7 +210,9 @@ def counting_guard(kind: str | None, asked: list[int]) -> Any:
     """A guard that notes of which preemptors it was asked, all of them of this kind."""
 
     class Counting:
-        def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        TRAITS = Traits(verdicts=SameFor.KEY)
+
+        def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
             pass
 
         def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:

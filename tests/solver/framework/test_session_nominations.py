@@ -8,6 +8,7 @@ from tenure.solver.actions.requeue import REQUEUE
 from tenure.solver.framework.session import Session
 from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
@@ -21,7 +22,7 @@ def nominator(*said: tuple[int, NominationResult, int]) -> Any:
     """A plugin that says this of pod groups: index, result, overrun."""
 
     class Nominator:
-        def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+        def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
             pass
 
         def nominate(self, action: Action) -> Iterator[Nomination]:
@@ -34,7 +35,7 @@ def nominator(*said: tuple[int, NominationResult, int]) -> Any:
 def collect_nominations(**plugins: Any) -> list[tuple[int, str, str, int]]:
     cluster = ClusterBuilder().queue("q").pending("a", queue="q").pending("b", queue="q").build()
     profile = Profile((), tuple(PluginConfig(name) for name in plugins))
-    found = Session.open(cluster, profile, Registry(BUILT_IN.actions, plugins)).collect_nominations(REQUEUE)
+    found = Session.open(cluster, profile, Registry(BUILT_IN.actions, plugins)).chains.nominations(REQUEUE)
     return [(n.pod_group, n.result.name, ",".join(n.nominated_by), n.overrun) for n in found]
 
 

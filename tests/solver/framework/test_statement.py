@@ -108,7 +108,7 @@ def test_reservations_replace_only_bindings_of_the_pod_group_since_the_checkpoin
 
 
 def used_gpus(session: Session) -> float:
-    return next(iter(session.queue_status())).allocated_after[2] / 1000
+    return next(iter(session.chains.queue_status())).allocated_after[2] / 1000
 
 
 def test_queues_count_bound_and_reserved_tasks_r2_19(session: Session) -> None:

@@ -1,33 +1,34 @@
-"""The chains offer exactly the extension points that are declared."""
+"""The chains hold exactly the extension points that are declared."""
 
-from dataclasses import fields
 from inspect import getmembers, isclass
-from typing import Protocol
+from types import ModuleType
+from typing import Final, Protocol
 
-from tenure.solver.framework.chains import Chains
-from tenure.solver.plugin_api import points
+from tenure.solver.framework.chains import POINTS
+from tenure.solver.plugin_api import points, traits
 from tenure.solver.registry import BUILT_IN
 
-SECONDARY = {"concerns"}
-"""Methods that come with another one and are not a chain of their own."""
+COMPANIONS: Final = {"guard_cache_key", "may_expire", "concerns"}
+"""Optional methods beside one of an extension point, without a chain."""
 
 
-def declared() -> set[str]:
+def methods(module: ModuleType) -> set[str]:
+    """Methods of the protocols of a module."""
     protocols = [
         cls
-        for _, cls in getmembers(points, isclass)
-        if cls.__module__ == points.__name__ and Protocol in cls.__mro__
+        for _, cls in getmembers(module, isclass)
+        if cls.__module__ == module.__name__ and Protocol in cls.__mro__
     ]
-    names = {name for cls in protocols for name in vars(cls) if not name.startswith("_")}
-    return names - SECONDARY
+    return {name for cls in protocols for name in vars(cls) if not name.startswith("_")}
 
 
 def test_every_extension_point_has_a_chain() -> None:
-    assert {field.name for field in fields(Chains)} - {"names"} == declared()
+    declared = methods(points) | methods(traits)
+    assert set(POINTS.values()) == declared - COMPANIONS
 
 
-def test_every_plugin_implements_an_extension_point() -> None:
-    points = declared()
-    for name, plugin in BUILT_IN.plugins.items():
-        source = set(dir(plugin)) | set(plugin.__init__.__code__.co_names)
-        assert points & source, name
+def test_every_plugin_class_implements_an_extension_point() -> None:
+    classes = {name: plugin for name, plugin in BUILT_IN.plugins.items() if isclass(plugin)}
+    assert set(BUILT_IN.plugins) - set(classes) == {"predicates"}
+    for name, plugin in classes.items():
+        assert set(POINTS.values()) & set(dir(plugin)), name

@@ -6,7 +6,7 @@ from tenure.solver.plugins.orders import MinimumFirstSubGroups
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import GroupOptions, PodOptions
 
-from tests.solver.sessions import open_session
+from tests.solver.sessions import open_session, plugin_of
 
 Job = tuple[GroupOptions, int, int]
 """Its options, running and pending pods."""
@@ -44,7 +44,7 @@ def test_any_pod_set_below_its_minimum_makes_the_pod_group_below_r3_10() -> None
         builder.running(name, node="n", count=3, sub_group="x")
         builder.running(name, node="n", count=running, sub_group="y")
     session = open_session(builder.build())
-    elastic = session.plugins["elastic"]
+    elastic = plugin_of(session, "elastic")
     keys = [elastic.pod_group_key(group, session.ledger.active_allocated) for group in (0, 1)]
     assert keys == [0, 2]
 
@@ -61,12 +61,12 @@ SUB_GROUPS = {
 def test_sub_group_order(first: tuple[int, int], second: tuple[int, int]) -> None:
     """Counts and thresholds."""
     session = open_session(ClusterBuilder().build())
-    order = MinimumFirstSubGroups(session, {})
+    order = MinimumFirstSubGroups(session.plugin_context(), {})
     assert order.sub_group_key("a", *first) < order.sub_group_key("b", *second)
 
 
 def test_two_sub_groups_below_their_thresholds_tie_r3_12() -> None:
-    order = MinimumFirstSubGroups(open_session(ClusterBuilder().build()), {})
+    order = MinimumFirstSubGroups(open_session(ClusterBuilder().build()).plugin_context(), {})
     assert order.sub_group_key("a", 0, 5) == order.sub_group_key("b", 1, 2)
 
 

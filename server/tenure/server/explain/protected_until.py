@@ -65,7 +65,7 @@ def _sentence(replay: CycleReplay, names: AudienceNames, protection: Protection)
 
 
 def _preemptors(replay: CycleReplay, names: AudienceNames, protection: Protection) -> AudienceText:
-    is_all = set(protection.actions) >= set(replay.registry.guarded_names)
+    is_all = set(protection.actions) >= set(replay.registry.guarded.names)
     actions = for_all("" if is_all else f" (by {join_words(list(protection.actions))})")
     return join([_against(names, protection), actions], "")
 

@@ -125,7 +125,7 @@ def full_state(epoch: str, snapshot: ClusterSnapshot, most: MaxRows) -> State:
     Raises SnapshotValidationError, or StateError for too many rows.
     """
     _check_rows(snapshot, most)
-    decoded = with_base(decode(snapshot, installed_registry().guarded_names), snapshot)
+    decoded = with_base(decode(snapshot, installed_registry().guarded.names), snapshot)
     return State(epoch, _header(snapshot), LazySnapshot(snapshot), decoded)
 
 

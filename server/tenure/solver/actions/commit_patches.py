@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from tenure.solver.framework.eviction_result import settle
 from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Patch, PatchKind
@@ -78,7 +77,7 @@ def _update_eviction_record(session: Session, victim: int, preemptor: int) -> Ev
     now, memory = session.cluster.now, session.eviction_history.get((victim, preemptor))
     if memory is None:
         return EvictionRecord(victim, preemptor, now, 0, None, True)
-    return settle(session, memory)._replace(last_eviction=now, result_pending=True)
+    return session.settled(memory)._replace(last_eviction=now, result_pending=True)
 
 
 def _patch_eviction_record(session: Session, record: EvictionRecord) -> None:

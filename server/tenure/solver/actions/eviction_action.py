@@ -74,11 +74,9 @@ class EvictionAction:
 
     def rejection(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """Cheap reasons not to search at all (semantics R6.2, R5.83, R5.90)."""
-        chains = self._session.chains
-        for admits in chains.admits:
-            rejection = admits(self._action, pod_group, tasks)
-            if rejection is not None:
-                return chains.with_source(rejection, admits)
+        rejection = self._session.chains.admits(self._action, pod_group, tasks)
+        if rejection is not None:
+            return rejection
         if self._session.options.skip_similar_pod_groups and self._similar.is_hopeless(pod_group, tasks):
             detail = "a pod group with no larger request was just found unschedulable"
             return Rejection(ReasonCode.SIMILAR_FAILED, detail, source=self._action.name)
@@ -183,13 +181,7 @@ def validate_by_plugins(
         rejection = guards.allows_scenario(action, scenario)
         if rejection is None and rule is not None:
             rejection = rule.allows_scenario(scenario)
-        if rejection is not None:
-            return rejection
-        for allows in chains.allows_scenario:
-            rejection = allows(action, scenario)
-            if rejection is not None:
-                return chains.with_source(rejection, allows)
-        return None
+        return rejection or chains.allows_scenario(action, scenario)
 
     return validates
 

@@ -38,7 +38,7 @@ NO_BENEFIT = Rejection(ReasonCode.NO_SOLUTION, "evicting it would make no room f
 
 def _requeue(context: CycleContext, action: Action) -> None:
     """Decide on everybody who is nominated; all who are expected to end get a result."""
-    nominations = context.session.collect_nominations(action)
+    nominations = context.session.chains.nominations(action)
     candidates = [nomination for nomination in nominations if nomination.is_candidate]
     undecided = deque(sorted(candidates, key=_order(context)))
     try:
@@ -185,8 +185,9 @@ class _RequeueAction:
     def _own_rejection(self, rule: Action, contender: int, victim: PodGroup) -> Rejection | None:
         """What the filters of victims say by the rules of an action."""
         chains = self._session.chains
-        rejection = chains.first_rejection(chains.allows_victim_queue, rule, contender, victim.queue)
-        return rejection or chains.first_rejection(chains.allows_victim, rule, contender, victim.index)
+        assert victim.queue is not None
+        rejection = chains.allows_victim_queue(rule, contender, victim.queue)
+        return rejection or chains.allows_victim(rule, contender, victim.index)
 
     def _rule(self, contender: int, victim: PodGroup) -> Action:
         """The action whose rules apply: preempt within a leaf queue, reclaim between two (R12.42)."""
@@ -196,9 +197,8 @@ class _RequeueAction:
         """Whether the contender may not ask for that much."""
         chains = self._session.chains
         tasks = self._context.gangs.tasks_to_allocate(contender)
-        for on_solve in chains.on_search_start:
-            on_solve(contender, tasks)
-        return chains.first_rejection(chains.admits, self._rule(contender, victim), contender, tasks)
+        chains.on_search_start(contender, tasks)
+        return chains.admits(self._rule(contender, victim), contender, tasks)
 
     def _evict(self, nomination: Nomination, contender: int, victim: PodGroup) -> Rejection | None:
         """Requeue as little of the victim as gives the contender room, or say why that cannot be."""

@@ -28,8 +28,8 @@ class VictimRules:
             if rejection is not None:
                 return rejection
         chains = self._session.chains
-        if chains.allows_victim:
-            rejection = chains.first_rejection(chains.allows_victim, self.action, pod_group, victim)
+        if chains.victim_filters:
+            rejection = chains.allows_victim(self.action, pod_group, victim)
             if rejection is not None:
                 return rejection
         return self._guards.allows_victim(self.action, pod_group, victim)
@@ -46,12 +46,7 @@ class VictimRules:
 
     def queue_rejection(self, pod_group: int, queue: int) -> Rejection | None:
         """Why nobody of a leaf queue may be a victim of this one."""
-        chains = self._session.chains
-        for allows in chains.allows_victim_queue:
-            rejection = allows(self.action, pod_group, queue)
-            if rejection is not None:
-                return chains.with_source(rejection, allows)
-        return None
+        return self._session.chains.allows_victim_queue(self.action, pod_group, queue)
 
     def keeps_core(self, pod_group: int, victim: int) -> bool:
         """Whether a victim must keep its minimum."""

@@ -41,8 +41,7 @@ class VictimQuery:
         self._action = action
         self._preemptor = preemptor
         self._tasks = context.gangs.tasks_to_allocate(preemptor)
-        for on_solve in self._session.chains.on_search_start:
-            on_solve(preemptor, self._tasks)
+        self._session.chains.on_search_start(preemptor, self._tasks)
 
     def entry(self) -> Rejection | None:
         """Rejection of the preemptor itself."""

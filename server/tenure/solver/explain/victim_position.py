@@ -51,7 +51,7 @@ def _precedence(context: CycleContext, victim: int, later: int) -> Precedence:
     groups, active = session.cluster.pod_groups, session.ledger.active_allocated
     if groups[victim].queue != groups[later].queue:
         return Precedence(later, OrderCriterion.QUEUE)
-    for key in session.chains.pod_group_key:
-        if key(victim, active) != key(later, active):
-            return Precedence(later, OrderCriterion.PLUGIN, session.chains.names[key])
+    order = session.chains.deciding_order(victim, later, active)
+    if order is not None:
+        return Precedence(later, OrderCriterion.PLUGIN, order)
     return Precedence(later, OrderCriterion.AGE)

@@ -1,107 +1,297 @@
-"""Chains: the bound methods of all plugins, one tuple per extension point, sorted once per session."""
+"""Chains: the plugins of a session by extension point, and how their results combine.
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
-from typing import Any, Final
+Only this module, `guards` and the search over scenario generators loop over plugins. Plugins are matched by
+the names of their methods, because plugins of other packages subclass nothing. A rejection receives the name
+of its plugin here.
+"""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, final
+
+from tenure.solver.model.decision import Protection, QueueStatus
+from tenure.solver.model.node import Node
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.requeue import Nomination
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import Counts, TaskShape
+from tenure.solver.plugin_api import points
+from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.scenario import Scenario
+from tenure.solver.plugin_api.traits import Ranking, ReclaimCap, ScoreConcerns, Traits, Validity, traits_of
 
-Methods = tuple[Callable[..., Any], ...]
+POINTS: Final[Mapping[str, str]] = {
+    "task_pre_filters": "blocked_tasks",
+    "gates": "admits",
+    "capacity_gates": "has_capacity",
+    "queue_orders": "queue_key",
+    "pod_group_orders": "pod_group_key",
+    "task_orders": "task_key",
+    "sub_group_orders": "sub_group_key",
+    "node_filters": "fits",
+    "placement_filters": "allows_placement",
+    "numa_zone_selectors": "zones",
+    "node_subset_providers": "node_sets",
+    "node_scores": "scores",
+    "gpu_scores": "gpu_score",
+    "search_listeners": "on_search_start",
+    "victim_queue_filters": "allows_victim_queue",
+    "victim_filters": "allows_victim",
+    "guards": "guard",
+    "reclaim_caps": "reclaimable_gpu",
+    "scenario_generators": "scenarios",
+    "scenario_validators": "allows_scenario",
+    "move_listeners": "on_move",
+    "protection_reporters": "protections",
+    "requeue_nominators": "nominate",
+    "queue_reporters": "queue_status",
+}
+"""Method of each extension point, by the chain that holds its plugins."""
 
 
-@dataclass(slots=True)
+@final
 class Chains:
-    """One tuple of bound methods per extension point, named after the protocol's method."""
+    """One tuple of plugins per extension point, in profile order; filled once per session."""
 
-    blocked_tasks: Methods = ()
-    admits: Methods = ()
-    has_capacity: Methods = ()
-    queue_key: Methods = ()
-    pod_group_key: Methods = ()
-    task_key: Methods = ()
-    sub_group_key: Methods = ()
-    fits: Methods = ()
-    allows_placement: Methods = ()
-    zones: Methods = ()
-    node_sets: Methods = ()
-    scores: Methods = ()
-    gpu_score: Methods = ()
-    on_search_start: Methods = ()
-    allows_victim_queue: Methods = ()
-    allows_victim: Methods = ()
-    guard: Methods = ()
-    guard_cache_key: Methods = ()
-    may_expire: Methods = ()
-    reclaimable_gpu: Methods = ()
-    scenarios: Methods = ()
-    allows_scenario: Methods = ()
-    on_move: Methods = ()
-    protections: Methods = ()
-    nominate: Methods = ()
-    queue_status: Methods = ()
-    names: dict[Callable[..., Any], str] = field(default_factory=dict)
-    """Name of the plugin behind a bound method."""
-
-    def fill(self, plugins: Iterable[tuple[str, object]]) -> None:
-        """The methods of plugins, given with their names, by the extension points that they implement."""
-        found: list[list[Callable[..., Any]]] = [[] for _ in POINTS]
-        for name, plugin in plugins:
-            for place, point in _points_of(plugin):
-                method = getattr(plugin, point, None)
-                if method is not None:
-                    found[place].append(method)
-                    self.names[method] = name
-        for point, methods in zip(POINTS, found, strict=True):
-            if methods:
-                setattr(self, point, tuple(methods))
+    def __init__(self) -> None:
+        self.clear()
 
     def clear(self) -> None:
-        """Let go of all methods."""
-        for point in POINTS:
-            setattr(self, point, ())
-        self.names.clear()
+        """Remove all plugins."""
+        self.task_pre_filters: tuple[points.TaskPreFilter, ...] = ()
+        self.gates: tuple[points.Gate, ...] = ()
+        self.capacity_gates: tuple[points.CapacityGate, ...] = ()
+        self.queue_orders: tuple[points.QueueOrder, ...] = ()
+        self.pod_group_orders: tuple[points.PodGroupOrder, ...] = ()
+        self.task_orders: tuple[points.TaskOrder, ...] = ()
+        self.sub_group_orders: tuple[points.SubGroupOrder, ...] = ()
+        self.node_filters: tuple[points.NodeFilter, ...] = ()
+        self.placement_filters: tuple[points.PlacementFilter, ...] = ()
+        self.numa_zone_selectors: tuple[points.NumaZoneSelector, ...] = ()
+        self.node_subset_providers: tuple[points.NodeSubsetProvider, ...] = ()
+        self.node_scores: tuple[points.NodeScore, ...] = ()
+        self.gpu_scores: tuple[points.GpuScore, ...] = ()
+        self.search_listeners: tuple[points.SearchListener, ...] = ()
+        self.victim_queue_filters: tuple[points.VictimQueueFilter, ...] = ()
+        self.victim_filters: tuple[points.VictimFilter, ...] = ()
+        self.guards: tuple[points.Guard, ...] = ()
+        self.reclaim_caps: tuple[ReclaimCap, ...] = ()
+        self.scenario_generators: tuple[points.ScenarioGenerator, ...] = ()
+        self.scenario_validators: tuple[points.ScenarioValidator, ...] = ()
+        self.move_listeners: tuple[points.MoveListener, ...] = ()
+        self.protection_reporters: tuple[points.ProtectionReporter, ...] = ()
+        self.requeue_nominators: tuple[points.RequeueNominator, ...] = ()
+        self.queue_reporters: tuple[points.QueueReporter, ...] = ()
+        self.unranked_scores: tuple[ScoreConcerns, ...] | None = None
+        """Node scores beside the four standard rankings; None: the node index cannot be used."""
+        self.has_lasting_order = False
+        """Whether the keys of all pod group orders follow from facts."""
+        self.has_lasting_fits = False
+        """Whether the results of all node filters follow from facts."""
+        self.protections_only_end = False
+        """Whether protections of all reporters only end."""
+        self.starts_with_first_victim = False
+        """Whether the first scenario of the first generator is the first victim."""
+        self._names: dict[int, str] = {}
+        """Names of plugins by the identity of the object."""
 
-    def wrap(self, point: str, around: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> None:
-        """Put something around every method of an extension point; it is given the plugin's name as well."""
-        methods = tuple(around(self.names[method], method) for method in getattr(self, point))
-        self.names.update(zip(methods, map(self.names.__getitem__, getattr(self, point)), strict=True))
-        setattr(self, point, methods)
+    def fill(self, plugins: Iterable[tuple[str, object]]) -> None:
+        """Sort plugins, given with their names, into the chains of the methods that they implement."""
+        found: list[list[Any]] = [[] for _ in POINTS]
+        traits: dict[int, Traits] = {}
+        for name, plugin in plugins:
+            self._names[id(plugin)] = name
+            traits[id(plugin)] = traits_of(plugin)
+            for place in _places_of(type(plugin)):
+                found[place].append(plugin)
+        for chain, members in zip(POINTS, found, strict=True):
+            if members:
+                setattr(self, chain, tuple(members))
+        self._read(traits)
 
-    def first_rejection(
-        self, methods: Iterable[Callable[..., Rejection | None]], *args: Any
-    ) -> Rejection | None:
-        """The first "no" of a chain, stamped with the name of the plugin that said it."""
-        for method in methods:
-            rejection = method(*args)
+    def _read(self, traits: Mapping[int, Traits]) -> None:
+        """Derive from the traits what the framework and the search may reuse."""
+        self.unranked_scores = _unranked(self.node_scores, traits)
+        orders, filters = self.pod_group_orders, self.node_filters
+        self.has_lasting_order = all(traits[id(each)].order_keys is Validity.FACTS for each in orders)
+        self.has_lasting_fits = all(traits[id(each)].node_fits is Validity.FACTS for each in filters)
+        reporters, generators = self.protection_reporters, self.scenario_generators
+        self.protections_only_end = all(traits[id(each)].protections_only_end for each in reporters)
+        self.starts_with_first_victim = bool(generators) and (
+            traits[id(generators[0])].first_scenario_is_first_victim
+        )
+
+    def name(self, plugin: object) -> str:
+        """Name of a plugin in the profile."""
+        return self._names[id(plugin)]
+
+    def rename(self, plugin: object, name: str) -> None:
+        """Name an object that stands in for a plugin."""
+        self._names[id(plugin)] = name
+
+    def blocked_tasks(self) -> Iterator[tuple[int, str, str]]:
+        """Tasks that cannot be placed, with the reason and the plugin's name."""
+        for plugin in self.task_pre_filters:
+            for task, reason in plugin.blocked_tasks():
+                yield task, reason, self.name(plugin)
+
+    def admits(self, action: Action, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
+        """The first rejection of a gate."""
+        for gate in self.gates:
+            rejection = gate.admits(action, pod_group, tasks)
             if rejection is not None:
-                return self.with_source(rejection, method)
+                return self._stamped(rejection, gate)
         return None
 
-    def with_source(self, rejection: Rejection, method: Callable[..., Any]) -> Rejection:
-        """With the name of the plugin whose method said it."""
-        return Rejection(rejection.code, rejection.detail, rejection.until, self.names[method])
+    def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
+        """The first rejection of a capacity gate."""
+        for gate in self.capacity_gates:
+            rejection = gate.has_capacity(pod_group, tasks, demand)
+            if rejection is not None:
+                return self._stamped(rejection, gate)
+        return None
+
+    def queue_key(self, queue: int, request: Share, popped: Share) -> Any:
+        """Key of a queue among its siblings; smaller first."""
+        orders = self.queue_orders
+        if len(orders) == 1:
+            return orders[0].queue_key(queue, request, popped)
+        return tuple([order.queue_key(queue, request, popped) for order in orders])
+
+    def pod_group_key(self, pod_group: int, active: Counts) -> list[int]:
+        """Key of a pod group in its queue; smaller first."""
+        keys: list[int] = []
+        for order in self.pod_group_orders:
+            keys.append(order.pod_group_key(pod_group, active))
+        return keys
+
+    def deciding_order(self, one: int, other: int, active: Counts) -> str | None:
+        """Name of the first pod group order with different keys for two pod groups; None: all are equal."""
+        for order in self.pod_group_orders:
+            if order.pod_group_key(one, active) != order.pod_group_key(other, active):
+                return self.name(order)
+        return None
+
+    def task_key(self, task: int) -> list[Any]:
+        """Key of a task in its pod set; smaller first."""
+        return [order.task_key(task) for order in self.task_orders]
+
+    def sub_group_key(self, name: str, count: int, threshold: int) -> list[Any]:
+        """Key of a member of a subgroup; smaller first."""
+        return [order.sub_group_key(name, count, threshold) for order in self.sub_group_orders]
+
+    def fits(self, shape: TaskShape, node: Node) -> Rejection | None:
+        """The first rejection of a node filter."""
+        for node_filter in self.node_filters:
+            rejection = node_filter.fits(shape, node)
+            if rejection is not None:
+                return self._stamped(rejection, node_filter)
+        return None
+
+    def placement_checks(self, task: int) -> list[Callable[[int], Rejection | None]]:
+        """Checks of single nodes for one attempt to place the task."""
+        checks: list[Callable[[int], Rejection | None]] = []
+        for placement_filter in self.placement_filters:
+            check = placement_filter.allows_placement(task)
+            if check is not None:
+                checks.append(check)
+        return checks
+
+    def scores(self, task: int, nodes: Sequence[int]) -> list[float]:
+        """Sums of the node scores."""
+        totals = [0.0] * len(nodes)
+        for score in self.node_scores:
+            totals = [a + b for a, b in zip(totals, score.scores(task, nodes), strict=True)]
+        return totals
+
+    def gpu_score(self, used: float) -> float:
+        """Sum of the device scores."""
+        total = 0.0
+        for score in self.gpu_scores:
+            total += score.gpu_score(used)
+        return total
+
+    def on_search_start(self, pod_group: int, tasks: Sequence[int]) -> None:
+        """Notify all search listeners."""
+        for listener in self.search_listeners:
+            listener.on_search_start(pod_group, tasks)
+
+    def allows_victim_queue(self, action: Action, preemptor: int, queue: int) -> Rejection | None:
+        """The first rejection of a victim queue filter."""
+        for queue_filter in self.victim_queue_filters:
+            rejection = queue_filter.allows_victim_queue(action, preemptor, queue)
+            if rejection is not None:
+                return self._stamped(rejection, queue_filter)
+        return None
+
+    def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
+        """The first rejection of a victim filter."""
+        for victim_filter in self.victim_filters:
+            rejection = victim_filter.allows_victim(action, preemptor, victim)
+            if rejection is not None:
+                return self._stamped(rejection, victim_filter)
+        return None
+
+    def reclaimable_gpu(self, action: Action, preemptor: int, queue: int) -> tuple[int, int] | None:
+        """The bound of the last reclaim cap that has one."""
+        bound = None
+        for cap in self.reclaim_caps:
+            found = cap.reclaimable_gpu(action, preemptor, queue)
+            bound = bound if found is None else found
+        return bound
+
+    def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
+        """The first rejection of a scenario validator."""
+        for validator in self.scenario_validators:
+            rejection = validator.allows_scenario(action, scenario)
+            if rejection is not None:
+                return self._stamped(rejection, validator)
+        return None
+
+    def protections(self, pod_groups: Sequence[int]) -> list[Protection]:
+        """Protections of running pod groups, from all reporters."""
+        found: list[Protection] = []
+        for reporter in self.protection_reporters:
+            found.extend(reporter.protections(pod_groups))
+        return found
+
+    def nominations(self, action: Action) -> list[Nomination]:
+        """One nomination per pod group, with all nominators that agree (semantics R12.6, R12.64, R12.65)."""
+        found: dict[int, Nomination] = {}
+        for nominator in self.requeue_nominators:
+            name = self.name(nominator)
+            for nomination in nominator.nominate(action):
+                nomination.nominated_by = (name,)
+                earlier = found.get(nomination.pod_group)
+                if earlier is None or nomination.is_candidate > earlier.is_candidate:
+                    found[nomination.pod_group] = nomination
+                elif nomination.is_candidate == earlier.is_candidate:
+                    earlier.nominated_by += (name,)
+                    earlier.overrun = max(earlier.overrun, nomination.overrun)
+        return list(found.values())
+
+    def queue_status(self) -> tuple[QueueStatus, ...]:
+        """Status of every queue, from the first reporter."""
+        return tuple(self.queue_reporters[0].queue_status()) if self.queue_reporters else ()
+
+    def _stamped(self, rejection: Rejection, plugin: object) -> Rejection:
+        return Rejection(rejection.code, rejection.detail, rejection.until, self._names[id(plugin)])
 
 
-POINTS: Final = tuple(point.name for point in fields(Chains) if point.name != "names")
-"""Names of all extension points."""
-
-_IndexedPoint = tuple[int, str]
-"""An extension point and its place among all."""
-
-_OF_CLASSES: Final[dict[type, tuple[_IndexedPoint, ...]]] = {}
-"""Extension points that a class may implement, looked for once: to ask for what is not there takes long."""
-_OPEN: Final[dict[type, bool]] = {}
-"""Whether what a class makes may have methods of its own, which compiled plugins have not."""
+_PLACES: Final[dict[type, tuple[int, ...]]] = {}
+"""Positions in POINTS of the methods of a class."""
 
 
-def _points_of(plugin: object) -> tuple[_IndexedPoint, ...]:
-    """Extension points that a plugin may implement, by its class or by itself."""
-    kind = type(plugin)
-    points = _OF_CLASSES.get(kind)
-    if points is None:
-        points = _OF_CLASSES[kind] = tuple([each for each in enumerate(POINTS) if hasattr(kind, each[1])])
-        _OPEN[kind] = hasattr(plugin, "__dict__")
-    if not _OPEN[kind]:
-        return points
-    own = plugin.__dict__
-    return tuple([each for each in enumerate(POINTS) if each in points or each[1] in own])
+def _places_of(kind: type) -> tuple[int, ...]:
+    """Looked up once per class, because it is slow."""
+    if kind not in _PLACES:
+        _PLACES[kind] = tuple([place for place, name in enumerate(POINTS.values()) if hasattr(kind, name)])
+    return _PLACES[kind]
+
+
+def _unranked(scores: Sequence[Any], traits: Mapping[int, Traits]) -> tuple[ScoreConcerns, ...] | None:
+    """Scores beside the standard rankings, if each ranking occurs once and all others have `concerns`."""
+    rankings = [traits[id(score)].ranks_by for score in scores]
+    if sorted([ranking.value for ranking in rankings if ranking]) != [ranking.value for ranking in Ranking]:
+        return None
+    others = [score for score, ranking in zip(scores, rankings, strict=True) if ranking is None]
+    return tuple(others) if all(hasattr(score, "concerns") for score in others) else None

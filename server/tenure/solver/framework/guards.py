@@ -10,6 +10,7 @@ here, for all of them and all evicting actions alike:
 """
 
 from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.model.persistent_vector import PersistentVector
@@ -19,8 +20,18 @@ from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Scenario
+from tenure.solver.plugin_api.traits import Expiry, GuardCacheKey, GuardExpiry, SameFor, traits_of
 
 Verdicts = tuple[GuardVerdict, ...]
+
+
+class _Sharing(NamedTuple):
+    """What a guard guarantees about its verdicts, and its optional methods."""
+
+    verdicts: SameFor
+    expiry: Expiry
+    cache_key: GuardCacheKey | None
+    expiry_check: GuardExpiry | None
 
 
 class GuardSummary:
@@ -48,6 +59,7 @@ class Guards:
         self._pod_groups = pod_groups
         self._chains = chains
         self._placements = placements
+        self._sharing: tuple[_Sharing, ...] = ()
         self._latest: tuple[int, Action, dict[int, GuardSummary]] | None = None
         self._latest_keys: tuple[int, tuple[Hashable | None, ...], int | None] | None = None
         """The latest preemptor, its key for each guard, and the number of all of them."""
@@ -56,6 +68,10 @@ class Guards:
         self._known: dict[tuple[Action, int], dict[int, GuardSummary]] = {}
         self._shared: dict[tuple[Action, int, Hashable], dict[int, GuardVerdict | None]] = {}
         """Verdicts by action, place of the guard and key; then by victim. For preemptors without a number."""
+
+    def fill(self) -> None:
+        """Read the traits of the guards. Called after the chains were filled or cleared."""
+        self._sharing = tuple([_sharing_of(guard) for guard in self._chains.guards])
 
     def verdicts(self, action: Action, preemptor: int, victim: int) -> Verdicts:
         """What every guard that has a say in the action says about the victim."""
@@ -69,8 +85,8 @@ class Guards:
         found = known.get(victim)
         if found is None:
             verdicts = []
-            for guard in self._chains.guard:
-                verdict = guard(action, preemptor, victim)
+            for guard in self._chains.guards:
+                verdict = guard.guard(action, preemptor, victim)
                 if verdict is not None:
                     verdicts.append(verdict)
             found = known[victim] = GuardSummary(self._pod_groups[victim], tuple(verdicts))
@@ -78,9 +94,13 @@ class Guards:
 
     def may_expire(self, victims: Sequence[int]) -> bool:
         """Whether any of these may be protected for a time only."""
-        if len(self._chains.may_expire) < len(self._chains.guard):
-            return True
-        return any(may_end(victims) for may_end in self._chains.may_expire)
+        for sharing in self._sharing:
+            if sharing.expiry is Expiry.POSSIBLE:
+                return True
+            check = sharing.expiry_check
+            if sharing.expiry is Expiry.CHECK and check is not None and check.may_expire(victims):
+                return True
+        return False
 
     def cache_key(self, preemptor: int) -> int | None:
         """Preemptors of a kind, a number, meet the same protection; None: this one stands alone."""
@@ -96,11 +116,17 @@ class Guards:
 
     def _cache_keys_of(self, preemptor: int) -> tuple[Hashable | None, ...]:
         """The key of the preemptor for each guard, in their order; None: the guard is called per pair."""
-        chains = self._chains
-        if len(chains.guard_cache_key) == len(chains.guard):
-            return tuple([key(preemptor) for key in chains.guard_cache_key])
-        keys = {chains.names[key]: key(preemptor) for key in chains.guard_cache_key}
-        return tuple([keys.get(chains.names[guard]) for guard in chains.guard])
+        keys: list[Hashable | None] = []
+        for sharing in self._sharing:
+            if sharing.verdicts is SameFor.ANY:
+                keys.append(0)
+            elif sharing.verdicts is SameFor.QUEUE:
+                keys.append(("queue", self._pod_groups[preemptor].queue))
+            elif sharing.cache_key is not None and sharing.verdicts is SameFor.KEY:
+                keys.append(sharing.cache_key.guard_cache_key(preemptor))
+            else:
+                keys.append(None)
+        return tuple(keys)
 
     def invalidate(self) -> None:
         """What is remembered of evictions changed, and with it perhaps the kind of a preemptor."""
@@ -122,14 +148,14 @@ class Guards:
     def _pair_summary(self, action: Action, preemptor: int, victim: int) -> GuardSummary:
         """The summary for this pair alone: guards with a key for the preemptor share their verdicts."""
         keys, verdicts = self._keys_of(preemptor)[1], []
-        for place, guard in enumerate(self._chains.guard):
+        for place, guard in enumerate(self._chains.guards):
             key = keys[place]
             if key is None:
-                verdict = guard(action, preemptor, victim)
+                verdict = guard.guard(action, preemptor, victim)
             else:
                 shared = self._shared.setdefault((action, place, key), {})
                 if victim not in shared:
-                    shared[victim] = guard(action, preemptor, victim)
+                    shared[victim] = guard.guard(action, preemptor, victim)
                 verdict = shared[victim]
             if verdict is not None:
                 verdicts.append(verdict)
@@ -173,6 +199,19 @@ class Guards:
             return not group.root.is_met(left)
         losing = [s for s in group.pod_sets if left[s.index] < before[s.index]]
         return any(not pod_set.is_met(left) for pod_set in losing)
+
+
+def _sharing_of(guard: Any) -> _Sharing:
+    """A trait without the method that it requires counts as not declared."""
+    traits = traits_of(guard)
+    cache_key: GuardCacheKey | None = guard if hasattr(guard, "guard_cache_key") else None
+    expiry_check: GuardExpiry | None = guard if hasattr(guard, "may_expire") else None
+    verdicts, expiry = traits.verdicts, traits.expiry
+    if verdicts is SameFor.KEY and cache_key is None:
+        verdicts = SameFor.PAIR
+    if expiry is Expiry.CHECK and expiry_check is None:
+        expiry = Expiry.POSSIBLE
+    return _Sharing(verdicts, expiry, cache_key, expiry_check)
 
 
 def _strictest(verdicts: Verdicts) -> GuardVerdict | None:

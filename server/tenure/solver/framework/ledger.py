@@ -4,7 +4,6 @@
 applying it the other way round. Nothing else changes state during a cycle.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from tenure.solver.framework.claim_usage import ClaimUsage
@@ -23,17 +22,18 @@ from tenure.solver.model.resources import (
     mig_gpu_milli,
 )
 from tenure.solver.model.workload import PodGroup, Task, TaskShape
+from tenure.solver.plugin_api.context import LedgerView
 from tenure.solver.plugin_api.derived import Derived
+from tenure.solver.plugin_api.points import MoveListener
 from tenure.solver.resolution.slot_map import SlotChange
 
-Listener = Callable[[int, Placement, Placement], None]
 NO: Final = 0
 SOON: Final = 1
 NOW: Final = 2
 ABSENT: Final = Placement(TaskStatus.UNKNOWN)
 
 
-class Ledger:
+class Ledger(LedgerView):
     """Mutable state of a cycle. Lists are indexed by task, node, pod set or pod group."""
 
     def __init__(self, cluster: Cluster, like: "Ledger | None" = None) -> None:
@@ -66,7 +66,7 @@ class Ledger:
         """Nodes whose room changed since the node index looked last."""
         self.capacity_epoch = 0
         """Changes whenever room may have become larger anywhere: a placement that failed fails until then."""
-        self.listeners: tuple[Listener, ...] = ()
+        self.listeners: tuple[MoveListener, ...] = ()
         self.claims = ClaimUsage(cluster, self.node_infos)
         kinds: dict[tuple[bool, ...], list[MutableVector]] = {}
         self._charges = [_charges(cluster, node, kinds) for node in cluster.nodes]
@@ -168,7 +168,23 @@ class Ledger:
             for pod_group in self.claims.pod_groups(task.shape):
                 self.versions[pod_group] += 1
         for listener in self.listeners:
-            listener(index, before, after)
+            listener.on_move(index, before, after)
+
+    def placement(self, task: int) -> Placement:
+        """Where the task is."""
+        return self.placements[task]
+
+    def node_info(self, node: int) -> NodeInfo:
+        """Free amounts of a node."""
+        return self.node_infos[node]
+
+    def is_claim_active(self, claim: int) -> bool:
+        """Whether a task that is not terminating uses the device claim."""
+        return self.claims.is_active(claim)
+
+    def unplaced_share(self, shape: TaskShape) -> Share:
+        """What a task counts for before its node is known (semantics R1.18 a)."""
+        return self.unplaced_shares[shape.index]
 
     def share(self, task: Task, node: int) -> Share:
         """What the task counts for in its queue when it is on the node (semantics R1.17, R2.19)."""

@@ -9,6 +9,7 @@ from tenure.solver.model.node import Node
 from tenure.solver.model.placement import PIPELINED, RELEASING
 from tenure.solver.model.resources import WHOLE_GPU, MutableVector
 from tenure.solver.model.workload import TaskShape
+from tenure.solver.plugin_api.context import NodeInfoView
 
 
 class SharedResource:
@@ -73,7 +74,7 @@ class SharedGpu(SharedResource):
         return self.allocated > 0 and device_memory - self.allocated - memory >= 0
 
 
-class NodeInfo:
+class NodeInfo(NodeInfoView):
     """Free amounts of one node."""
 
     __slots__ = ("device_memory", "gpus", "idle", "mig", "releasing")
@@ -104,6 +105,14 @@ class NodeInfo:
         if self.gpus:
             other.gpus = {group: gpu.copy() for group, gpu in self.gpus.items()}
         return other
+
+    def idle_amount(self, slot: int) -> int:
+        """Idle amount of one resource."""
+        return self.idle[slot]
+
+    def free_amount(self, slot: int) -> int:
+        """Idle and releasing amount of one resource."""
+        return self.idle[slot] + self.releasing[slot]
 
     def soon(self) -> MutableVector:
         """What is idle and releasing together."""

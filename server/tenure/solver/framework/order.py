@@ -1,4 +1,4 @@
-"""Which task of a pod set, and which member of a sub group, goes first; evictions go the other way."""
+"""Order of the tasks of a pod set and of the members of a subgroup; reversed for evictions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ from tenure.solver.model.workload import Counts, Member, PodSet, Task
 
 
 class Order:
-    """Sorts by what all plugins say, so it may be asked once they are all there."""
+    """Sorts by the keys of all plugins, so it must not be used before the chains are filled."""
 
     def __init__(self, tasks: PersistentVector[Task], chains: Chains) -> None:
         self._tasks = tasks
@@ -17,13 +17,13 @@ class Order:
         self._task_keys: dict[int, tuple[Any, ...]] = {}
 
     def tasks(self, tasks: list[int]) -> list[int]:
-        """Tasks of one pod set, first to be placed first (semantics R3.11). Sorts the list itself."""
+        """Tasks of one pod set in the order of placement (semantics R3.11). Sorts the list in place."""
         if len(tasks) > 1:
             tasks.sort(key=self._task_key)
         return tasks
 
     def members(self, members: Iterable[Member], active: Counts) -> list[Member]:
-        """Members of a sub group, first to be placed first, when so many tasks are active (R3.12)."""
+        """Members of a subgroup in the order of placement, by numbers of active tasks (semantics R3.12)."""
         ordered = list(members)
         if len(ordered) > 1:
             ordered.sort(key=lambda member: self._member_key(member, active))
@@ -33,7 +33,7 @@ class Order:
         key = self._task_keys.get(task)
         if key is None:
             facts = self._tasks[task]
-            parts = [part(task) for part in self._chains.task_key]
+            parts = self._chains.task_key(task)
             key = self._task_keys[task] = (*parts, facts.creation, facts.uid)
         return key
 
@@ -43,4 +43,4 @@ class Order:
         else:
             count = sum(inner.is_met(active) for inner in member.members)
             threshold = member.required
-        return (*(key(member.name, count, threshold) for key in self._chains.sub_group_key), member.name)
+        return (*self._chains.sub_group_key(member.name, count, threshold), member.name)

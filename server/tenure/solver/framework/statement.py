@@ -3,12 +3,17 @@
 The one reversible primitive: a task changes its placement.
 """
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
 from tenure.solver.framework.ledger import Ledger
+from tenure.solver.model.decision import Requeue
 from tenure.solver.model.node import Zones
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
+from tenure.solver.model.verdict import GuardVerdict
+from tenure.solver.plugin_api.action import Action
+from tenure.terms.reasons import ReasonCode
 
 
 class Move:
@@ -116,3 +121,29 @@ class Statement:
     def _apply(self, task: int, before: Placement, after: Placement) -> None:
         self._ledger.apply(task, before, after)
         self.moves.append(Move(task, before, after))
+
+
+class Commit:
+    """Moves that were kept: one decision group."""
+
+    def __init__(
+        self,
+        action: Action,
+        beneficiary: int,
+        reason: ReasonCode,
+        moves: tuple[Move, ...],
+        requeue: Requeue | None,
+        in_flight: str,
+        guards: Mapping[int, tuple[GuardVerdict, ...]],
+    ) -> None:
+        """`in_flight` is the id of the in-flight group that it fulfills; `guards` are the verdicts for each
+        pod
+        group that loses tasks.
+        """
+        self.action = action
+        self.beneficiary = beneficiary
+        self.reason = reason
+        self.moves = moves
+        self.requeue = requeue
+        self.in_flight = in_flight
+        self.guards = guards

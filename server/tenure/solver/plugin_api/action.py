@@ -4,7 +4,7 @@ Plugins, folding, outcomes and explanations decide by these properties. No code 
 names, so an action of another package gets the same quotas, guards and reports as a built-in one.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
 from typing import Any, Final, Protocol, final
 
@@ -69,8 +69,8 @@ def _unlimited(options: CycleOptions) -> int:
 class Action:
     """One step of a cycle. Compared by identity; the registry holds one object per name.
 
-    Raises ValueError for FAIR_SHARE with victims that may be in the preemptor's own queue: shares compare two
-    queues.
+    Raises ValueError for FAIR_SHARE with victims that may be in the preemptor's own queue: fair shares
+    compare two queues.
     """
 
     def __init__(
@@ -107,5 +107,46 @@ class Action:
 
     @property
     def is_guarded(self) -> bool:
-        """Whether guards have a say: it evicts running pod groups for the benefit of others."""
+        """Whether guards apply: the action evicts running pod groups for others."""
         return self.victims_from is not Relation.NONE
+
+
+def action_names(text: str) -> tuple[str, ...]:
+    """Names separated by commas. As the parser of a plugin argument: names of guarded actions, which the
+    registry checks.
+    """
+    return tuple([name.strip() for name in text.split(",") if name.strip()])
+
+
+@final
+class GuardedActions:
+    """The actions that evict running pod groups for others, so that guards apply to them."""
+
+    def __init__(self, actions: Iterable[Action]) -> None:
+        guarded = [action for action in actions if action.is_guarded]
+        guarded.sort(key=_strictest_gate_first)
+        self.actions: Final = tuple(guarded)
+        """Actions with the strictest gate first."""
+        self.names: Final = tuple([action.name for action in guarded])
+        self.fair_share_names: Final = frozenset(
+            [action.name for action in guarded if action.gate is QueueGate.FAIR_SHARE]
+        )
+        """Actions by which other queues reclaim resources. A pod group that opts out of one is firm."""
+
+    def parse(self, text: str | None) -> tuple[Action, ...]:
+        """The actions that a plugin argument names, such as `reclaim, preempt`; all of them for None.
+
+        Raises ValueError for an empty list and for a name that is not the name of a guarded action.
+        """
+        if text is None:
+            return self.actions
+        named = action_names(text)
+        unknown = [name for name in named if name not in self.names]
+        if unknown or not named:
+            wrong = unknown[0] if unknown else text
+            raise ValueError(f"{wrong!r} is not an action that guards know; use {', '.join(self.names)}")
+        return tuple([action for action in self.actions if action.name in named])
+
+
+def _strictest_gate_first(action: Action) -> int:
+    return -int(action.gate.value)

@@ -1,15 +1,18 @@
-"""Every extension point of the solver, in the order in which a cycle meets them.
+"""Every extension point of the solver, in the order of a cycle. This module is the manual for plugin authors.
 
-A plugin subclasses nothing. It is constructed once per session as `Plugin(session, arguments)`, implements
-any of the one-method protocols below, reads no clock and keeps no state beyond its session. The framework
-collects the bound methods of all plugins, in profile order, into `Chains`; each protocol says when it is
-asked and how the answers fold. A "no" is a `Rejection`, never an exception.
+The framework constructs a plugin once per session as `Plugin(context, arguments)`, with a `PluginContext`. A
+plugin implements the method of any of the protocols below; the framework finds the methods by name, so that a
+plugin of another package subclasses nothing. Each protocol states when its method is called and how the
+results of several plugins combine, in profile order.
 
-Where a state is kept, some pod groups and tasks of its cluster may be nobody's: without a uid, a queue, tasks
-or a placement (`resolution.slot_map`). Whoever looks at all of them meets these too.
+A plugin reads no clock and keeps no state beyond the session. It rejects with a `Rejection`, never with an
+exception; the framework adds the name of the plugin. Results that may be reused are declared in `traits`.
+
+A pushed state can contain empty slots: pod groups without a uid, a queue or tasks, and tasks without a
+placement (`resolution.slot_map`). A plugin that iterates over all of them must tolerate these.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from tenure.solver.model.decision import Protection, QueueStatus
@@ -25,232 +28,181 @@ from tenure.solver.plugin_api.scenario import Scenario, ScenarioBuilder
 
 
 class TaskPreFilter(Protocol):
-    """Which tasks cannot be placed whatever is evicted? The first reason given for a task wins."""
+    """Tasks that cannot be placed, whatever is evicted. The first reason per task wins."""
 
     def blocked_tasks(self) -> Iterable[tuple[int, str]]:
-        """Pending tasks, and what stands in their way; asked once, when the session opens."""
+        """Pending tasks with the reason. Called once, when the session opens."""
 
 
 class Gate(Protocol):
-    """May this pod group take part in this action at all? First rejection wins."""
+    """Whether a pod group may take part in an action. The first rejection wins."""
 
     def admits(self, action: Action, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
-        """Asked by the evicting actions, once per pod group, with the tasks to place, before any search."""
+        """Called by evicting actions, once per pod group, with the tasks to place, before any search."""
 
 
 class CapacityGate(Protocol):
-    """Do limits and quotas leave room? First rejection wins."""
+    """Limits and quotas. The first rejection wins."""
 
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
-        """Asked before tasks of a pod group are placed, with what they ask for in sum, in simulations too."""
+        """Called before tasks of a pod group are placed, also in simulations. `demand` sums the requests."""
 
 
 class QueueOrder(Protocol):
-    """Which queue goes first among siblings? Lexicographic over plugins."""
+    """Order of sibling queues, lexicographic over plugins."""
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> Any:
-        """A sortable key; smaller first. `request` is what the queue's next pod group asks for, `popped`
-        what its next victim and the victims already taken hold (zero unless victims are ordered). Asked
-        again when these change, or when a task below the queue moves. A larger request must not give a
-        smaller key.
+        """A sortable key; smaller first.
+
+        `request` is the request of the queue's next pod group. `popped` is what its next victim and the
+        victims already taken hold, and zero unless victims are ordered. Called again when these change, or
+        when a task below the queue moves. A larger request must not give a smaller key.
         """
 
 
 class PodGroupOrder(Protocol):
-    """Which pod group goes first within a queue? Lexicographic; victims in reverse.
-
-    A plugin whose keys follow from the pod group, its tasks and `active` alone, whatever the time, says so by
-    a class attribute `HAS_STABLE_KEYS`: then pod groups that stay as they are are not sorted anew in every
-    cycle of a state.
-    """
+    """Order of the pod groups of a queue, lexicographic over plugins; reversed for victims."""
 
     def pod_group_key(self, pod_group: int, active: Counts) -> int:
         """An integer; smaller first. `active[pod_set]` counts the active allocated tasks of a pod set."""
 
 
 class TaskOrder(Protocol):
-    """Which task goes first within a pod set? Lexicographic, asked once per task and session."""
+    """Order of the tasks of a pod set, lexicographic over plugins."""
 
     def task_key(self, task: int) -> Any:
-        """A sortable key; smaller first."""
+        """A sortable key; smaller first. Called once per task and session."""
 
 
 class SubGroupOrder(Protocol):
-    """Which member of a sub group goes first? Lexicographic; evictions in reverse."""
+    """Order of the members of a subgroup, lexicographic over plugins; reversed for evictions."""
 
     def sub_group_key(self, name: str, count: int, threshold: int) -> Any:
-        """A sortable key; smaller first. `count` is the satisfied members, or the active tasks of a pod
-        set; `threshold` the members or tasks that are required.
+        """A sortable key; smaller first. `count` is the number of satisfied members, or of active tasks of a
+        pod set; `threshold` is the number that is required.
         """
 
 
 class NodeFilter(Protocol):
-    """May a task of this shape ever run on this node, amounts apart? First rejection wins.
-
-    A plugin whose answers follow from the shape and the node alone says so by a class attribute
-    `HAS_STABLE_FITS`: then it is asked once while the nodes and shapes of a state stay as they are.
-    """
+    """Whether tasks of a shape can run on a node, regardless of amounts. The first rejection wins."""
 
     def fits(self, shape: TaskShape, node: Node) -> Rejection | None:
-        """Asked once per shape and node and session; facts of the snapshot only."""
+        """Called once per shape, node and session. Must depend on facts of the snapshot only."""
 
 
 class PlacementFilter(Protocol):
-    """May this task go to this node, beside those who are or will be there? First rejection wins."""
+    """Whether a task may join the tasks that are or will be on a node. The first rejection wins."""
 
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
-        """A check of single nodes, for one attempt to place the task; asked with every attempt. None: what
-        others do has no say in where this task may go.
+        """A check of single nodes for one attempt to place the task, or None if every node passes. Called
+        with every attempt.
         """
 
 
 class NumaZoneSelector(Protocol):
-    """In which NUMA zones of the node does the task go? First plugin that answers."""
+    """NUMA zones for a task on a node. Only the first plugin is called."""
 
     def zones(self, task: int, node: int, soon: bool) -> Zones | None:
-        """Zones and amounts; empty when the node does not align the task, None when it would refuse it.
-        `soon` counts what terminating tasks leave behind.
+        """Zones and amounts. Empty: the node does not align the task. None: the node would reject it.
+
+        `soon` includes what terminating tasks release.
         """
 
 
 class NodeSubsetProvider(Protocol):
-    """Within which sets of nodes may a constrained sub group be placed? First plugin that answers."""
+    """Sets of nodes for a subgroup with a topology constraint. Only the first plugin is called."""
 
     def node_sets(self, constraint: TopologyConstraint, tasks: Sequence[int], nodes: int) -> Iterable[int]:
-        """Bit sets of node indices, the most wanted first; each a subset of `nodes`."""
+        """Bit sets of node indices, preferred sets first; each a subset of `nodes`."""
 
 
 class NodeScore(Protocol):
-    """Which node is the best? Sums over plugins; equal sums go by node name."""
+    """Preferred nodes. Scores of plugins are added; nodes with equal sums are ordered by name."""
 
     def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
-        """One score per node, higher is better."""
-
-    def concerns(self, task: int) -> bool:
-        """Whether it would score any two nodes differently for this task; if no score but the default four
-        does, the node index answers instead of scoring every node.
-        """
+        """One score per node; higher is better."""
 
 
 class GpuScore(Protocol):
-    """Which device of the chosen node is the best for a share of a GPU? Sums over plugins."""
+    """Preferred device of a node for a share of a GPU. Scores of plugins are added."""
 
     def gpu_score(self, used: float) -> float:
-        """Score of a device of which the part `used` (0 to 1) is in use; 0 is a whole free device."""
+        """Score of a device of which the part `used` (0 to 1) is in use; 0 is a free device."""
 
 
 class SearchListener(Protocol):
-    """Told when the search for victims starts to work for a pod group."""
+    """Notification that a search for victims starts. All plugins are called."""
 
     def on_search_start(self, pod_group: int, tasks: Sequence[int]) -> None:
-        """Asked once per pod group and action, with the tasks that shall find room, before any victim is
-        considered: what queues use now is what filters and validators refer to.
+        """Called once per pod group and action, with the tasks to place, before any victim is considered.
+        Filters and validators refer to what queues use at this time.
         """
 
 
 class VictimQueueFilter(Protocol):
-    """May anybody in this leaf queue be a victim of that pod group? First rejection wins."""
+    """Whether a leaf queue may contain victims of a pod group. The first rejection wins."""
 
     def allows_victim_queue(self, action: Action, preemptor: int, queue: int) -> Rejection | None:
-        """Asked once per leaf queue and search, before any of its pod groups is looked at."""
+        """Called once per leaf queue and search, before any of its pod groups is considered."""
 
 
 class VictimFilter(Protocol):
-    """May this pod group be a victim of that one? First rejection wins."""
+    """Whether a pod group may be a victim of another one. The first rejection wins."""
 
     def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
-        """Asked lazily, at most once per pair and search."""
+        """Called on demand, at most once per pair and search."""
 
 
 class Guard(Protocol):
-    """Is this pod group protected from that one? All are asked; `framework.guards` says what follows."""
+    """Protection of a pod group from eviction. All guards are called; the strictest scope wins."""
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
-        """What it says of the victim, protected or not; None when it has no say in the action. Asked
-        several times per pair, with the facts of the snapshot as the only base.
-        """
+        """The verdict, whether it protects or not; None: the guard does not apply to the action.
 
-
-class GuardCacheKey(Protocol):
-    """Who meets the same protection? Lets the answers for one preemptor serve others. A guard without it
-    is asked about every pair.
-    """
-
-    def guard_cache_key(self, preemptor: int) -> Hashable | None:
-        """Preemptors of a kind get the same answers from `guard` for the whole session; None: there is
-        nobody like this one, and its own answers may change.
-        """
-
-
-class GuardExpiry(Protocol):
-    """Whom may a guard protect for a time only? Who fails is told when the first protection ends; a guard
-    without it is asked about every victim to find that out.
-    """
-
-    def may_expire(self, victims: Sequence[int]) -> bool:
-        """Whether `guard` may give a verdict with an `until` that still protects any of these, from
-        anybody. Must not be False when it may.
+        May be called several times per pair, and less often with the trait `verdicts`. Must depend on facts
+        of the snapshot only.
         """
 
 
 class RequeueNominator(Protocol):
-    """Which pod groups have run long enough to yield to a more important one? Union over plugins."""
+    """Running pod groups to requeue for pod groups of higher priority. Union over plugins."""
 
     def nominate(self, action: Action) -> Iterable[Nomination]:
-        """Those it puts forward, and those it looked at and does not, with the reason; each at most once.
-        Asked once, by the action that requeues.
-        """
-
-
-class ReclaimCap(Protocol):
-    """How much may be taken at all? Lets the search skip what the validators would reject."""
-
-    def reclaimable_gpu(self, action: Action, preemptor: int, queue: int) -> tuple[int, int] | None:
-        """For victims of this leaf queue: the queue at which a bound holds, and the most GPUs (thousandths)
-        that may be taken below it for good; None when nothing bounds it. Must never be too low.
+        """Pod groups that are nominated, and pod groups that are not, with the reason; each at most once.
+        Called once, by the action that requeues.
         """
 
 
 class ScenarioGenerator(Protocol):
-    """Which sets of victims are worth simulating? Tried one generator after the other.
-
-    A generator whose first scenario is the first victim of the order alone, if nobody is recorded and it
-    leaves room enough, says so by a class attribute `BEGINS_WITH_FIRST_VICTIM`: then that one may be tried
-    before the others are looked at.
-    """
+    """Sets of victims to simulate. Generators are tried one after the other."""
 
     def scenarios(self, builder: ScenarioBuilder) -> Iterator[Scenario]:
-        """Scenarios in the order in which they shall be simulated; the first that works is taken."""
+        """Scenarios in the order of their simulation; the first that is accepted is used."""
 
 
 class ScenarioValidator(Protocol):
-    """Is what the simulation found fair? First rejection wins."""
+    """Whether a simulated scenario is acceptable. The first rejection wins."""
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
-        """Asked after a simulation in which the pod group found room, while its moves are in place."""
+        """Called after a simulation that placed the preemptor, while its moves are in place."""
 
 
 class MoveListener(Protocol):
-    """Keeps totals that follow every move of a task."""
+    """Totals that follow every move of a task. All plugins are called."""
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
-        """Called by the ledger for every move and for every reversed one."""
+        """Called by the ledger for every move and for every move that is undone."""
 
 
 class ProtectionReporter(Protocol):
-    """Who may not be touched until when? For the answer, not for the search.
-
-    Where nothing that the caller tells of a pod group changes, its protections should only end as time goes
-    by, but for those that come from memories of evictions. A plugin of which that is true says so by a class
-    attribute `PROTECTIONS_ONLY_END`: then it is not asked in every cycle of a state about everybody.
-    """
+    """Protections of running pod groups, for the response. Union over plugins."""
 
     def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
-        """What protects these running pod groups now, in their order."""
+        """Current protections of these running pod groups, in their order. Called once, at the end."""
 
 
 class QueueReporter(Protocol):
-    """What is every queue's fair share, and what does it use? For the answer; the first plugin tells."""
+    """Fair share and allocation of every queue, for the response. Only the first plugin is called."""
 
     def queue_status(self) -> Iterable[QueueStatus]:
-        """One status for each queue, in their order; asked when everything is decided."""
+        """One status for each queue, in their order. Called once, at the end."""

@@ -1,1 +1,1 @@
-"""Plugins: one idea each. They are strangers to each other and know the framework only."""
+"""Built-in plugins, one concern each. They import the plugin API only, and never each other."""

@@ -1,40 +1,55 @@
-"""Nominates pod groups that run longer than expected; evicts nobody itself (semantics section 12.1).
+"""Nominates pod groups past their expected runtime for requeue (semantics section 12.1).
 
-Whoever says how long it should run takes part, by itself or through its queue; all others are passed over
-in silence. The checks come in the order of semantics R12.63, so that of several reasons the first counts.
+Pod groups with an expected runtime take part, their own or inherited from their queue. Checks follow the
+order of semantics R12.63, so that the first of several reasons is reported.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar, Final
+from typing import Final
 
-from tenure.solver.framework.session import Session
-from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.inherited_settings import expected_runtime
 from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.derived import Derived
-from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.points import RequeueNominator
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.terms.durations import format_duration
 
 
-class ExpectedRuntime:
-    """A nominator. Min-runtime is not its business: the action asks the guards (semantics R12.33)."""
+def _find(context: PluginContext) -> set[int]:
+    return _among(context, range(len(context.cluster.pod_groups)))
 
-    ARGUMENTS: ClassVar[Parsers] = {}
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._now = session.cluster.now
-        self._groups = session.cluster.pod_groups
-        self._queues = session.cluster.queues
-        self._tasks = session.cluster.tasks
-        self._session = session
+def _update(found: set[int], context: PluginContext, change: SlotChange) -> None:
+    found.difference_update(change.pod_groups)
+    found.update(_among(context, change.pod_groups))
+
+
+def _among(context: PluginContext, pod_groups: Iterable[int]) -> set[int]:
+    groups, queues = context.cluster.pod_groups, context.cluster.queues
+    return {index for index in pod_groups if expected_runtime(groups[index], queues)[0].is_set}
+
+
+_EXPECTED: Final = Derived(_find, _update, set[int].copy)
+"""Pod groups with an expected runtime, their own or of their queue."""
+
+
+class ExpectedRuntime(RequeueNominator):
+    """A nominator. It ignores minimum runtimes: the action calls the guards (semantics R12.33)."""
+
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._context = context
+        self._now = context.now
+        self._groups = context.cluster.pod_groups
+        self._queues = context.cluster.queues
+        self._tasks = context.cluster.tasks
 
     def nominate(self, action: Action) -> Iterator[Nomination]:
-        """Everybody who is expected to end and has pods on nodes or would have them (semantics R12.3)."""
-        found = self._session.derived(_WITH_EXPECTED_RUNTIME)
-        for index in sorted(found):
+        """All pod groups with an expected runtime (semantics R12.3)."""
+        expected = self._context.derived(_EXPECTED)
+        for index in sorted(expected):
             group = self._groups[index]
             setting, _ = expected_runtime(group, self._queues)
             if setting.problem:
@@ -55,7 +70,7 @@ class ExpectedRuntime:
         return self._evaluate_time(group, group.last_start + expected)
 
     def _evaluate_time(self, group: PodGroup, end: int) -> Nomination:
-        """Both ends are inclusive: due at the very end, free at the very end of the cooldown (R12.3)."""
+        """Due at exactly the expected end; the cooldown is over at exactly its end (semantics R12.3)."""
         if self._now < end:
             detail = f"it ends in {format_duration(end - self._now)}"
             return Nomination(group.index, NominationResult.NOT_DUE, detail, until=end)
@@ -69,7 +84,7 @@ class ExpectedRuntime:
         return Nomination(group.index, NominationResult.NO_CONTENDER, overrun=overrun)
 
     def _is_active(self, group: PodGroup) -> bool:
-        """Whether it held room when the cycle began; terminating pods do not count (semantics R12.52)."""
+        """Whether it was allocated when the cycle began; terminating pods do not count (semantics R12.52)."""
         return any(self._tasks[task].placement.status.is_active_allocated for task in group.tasks)
 
 
@@ -82,21 +97,3 @@ def _skip(
     group: PodGroup, reason: NominationSkipReason, detail: str, until: int | None = None, overrun: int = 0
 ) -> Nomination:
     return Nomination(group.index, NominationResult.SKIPPED, detail, reason, until, overrun)
-
-
-def _build(session: Session) -> set[int]:
-    """Pod groups with an expected runtime, of their own or of their queue."""
-    return _those_of(session.cluster, range(len(session.cluster.pod_groups)))
-
-
-def _follow(found: set[int], session: Session, change: SlotChange) -> None:
-    found.difference_update(change.pod_groups)
-    found.update(_those_of(session.cluster, change.pod_groups))
-
-
-def _those_of(cluster: Cluster, pod_groups: Iterable[int]) -> set[int]:
-    groups, queues = cluster.pod_groups, cluster.queues
-    return {index for index in pod_groups if expected_runtime(groups[index], queues)[0].is_set}
-
-
-_WITH_EXPECTED_RUNTIME: Final = Derived(_build, _follow, set[int].copy)

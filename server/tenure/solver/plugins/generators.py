@@ -1,28 +1,25 @@
-"""Scenarios that empty the smallest sufficient sets of nodes (semantics R5.45-R5.49).
-
-Scenarios that empty one node at a time (semantics R5.40-R5.44).
-"""
+"""Scenarios that empty one node (R5.40-R5.44), or the smallest sufficient set of nodes (R5.45-R5.49)."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
-from tenure.solver.framework.session import Session
-from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.points import ScenarioGenerator
 from tenure.solver.plugin_api.scenario import NodeAfterEviction, Scenario, ScenarioBuilder
+from tenure.solver.plugin_api.traits import Traits
 
 
-class NodeLocalGreedy:
-    """For every node of the victim added last: the accumulated victims that have tasks there."""
+class NodeLocalGreedy(ScenarioGenerator):
+    """For every node of the last accumulated victim: the accumulated victims with tasks there."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-    BEGINS_WITH_FIRST_VICTIM: ClassVar = True
+    TRAITS: ClassVar = Traits(first_scenario_is_first_victim=True)
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         pass
 
     def scenarios(self, builder: ScenarioBuilder) -> Iterator[Scenario]:
-        """The first is the recorded victims alone, if there are any."""
+        """The first scenario consists of the recorded victims, if there are any."""
         for _ in builder.outer_scenarios():
             if not builder.potential:
                 if builder.recorded:
@@ -40,16 +37,14 @@ class NodeLocalGreedy:
                     yield builder.scenario(chosen)
 
 
-class MultiNodeGang:
-    """Nodes with accumulated victims, the smallest capacity first, in sets that grow by doubling steps."""
+class MultiNodeGang(ScenarioGenerator):
+    """Accumulated victims of a growing set of nodes, nodes with the smallest capacity first."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         pass
 
     def scenarios(self, builder: ScenarioBuilder) -> Iterator[Scenario]:
-        """The accumulated victims on the first K nodes, for K from what suffices up to all of them."""
+        """The accumulated victims on the first K nodes, from the smallest sufficient K to all nodes."""
         nodes = _Nodes(builder)
         proposed: set[tuple[NodeAfterEviction, ...]] = set()
         for _ in builder.outer_scenarios():
@@ -64,7 +59,7 @@ class MultiNodeGang:
 
 
 class _Nodes:
-    """Nodes with accumulated victims, the smallest capacity first, then the first seen."""
+    """Nodes with accumulated victims, by capacity and then by the time they were added."""
 
     def __init__(self, builder: ScenarioBuilder) -> None:
         self._builder = builder
@@ -77,9 +72,9 @@ class _Nodes:
         """Free GPUs of feasible nodes without accumulated victims."""
 
     def follow(self) -> None:
-        """Take in the batches that were added since."""
+        """Add the batches that were accumulated since the last call."""
         if self._seen:
-            self._take_in_more()
+            self._add_batches()
         else:
             self._order = sorted(self._builder.nodes_after_eviction())
             self._entries = {entry[2]: entry for entry in self._order}
@@ -87,7 +82,7 @@ class _Nodes:
             self._elsewhere = sum([self._builder.free_gpu_milli(node) for node in others])
         self._seen = len(self._builder.potential)
 
-    def _take_in_more(self) -> None:
+    def _add_batches(self) -> None:
         builder = self._builder
         for number in range(self._seen, len(builder.potential)):
             for node in {builder.node_of(task) for task in builder.potential[number].tasks}:
@@ -100,7 +95,7 @@ class _Nodes:
                 insort(self._order, new)
 
     def prefixes(self) -> Iterator[tuple[NodeAfterEviction, ...]]:
-        """The smallest sufficient prefix of the nodes, then longer ones in doubling steps, then all."""
+        """The smallest sufficient prefix of the nodes, then longer ones with doubling steps, then all."""
         useful = self._order[bisect_left(self._order, (self._demands[-1], -1, -1, -1)) :]
         size = _sufficient(useful, sum(self._demands) - self._elsewhere)
         if size is None:
@@ -115,7 +110,7 @@ class _Nodes:
 
 
 def _sufficient(nodes: Iterable[NodeAfterEviction], needed: int) -> int | None:
-    """How many of the nodes it takes to cover what is needed; None when all do not suffice."""
+    """Number of nodes that cover the needed amount; None if all nodes do not."""
     if needed <= 0:
         return 0
     for count, (capacity, _, _, _) in enumerate(nodes, start=1):

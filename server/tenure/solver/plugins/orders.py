@@ -1,28 +1,21 @@
-"""Task order within a pod set: task priorities, and leaders first (semantics R3.11).
-
-Higher priority first within a queue (semantics R3.9).
-
-Pod groups below their minimum first, those above it last (semantics R3.9, R3.10).
-
-Order of the members of a sub group (semantics R3.12).
-"""
+"""Orders of pod groups in a queue, of tasks in a pod set, and of members in a subgroup (R3.9-R3.12)."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from tenure.solver.framework.session import Session
 from tenure.solver.model.workload import Counts
-from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.points import PodGroupOrder, SubGroupOrder, TaskOrder
+from tenure.solver.plugin_api.traits import Traits, Validity
 
 
-class Priority:
-    """Orders pod groups by priority."""
+class Priority(PodGroupOrder):
+    """Pod groups of higher priority first (semantics R3.9)."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-    HAS_STABLE_KEYS: ClassVar = True
+    TRAITS: ClassVar = Traits(order_keys=Validity.FACTS)
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._groups = session.cluster.pod_groups
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._groups = context.cluster.pod_groups
 
     def pod_group_key(self, pod_group: int, active: Counts) -> int:
         """Smaller for higher priority."""
@@ -34,17 +27,16 @@ AT: Final = 1
 ABOVE: Final = 2
 
 
-class Elastic:
-    """Orders pod groups by how far their minimum is met."""
+class Elastic(PodGroupOrder):
+    """Pod groups below their minimum first, pod groups above it last (semantics R3.9, R3.10)."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-    HAS_STABLE_KEYS: ClassVar = True
+    TRAITS: ClassVar = Traits(order_keys=Validity.FACTS)
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._groups = session.cluster.pod_groups
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._groups = context.cluster.pod_groups
 
     def pod_group_key(self, pod_group: int, active: Counts) -> int:
-        """BELOW when any pod set is below its minimum, else ABOVE when any is above, else AT."""
+        """BELOW if a pod set is below its minimum, else ABOVE if a pod set is above it, else AT."""
         state = AT
         for pod_set in self._groups[pod_group].pod_sets:
             count = active[pod_set.index]
@@ -55,12 +47,10 @@ class Elastic:
         return state
 
 
-class MinimumFirstSubGroups:
-    """Members below their threshold first, then those with the smallest part of it."""
+class MinimumFirstSubGroups(SubGroupOrder):
+    """Members below their threshold first, then members with the smallest part of it (semantics R3.12)."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         pass
 
     def sub_group_key(self, name: str, count: int, threshold: int) -> tuple[bool, bool, float]:
@@ -72,13 +62,11 @@ class MinimumFirstSubGroups:
         return (True, False, count / threshold)
 
 
-class TaskPriority:
-    """Labelled tasks first, higher numbers first."""
+class TaskPriority(TaskOrder):
+    """Tasks with a task priority first, higher priorities first (semantics R3.11)."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._tasks = session.cluster.tasks
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._tasks = context.cluster.tasks
 
     def task_key(self, task: int) -> tuple[bool, int]:
         """Smaller goes first."""
@@ -86,13 +74,11 @@ class TaskPriority:
         return (priority is None, -(priority or 0))
 
 
-class LeaderFirst:
-    """The launcher or head of a distributed job first (Kubeflow and Ray)."""
+class LeaderFirst(TaskOrder):
+    """The launcher or head of a distributed job first (Kubeflow and Ray; semantics R3.11)."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._tasks = session.cluster.tasks
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._tasks = context.cluster.tasks
 
     def task_key(self, task: int) -> bool:
         """False, for leaders, goes first."""

@@ -59,7 +59,7 @@ class DeviceSelector:
         return SelectedDevices(groups, joins_idle and count * WHOLE_GPU <= room.idle.gpu)
 
     def _score(self, used: float) -> float:
-        return sum(float(score(used)) for score in self._session.chains.gpu_score)
+        return self._session.chains.gpu_score(used)
 
     def _new_groups(self, node: int, count: int) -> list[str]:
         """Names for newly shared devices, unused on the node."""
@@ -76,4 +76,4 @@ class DeviceSelector:
     def _lacks_pod_slot(self, node: int) -> bool:
         """Whether the node lacks a second pod slot, for the reservation pod of a newly shared device."""
         room = self._node_infos[node]
-        return "predicates" in self._session.plugins and room.idle.pods + room.releasing.pods < 2
+        return bool(self._session.chains.node_filters) and room.idle.pods + room.releasing.pods < 2

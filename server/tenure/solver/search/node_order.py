@@ -79,15 +79,14 @@ class AllowedNodes:
         chains, nodes = self._session.chains, 0
         for node in self._session.cluster.nodes:
             self._session.stop.check()
-            if chains.first_rejection(chains.fits, shape, node) is None:
+            if chains.fits(shape, node) is None:
                 nodes |= 1 << node.index
         return nodes
 
 
 def _known_kinds(session: Session) -> AllowedByKind:
     """Shared by all sessions of a state if all node filters are declared constant."""
-    is_stable = session.all_have_trait(session.chains.fits, "HAS_STABLE_FITS")
-    return session.derived(_ALLOWED_NODES) if is_stable else AllowedByKind()
+    return session.derived(_ALLOWED_NODES) if session.chains.has_lasting_fits else AllowedByKind()
 
 
 _ALLOWED_NODES: Final[Derived[Session, AllowedByKind]] = Derived(lambda _: AllowedByKind())
@@ -139,9 +138,7 @@ class ScoredNodes(NodeOrder):
     def in_order(self, task: Task, nodes: int) -> Iterator[NodeFit]:
         """By the sum of all scores."""
         candidates = list(bits(nodes))
-        totals = [0.0] * len(candidates)
-        for scores in self._chains.scores:
-            totals = [a + b for a, b in zip(totals, scores(task.index, candidates), strict=True)]
+        totals = self._chains.scores(task.index, candidates)
         ranked = sorted(zip(candidates, totals, strict=True), key=lambda pair: (-pair[1], pair[0]))
         found = ((node, self._ledger.fit(task.shape, node)) for node, _ in ranked)
         return ((node, fit == NOW) for node, fit in found if fit != NO)

@@ -1,6 +1,6 @@
 """Placement of a pod group: all of its next tasks, or none (semantics R3.30-R3.47)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tenure.solver.framework.ledger import NO, NOW
@@ -40,8 +40,8 @@ class Placer:
         self._devices = DeviceSelector(session)
         self._allowed = allowed
         self.nodes = nodes
-        self._placement_filters = session.chains.allows_placement
-        self._zones = next(iter(session.chains.zones), None)
+        self._placement_filters = session.chains.placement_filters
+        self._zones = next(iter(session.chains.numa_zone_selectors), None)
 
     def place(
         self, statement: Statement, pod_group: int, tasks: list[int], nodes: int, simulation: bool = False
@@ -77,7 +77,7 @@ class Placer:
             return Rejection(ReasonCode.NO_NODE_MATCHES, f"node {name} does not take its pods any more")
         waits = self._ledger.placements[index].status is TaskStatus.PENDING
         run = _Run(statement, simulation=simulation or not waits)
-        checks = self._checks(index) if self._placement_filters else []
+        checks = self._session.chains.placement_checks(index) if self._placement_filters else []
         fit = self._ledger.fit(task.shape, node)
         if fit == NO or any(check(node) for check in checks):
             return Rejection(
@@ -95,13 +95,8 @@ class Placer:
 
     def capacity(self, pod_group: int, tasks: list[int]) -> Rejection | None:
         """Rejection by limits and quotas of the queues for these tasks of a pod group."""
-        chains = self._session.chains
         demand = self._session.least_demand(tasks)
-        for has_capacity in chains.has_capacity:
-            rejection = has_capacity(pod_group, tasks, demand)
-            if rejection is not None:
-                return chains.with_source(rejection, has_capacity)
-        return None
+        return self._session.chains.has_capacity(pod_group, tasks, demand)
 
     def cannot_start(self, pod_group: int) -> bool:
         """Whether a pod set with pipelined tasks has fewer other tasks than its minimum (semantics R3.32)."""
@@ -127,7 +122,7 @@ class Placer:
 
         If it fails with only one set, the caller rolls back its moves.
         """
-        if member.topology is None or not self._session.chains.node_sets:
+        if member.topology is None or not self._session.chains.node_subset_providers:
             return self._place_within(run, member, tasks, nodes)
         for node_set in self._node_sets(member.topology, member, tasks, nodes):
             mark = run.statement.checkpoint()
@@ -147,8 +142,7 @@ class Placer:
         self, topology: TopologyConstraint, member: Member, tasks: dict[int, list[int]], nodes: int
     ) -> Iterable[int]:
         concerned = [task for leaf in _leaves(member) for task in tasks.get(leaf.index, ())]
-        node_sets: Iterable[int] = self._session.chains.node_sets[0](topology, concerned, nodes)
-        return node_sets
+        return self._session.chains.node_subset_providers[0].node_sets(topology, concerned, nodes)
 
     def _place_task(self, run: "_Run", index: int, nodes: int) -> bool:
         self._session.stop.check()
@@ -161,7 +155,7 @@ class Placer:
         if self.nodes.is_known_full(task.shape, allowed):
             run.failure = INSUFFICIENT_RESOURCES
             return False
-        checks = self._checks(index) if self._placement_filters else []
+        checks = self._session.chains.placement_checks(index) if self._placement_filters else []
         for node, is_now in self.nodes.in_order(task, allowed):
             if checks and any(check(node) for check in checks):
                 continue
@@ -171,11 +165,6 @@ class Placer:
             self.nodes.note_full(task.shape, allowed)
         run.failure = INSUFFICIENT_RESOURCES
         return False
-
-    def _checks(self, task: int) -> list[Callable[[int], Rejection | None]]:
-        """Checks against tasks that are or will be on a node (semantics R3.66)."""
-        checks = (node_check(task) for node_check in self._placement_filters)
-        return [check for check in checks if check is not None]
 
     def _put(self, run: "_Run", task: Task, node: int, fits_now: bool, wanted: tuple[str, ...] = ()) -> bool:
         """Place the task on the node; False if its shared devices or NUMA zones do not suffice.
@@ -193,9 +182,9 @@ class Placer:
         now = fits_now and not run.simulation
         zones: Zones | None = ()
         if self._zones is not None:
-            zones = self._zones(task.index, node, soon=not now)
+            zones = self._zones.zones(task.index, node, soon=not now)
             if zones is None and now:
-                now, zones = False, self._zones(task.index, node, soon=True)
+                now, zones = False, self._zones.zones(task.index, node, soon=True)
         if zones is None:
             return False
         if now:
@@ -208,8 +197,8 @@ class Placer:
         """Memory-sized requests count by the node's own devices (semantics R1.18 c, R4.63)."""
         if not task.shape.gpu.memory_mib:
             return True
-        chains, share = self._session.chains, self._ledger.share(task, node)
-        return chains.first_rejection(chains.has_capacity, task.pod_group, [task.index], share) is None
+        share = self._ledger.share(task, node)
+        return self._session.chains.has_capacity(task.pod_group, [task.index], share) is None
 
 
 class _Run:

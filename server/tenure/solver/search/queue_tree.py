@@ -17,23 +17,17 @@ from tenure.solver.search.heap import HeapItem, LiveHeap
 class QueueKeys:
     """Sort keys of queues among their siblings, from the plugins."""
 
-    __slots__ = ("_keys", "_queues", "versions")
+    __slots__ = ("_chains", "_queues", "versions")
 
     def __init__(self, session: Session) -> None:
         self._queues = session.cluster.queues
-        self._keys = session.chains.queue_key
+        self._chains = session.chains
         self.versions = session.ledger.queue_versions
         """Change with every move below a queue."""
 
     def key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
         """Unique key of a queue with its best request or popped share."""
-        if len(self._keys) == 1:
-            return (self._keys[0](queue, request, popped), self._queues[queue].rank)
-        parts: list[Any] = []
-        for key in self._keys:
-            parts.append(key(queue, request, popped))
-        parts.append(self._queues[queue].rank)
-        return tuple(parts)
+        return (self._chains.queue_key(queue, request, popped), self._queues[queue].rank)
 
 
 class QueueTreeEntry:

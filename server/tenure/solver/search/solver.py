@@ -8,11 +8,12 @@ Oracles may save work: one knows the scenario that will be proposed first, which
 else is computed, and outlooks know which scenarios cannot succeed. Without them the result is the same.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.rejection import Rejection
+from tenure.solver.plugin_api.points import ScenarioGenerator
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.oracle import (
     BUDGET_EXHAUSTED,
@@ -26,8 +27,6 @@ from tenure.solver.search.oracle import (
 from tenure.solver.search.placer import Placer
 from tenure.solver.search.scenario_simulator import ScenarioSimulator
 from tenure.solver.search.scenarios import ScenarioAccumulator
-
-Generator = Callable[[ScenarioAccumulator], Iterable[Scenario]]
 
 
 class Solver:
@@ -44,15 +43,14 @@ class Solver:
         if not search.tasks:
             return NO_SOLUTION
         search.feasible = self.feasible(search.tasks)
-        for on_search_start in self._session.chains.on_search_start:
-            on_search_start(search.preemptor, search.tasks)
+        self._session.chains.on_search_start(search.preemptor, search.tasks)
         search.queues = [queue for queue in search.victim_queues if search.victims.allows_queue(queue)]
         if not budget.is_exhausted and self._solve_first(statement, search, budget):
             return None
         rejection = self._look_ahead(search)
         if rejection is not None:
             return rejection
-        for generator in self._session.chains.scenarios:
+        for generator in self._session.chains.scenario_generators:
             if self._solve_all(statement, search, generator, budget):
                 return None
             if budget.is_exhausted:
@@ -114,7 +112,9 @@ class Solver:
                 search.outlooks.append(outlook)
         return None
 
-    def _solve_all(self, statement: Statement, search: Search, generator: Generator, budget: Budget) -> bool:
+    def _solve_all(
+        self, statement: Statement, search: Search, generator: ScenarioGenerator, budget: Budget
+    ) -> bool:
         """Find the largest number of tasks that can be placed, then place all (semantics R5.4-R5.7)."""
         recorded: tuple[Batch, ...] = ()
         total, low, high, size = len(search.tasks), 0, len(search.tasks) + 1, 1
@@ -143,7 +143,7 @@ class Solver:
         self,
         statement: Statement,
         search: Search,
-        generator: Generator,
+        generator: ScenarioGenerator,
         budget: Budget,
         recorded: tuple[Batch, ...],
         size: int,
@@ -151,7 +151,7 @@ class Solver:
         """First scenario that works for the first `size` tasks; its moves are in the statement."""
         victims = ScenarioAccumulator(self._parts, search, self._probe(search, recorded, size))
         counters = self._session.counters
-        for scenario in generator(victims):
+        for scenario in generator.scenarios(victims):
             self._session.stop.check()
             counters.generated += 1
             if victims.is_ruled_out(scenario):

@@ -35,7 +35,7 @@ COOLDOWNS = {
 }
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 @pytest.mark.parametrize(("evicted", "arguments", "is_protected"), COOLDOWNS.values(), ids=COOLDOWNS)
 def test_evicted_pod_group_cannot_evict_its_preemptor_within_the_cooldown(
     action: str, evicted: str, arguments: dict[str, str], is_protected: bool
@@ -68,7 +68,7 @@ BACKOFFS = {
 }
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 @pytest.mark.parametrize(("failures", "failed", "arguments", "is_protected"), BACKOFFS.values(), ids=BACKOFFS)
 def test_ineffective_eviction_is_not_repeated_within_the_backoff(
     action: str, failures: int, failed: str, arguments: dict[str, str], is_protected: bool
@@ -126,8 +126,8 @@ def test_surplus_is_protected_as_well() -> None:
     assert evictions_of(cluster, decide(cluster, profile("preempt"))) == []
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
-@pytest.mark.parametrize("guarded", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
+@pytest.mark.parametrize("guarded", BUILT_IN.guarded.names)
 def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded: str) -> None:
     cluster = with_eviction_record(contested_cluster(action), "new", "old", evicted="0s")
     found = evictions_of(cluster, decide(cluster, profile(action, actions=guarded)))

@@ -118,7 +118,7 @@ def test_protections_list_every_rejected_preemptor() -> None:
     cooling, failing = 0, 1
     assert ends == {cooling: NOW + relative_time("4m"), failing: NOW + relative_time("1m")}
     for each in found:
-        assert each.actions == BUILT_IN.guarded_names
+        assert each.actions == BUILT_IN.guarded.names
         assert (each.source, each.scope) == ("default of evictionbackoff", ProtectionScope.ALL)
 
 

@@ -58,7 +58,7 @@ def test_pod_group_near_completion_is_not_evicted_by_any_action(
     assert {how for how, _ in evicted} == (set() if is_near else {action})
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 @pytest.mark.parametrize(("ran", "arguments", "is_near"), TIMES.values(), ids=TIMES)
 def test_verdict_is_the_same_for_every_action(
     action: str, ran: str, arguments: dict[str, str], is_near: bool
@@ -78,7 +78,7 @@ def test_overdue_pod_group_is_not_protected_from_requeue() -> None:
 
 
 @pytest.mark.parametrize("action", TAKING)
-@pytest.mark.parametrize("guarded", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("guarded", BUILT_IN.guarded.names)
 def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded: str) -> None:
     cluster = with_runtime(action, "55m")
     evicted = evictions_of(cluster, decide(cluster, profile(GUARD, action, actions=guarded)))

@@ -31,7 +31,7 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 @pytest.mark.parametrize(("count", "arguments", "is_immune"), LIMITS.values(), ids=LIMITS)
 def test_pod_group_at_its_eviction_limit_is_not_evicted_by_any_action(
     action: str, count: int, arguments: dict[str, str], is_immune: bool
@@ -41,8 +41,8 @@ def test_pod_group_at_its_eviction_limit_is_not_evicted_by_any_action(
     assert {how for how, _ in evicted} == (set() if is_immune else {action})
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
-@pytest.mark.parametrize("guarded", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
+@pytest.mark.parametrize("guarded", BUILT_IN.guarded.names)
 def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded: str) -> None:
     cluster = contested_cluster(action, eviction_count=3)
     evicted = evictions_of(cluster, decide(cluster, profile(GUARD, action, actions=guarded)))
@@ -50,7 +50,7 @@ def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded:
     assert (guard_verdict(cluster, action, GUARD, actions=guarded) is None) is (action != guarded)
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 def test_surplus_is_protected_as_well(action: str) -> None:
     cluster = contested_cluster(action, eviction_count=3, min_member=1)
     assert evictions_of(cluster, decide(cluster, profile(GUARD, action))) == []
@@ -78,7 +78,7 @@ def test_verdict_names_its_source(source: str, arguments: dict[str, str]) -> Non
     )
     assert reported_protection(free, GUARD, **arguments) == []
     (protection,) = reported_protection(immune, GUARD, **arguments)
-    assert protection[1:] == (GUARD, BUILT_IN.guarded_names, None, source, "", ProtectionScope.ALL, None)
+    assert protection[1:] == (GUARD, BUILT_IN.guarded.names, None, source, "", ProtectionScope.ALL, None)
 
 
 def test_protection_lists_its_actions() -> None:

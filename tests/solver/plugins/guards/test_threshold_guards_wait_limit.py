@@ -29,7 +29,7 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 @pytest.mark.parametrize(("waited", "arguments", "is_immune"), LIMITS.values(), ids=LIMITS)
 def test_pod_group_at_its_wait_limit_is_not_evicted_by_any_action(
     action: str, waited: str, arguments: dict[str, str], is_immune: bool
@@ -39,8 +39,8 @@ def test_pod_group_at_its_wait_limit_is_not_evicted_by_any_action(
     assert {how for how, _ in evicted} == (set() if is_immune else {action})
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
-@pytest.mark.parametrize("guarded", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
+@pytest.mark.parametrize("guarded", BUILT_IN.guarded.names)
 def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded: str) -> None:
     cluster = contested_cluster(action, total_eviction_wait="2d")
     evicted = evictions_of(cluster, decide(cluster, profile(GUARD, action, actions=guarded)))
@@ -48,7 +48,7 @@ def test_guard_applies_to_the_actions_of_its_argument_only(action: str, guarded:
     assert (guard_verdict(cluster, action, GUARD, actions=guarded) is None) is (action != guarded)
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 def test_surplus_is_protected_as_well(action: str) -> None:
     cluster = contested_cluster(action, total_eviction_wait="2d", min_member=1)
     assert evictions_of(cluster, decide(cluster, profile(GUARD, action))) == []
@@ -76,7 +76,7 @@ def test_verdict_names_its_source(source: str, arguments: dict[str, str]) -> Non
     )
     assert reported_protection(free, GUARD, **arguments) == []
     (protection,) = reported_protection(immune, GUARD, **arguments)
-    assert protection[1:] == (GUARD, BUILT_IN.guarded_names, None, source, "", ProtectionScope.ALL, None)
+    assert protection[1:] == (GUARD, BUILT_IN.guarded.names, None, source, "", ProtectionScope.ALL, None)
 
 
 def test_non_preemptible_pod_group_has_no_reported_protection() -> None:
@@ -117,8 +117,8 @@ def test_valid_durations_are_accepted(text: str) -> None:
 
 
 INVALID = {
-    "0": "'0' would make everybody immune at once; use a duration above zero",
-    "0s": "'0s' would make everybody immune at once; use a duration above zero",
+    "0": "'0' would protect every pod group; use a duration above zero",
+    "0s": "'0s' would protect every pod group; use a duration above zero",
     "24": "'24' is not a duration: write it like 30s, 1h30m or 2d",
     "-1h": "'-1h' is not a duration: write it like 30s, 1h30m or 2d",
     "": "'' is not a duration: write it like 30s, 1h30m or 2d",

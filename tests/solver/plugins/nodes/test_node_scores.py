@@ -9,7 +9,7 @@ from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, statuses
 from tenure.solver.testing.options import PodOptions
 
-from tests.solver.sessions import open_session
+from tests.solver.sessions import open_session, plugin_of
 
 
 def nodes() -> ClusterBuilder:
@@ -41,19 +41,19 @@ def test_node_placement_scores_match(
     pod: PodOptions, arguments: dict[str, str], expected: list[float]
 ) -> None:
     found = session(**pod)
-    assert scores(found, NodePlacement(found, arguments)) == expected
+    assert scores(found, NodePlacement(found.plugin_context(), arguments)) == expected
 
 
 def test_all_nodes_equally_free_score_the_most_r3_51() -> None:
     builder = ClusterBuilder().node("a", gpus=2).node("b", gpus=2).queue("q").pending("j", queue="q", gpus=1)
     found = open_session(builder.build())
-    assert list(NodePlacement(found, {}).scores(0, [0, 1])) == [9, 9]
+    assert list(NodePlacement(found.plugin_context(), {}).scores(0, [0, 1])) == [9, 9]
 
 
 def test_nodes_without_free_gpu_score_zero_r3_51() -> None:
     builder = ClusterBuilder().node("a", gpus=1).queue("q").pending("j", queue="q", gpus=1)
     found = open_session(builder.running("x", queue="q", gpus=1, node="a").build())
-    assert list(NodePlacement(found, {}).scores(0, [0])) == [0]
+    assert list(NodePlacement(found.plugin_context(), {}).scores(0, [0])) == [0]
 
 
 BY_NAME = {
@@ -68,7 +68,7 @@ BY_NAME = {
 @pytest.mark.parametrize(("plugin", "pod", "expected"), BY_NAME.values(), ids=BY_NAME)
 def test_node_scores_match(plugin: str, pod: PodOptions, expected: list[float]) -> None:
     found = session(**pod)
-    assert scores(found, found.plugins[plugin]) == expected
+    assert scores(found, plugin_of(found, plugin)) == expected
 
 
 SHARING = {
@@ -84,12 +84,12 @@ def test_gpu_sharing_scores_match(pod: PodOptions, expected: list[float]) -> Non
     """Node b has a device of which half is used."""
     builder = nodes().pending("job", queue="q", **pod).running("z", queue="q", gpus=0.5, node="b")
     found = open_session(builder.build())
-    assert scores(found, found.plugins["gpusharingorder"]) == expected
+    assert scores(found, plugin_of(found, "gpusharingorder")) == expected
 
 
 def test_devices_are_packed_or_spread_r3_45() -> None:
     found = open_session(ClusterBuilder().build())
-    pack, spread = GpuPack(found, {}), GpuSpread(found, {})
+    pack, spread = GpuPack(found.plugin_context(), {}), GpuSpread(found.plugin_context(), {})
     assert (pack.gpu_score(0.0), pack.gpu_score(0.7)) == (0.0, 0.7)
     assert (spread.gpu_score(0.0), spread.gpu_score(0.25)) == (1.0, 0.75)
 

@@ -11,7 +11,7 @@ from tenure.solver.model.node import NumaPolicy
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import CPU, GPU
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
-from tenure.solver.plugins.nodes.numa import choose_zones, split
+from tenure.solver.plugins.nodes.numa import Numa, choose_zones, split
 from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 from tenure.solver.testing import ClusterBuilder, TaskState, apply_decisions, statuses
 
@@ -213,7 +213,7 @@ def test_restored_pod_retains_its_zone() -> None:
     session = Session.open(running(cluster(), "a", "z1").build(), with_required_plugins(NUMA), BUILT_IN)
     with session.statement() as statement:
         statement.evict(0)
-        zones = session.chains.zones[0](0, 0, True)
+        zones = session.chains.numa_zone_selectors[0].zones(0, 0, True)
         statement.pipeline(0, 0, (), zones)
         assert session.ledger.placements == [session.cluster.tasks[0].placement]
 
@@ -235,13 +235,14 @@ def test_next_cycle_counts_placed_zones() -> None:
     built = cluster().pending("job", queue="q", cpus=3, count=2, guaranteed=True).build()
     following = apply_decisions(built, decide(built, NUMA), elapsed=10**9)
     session = Session.open(following, with_required_plugins(NUMA), BUILT_IN)
-    assert session.chains.zones[0](0, 0, False) is None
+    assert session.chains.numa_zone_selectors[0].zones(0, 0, False) is None
 
 
 def test_moves_between_zones_are_undone_exactly() -> None:
     built = running(running(cluster(), "a", "z0"), "b", "z1").pending("c", queue="q", cpus=1).build()
     session = Session.open(built, with_required_plugins(NUMA), BUILT_IN)
-    numa = session.plugins["numa"]
+    numa = session.chains.numa_zone_selectors[0]
+    assert isinstance(numa, Numa)
 
     def state() -> Any:
         free = [numa._zone_usage.free_zones(0, soon) for soon in (False, True)]

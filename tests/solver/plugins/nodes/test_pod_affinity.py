@@ -136,13 +136,13 @@ def test_relocated_pod_counts_on_both_nodes() -> None:
     builder.pending("job", queue="q", pod_anti_affinity=[term()])
     session = open_session(builder.build())
     tasks = {task.uid: task.index for task in session.cluster.tasks}
-    (node_check,) = session.chains.allows_placement
+    (node_check,) = session.chains.placement_filters
     with session.statement() as statement:
         statement.evict(tasks["web-0"])
         statement.pipeline(tasks["web-0"], 1)
-        check = node_check(tasks["job-0"])
+        check = node_check.allows_placement(tasks["job-0"])
         assert [check(node) is None for node in range(4)] == [False, False, True, True]
-    check = node_check(tasks["job-0"])
+    check = node_check.allows_placement(tasks["job-0"])
     assert [check(node) is None for node in range(4)] == [False, True, True, True]
 
 
@@ -150,9 +150,9 @@ def test_pods_without_relevant_terms_are_not_checked() -> None:
     builder = cluster().pending("shy", queue="q", pod_anti_affinity=[term()])
     session = open_session(builder.pending("other", queue="q").build())
     tasks = {task.uid: task.index for task in session.cluster.tasks}
-    (node_check,) = session.chains.allows_placement
-    assert node_check(tasks["other-0"]) is None
-    assert open_session(cluster().pending("job", queue="q").build()).chains.allows_placement == ()
+    (node_check,) = session.chains.placement_filters
+    assert node_check.allows_placement(tasks["other-0"]) is None
+    assert open_session(cluster().pending("job", queue="q").build()).chains.placement_filters == ()
 
 
 def test_affinity_is_ignored_without_the_plugin() -> None:

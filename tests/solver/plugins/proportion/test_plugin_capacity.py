@@ -48,7 +48,7 @@ def test_quotas_limit_non_preemptible_pod_groups_r4_61(
 ) -> None:
     builder = ClusterBuilder().node("n", gpus=4).queue("q", quota=1)
     session = open_session(builder.pending("job", queue="q", gpus=2, preemptibility=kind).build())
-    found = session.chains.first_rejection(session.chains.has_capacity, 0, [0], (0, 0, 2000))
+    found = session.chains.has_capacity(0, [0], (0, 0, 2000))
     assert (found.code if found else None) is expected
 
 
@@ -56,7 +56,7 @@ def test_limits_are_checked_before_quotas_r4_62() -> None:
     builder = ClusterBuilder().node("n", gpus=4).queue("dept", limit=1).queue("q", parent="dept", quota=1)
     kind = Preemptibility.NON_PREEMPTIBLE
     session = open_session(builder.pending("job", queue="q", gpus=2, preemptibility=kind).build())
-    found = session.chains.first_rejection(session.chains.has_capacity, 0, [0], (0, 0, 2000))
+    found = session.chains.has_capacity(0, [0], (0, 0, 2000))
     assert found is not None
     assert (found.code, found.source) == (ReasonCode.OVER_LIMIT, "proportion")
 
@@ -70,4 +70,4 @@ def test_a_quota_that_is_met_exactly_is_not_exceeded_by_rounding_r4_62() -> None
     job = session.cluster.pod_groups[1]
     assert job.name == "job"
     demand = session.demand(job.tasks)
-    assert session.chains.first_rejection(session.chains.has_capacity, 1, job.tasks, demand) is None
+    assert session.chains.has_capacity(1, job.tasks, demand) is None

@@ -51,7 +51,7 @@ def find_unfairness(
     fair_shares: list[Share] = [(AMPLE, AMPLE, fair.get(q.name, AMPLE) * 1000) for q in given.queues]
     allocatable = [(-1, -1, share[2]) for share in fair_shares]
     ledger = Ledger(given)
-    usage = Usage(given, ledger, InitialUsage.of(given, ledger, BUILT_IN.fair_share_names))
+    usage = Usage(given, ledger, InitialUsage.of(given, ledger, BUILT_IN.guarded.fair_share_names))
     usage.start_search()
     reclaiming = given.queues[index[reclaimer]]
     request = (0, 0, gpus * 1000)

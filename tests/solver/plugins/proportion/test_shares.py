@@ -20,7 +20,7 @@ NO_BOUND = -1
 
 def fair_gpus(cluster: Cluster) -> dict[str, float]:
     """Fair share of GPUs by queue name."""
-    statuses = open_session(cluster).queue_status()
+    statuses = open_session(cluster).chains.queue_status()
     return {cluster.queues[status.queue].name: status.fair_share[2] / 1000 for status in statuses}
 
 

@@ -1,1 +1,1 @@
-"""Guaranteed minimum runtime before a pod group may be preempted or reclaimed."""
+"""Guards: protection of running pod groups from eviction."""

@@ -1,23 +1,22 @@
-"""Keeps pod groups from evicting each other in turn, and what came to nothing from being tried every cycle.
+"""Prevents pod groups from evicting each other in turn, and ineffective evictions from being repeated.
 
-For each pair of a victim and a preemptor the snapshot brings what is remembered of earlier cycles:
+The snapshot holds an eviction record for each pair of a victim and a preemptor of earlier cycles:
 
-- Cooldown: who was evicted for a pod group does not evict that one for a while.
-- Backoff: an eviction that came to nothing is not repeated for a while, twice as long each time that
-  happens in a row.
+- Cooldown: after a pod group was evicted for a preemptor, it cannot evict that preemptor for some time.
+- Backoff: an ineffective eviction is not repeated for some time, which doubles with each consecutive failure.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
-from tenure.solver.framework.eviction_result import settle
-from tenure.solver.framework.session import Session
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
-from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.action import Action, action_names
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.points import Guard, ProtectionReporter
 from tenure.solver.plugin_api.profile import Parsers
-from tenure.solver.plugin_api.registry import action_names
+from tenure.solver.plugin_api.traits import Expiry, GuardCacheKey, GuardExpiry, SameFor, Traits
 from tenure.terms.durations import parse_duration
 from tenure.terms.reasons import ReasonCode
 
@@ -27,7 +26,10 @@ _DURATIONS: Final = {"cooldown": "5m", "backoff": "1m", "maxBackoff": "1h"}
 
 
 def longest_protection(arguments: Mapping[str, str]) -> int:
-    """Nanoseconds for which a pair may matter after its latest event; ValueError for a bad duration."""
+    """Longest protection of a pair after its last event, in nanoseconds.
+
+    Raises ValueError for an invalid duration.
+    """
     return max(_duration(arguments, "cooldown"), _duration(arguments, "maxBackoff"))
 
 
@@ -36,7 +38,7 @@ def _duration(arguments: Mapping[str, str], name: str) -> int:
 
 
 class _Protection(NamedTuple):
-    """What one of the rules says: until when (nanoseconds), by which argument, and why."""
+    """Result of one rule: the end in nanoseconds, the argument that sets it, and the reason."""
 
     until: int
     code: ReasonCode
@@ -44,18 +46,19 @@ class _Protection(NamedTuple):
     detail: str
 
 
-class EvictionBackoffGuard:
-    """A guard. What happens in a cycle counts in that cycle; times that are yet to come protect longer."""
+class EvictionBackoffGuard(Guard, GuardCacheKey, GuardExpiry, ProtectionReporter):
+    """A guard. Evictions of a cycle count in that cycle. Times in the future prolong the protection."""
 
     ARGUMENTS: ClassVar[Parsers] = {**dict.fromkeys(_DURATIONS, parse_duration), "actions": action_names}
-    PROTECTIONS_ONLY_END: ClassVar = True
+    TRAITS: ClassVar = Traits(verdicts=SameFor.KEY, expiry=Expiry.CHECK, protections_only_end=True)
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._session = session
-        self._history = session.eviction_history
-        self._now = session.cluster.now
-        self._groups = session.cluster.pod_groups
-        self._actions = session.registry.parse_guarded_actions(arguments.get("actions"))
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._context = context
+        self._history = context.eviction_history
+        self._with_history = context.pod_groups_with_history
+        self._now = context.now
+        self._groups = context.cluster.pod_groups
+        self._actions = context.guarded_actions.parse(arguments.get("actions"))
         self._action_names = tuple([action.name for action in self._actions])
         self._cooldown = _duration(arguments, "cooldown")
         self._backoff = _duration(arguments, "backoff")
@@ -65,21 +68,21 @@ class EvictionBackoffGuard:
         self._partners: dict[int, set[int]] | None = None
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
-        """All of it, from this preemptor alone."""
+        """Protects the victim as a whole from this preemptor only."""
         return self._verdict(preemptor, victim) if action in self._actions else None
 
     def guard_cache_key(self, preemptor: int) -> Hashable | None:
-        """Who is in nobody's memory: none of the rules applies to them."""
-        return None if preemptor in self._session.groups_with_history else "unknown"
+        """Pod groups without records share verdicts: no rule applies to them."""
+        return None if preemptor in self._with_history else 0
 
     def may_expire(self, victims: Sequence[int]) -> bool:
-        """Every rule does, for those who are in anybody's memory."""
-        return not self._session.groups_with_history.isdisjoint(victims)
+        """Whether any of them has a record."""
+        return not self._with_history.isdisjoint(victims)
 
     def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
-        """From each pod group that is kept off them; to be asked when everything is decided."""
+        """Protections from each pod group that a rule concerns."""
         found: list[Protection] = []
-        for pod_group in sorted(self._session.groups_with_history.intersection(pod_groups)):
+        for pod_group in sorted([index for index in pod_groups if index in self._with_history]):
             found.extend(self._protections(pod_group))
         return found
 
@@ -98,7 +101,7 @@ class EvictionBackoffGuard:
                 )
 
     def _partners_of(self, pod_group: int) -> set[int]:
-        """Pod groups that it shares a memory with, in either role."""
+        """Pod groups that it shares a record with, in either role."""
         if self._partners is None:
             self._partners = {}
             for victim, preemptor in self._history:
@@ -107,15 +110,14 @@ class EvictionBackoffGuard:
         return self._partners.get(pod_group, set())
 
     def _verdict(self, preemptor: int, victim: int) -> GuardVerdict:
-        """By the rule that protects for longer."""
-        remembered = self._session.groups_with_history
-        if victim not in remembered or preemptor not in remembered:
+        """By the rule that protects longest."""
+        if victim not in self._with_history or preemptor not in self._with_history:
             return self._no_protection
         terms = []
         if (turn := self._history.get((preemptor, victim))) is not None:
             terms.append(self._cooling_down(turn))
         if (attempt := self._history.get((victim, preemptor))) is not None:
-            terms.extend(self._backing_off(settle(self._session, attempt)))
+            terms.extend(self._backing_off(self._context.settled(attempt)))
         if not terms:
             return self._no_protection
         term = max(terms)
@@ -125,7 +127,7 @@ class EvictionBackoffGuard:
         return GuardVerdict(NAME, ProtectionScope.ALL, source, term.until, term.code, term.detail)
 
     def _cooling_down(self, record: EvictionRecord) -> _Protection:
-        """For as long as the cooldown after the latest eviction, whatever came of it."""
+        """From the last eviction until the end of the cooldown, whatever its result."""
         was_victim, was_preemptor = self._groups[record.victim].name, self._groups[record.preemptor].name
         why = f"{was_victim} was recently evicted for {was_preemptor} and cannot evict it yet"
         return _Protection(
@@ -133,10 +135,10 @@ class EvictionBackoffGuard:
         )
 
     def _backing_off(self, record: EvictionRecord) -> Iterator[_Protection]:
-        """Twice as long with each failure in a row, up to the longest backoff, after the latest one."""
+        """From the last failure; doubles with each consecutive failure, up to the maximum."""
         if record.consecutive_failures <= 0:
             return
-        # The power is bounded first: a huge number of failures must not become a huge number.
+        # Bound the exponent first: the number of failures may be huge.
         doublings = min(record.consecutive_failures - 1, self._max_backoff.bit_length())
         delay = min(self._backoff << doublings, self._max_backoff)
         since = record.last_eviction if record.last_failure is None else record.last_failure

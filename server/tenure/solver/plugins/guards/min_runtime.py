@@ -1,15 +1,16 @@
-"""The minruntime plugin: protects what has not run long enough (semantics section 7)."""
+"""Protects pod groups that have not reached their minimum runtime (semantics section 7)."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.plugin_api.action import Action, Relation
+from tenure.solver.plugin_api.action import Action, Relation, action_names
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.points import Guard, ProtectionReporter
 from tenure.solver.plugin_api.profile import Parsers
-from tenure.solver.plugin_api.registry import action_names
+from tenure.solver.plugin_api.traits import Expiry, GuardExpiry, SameFor, Traits
 from tenure.solver.plugins.guards.min_runtime_resolver import (
     LCA,
     QUEUE,
@@ -30,10 +31,10 @@ def method(text: str) -> str:
     return text
 
 
-class MinRuntime:
+class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
     """A guard. Gangs are protected as a whole, elastic pod groups keep their minimum (R7.30-R7.40).
 
-    Within a leaf queue the preempt value counts, between leaf queues the reclaim value, whatever the action
+    The preempt value applies within a leaf queue, the reclaim value between leaf queues, for every action
     (semantics R12.49 for requeue).
     """
 
@@ -43,17 +44,17 @@ class MinRuntime:
         "reclaimResolveMethod": method,
         "actions": action_names,
     }
-    PROTECTIONS_ONLY_END: ClassVar = True
+    TRAITS: ClassVar = Traits(verdicts=SameFor.QUEUE, expiry=Expiry.CHECK, protections_only_end=True)
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._now = session.cluster.now
-        self._groups = session.cluster.pod_groups
-        self._queues = session.cluster.queues
-        self._actions = session.registry.parse_guarded_actions(arguments.get("actions"))
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._now = context.now
+        self._groups = context.cluster.pod_groups
+        self._queues = context.cluster.queues
+        self._actions = context.guarded_actions.parse(arguments.get("actions"))
         self._most: dict[int | None, int] = {}
         self._found: dict[int | None, list[tuple[str, ResolvedMinRuntime]]] = {}
         self._no_protections: dict[tuple[int | None, ResolvedMinRuntime], GuardVerdict] = {}
-        """What it says of those that are not protected any more, by last start and minimum."""
+        """Verdicts for pod groups whose protection has ended, by last start and minimum."""
         self._resolver = Resolver(
             self._queues,
             parse_duration(arguments.get("defaultPreemptMinRuntime", "0s")),
@@ -62,7 +63,7 @@ class MinRuntime:
         )
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
-        """The minimum of every victim, until it has run long enough (semantics R7.20, R7.30, R7.31)."""
+        """Protects the minimum of a victim until it reaches its minimum runtime (R7.20, R7.30, R7.31)."""
         if action not in self._actions:
             return None
         mine, theirs = self._groups[preemptor].queue, self._groups[victim].queue
@@ -73,16 +74,12 @@ class MinRuntime:
             resolved = self._resolver.reclaim(mine, theirs)
         return self._verdict(self._groups[victim], resolved)
 
-    def guard_cache_key(self, preemptor: int) -> Hashable:
-        """Its queue decides which value it meets."""
-        return ("queue", self._groups[preemptor].queue)
-
     def may_expire(self, victims: Sequence[int]) -> bool:
-        """Whether any of them has not run for the longest minimum that anybody meets."""
+        """Whether any of them has not reached the longest minimum runtime that applies to it."""
         return any(self._is_young(self._groups[victim]) for victim in victims)
 
     def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
-        """Until when nobody of their own queue may take them, and who of the others not; widest first."""
+        """Protections from the own queue and from subtrees of other queues, the widest first."""
         found: list[Protection] = []
         for pod_group in pod_groups:
             group = self._groups[pod_group]
@@ -91,7 +88,7 @@ class MinRuntime:
         return found
 
     def _is_young(self, group: PodGroup) -> bool:
-        """Whether anybody may meet a minimum of it that has not passed."""
+        """Whether a minimum runtime that applies to it has not passed."""
         end = protection_end(group.last_start, self._longest(group.queue))
         return end is not None and self._now < end
 
@@ -110,7 +107,7 @@ class MinRuntime:
             yield self._protection(group, within, verdict, group.queue_name)
 
     def _longest(self, victim: int | None) -> int:
-        """The longest minimum that anybody meets who asks for room of this queue."""
+        """The longest minimum runtime that applies to pod groups of this queue."""
         most = self._most.get(victim)
         if most is None:
             self._found[victim] = list(self._reclaimers(victim))
@@ -120,7 +117,7 @@ class MinRuntime:
         return most
 
     def _reclaimers(self, victim: int | None) -> Iterator[tuple[str, ResolvedMinRuntime]]:
-        """The subtrees of other queues that meet different values, the widest (empty name) first."""
+        """Subtrees of other queues with different values, the widest (empty name) first."""
         if victim is None:
             yield "", self._resolver.reclaim(None, None)
             return

@@ -10,9 +10,9 @@ QUEUE: Final = "queue"
 
 
 class ResolvedMinRuntime(NamedTuple):
-    """A minimum runtime in nanoseconds, and the queue that says so (None: the plugin's default).
+    """A minimum runtime in nanoseconds, and the queue that sets it (None: the plugin's default).
 
-    `is_missing`: a queue that was asked about does not exist, so that only the default is left.
+    `is_missing`: a queue does not exist, so that the default applies.
     """
 
     minimum: int
@@ -21,7 +21,7 @@ class ResolvedMinRuntime(NamedTuple):
 
 
 class Resolver:
-    """Walks the queue tree; remembers results per queue and per pair of queues, never per pod group."""
+    """Walks the queue tree. Stores results per queue and per pair of queues, never per pod group."""
 
     def __init__(self, queues: Sequence[Queue], preempt: int, reclaim: int, method: str) -> None:
         self._queues = queues
@@ -87,7 +87,7 @@ def _reclaim_value(queue: Queue) -> int | None:
 
 
 def protection_end(last_start: int | None, minimum: int) -> int | None:
-    """When the protection ends or ended; no start time or no minimum, no protection (semantics R7.20)."""
+    """When the protection ends or ended; None without start time or minimum (semantics R7.20)."""
     if last_start is None or minimum <= 0:
         return None
     return last_start + minimum

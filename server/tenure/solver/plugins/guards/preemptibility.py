@@ -1,34 +1,34 @@
-"""Who may be interrupted at all: preemptibility and opt-outs (semantics R1.80, sections 8.1 and 8.3)."""
+"""Preemptibility and opt-outs of pod groups (semantics R1.80, sections 8.1 and 8.3)."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.model.workload import Preemptibility as Mode
 from tenure.solver.plugin_api.action import Action
-from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.points import Guard, ProtectionReporter
+from tenure.solver.plugin_api.traits import Expiry, SameFor, Traits
 from tenure.terms.reasons import ReasonCode
 
 NAME: Final = "preemptibility"
 
 
-class PreemptibilityGuard:
-    """A guard that is always on, whatever the profile says."""
+class PreemptibilityGuard(Guard, ProtectionReporter):
+    """A guard that is part of every profile."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-    PROTECTIONS_ONLY_END: ClassVar = True
+    TRAITS: ClassVar = Traits(verdicts=SameFor.ANY, expiry=Expiry.NEVER, protections_only_end=True)
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._groups = session.cluster.pod_groups
-        self._action_names = session.registry.guarded_names
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._groups = context.cluster.pod_groups
+        self._action_names = context.guarded_actions.names
         self._passes: list[dict[int, GuardVerdict]] = [{} for _ in Mode]
-        """What it says of preemptible pod groups, by their own word and priority."""
+        """Verdicts for preemptible pod groups, by their preemptibility and priority."""
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
-        """All of non-preemptible pod groups, the minimum of semi-preemptible ones; opt-outs come first."""
+        """Protects non-preemptible pod groups and the minimum of semi-preemptible ones; opt-outs first."""
         if not action.is_guarded:
             return None
         group = self._groups[victim]
@@ -44,7 +44,7 @@ class PreemptibilityGuard:
         return GuardVerdict(NAME, scope, source(group), None, ReasonCode.NON_PREEMPTIBLE, detail)
 
     def _passing(self, group: PodGroup) -> GuardVerdict | None:
-        """What it says of a preemptible pod group; None: it is not."""
+        """Verdict for a preemptible pod group; None for others."""
         if not group.is_preemptible:
             return None
         passes, priority = self._passes[group.preemptibility], group.priority
@@ -56,16 +56,8 @@ class PreemptibilityGuard:
             passes[priority] = says
         return says
 
-    def guard_cache_key(self, preemptor: int) -> Hashable:
-        """Whoever asks, the answer is the same."""
-        return "anybody"
-
-    def may_expire(self, victims: Sequence[int]) -> bool:
-        """Time does not matter."""
-        return False
-
     def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
-        """For as long as they run."""
+        """Protections while they run."""
         found: list[Protection] = []
         for pod_group in pod_groups:
             group = self._groups[pod_group]
@@ -84,7 +76,7 @@ class PreemptibilityGuard:
 
 
 def source(group: PodGroup) -> str:
-    """Who says how preemptible it is."""
+    """What sets its preemptibility."""
     return "its own preemptibility" if group.preemptibility else f"its priority {group.priority}"
 
 

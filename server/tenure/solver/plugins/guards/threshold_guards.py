@@ -1,67 +1,54 @@
-"""Immune after long enough waits: what evictions cost a pod group in waiting time has a bound.
+"""Guards that protect a pod group as a whole once it reaches a limit of evictions or of waiting time."""
 
-Immunity: from a limit on nobody takes any of a pod group. What guards of this kind have in common.
-
-Immune after enough evictions, so that nobody is interrupted again and again without an end.
-"""
-
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.action import Action, action_names
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.points import Guard, ProtectionReporter
 from tenure.solver.plugin_api.profile import Parsers
-from tenure.solver.plugin_api.registry import action_names
+from tenure.solver.plugin_api.traits import Expiry, SameFor, Traits
 from tenure.terms.durations import format_duration, parse_duration
 from tenure.terms.reasons import ReasonCode
 
+_TRAITS: Final = Traits(verdicts=SameFor.ANY, expiry=Expiry.NEVER, protections_only_end=True)
 
-class ThresholdGuard:
-    """Answers for a guard with an argument for its limit and one, `actions`, for where it has a say."""
+
+class ThresholdGuard(Guard, ProtectionReporter):
+    """A guard with an argument for its limit, and one, `actions`, for the actions that it applies to."""
 
     def __init__(
-        self,
-        session: Session,
-        arguments: Mapping[str, str],
-        name: str,
-        limit: str,
-        code: ReasonCode,
-        describe: Callable[[PodGroup], str],
+        self, context: PluginContext, arguments: Mapping[str, str], name: str, limit: str, code: ReasonCode
     ) -> None:
-        """`limit` names the argument; `told` says how a pod group has reached it, empty if it has not."""
-        self._groups = session.cluster.pod_groups
-        self._actions = session.registry.parse_guarded_actions(arguments.get("actions"))
+        """`limit` is the name of the argument."""
+        self._groups = context.cluster.pod_groups
+        self._actions = context.guarded_actions.parse(arguments.get("actions"))
         self._action_names = tuple([action.name for action in self._actions])
         self._name = name
         self._source = f"argument {limit}" if limit in arguments else f"default of {name}"
         self._code = code
-        self._describe = describe
+
+    def reached(self, group: PodGroup) -> str:
+        """How the pod group reached the limit; empty if it did not."""
+        raise NotImplementedError
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
-        """All of it, once it has reached the limit."""
+        """Protects the whole pod group once it reached the limit."""
         if action not in self._actions:
             return None
-        detail = self._describe(self._groups[victim])
+        detail = self.reached(self._groups[victim])
         if not detail:
             return GuardVerdict(self._name, ProtectionScope.NOTHING, self._source)
         return GuardVerdict(self._name, ProtectionScope.ALL, self._source, None, self._code, detail)
 
-    def guard_cache_key(self, preemptor: int) -> Hashable:
-        """Whoever asks, the answer is the same."""
-        return "anybody"
-
-    def may_expire(self, victims: Sequence[int]) -> bool:
-        """What protects for as long as a pod group runs says no time."""
-        return False
-
     def protections(self, pod_groups: Sequence[int]) -> Iterator[Protection]:
-        """For as long as they run."""
+        """Protections while they run."""
         for pod_group in pod_groups:
             group = self._groups[pod_group]
-            if group.is_evictable and self._describe(group):
+            if group.is_evictable and self.reached(group):
                 yield Protection(pod_group, self._name, self._action_names, None, self._source)
 
 
@@ -77,27 +64,20 @@ def eviction_limit(text: str) -> int:
     return limit
 
 
-class EvictionLimit:
-    """A guard. Counted are cycles that took or moved pods of it, however many, for whoever."""
+class EvictionLimit(ThresholdGuard):
+    """Protects after a number of evictions. Each cycle that evicts or relocates pods of it counts once."""
 
     ARGUMENTS: ClassVar[Parsers] = {"maxEvictions": eviction_limit, "actions": action_names}
-    PROTECTIONS_ONLY_END: ClassVar = True
+    TRAITS: ClassVar = _TRAITS
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        super().__init__(context, arguments, EVICTION_LIMIT, "maxEvictions", ReasonCode.EVICTION_LIMIT)
         self._limit = eviction_limit(arguments.get("maxEvictions", str(DEFAULT_EVICTION_LIMIT)))
-        immunity = ThresholdGuard(
-            session, arguments, EVICTION_LIMIT, "maxEvictions", ReasonCode.EVICTION_LIMIT, self._describe
-        )
-        self.guard = immunity.guard
-        self.guard_cache_key = immunity.guard_cache_key
-        self.may_expire = immunity.may_expire
-        self.protections = immunity.protections
 
-    def _describe(self, group: PodGroup) -> str:
+    def reached(self, group: PodGroup) -> str:
+        """By the eviction count."""
         count, limit = group.eviction_count, self._limit
-        if count < limit:
-            return ""
-        return f"{group.name} reached its eviction limit ({count} of {limit})"
+        return f"{group.name} reached its eviction limit ({count} of {limit})" if count >= limit else ""
 
 
 WAIT_LIMIT: Final = "waitlimit"
@@ -108,27 +88,22 @@ def wait_limit(text: str) -> int:
     """Nanoseconds of a duration above zero; ValueError otherwise."""
     limit = parse_duration(text)
     if limit == 0:
-        raise ValueError(f"{text!r} would make everybody immune at once; use a duration above zero")
+        raise ValueError(f"{text!r} would protect every pod group; use a duration above zero")
     return limit
 
 
-class WaitLimit:
-    """A guard. All waits between an eviction of the whole pod group and its next start count together."""
+class WaitLimit(ThresholdGuard):
+    """Protects after long waits: the time between evictions of the whole pod group and its next starts."""
 
     ARGUMENTS: ClassVar[Parsers] = {"maxWait": wait_limit, "actions": action_names}
-    PROTECTIONS_ONLY_END: ClassVar = True
+    TRAITS: ClassVar = _TRAITS
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        super().__init__(context, arguments, WAIT_LIMIT, "maxWait", ReasonCode.WAIT_LIMIT)
         self._limit = wait_limit(arguments.get("maxWait", DEFAULT_WAIT_LIMIT))
-        immunity = ThresholdGuard(
-            session, arguments, WAIT_LIMIT, "maxWait", ReasonCode.WAIT_LIMIT, self._describe
-        )
-        self.guard = immunity.guard
-        self.guard_cache_key = immunity.guard_cache_key
-        self.may_expire = immunity.may_expire
-        self.protections = immunity.protections
 
-    def _describe(self, group: PodGroup) -> str:
+    def reached(self, group: PodGroup) -> str:
+        """By the total wait after evictions."""
         if group.total_eviction_wait < self._limit:
             return ""
         waited, limit = format_duration(group.total_eviction_wait), format_duration(self._limit)

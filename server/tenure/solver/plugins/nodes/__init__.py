@@ -1,1 +1,1 @@
-"""Keeping pods together: within one rack, block or zone."""
+"""Filters, scores, sets of nodes and NUMA zones."""

@@ -1,11 +1,13 @@
-"""The node scores of the default profile (semantics R3.50-R3.57); each its own plugin name."""
+"""Node and device scores of the default profile (semantics R3.45-R3.57); each is a plugin of its own."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import CPU, GPU
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.points import GpuScore, NodeScore
 from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.traits import SAFE, Ranking, ScoreConcerns, Traits
 
 RESOURCE_TYPE: Final = 10.0
 AVAILABILITY: Final = 1_000.0
@@ -22,28 +24,25 @@ def strategy(text: str) -> str:
     return text
 
 
-class NodePlacement:
-    """Fills the fullest nodes first (binpack), or the emptiest (spread); for GPUs and CPU apart."""
+class NodePlacement(NodeScore):
+    """Prefers full nodes (binpack) or empty ones (spread), for GPUs and CPU separately."""
 
     ARGUMENTS: ClassVar[Parsers] = {"gpu": strategy, "cpu": strategy}
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._tasks = session.cluster.tasks
-        self._nodes = session.cluster.nodes
-        self._node_infos = session.ledger.node_infos
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._tasks = context.cluster.tasks
+        self._nodes = context.cluster.nodes
+        self._ledger = context.ledger
         self._gpu = arguments.get("gpu", "binpack")
         self._cpu = arguments.get("cpu", "binpack")
-
-    @property
-    def is_binpack(self) -> bool:
-        """Whether both resources are packed."""
-        return self._gpu == self._cpu == "binpack"
+        is_binpack = self._gpu == self._cpu == "binpack"
+        self.TRAITS: Final = Traits(ranks_by=Ranking.BIN_PACKING) if is_binpack else SAFE
 
     def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
-        """0 to 9 for binpack (semantics R3.51), a part of the node for spread (semantics R3.52)."""
+        """0 to 9 for binpack (semantics R3.51), the free part of the node for spread (semantics R3.52)."""
         is_cpu_only = self._tasks[task].shape.is_cpu_only
         slot, how = (CPU, self._cpu) if is_cpu_only else (GPU, self._gpu)
-        free = [self._node_infos[node].idle[slot] + self._node_infos[node].releasing[slot] for node in nodes]
+        free = [self._ledger.node_info(node).free_amount(slot) for node in nodes]
         offers = [self._nodes[node].allocatable[slot] for node in nodes]
         return _spread(free, offers) if how == "spread" else _pack(free, offers)
 
@@ -66,69 +65,67 @@ def _spread(free: Sequence[int], offers: Sequence[int]) -> list[float]:
     return [amount / offer if offer > 0 else 0.0 for amount, offer in zip(free, offers, strict=True)]
 
 
-class NodeAvailability:
+class NodeAvailability(NodeScore):
     """Nodes where the task can start now (semantics R3.54)."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
+    TRAITS: ClassVar = Traits(ranks_by=Ranking.AVAILABILITY)
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._tasks = session.cluster.tasks
-        self._ledger = session.ledger
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._tasks = context.cluster.tasks
+        self._ledger = context.ledger
 
     def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
-        """1000 where the task fits idle room."""
+        """1000 where the task fits idle capacity."""
         shape = self._tasks[task].shape
         return [AVAILABILITY if self._ledger.fits_idle(shape, node) else 0.0 for node in nodes]
 
 
-class ResourceType:
+class ResourceType(NodeScore):
     """CPU-only tasks on CPU-only nodes (semantics R3.53)."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
+    TRAITS: ClassVar = Traits(ranks_by=Ranking.RESOURCE_TYPE)
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._tasks = session.cluster.tasks
-        self._nodes = session.cluster.nodes
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._tasks = context.cluster.tasks
+        self._nodes = context.cluster.nodes
 
     def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
-        """10 when both have nothing to do with GPUs."""
+        """10 if neither the task nor the node has GPUs."""
         if not self._tasks[task].shape.is_cpu_only:
             return [0.0] * len(nodes)
         return [RESOURCE_TYPE if self._nodes[node].is_cpu_only else 0.0 for node in nodes]
 
 
-class GpuSharingOrder:
-    """Nodes where a device in shared use has room for the request (semantics R3.55).
+class GpuSharingOrder(NodeScore):
+    """Nodes where the request fits a device in shared use (semantics R3.55).
 
-    A CPU-only task asks for no GPU memory and so earns this on any node with a shared device.
+    A CPU-only task requests no GPU memory, so it fits on any node with a shared device.
     """
 
-    ARGUMENTS: ClassVar[Parsers] = {}
+    TRAITS: ClassVar = Traits(ranks_by=Ranking.GPU_SHARING)
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._tasks = session.cluster.tasks
-        self._node_infos = session.ledger.node_infos
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._tasks = context.cluster.tasks
+        self._ledger = context.ledger
 
     def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
-        """10000 where some shared device fits."""
+        """10000 where a shared device fits."""
         shape = self._tasks[task].shape
         if not (shape.gpu.is_shared or shape.is_cpu_only):
             return [0.0] * len(nodes)
         scores = []
         for node in nodes:
-            room = self._node_infos[node]
-            memory = room.share_memory(shape) if shape.gpu.is_shared else 0
-            scores.append(GPU_SHARING if room.gpus and room.fitting_gpus(memory) else 0.0)
+            info = self._ledger.node_info(node)
+            memory = info.share_memory(shape) if shape.gpu.is_shared else 0
+            scores.append(GPU_SHARING if info.fitting_gpus(memory) else 0.0)
         return scores
 
 
-class NominatedNode:
+class NominatedNode(NodeScore, ScoreConcerns):
     """The node a task was nominated to earlier (semantics R3.57)."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._tasks = session.cluster.tasks
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._tasks = context.cluster.tasks
 
     def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
         """10000000 for the nominated node."""
@@ -140,12 +137,10 @@ class NominatedNode:
         return self._tasks[task].nominated_node >= 0
 
 
-class GpuPack:
+class GpuPack(GpuScore):
     """Shares of a GPU go to the fullest device that fits (semantics R3.45)."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         pass
 
     def gpu_score(self, used: float) -> float:
@@ -153,12 +148,10 @@ class GpuPack:
         return used
 
 
-class GpuSpread:
+class GpuSpread(GpuScore):
     """Shares of a GPU go to the emptiest device (semantics R3.45)."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         pass
 
     def gpu_score(self, used: float) -> float:

@@ -1,29 +1,27 @@
-"""The numa plugin: zones for tasks on nodes that align them, and nodes where few zones do (R9.40).
-
-In which zones of a node a request goes, as the kubelet's Topology Manager would have it (R9.40).
-"""
+"""NUMA zones for tasks, as the Topology Manager of the kubelet chooses them (semantics R9.40)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, combinations
-from typing import ClassVar, Final
+from typing import Final
 
-from tenure.solver.framework.session import Session
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.node import Node, NumaPlacement, NumaPolicy, Zones
-from tenure.solver.model.placement import Placement, TaskStatus
+from tenure.solver.model.placement import PIPELINED, RELEASING, Placement, TaskStatus
 from tenure.solver.model.resources import CPU, GPU, MEMORY, PODS, WHOLE_GPU, Amounts, Vector
 from tenure.solver.model.workload import TaskShape
-from tenure.solver.plugin_api.profile import Parsers
-from tenure.solver.plugins.nodes.zone_usage import ZoneUsage
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.points import MoveListener, NodeScore, NumaZoneSelector
+from tenure.solver.plugin_api.traits import ScoreConcerns
 
 WHOLE_CORE = 1000
-"""Milli-cores; only whole cores are tied to a zone."""
+"""Milli-cores; only whole cores are aligned."""
 
 Vectors = Sequence[Sequence[int]]
 """One vector of amounts per zone."""
 
 
 def aligned_request(shape: TaskShape, names: Sequence[str]) -> Amounts:
-    """What of a request is tied to zones: devices always; CPU, memory and huge pages of guaranteed pods."""
+    """Aligned part of a request: devices; CPU, memory and huge pages of guaranteed pods only."""
     devices = 0 if shape.gpu.is_shared else shape.gpu.devices * WHOLE_GPU
     amounts = {GPU: devices}
     for slot in range(PODS + 1, len(names)):
@@ -39,7 +37,7 @@ def aligned_request(shape: TaskShape, names: Sequence[str]) -> Amounts:
 def choose_zones(
     policy: NumaPolicy, allocatable: Sequence[Vector], free: Vectors, request: Amounts
 ) -> tuple[int, ...] | None:
-    """The fewest zones that hold the request together, the lowest first; None when the policy allows none."""
+    """The fewest zones that hold the request, lowest first; None if the policy allows none."""
     if not request:
         return ()
     for width in _widths(policy, allocatable, request):
@@ -50,7 +48,7 @@ def choose_zones(
 
 
 def split(zones: Iterable[int], free: Vectors, request: Amounts) -> Zones:
-    """How much of the request each zone gives: what it has, the lowest zone first."""
+    """Part of the request in each zone: what is free there, lowest zone first."""
     missing = dict(request)
     shares = []
     for zone in zones:
@@ -64,9 +62,10 @@ def split(zones: Iterable[int], free: Vectors, request: Amounts) -> Zones:
 
 
 def _widths(policy: NumaPolicy, allocatable: Sequence[Vector], request: Amounts) -> Sequence[int]:
-    """Numbers of zones that the policy lets the request have.
+    """Permitted numbers of zones.
 
-    Restricted: as many as the request would need on an empty node, and only if all resources agree on it.
+    Restricted: the number that the request needs on an empty node, and only if it is the same for all
+    resources.
     """
     if policy is NumaPolicy.SINGLE_NUMA_NODE:
         return (1,)
@@ -77,40 +76,92 @@ def _widths(policy: NumaPolicy, allocatable: Sequence[Vector], request: Amounts)
 
 
 def _least_width(amounts: Sequence[int], needed: int) -> int:
-    """How many of the largest zones it takes; one more than there are when all do not suffice."""
+    """Number of the largest zones that suffice; one more than there are if all do not."""
     sums = accumulate(reversed(amounts))
     return 1 + sum(total < needed for total in sums)
 
 
+class ZoneUsage:
+    """Idle and releasing amounts by node, zone and slot; follows every move."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        zones = [node.numa_zones for node in cluster.nodes]
+        self._idle = [[list(zone.available or zone.allocatable) for zone in on_node] for on_node in zones]
+        self._releasing = [[[0] * len(zone.allocatable) for zone in on_node] for on_node in zones]
+        is_given = [[zone.available is not None for zone in on_node] for on_node in zones]
+        for task in cluster.tasks:
+            placement = task.placement
+            for share in placement.zones if placement.use else ():
+                self._charge(placement, (share,), 1, is_allocated=is_given[placement.node][share.zone])
+
+    def move(self, before: Placement, after: Placement) -> None:
+        """Change the placement of a task."""
+        self._change(before, -1)
+        self._change(after, 1)
+
+    def free_zones(self, node: int, soon: bool) -> list[list[int]]:
+        """Free amounts by zone and slot; `soon` includes what terminating tasks release.
+
+        Otherwise, the idle amounts without those of pipelined tasks that exceed the releasing amounts.
+        """
+        return [
+            [i + (r if soon else min(r, 0)) for i, r in zip(idle, releasing, strict=True)]
+            for idle, releasing in zip(self._idle[node], self._releasing[node], strict=True)
+        ]
+
+    def fits(self, node: int, zones: Zones) -> bool:
+        """Whether these amounts of the zones are free or releasing."""
+        free = self.free_zones(node, soon=True)
+        return all(amount <= free[share.zone][slot] for share in zones for slot, amount in share.amounts)
+
+    def _change(self, placement: Placement, sign: int) -> None:
+        if placement.zones and placement.use:
+            self._charge(placement, placement.zones, sign)
+        if placement.previous is not None:
+            self._change(placement.previous, sign)
+
+    def _charge(self, placement: Placement, zones: Zones, sign: int, is_allocated: bool = False) -> None:
+        """Subtract from idle, unless already subtracted, and add to or subtract from releasing (R1.19)."""
+        use, node = placement.use, placement.node
+        for zone, amounts in zones:
+            idle, releasing = self._idle[node][zone], self._releasing[node][zone]
+            for slot, amount in amounts:
+                if use == PIPELINED:
+                    releasing[slot] -= sign * amount
+                    continue
+                if use == RELEASING:
+                    releasing[slot] += sign * amount
+                if not is_allocated:
+                    idle[slot] -= sign * amount
+
+
 BEST: Final = 100.0
-"""Score of a node on which one zone suffices (semantics R3.50)."""
+"""Score of a node where one zone suffices (semantics R3.50)."""
 
 
-class Numa:
-    """Keeps tasks off nodes that would refuse them, and prefers few zones. Not in the default profile."""
+class Numa(MoveListener, NumaZoneSelector, NodeScore, ScoreConcerns):
+    """Excludes nodes that would reject a task, and prefers few zones. Not in the default profile."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._tasks = session.cluster.tasks
-        self._nodes = session.cluster.nodes
-        self._placements = session.ledger.placements
-        self._zone_usage = ZoneUsage(session.cluster)
-        names = session.cluster.resource_names
-        self._requests = [aligned_request(shape, names) for shape in session.cluster.shapes]
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._tasks = context.cluster.tasks
+        self._nodes = context.cluster.nodes
+        self._ledger = context.ledger
+        self._zone_usage = ZoneUsage(context.cluster)
+        names = context.cluster.resource_names
+        self._requests = [aligned_request(shape, names) for shape in context.cluster.shapes]
         self._listed = [_listed_slots(node) for node in self._nodes]
         self._most_zones = max((len(node.numa_zones) for node in self._nodes), default=0)
         self._all_nodes = frozenset().union(*self._listed)
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
-        """What is free in the zones."""
+        """Update the free amounts of the zones."""
         self._zone_usage.move(before, after)
 
     def zones(self, task: int, node: int, soon: bool) -> Zones | None:
-        """The zones the node would give the task; where it came from, those it had."""
+        """Zones that the node would choose; on the node that it left, the zones that it had."""
         if not self._aligns(task, node):
             return ()
-        current = self._placements[task]
+        current = self._ledger.placement(task)
         comes_back = current.status is TaskStatus.RELEASING and current.node == node
         if comes_back and self._zone_usage.fits(node, current.zones):
             return current.zones
@@ -121,18 +172,18 @@ class Numa:
         return () if self._nodes[node].numa_policy is NumaPolicy.BEST_EFFORT else None
 
     def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
-        """The fewer zones, the better; nothing for a node that would refuse the task."""
+        """Higher for fewer zones; 0 for a node that would reject the task."""
         return [self._score(task, node) for node in nodes]
 
     def concerns(self, task: int) -> bool:
-        """Whether zones matter to the task anywhere."""
+        """Whether a node aligns any resource of the task."""
         shape = self._tasks[task].shape
         if shape.is_guaranteed:
             return self._most_zones > 0
         return any(slot in self._all_nodes for slot, _ in self._requests[shape.index])
 
     def _score(self, task: int, node: int) -> float:
-        """A node without zones counts like the one with the most; one that does not align has it spread."""
+        """A node without zones counts like the node with the most; one that does not align uses all zones."""
         if not self.concerns(task):
             return 0.0
         if not self._aligns(task, node):
@@ -141,7 +192,7 @@ class Numa:
         return 0.0 if chosen is None else BEST / max(1, len(chosen))
 
     def _aligns(self, task: int, node: int) -> bool:
-        """Whether the node aligns anything of the task with its zones."""
+        """Whether the node aligns a resource of the task."""
         if not self._listed[node]:
             return False
         return self._tasks[task].shape.is_guaranteed or bool(self._request(task, node))
@@ -157,7 +208,7 @@ class Numa:
 
 
 def _listed_slots(node: Node) -> frozenset[int]:
-    """Slots of the resources that the node aligns: those that some zone has."""
+    """Slots of the resources that the node aligns: those of its zones."""
     if node.numa_policy is NumaPolicy.NONE:
         return frozenset()
     zones = (zone.allocatable for zone in node.numa_zones)

@@ -1,6 +1,6 @@
-"""Required pod affinity and anti-affinity, as Kubernetes means it (semantics R3.63, R3.66).
+"""Required pod affinity and anti-affinity, as in Kubernetes (semantics R3.63, R3.66).
 
-Who is on a node counts, and so do those who are promised room there and those who terminate there.
+Tasks count on their node, on the node where they are pipelined, and on the node where they terminate.
 """
 
 from collections import Counter
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.constraints import Labels, PodAffinityTerm
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import Task
+from tenure.solver.plugin_api.context import PluginContext
 from tenure.terms.reasons import ReasonCode
 
 FAR: Final = Rejection(ReasonCode.INSUFFICIENT_RESOURCES, "its pod affinity is not satisfied")
@@ -25,48 +25,48 @@ Terms = tuple[PodAffinityTerm, ...]
 
 @dataclass(eq=False, slots=True)
 class MatchingPods:
-    """Pods that a term is about, counted by the value of a topology key."""
+    """Pods that match a term, counted by the value of a topology key."""
 
     topology_key: str
     counts: Counter[str] = field(default_factory=Counter)
 
     def count(self, values: Iterable[str], sign: int) -> None:
-        """Pods with these values come or go."""
+        """Add pods with these values, or remove them with sign -1."""
         for value in values:
             self.counts[value] += sign
 
 
 @dataclass(eq=False, slots=True)
 class AffinityClass:
-    """What tasks with the same namespace, labels and terms have in common."""
+    """Tasks with the same namespace, labels and terms."""
 
     memberships: list[MatchingPods]
-    """Where the tasks themselves are counted."""
+    """Counts that include the tasks."""
     affinity: list[MatchingPods]
     anti_affinity: list[MatchingPods]
     matches_own_affinity: bool
-    """Whether the first of them may go anywhere."""
+    """Whether the first of them may be placed on any node."""
 
 
 class PodAffinityFilter:
-    """Follows every move and checks single nodes against who is near."""
+    """Follows every move, and checks single nodes."""
 
-    def __init__(self, session: Session) -> None:
-        self._placements = session.ledger.placements
-        self._labels = [node.labels for node in session.cluster.nodes]
-        self._kinds = _kinds(session.cluster)
-        for task in session.cluster.tasks:
+    def __init__(self, context: PluginContext) -> None:
+        self._ledger = context.ledger
+        self._labels = [node.labels for node in context.cluster.nodes]
+        self._kinds = _kinds(context.cluster)
+        for task in context.cluster.tasks:
             self._count(task.index, task.placement, 1)
 
     def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
-        """A check when the task wants somebody near or somebody away."""
+        """A check, if the task has affinity terms or matches an anti-affinity term."""
         kind = self._kinds[task]
         if not (kind.affinity or kind.anti_affinity):
             return None
-        return partial(self._check, kind, list(_nodes_of(self._placements[task])))
+        return partial(self._check, kind, list(_nodes_of(self._ledger.placement(task))))
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
-        """Count the task where it is and where it is promised room."""
+        """Count the task where it is and where it is pipelined."""
         if self._kinds[task].memberships and list(_nodes_of(before)) != list(_nodes_of(after)):
             self._count(task, before, -1)
             self._count(task, after, 1)
@@ -77,7 +77,7 @@ class PodAffinityFilter:
             crowd.count(self._values(crowd, nodes), sign)
 
     def _check(self, kind: AffinityClass, mine: list[int], node: int) -> Rejection | None:
-        """What is against the node; the task does not count itself, where it leaves or returns to."""
+        """Rejection of a node; the task does not count itself."""
         labels = self._labels[node]
         for crowd in kind.anti_affinity:
             value = labels.get(crowd.topology_key)
@@ -99,7 +99,7 @@ class PodAffinityFilter:
         return counts
 
     def _values(self, crowd: MatchingPods, nodes: Iterable[int]) -> Iterator[str]:
-        """Values of the topology key on these nodes; a node without it is near to nobody."""
+        """Values of the topology key on these nodes; a node without the key has none."""
         labels = (self._labels[node].get(crowd.topology_key) for node in nodes)
         return (value for value in labels if value is not None)
 
@@ -111,7 +111,7 @@ def has_terms(cluster: Cluster) -> bool:
 
 
 def _nodes_of(placement: Placement) -> Iterator[int]:
-    """Nodes on which the task is, is promised room, or still terminates."""
+    """Nodes on which the task is allocated, pipelined or terminating."""
     if placement.use:
         yield placement.node
     if placement.previous is not None:
@@ -119,7 +119,7 @@ def _nodes_of(placement: Placement) -> Iterator[int]:
 
 
 class _MatchingPodSets:
-    """The crowds of a cluster: by who is counted and which topology key counts them."""
+    """Counts of a cluster, by the pods that are counted and the topology key."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._namespaces = [group.namespace for group in cluster.pod_groups]
@@ -128,7 +128,7 @@ class _MatchingPodSets:
         self.anti_affinity: dict[tuple[str, PodAffinityTerm], MatchingPods] = {}
         """Pods that match a term of an anti-affinity."""
         self.anti_affinity_owners: dict[tuple[str, PodAffinityTerm], MatchingPods] = {}
-        """Pods that have the term."""
+        """Pods with the term."""
         for task in cluster.tasks:
             self._add(self.namespace(task), task.shape.constraints.pod_affinity)
             for term in task.shape.constraints.pod_anti_affinity:
@@ -141,7 +141,7 @@ class _MatchingPodSets:
         return self._namespaces[task.pod_group]
 
     def kind(self, namespace: str, labels: Labels, affinity: Terms, anti_affinity: Terms) -> AffinityClass:
-        """What such tasks belong to, want and avoid."""
+        """Counts that such tasks are part of, require and avoid."""
         wants = self.affinity[namespace, affinity] if affinity else []
         mine = [self.anti_affinity[namespace, term] for term in anti_affinity]
         against_me = [
@@ -166,7 +166,7 @@ class _MatchingPodSets:
 
 
 def _kinds(cluster: Cluster) -> list[AffinityClass]:
-    """The kind of every task."""
+    """The class of every task."""
     crowds = _MatchingPodSets(cluster)
     known: dict[tuple[str, Labels, Terms, Terms], AffinityClass] = {}
     kinds = []

@@ -1,28 +1,29 @@
-"""Node fit, amounts apart: readiness, selectors, taints, kind of GPUs (semantics R3.60-R3.63)."""
+"""Pods that can be placed, and on which nodes, regardless of amounts (semantics R3.60-R3.63, R9.41)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-from tenure.solver.framework.session import Session
+from tenure.solver.model.claims import MAX_CONSUMERS, ResourceClaim
 from tenure.solver.model.node import MigStrategy, Node
+from tenure.solver.model.placement import Placement
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import TaskShape
-from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.points import MoveListener, NodeFilter, PlacementFilter, TaskPreFilter
+from tenure.solver.plugin_api.traits import Traits, Validity
 from tenure.solver.plugins.nodes.pod_affinity import PodAffinityFilter, has_terms
 from tenure.terms.reasons import ReasonCode
 
 
-class Predicates:
-    """Rejects nodes that tasks of a shape can never run on, and those that pod affinity forbids."""
+def make_predicates(context: PluginContext, arguments: Mapping[str, str]) -> NodeFilter:
+    """The node filter; with pod affinity terms in the cluster, a placement filter, too."""
+    return AffinityPredicates(context) if has_terms(context.cluster) else Predicates()
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-    HAS_STABLE_FITS: ClassVar = True
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        if has_terms(session.cluster):
-            affinity = PodAffinityFilter(session)
-            self.allows_placement = affinity.allows_placement
-            self.on_move = affinity.on_move
+class Predicates(NodeFilter):
+    """Readiness, selectors, taints and kinds of GPUs."""
+
+    TRAITS: ClassVar = Traits(node_fits=Validity.FACTS)
 
     def fits(self, shape: TaskShape, node: Node) -> Rejection | None:
         """The first reason against the node."""
@@ -59,3 +60,47 @@ class Predicates:
         if shape.gpu.memory_mib > node.gpu_memory_mib:
             return "its GPUs have less memory"
         return ""
+
+
+class AffinityPredicates(Predicates, PlacementFilter, MoveListener):
+    """Rejects nodes that pod affinity forbids, too."""
+
+    TRAITS: ClassVar = Traits(node_fits=Validity.FACTS)
+
+    def __init__(self, context: PluginContext) -> None:
+        self._affinity = PodAffinityFilter(context)
+
+    def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
+        """See `PodAffinityFilter`."""
+        return self._affinity.allows_placement(task)
+
+    def on_move(self, task: int, before: Placement, after: Placement) -> None:
+        """See `PodAffinityFilter`."""
+        self._affinity.on_move(task, before, after)
+
+
+class DynamicResources(TaskPreFilter):
+    """Blocks pods whose device claims are for another queue, or have the most consumers (R9.41)."""
+
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._cluster = context.cluster
+
+    def blocked_tasks(self) -> Iterator[tuple[int, str]]:
+        """Tasks with a claim that they cannot use."""
+        claims, groups = self._cluster.claims, self._cluster.pod_groups
+        for task in self._cluster.tasks if claims else ():
+            for claim in task.claims:
+                problem = _problem(claims[claim], groups[task.pod_group].queue_name)
+                if problem:
+                    yield task.index, f"device claim {claims[claim].id} {problem}"
+
+
+def _problem(claim: ResourceClaim, queue: str) -> str:
+    """Why pods of this queue cannot use the claim; empty if they can."""
+    if claim.other_consumers >= MAX_CONSUMERS:
+        return f"is used by {claim.other_consumers} pods already, of {MAX_CONSUMERS} at most"
+    if claim.from_template or not claim.gpu_milli or claim.queue_name == queue:
+        return ""
+    if not claim.queue_name:
+        return "is for GPUs that pods share, but carries no queue label"
+    return f"is for queue {claim.queue_name}"

@@ -1,36 +1,35 @@
-"""The topology plugin: sets of nodes for constrained sub groups, and scores for preferred levels."""
+"""Sets of nodes for subgroups with topology constraints, and scores for preferred levels."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor
-from typing import ClassVar, Final
+from typing import Final
 
-from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Topology as Levels
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.workload import Task, TopologyConstraint
-from tenure.solver.plugin_api.profile import Parsers
+from tenure.solver.plugin_api.context import PluginContext
+from tenure.solver.plugin_api.points import NodeScore, NodeSubsetProvider
+from tenure.solver.plugin_api.traits import ScoreConcerns
 from tenure.solver.plugins.nodes.topology_tree import Demand, Domain, build
 
 PREFERRED: Final = 100_000.0
 
 
-class TopologyPlugin:
-    """Offers domains, the fullest first, the narrowest level first (semantics R9.21-R9.31)."""
+class TopologyPlugin(NodeSubsetProvider, NodeScore, ScoreConcerns):
+    """Proposes domains: the narrowest level first, full domains first (semantics R9.21-R9.31)."""
 
-    ARGUMENTS: ClassVar[Parsers] = {}
-
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._session = session
-        self._node_infos = session.ledger.node_infos
-        self._levels: dict[str, Levels] = {t.name: t for t in session.cluster.topologies}
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._cluster = context.cluster
+        self._ledger = context.ledger
+        self._levels: dict[str, Levels] = {t.name: t for t in context.cluster.topologies}
         self._roots: dict[str, Domain] = {}
         self._scores: dict[int, float] = {}
 
     def node_sets(self, constraint: TopologyConstraint, tasks: Sequence[int], nodes: int) -> Iterator[int]:
-        """Domains of the relevant levels that have room for all tasks, most wanted first.
+        """Domains of the relevant levels with enough capacity for all tasks, preferred domains first.
 
-        While a set is tried, nodes in preferred domains have their scores; inner sub groups without a
-        preference of their own inherit them.
+        While a set is tried, nodes in preferred domains have scores; inner subgroups without a preference of
+        their own inherit them.
         """
         topology = self._levels.get(constraint.topology)
         if topology is None or not tasks:
@@ -38,7 +37,7 @@ class TopologyPlugin:
         root = self._root(topology)
         inside = nodes & root.nodes
         depths = _relevant_depths(topology.levels, constraint)
-        demand = Demand([self._session.cluster.tasks[task].shape for task in tasks], self._node_infos)
+        demand = Demand([self._cluster.tasks[task].shape for task in tasks], self._ledger)
         start = _lowest_common(root, inside, max(depths, default=0))
         if not depths or not demand.fits(_indices(start.nodes & inside)):
             return
@@ -56,20 +55,20 @@ class TopologyPlugin:
             self._scores = outer
 
     def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
-        """Points of the preferred domain the node is in (semantics R3.58)."""
+        """Score of the preferred domain of the node (semantics R3.58)."""
         return [self._scores.get(node, 0.0) for node in nodes]
 
     def concerns(self, task: int) -> bool:
-        """Whether a preference is in force."""
+        """Whether a preference applies."""
         return bool(self._scores)
 
     def _root(self, topology: Levels) -> Domain:
         if topology.name not in self._roots:
-            self._roots[topology.name] = build(topology.levels, self._session.cluster.nodes)
+            self._roots[topology.name] = build(topology.levels, self._cluster.nodes)
         return self._roots[topology.name]
 
     def _in_order(self, domain: Domain, inside: int, demand: Demand, deepest: int) -> Iterator[Domain]:
-        """The domain and those below it; siblings the fullest first, then by name (semantics R9.27)."""
+        """The domain and its descendants; full siblings first, then by name (semantics R9.27)."""
         yield domain
         if domain.depth < deepest:
             children = [child for child in domain.children.values() if child.nodes & inside]
@@ -80,7 +79,7 @@ class TopologyPlugin:
     def _preferred(
         self, topology: Levels, constraint: TopologyConstraint, ordered: Sequence[Domain], inside: int
     ) -> dict[int, float]:
-        """Points by node: later domains of the preferred level have more (semantics R9.29, R9.31)."""
+        """Scores by node; later domains of the preferred level score higher (semantics R9.29, R9.31)."""
         if constraint.preferred_level not in topology.levels:
             return {}
         depth = topology.levels.index(constraint.preferred_level) + 1
@@ -108,21 +107,26 @@ class TopologyPlugin:
         return allowed
 
     def _task(self, index: int) -> Task:
-        return self._session.cluster.tasks[index]
+        return self._cluster.tasks[index]
 
     def _nodes_in_use(self, tasks: Iterable[Task]) -> int:
-        """By pod sets, each named by one of its tasks."""
+        """Nodes of the pod sets of these tasks."""
         used = 0
-        placements = self._session.ledger.placements
         for named in tasks:
-            for task in self._session.pod_set_tasks(named):
-                if placements[task].status.is_active_allocated and placements[task].node != NOWHERE:
-                    used |= 1 << placements[task].node
+            for task in self._pod_set_tasks(named):
+                placement = self._ledger.placement(task)
+                if placement.status.is_active_allocated and placement.node != NOWHERE:
+                    used |= 1 << placement.node
         return used
+
+    def _pod_set_tasks(self, task: Task) -> Sequence[int]:
+        """Tasks of its pod set, itself included."""
+        pod_sets = self._cluster.pod_groups[task.pod_group].pod_sets
+        return next((pod_set.tasks for pod_set in pod_sets if pod_set.index == task.pod_set), ())
 
 
 def _relevant_depths(levels: Sequence[str], constraint: TopologyConstraint) -> list[int]:
-    """Depths of the levels to look at, from the preferred (or required) one up (semantics R9.22)."""
+    """Depths of the relevant levels, from the preferred (or required) level up (semantics R9.22)."""
     depth = {level: i for i, level in enumerate(levels, start=1)}
     required, preferred = depth.get(constraint.required_level), depth.get(constraint.preferred_level)
     if preferred is None:

@@ -1,20 +1,17 @@
-"""How many of the tasks a domain can take, and how full they would make it (semantics R9.24).
-
-The tree of domains of one topology (semantics R9.20).
-"""
+"""The tree of domains of a topology (R9.20), and whether tasks fit in a domain (semantics R9.24)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tenure.solver.framework.node_info import NodeInfo
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import GPU, PODS, WHOLE_GPU
 from tenure.solver.model.workload import TaskShape
+from tenure.solver.plugin_api.context import LedgerView, NodeInfoView
 
 
 @dataclass(slots=True)
 class Domain:
-    """A set of nodes that share the label values of all levels down to `depth` (0 is the root)."""
+    """Nodes with the same label values of all levels down to `depth` (0 is the root)."""
 
     name: str
     depth: int
@@ -22,14 +19,14 @@ class Domain:
     children: dict[str, "Domain"] = field(default_factory=dict)
 
     def descendants(self) -> Iterator["Domain"]:
-        """This domain and all below it, by name within each parent."""
+        """This domain and its descendants, by name within each parent."""
         yield self
         for key in sorted(self.children):
             yield from self.children[key].descendants()
 
 
 def build(levels: Sequence[str], nodes: Sequence[Node]) -> Domain:
-    """The root domain; a node that lacks a label of any level is outside the topology."""
+    """The root domain. A node without the labels of all levels is outside the topology."""
     root = Domain("", 0)
     for node in nodes:
         values = [node.labels.get(level) for level in levels]
@@ -45,14 +42,14 @@ def build(levels: Sequence[str], nodes: Sequence[Node]) -> Domain:
 
 
 MISSING = 1000.0
-"""Ratio of a resource that is asked for and not there."""
+"""Ratio of a requested resource without free amount."""
 
 
 class Demand:
-    """What a set of tasks asks of a domain."""
+    """Requests of a set of tasks."""
 
-    def __init__(self, shapes: Sequence[TaskShape], node_infos: Sequence[NodeInfo]) -> None:
-        self._node_infos = node_infos
+    def __init__(self, shapes: Sequence[TaskShape], ledger: LedgerView) -> None:
+        self._ledger = ledger
         self._count = len(shapes)
         vectors = [_vector(shape) for shape in shapes]
         self._largest = [max(column) for column in zip(*vectors, strict=True)]
@@ -65,21 +62,21 @@ class Demand:
         )
 
     def fits(self, nodes: Sequence[int]) -> bool:
-        """Whether the nodes together have the room: in pods when all tasks are alike, else in sum."""
+        """Whether the nodes have enough capacity: in pods if all tasks are alike, else in sum."""
         if self._is_homogeneous:
-            return sum(self._pods_on(self._node_infos[node]) for node in nodes) >= self._count
+            return sum(self._pods_on(self._ledger.node_info(node)) for node in nodes) >= self._count
         return self.ratio(nodes) <= 1
 
     def ratio(self, nodes: Sequence[int]) -> float:
-        """The largest part of any free resource of the nodes that the tasks would take."""
+        """The largest part of a free resource of the nodes that the tasks would use."""
         worst = 0.0
         for slot, wanted in enumerate(self._sum):
             if wanted and slot != PODS:
-                free = sum(self._free(self._node_infos[node], slot) for node in nodes)
+                free = sum(self._free(self._ledger.node_info(node), slot) for node in nodes)
                 worst = max(worst, wanted / free if free > 0 else MISSING)
         return worst
 
-    def _pods_on(self, node_info: NodeInfo) -> int:
+    def _pods_on(self, node_info: NodeInfoView) -> int:
         counts = [
             max(0, self._free(node_info, slot)) // wanted
             for slot, wanted in enumerate(self._largest)
@@ -87,11 +84,11 @@ class Demand:
         ]
         return min(counts, default=0)
 
-    def _free(self, node_info: NodeInfo, slot: int) -> int:
-        """Free amount; for shares of a GPU the free parts of devices in shared use count too."""
+    def _free(self, node_info: NodeInfoView, slot: int) -> int:
+        """Free amount; for shares of a GPU including free parts of devices in shared use."""
         if slot == GPU and self._is_shared:
             return max(0, node_info.idle_gpu_milli()) + max(0, node_info.releasing_gpu_milli())
-        return node_info.idle[slot] + node_info.releasing[slot]
+        return node_info.free_amount(slot)
 
 
 def _vector(shape: TaskShape) -> list[int]:

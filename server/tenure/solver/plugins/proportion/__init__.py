@@ -1,1 +1,1 @@
-"""Hierarchical fair share: what each queue may use, who goes first, who may reclaim from whom."""
+"""Hierarchical fair share: limits and quotas, queue order, and fairness of reclaim."""

@@ -1,47 +1,46 @@
-"""What the cores of semi-preemptible pod groups use: non-preemptible use, as far as they go (R8.30, R8.32).
+"""Usage of the cores of semi-preemptible pod groups, which is non-preemptible (semantics R8.30, R8.32).
 
-Which tasks are core follows from where all tasks of the pod group are, so it is looked up when somebody
-asks for non-preemptible use, and only for pod groups that moved. Moves cost nothing more, and undone moves
-leave no trace.
+The core follows from the placements of all tasks of the pod group. It is computed when non-preemptible usage
+is read, for pod groups that moved only, so that moves cost nothing more and undone moves leave no trace.
 """
 
 from collections.abc import Collection
 
-from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugins.proportion.initial_usage import FIRM, FIRM_CORE
 from tenure.solver.plugins.proportion.usage import Usage
 
 
 class CoreUsage:
-    """Counts the cores into the usage."""
+    """Adds the usage of cores to the non-preemptible usage of queues."""
 
-    def __init__(self, session: Session, usage: Usage) -> None:
-        self._session = session
+    def __init__(self, context: PluginContext, usage: Usage) -> None:
+        self._context = context
         self._usage = usage
         self._counted: dict[int, dict[int, Share]] = {group: {} for group in usage.changed_cores}
-        """What is counted, by pod group and task."""
+        """Counted shares by pod group and task."""
 
     def recount(self) -> None:
-        """Count the cores as they are now."""
+        """Update the usage of all cores that may have changed."""
         for pod_group in self._usage.changed_cores:
             self._recount(pod_group)
         self._usage.changed_cores.clear()
 
     def firm_demand(self, group: PodGroup, tasks: Collection[int], demand: Share) -> Share | None:
-        """What of the demand of these tasks must be within quota, for nobody can take it back; None: nothing.
+        """Part of the demand of these tasks that must be within quota, because it cannot be reclaimed.
 
-        Of a semi-preemptible pod group it is what its core grows by: as a rule all of the demand until its
-        minimum is met, and nothing afterwards.
+        None: no part. For a semi-preemptible pod group, the growth of its core: usually the whole demand
+        until its minimum is met, and nothing afterwards.
         """
         kind = self._usage.kinds[group.index]
         if kind != FIRM_CORE:
             return demand if kind == FIRM else None
-        entering, leaving = self._session.cores.shift(group.index, tasks)
+        entering, leaving = self._context.core_shift(group.index, tasks)
         if not entering:
             return None
-        cpu, memory, gpu = demand if len(entering) == len(tasks) else self._session.demand(entering)
+        cpu, memory, gpu = demand if len(entering) == len(tasks) else self._context.demand(entering)
         for task in leaving:
             share = self._share(task)
             cpu, memory, gpu = cpu - share[0], memory - share[1], gpu - share[2]
@@ -49,7 +48,7 @@ class CoreUsage:
 
     def _recount(self, pod_group: int) -> None:
         counted = self._counted[pod_group]
-        core = {task: self._share(task) for task in self._session.cores.current(pod_group)}
+        core = {task: self._share(task) for task in self._context.core(pod_group)}
         for task, share in counted.items():
             if core.get(task) != share:
                 self._usage.enter_core(task, share, -1)
@@ -59,5 +58,5 @@ class CoreUsage:
         self._counted[pod_group] = core
 
     def _share(self, task: int) -> Share:
-        ledger = self._session.ledger
-        return ledger.share(ledger.tasks[task], ledger.placements[task].node)
+        ledger = self._context.ledger
+        return ledger.share(self._context.cluster.tasks[task], ledger.placement(task).node)

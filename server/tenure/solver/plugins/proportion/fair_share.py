@@ -1,7 +1,7 @@
-"""Dividing an amount of one resource among sibling queues (semantics R4.10-R4.22).
+"""Division of an amount of one resource among sibling queues (semantics R4.10-R4.22).
 
-Amounts are floats in the resource's native unit (milli-cores, bytes, whole GPUs): the reference rounds
-down to whole units and keeps the remainders, and so do we, with the same order of operations.
+Amounts are floats in the resource's native unit (milli-cores, bytes, whole GPUs). As in the reference
+scheduler, amounts are rounded down to whole units and remainders are kept, with the same order of operations.
 """
 
 from collections.abc import Sequence
@@ -26,32 +26,33 @@ class ShareRequest:
         usage: float = 0.0,
         fair_share: float = 0.0,
     ) -> None:
-        """`rank` is creation time, then name: who goes first among equals; `usage` is historical use as a
-        part of the cluster, if it is known; `fair_share` is what it was given before.
+        """`rank` is creation time, then name, and orders equal requests. `usage` is historical usage as a
+        part
+        of the cluster. `fair_share` is what the queue already received.
         """
         self.rank = rank
         self.priority = priority
         self.quota = quota
         self.weight = weight
         self.requestable = request if limit == UNLIMITED or request < limit else limit
-        """What it asks for, within its limit (semantics R4.10)."""
+        """Request within its limit (semantics R4.10)."""
         self.usage = usage
         self.fair_share = fair_share
         self.remainder = 0.0
 
     @property
     def missing(self) -> float:
-        """What it still asks for."""
+        """Request that is not yet covered."""
         return self.requestable - self.fair_share
 
 
 def divide(total: float, claims: Sequence[ShareRequest], k: float = 1.0) -> float:
-    """Give every claim its fair share of the total; returns what is left over."""
+    """Give every queue its fair share of the total; return the rest."""
     return divide_over_quota(total - give_quotas(total, claims), claims, k)
 
 
 def give_quotas(total: float, claims: Sequence[ShareRequest]) -> float:
-    """Give every claim its quota as far as it asks for it; returns the sum (semantics R4.11)."""
+    """Give every queue its quota, up to its request; return the sum (semantics R4.11)."""
     given = 0.0
     for claim in claims:
         quota = total if claim.quota == UNLIMITED else claim.quota
@@ -61,10 +62,10 @@ def give_quotas(total: float, claims: Sequence[ShareRequest]) -> float:
 
 
 def divide_over_quota(amount: float, claims: Sequence[ShareRequest], k: float = 1.0) -> float:
-    """Divide what is beyond all quotas, higher queue priorities first; returns what is left over.
+    """Divide the amount beyond all quotas, higher queue priorities first; return the rest.
 
-    Remainders of all priorities are given out at the end, so that a remainder of a high priority is offered
-    to lower ones first (semantics R4.17).
+    Remainders of all priorities are divided at the end, so that lower priorities are served before them
+    (semantics R4.17).
     """
     if amount <= 0:
         return max(amount, 0.0)
@@ -80,7 +81,7 @@ def divide_over_quota(amount: float, claims: Sequence[ShareRequest], k: float = 
 
 
 def _divide_by_weight(amount: float, claims: Sequence[ShareRequest], k: float) -> float:
-    """Rounds of weighted division until nobody asks for less than is offered (semantics R4.13)."""
+    """Rounds of weighted division until no request is smaller than its part (semantics R4.13)."""
     is_another_round = True
     while is_another_round and amount > 0:
         is_another_round = False
@@ -101,7 +102,7 @@ def _divide_by_weight(amount: float, claims: Sequence[ShareRequest], k: float) -
 def _weighted_shares(
     amount: float, claims: Sequence[ShareRequest], k: float
 ) -> list[tuple[ShareRequest, float]]:
-    """What each claim is offered: its weight, less what it used in the past."""
+    """Part of each queue: by weight, reduced by historical usage."""
     weights = 0.0
     for claim in claims:
         weights += claim.weight

@@ -1,24 +1,21 @@
-"""What queues use and ask for when a cycle begins, before anybody counts device claims that tasks share.
+"""Usage and requests of queues at the start of a cycle, without shared device claims."""
 
-A total that is added to all the time: its parts are held by themselves, a tuple would be made anew.
-"""
-
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
-from tenure.solver.framework.ledger import Ledger
-from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import PodGroup, Task
+from tenure.solver.plugin_api.context import LedgerView, PluginContext
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 
 
 class ShareSum:
-    """CPU, memory and GPUs of some tasks, as in a Share."""
+    """A sum of shares that changes in place; a tuple would be allocated for each change."""
 
     __slots__ = ("cpu", "gpu", "memory")
 
@@ -26,46 +23,46 @@ class ShareSum:
         self.cpu, self.memory, self.gpu = share
 
     def add(self, share: Share) -> None:
-        """With this share as well."""
+        """Add a share."""
         self.cpu += share[0]
         self.memory += share[1]
         self.gpu += share[2]
 
     def subtract(self, share: Share) -> None:
-        """Without this share."""
+        """Subtract a share."""
         self.cpu -= share[0]
         self.memory -= share[1]
         self.gpu -= share[2]
 
     def share(self) -> Share:
-        """All of it."""
+        """The sum as a tuple."""
         return (self.cpu, self.memory, self.gpu)
 
 
 PREEMPTIBLE, FIRM, FIRM_CORE = range(3)
-"""What of a pod group counts as non-preemptible: nothing, all, its core."""
+"""Part of a pod group that is non-preemptible: nothing, everything, its core."""
 
 
 class InitialUsage:
-    """Sums by leaf queue, and what they are made of."""
+    """Sums by leaf queue, and the facts that they follow from."""
 
-    def __init__(self, fair_share_actions: Set[str]) -> None:
-        """`fair_share_actions`: names of the actions by which other queues take resources back."""
+    def __init__(self, fair_share_actions: AbstractSet[str]) -> None:
+        """`fair_share_actions`: names of the actions by which other queues reclaim resources."""
         self.fair_share_actions = fair_share_actions
         self.allocated: list[ShareSum] = []
         self.firm: list[ShareSum] = []
-        """The part of it that cannot be taken back, cores of semi-preemptible pod groups apart."""
+        """The non-preemptible part, without cores of semi-preemptible pod groups."""
         self.request: list[ShareSum] = []
-        """What is held, and what those that wait ask for (semantics R4.2)."""
+        """Usage and pending requests (semantics R4.2)."""
         self.paths: list[tuple[int, ...]] = []
-        """By pod group, its queue and the queues above it."""
+        """By pod group: its queue and the ancestors of the queue."""
         self.kinds: list[int] = []
         self.firm_cores: set[int] = set()
         self._tasks: PersistentVector[Task] = PersistentVector()
 
     @classmethod
-    def of(cls, cluster: Cluster, ledger: Ledger, fair_share_actions: Set[str]) -> "InitialUsage":
-        """Of all tasks of a cluster."""
+    def of(cls, cluster: Cluster, ledger: LedgerView, fair_share_actions: AbstractSet[str]) -> "InitialUsage":
+        """Usage of all tasks of a cluster."""
         made = cls(fair_share_actions)
         made.allocated = [ShareSum(NO_SHARE) for _ in cluster.queues]
         made.firm, made.request = _copies(made.allocated), _copies(made.allocated)
@@ -79,15 +76,15 @@ class InitialUsage:
         return made
 
     def copy(self) -> "InitialUsage":
-        """The same, to be changed apart."""
+        """Independent copy."""
         other = InitialUsage(self.fair_share_actions)
         other.allocated, other.firm = _copies(self.allocated), _copies(self.firm)
         other.request, other.firm_cores = _copies(self.request), self.firm_cores.copy()
         other.paths, other.kinds, other._tasks = self.paths.copy(), self.kinds.copy(), self._tasks
         return other
 
-    def follow(self, cluster: Cluster, ledger: Ledger, change: SlotChange) -> None:
-        """Be that of a cluster, which may differ by a change from this; `ledger` is of either."""
+    def follow(self, cluster: Cluster, ledger: LedgerView, change: SlotChange) -> None:
+        """Update for a cluster with changes; `ledger` is of either."""
         for index in change.tasks:
             if index < len(self._tasks):
                 self._count(self._tasks[index], ledger, is_there=False)
@@ -103,8 +100,8 @@ class InitialUsage:
         for index in change.tasks:
             self._count(cluster.tasks[index], ledger, is_there=True)
 
-    def _count(self, task: Task, ledger: Ledger, is_there: bool) -> None:
-        """Add what a task holds or asks for, or take it off when it is not there any more."""
+    def _count(self, task: Task, ledger: LedgerView, is_there: bool) -> None:
+        """Add the usage or request of a task, or subtract it if the task is gone."""
         path, placement = self.paths[task.pod_group], task.placement
         if not path:
             return
@@ -115,7 +112,7 @@ class InitialUsage:
                 _change(self.firm[queue], share, is_there)
             _change(self.request[queue], share, is_there)
         elif placement.status is TaskStatus.PENDING and task.pod_set is not None:
-            _change(self.request[path[0]], ledger.unplaced_shares[task.shape.index], is_there)
+            _change(self.request[path[0]], ledger.unplaced_share(task.shape), is_there)
 
 
 def _copies(totals: Sequence[ShareSum]) -> list[ShareSum]:
@@ -129,18 +126,18 @@ def _change(total: ShareSum, share: Share, is_there: bool) -> None:
         total.subtract(share)
 
 
-def _kind(group: PodGroup, fair_share_actions: Set[str]) -> int:
+def _kind(group: PodGroup, fair_share_actions: AbstractSet[str]) -> int:
     if group.is_firm(fair_share_actions):
         return FIRM
     return FIRM_CORE if group.is_semi_preemptible else PREEMPTIBLE
 
 
-def _build(session: Session) -> InitialUsage:
-    return InitialUsage.of(session.cluster, session.ledger, session.registry.fair_share_names)
+def _build(context: PluginContext) -> InitialUsage:
+    return InitialUsage.of(context.cluster, context.ledger, context.guarded_actions.fair_share_names)
 
 
-def _follow(usage: InitialUsage, session: Session, change: SlotChange) -> None:
-    usage.follow(session.cluster, session.ledger, change)
+def _follow(usage: InitialUsage, context: PluginContext, change: SlotChange) -> None:
+    usage.follow(context.cluster, context.ledger, change)
 
 
 INITIAL_USAGE: Final = Derived(_build, _follow, InitialUsage.copy)

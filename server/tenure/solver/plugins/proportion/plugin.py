@@ -1,22 +1,22 @@
-"""The proportion plugin: ties usage and shares to the extension points.
-
-Limits of every queue, and quotas for what is not preemptible (semantics R4.60-R4.65).
-"""
+"""Hierarchical fair share at the extension points, with limits and quotas (semantics R4.60-R4.65)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf, isfinite
 from typing import Any, ClassVar, Final
 
-from tenure.solver.framework.session import Session
 from tenure.solver.model.decision import QueueStatus
+from tenure.solver.model.placement import Placement
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
 from tenure.solver.model.workload import PodGroup, add_shares
+from tenure.solver.plugin_api import points
 from tenure.solver.plugin_api.action import Action, QueueGate
+from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugin_api.profile import Parsers
 from tenure.solver.plugin_api.scenario import Scenario
+from tenure.solver.plugin_api.traits import ReclaimCap
 from tenure.solver.plugins.proportion import reclaim_fairness, shares
 from tenure.solver.plugins.proportion.core_usage import CoreUsage
 from tenure.solver.plugins.proportion.initial_usage import INITIAL_USAGE, PREEMPTIBLE
@@ -33,7 +33,7 @@ NAMES = ("CPU", "memory", "GPU")
 
 
 def over_limit(queues: Iterable[Queue], allocated: Amounts, demand: Share) -> Rejection | None:
-    """The first queue, from the leaf up, whose limit the demand would exceed."""
+    """Rejection by the first queue, from the leaf up, whose limit the demand would exceed."""
     for queue in queues:
         resource = _exceeded(queue.limit, allocated[queue.index], demand)
         if resource:
@@ -42,7 +42,7 @@ def over_limit(queues: Iterable[Queue], allocated: Amounts, demand: Share) -> Re
 
 
 def over_quota(queues: Iterable[Queue], non_preemptible: Sequence[Share], demand: Share) -> Rejection | None:
-    """The first queue whose quota a non-preemptible demand would exceed."""
+    """Rejection by the first queue whose quota a non-preemptible demand would exceed."""
     for queue in queues:
         resource = _exceeded(queue.quota, non_preemptible[queue.index], demand)
         if resource:
@@ -61,7 +61,7 @@ def _exceeded(bound: Share, used: Share, demand: Share) -> str:
 
 
 Levels = tuple[int, int]
-"""A reclaimer's and a victim's queue at the level where their paths part."""
+"""Leveled queues of a reclaimer and a victim."""
 
 
 def number(text: str) -> float:
@@ -75,19 +75,45 @@ def number(text: str) -> float:
     return value
 
 
-class Proportion:
-    """Fair share by queue: order, gates, victims and the fairness of what a reclaim leaves behind."""
+def _build_sizes(context: PluginContext) -> PodGroupSizes:
+    return PodGroupSizes.of(context.cluster)
+
+
+def _follow_sizes(sizes: PodGroupSizes, context: PluginContext, change: SlotChange) -> None:
+    sizes.follow(context.cluster, change)
+
+
+def _cluster_total(context: PluginContext) -> Share:
+    return shares.cluster_total(context.cluster)
+
+
+_SIZES: Final = Derived(_build_sizes, _follow_sizes, PodGroupSizes.copy)
+_TOTAL: Final = Derived(_cluster_total)
+
+
+class Proportion(
+    points.Gate,
+    points.CapacityGate,
+    points.QueueOrder,
+    points.SearchListener,
+    points.VictimQueueFilter,
+    ReclaimCap,
+    points.ScenarioValidator,
+    points.MoveListener,
+    points.QueueReporter,
+):
+    """Fair share by queue: order, gates, victims, and fairness of reclaim."""
 
     ARGUMENTS: ClassVar[Parsers] = {"kValue": number, "relcaimerSaturationMultiplier": number}
 
-    def __init__(self, session: Session, arguments: Mapping[str, str]) -> None:
-        self._session = session
-        self._queues = session.cluster.queues
-        self._groups = session.cluster.pod_groups
-        self._usage = Usage(session.cluster, session.ledger, session.derived(INITIAL_USAGE))
-        self._cores = CoreUsage(session, self._usage)
-        self._chunks = VictimChunks(session)
-        self._total = session.derived(_CLUSTER_TOTAL)
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        self._context = context
+        self._queues = context.cluster.queues
+        self._groups = context.cluster.pod_groups
+        self._usage = Usage(context.cluster, context.ledger, context.derived(INITIAL_USAGE))
+        self._cores = CoreUsage(context, self._usage)
+        self._chunks = VictimChunks(context)
+        self._total = context.derived(_TOTAL)
         k = float(arguments.get("kValue", "1"))
         self._multiplier = max(1.0, float(arguments.get("relcaimerSaturationMultiplier", "1")))
         self._fair = shares.fair_shares(self._queues, self._total, self._usage.request, k)
@@ -96,21 +122,24 @@ class Proportion:
         self._initial = self._usage.allocated
         self._limits: dict[int, list[Queue]] = {}
         self._common_levels: dict[tuple[int, int], Levels] = {}
-        """By reclaimer's and victim's leaf."""
+        """By leaf queues of reclaimer and victim."""
         self._evictable_levels: dict[Levels, Rejection | None] = {}
         self._reclaimable: dict[Levels, tuple[int, int] | None] = {}
-        """What is found out once per search, by the queues at the level where the paths part."""
+        """Computed once per search, by leveled queues."""
         self._demand: Share = (0, 0, 0)
         self._largest: list[int] = []
-        """GPUs of the largest pod group below each queue: the most that is taken in one piece."""
-        self.on_move = self._usage.on_move
+        """GPUs of the largest pod group below each queue: the largest chunk."""
+
+    def on_move(self, task: int, before: Placement, after: Placement) -> None:
+        """Update the usage of the queues."""
+        self._usage.on_move(task, before, after)
 
     def queue_key(self, queue: int, request: Share, popped: Share) -> tuple[Any, ...]:
-        """See `queueorder.QueueKeys`."""
+        """See `queue_order.ShareOrderKeys`."""
         return self._queue_keys[queue].key(self._usage.used(queue), request, popped)
 
     def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
-        """Limits for everybody, then quotas for what is not preemptible (semantics R4.62)."""
+        """Limits for all pods, then quotas for non-preemptible pods (semantics R4.62)."""
         group = self._groups[pod_group]
         if limited := self._limited(group):
             used = {queue.index: self._usage.used(queue.index) for queue in limited}
@@ -122,23 +151,23 @@ class Proportion:
         return self._over_quota(group, tasks, demand)
 
     def admits(self, action: Action, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
-        """By the gate of the action: the leaf's fair share, or its quota (semantics R4.40, R6.21)."""
+        """By the gate of the action: fair share or quota of the leaf queue (semantics R4.40, R6.21)."""
         group = self._groups[pod_group]
-        demand = self._session.demand(tasks)
+        demand = self._context.demand(tasks)
         if action.gate is QueueGate.FAIR_SHARE:
             return self._may_reclaim(group, tasks, demand)
         return self._over_quota(group, tasks, demand) if action.gate is QueueGate.QUOTA else None
 
     def on_search_start(self, pod_group: int, tasks: Sequence[int]) -> None:
-        """Filters and validators refer to what the queues use now."""
+        """Filters and validators refer to the current usage of the queues."""
         self._cores.recount()
         self._usage.start_search()
-        self._demand = self._session.demand(tasks)
+        self._demand = self._context.demand(tasks)
         self._evictable_levels.clear()
         self._reclaimable.clear()
 
     def allows_victim_queue(self, action: Action, preemptor: int, queue: int) -> Rejection | None:
-        """To reclaim from: only queues that can yield."""
+        """For reclaim: queues that exceed what they may keep."""
         if action.gate is not QueueGate.FAIR_SHARE:
             return None
         mine = self._groups[preemptor].queue
@@ -149,10 +178,10 @@ class Proportion:
         return self._evictable_levels[levels]
 
     def reclaimable_gpu(self, action: Action, preemptor: int, queue: int) -> tuple[int, int] | None:
-        """How far the victim's leveled queue is above what it keeps, and the rest of the last piece.
+        """Amount of the victim's leveled queue above what it keeps, plus the rest of the last chunk.
 
-        Pieces are taken while the queue is above its share in some resource (semantics R4.52), so nothing
-        bounds the GPUs of a queue that is above in CPU or memory.
+        Chunks are taken while the queue exceeds its share of a resource (semantics R4.52), so GPUs of a queue
+        that exceeds its share of CPU or memory are unbounded.
         """
         mine = self._groups[preemptor].queue
         if action.gate is not QueueGate.FAIR_SHARE or mine is None or self._demand[GPU] == 0:
@@ -163,7 +192,7 @@ class Proportion:
         return self._reclaimable[levels]
 
     def _levels(self, mine: int, theirs: int) -> Levels:
-        """The queues at the level where the paths of these two part."""
+        """Leveled queues of two leaf queues."""
         levels = self._common_levels.get((mine, theirs))
         if levels is None:
             levels = reclaim_fairness.common_level(self._queues[mine], self._queues[theirs])
@@ -182,12 +211,12 @@ class Proportion:
         return level, max(above) + self._largest_below(level) - 1 if above else 0
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
-        """A reclaim must be fair at every level (semantics R4.50-R4.58)."""
+        """Whether a reclaim is fair at every level (semantics R4.50-R4.58)."""
         if action.gate is not QueueGate.FAIR_SHARE:
             return None
         group = self._groups[scenario.preemptor]
         assert group.queue is not None
-        request = self._session.demand(scenario.pending)
+        request = self._context.demand(scenario.pending)
         verdict = ReclaimFairness(
             self._queues,
             self._usage,
@@ -201,18 +230,15 @@ class Proportion:
         return verdict.find_rejection(firm, self._chunks.chunks(scenario))
 
     def queue_status(self) -> Iterator[QueueStatus]:
-        """Shares and use, for the answer."""
+        """Fair share and usage of every queue."""
         for queue in self._queues:
             i = queue.index
             yield QueueStatus(i, self._fair[i], self._initial[i], self._usage.used(i))
 
     def _largest_below(self, queue: int) -> int:
         if not self._largest:
-            self._largest = self._find_largest()
+            self._largest = self._context.derived(_SIZES).most_gpus()
         return self._largest[queue]
-
-    def _find_largest(self) -> list[int]:
-        return self._session.derived(_SIZES).most_gpus()
 
     def _over_quota(self, group: PodGroup, tasks: Sequence[int], demand: Share) -> Rejection | None:
         firm = self._cores.firm_demand(group, tasks, demand)
@@ -252,7 +278,7 @@ class Proportion:
         return [self._queues[queue] for queue in reversed(self._queues[group.queue].path)]
 
     def _limited(self, group: PodGroup) -> list[Queue]:
-        """Of its queue and the ancestors, those that limit anything."""
+        """Its queue and the ancestors with a limit."""
         assert group.queue is not None
         limited = self._limits.get(group.queue)
         if limited is None:
@@ -267,19 +293,3 @@ class Proportion:
             shares.allocatable_share(queue.quota[r], queue.limit[r], self._fair[i][r]) for r in range(GPU + 1)
         )
         return (cpu, memory, gpu)
-
-
-def _build_sizes(session: Session) -> PodGroupSizes:
-    return PodGroupSizes.of(session.cluster)
-
-
-def _follow_sizes(sizes: PodGroupSizes, session: Session, change: SlotChange) -> None:
-    sizes.follow(session.cluster, change)
-
-
-def _total(session: Session) -> Share:
-    return shares.cluster_total(session.cluster)
-
-
-_SIZES: Final = Derived(_build_sizes, _follow_sizes, PodGroupSizes.copy)
-_CLUSTER_TOTAL: Final = Derived(_total)

@@ -1,4 +1,4 @@
-"""Which of two sibling queues goes first (semantics R4.30-R4.35)."""
+"""Order of sibling queues (semantics R4.30-R4.35)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,10 +30,10 @@ class SmallerShare:
 
 
 class ShareOrderKeys:
-    """Sort keys of one queue; smaller goes first. What does not change in a cycle is worked out once.
+    """Sort keys of one queue; smaller goes first. Constants of the cycle are computed once.
 
-    In order: not above its fair share in everything; within quota with the request; higher priority; does
-    not use what it has no share of; smaller dominant share with the request (less the victims popped);
+    In order: not above its fair share in everything; within quota with the request; higher priority; does not
+    use a resource that it has no share of; smaller dominant share with the request (less the victims popped);
     smaller dominant share; smaller allocatable share.
     """
 
@@ -61,7 +61,7 @@ class ShareOrderKeys:
         self._quota = queue.quota
         self._priority = -queue.priority
         self._withheld_cpu = allocatable[CPU] == 0
-        """Whether it has no share of it."""
+        """Whether it has no share of the resource."""
         self._withheld_memory = allocatable[MEMORY] == 0
         self._withheld_gpu = allocatable[GPU] == 0
         self._bounds = bounding_share(allocatable, total)
@@ -69,7 +69,7 @@ class ShareOrderKeys:
         self._use((0, 0, 0))
 
     def key(self, allocated: Share, request: Share, popped: Share) -> tuple[Any, ...]:
-        """The key when its next pod group asks for `request`; the victims `popped` count as gone."""
+        """The key with the request of its next pod group, and without the victims `popped`."""
         if allocated != self._allocated:
             self._use(allocated)
         cpu, memory, gpu = allocated
@@ -82,7 +82,7 @@ class ShareOrderKeys:
         return (self._is_above, exceeds, self._priority, oversteps, share, self._share, self._last)
 
     def _use(self, allocated: Share) -> None:
-        """Work out what follows from what the queue uses alone."""
+        """Compute what follows from the usage of the queue alone."""
         fair = self._fair
         self._allocated = allocated
         self._is_above = fair[0] < allocated[0] and fair[1] < allocated[1] and fair[2] < allocated[2]
@@ -91,11 +91,11 @@ class ShareOrderKeys:
         self._share = dominant_share(allocated, self._bounds)
 
     def _would_exceed_quota(self, after: Share) -> bool:
-        """Whether the queue would use more than its quota of anything."""
+        """Whether the queue would exceed its quota of a resource."""
         return not is_within(after, self._quota)
 
     def _would_overstep(self, after: Share) -> bool:
-        """Whether the queue would use anything that it has no share of."""
+        """Whether the queue would use a resource that it has no share of."""
         return (
             (self._withheld_cpu and after[0] > 0)
             or (self._withheld_memory and after[1] > 0)
@@ -106,8 +106,8 @@ class ShareOrderKeys:
 def queue_keys(
     queues: Sequence[Queue], fair_shares: Sequence[Share], allocatable: Sequence[Share], total: Share
 ) -> list[ShareOrderKeys]:
-    """The keys of every queue. Queues with equal allocatable shares hold the same object to compare them by,
-    which makes comparing them cheap.
+    """Keys of every queue. Queues with equal allocatable shares refer to the same object, so that comparing
+    them is cheap.
     """
     last = {share: SmallerShare(share) for share in allocatable}
     rows = zip(queues, fair_shares, allocatable, strict=True)

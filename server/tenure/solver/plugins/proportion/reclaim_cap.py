@@ -1,4 +1,4 @@
-"""GPUs of the largest pod group below each queue: the most that is taken from it in one piece."""
+"""GPUs of the largest pod group below each queue: the largest chunk that can be reclaimed from it."""
 
 from collections import Counter
 
@@ -16,11 +16,11 @@ class PodGroupSizes:
         """Number of pod groups by queue and GPUs."""
         self._cluster = cluster
         self._most = [_most_gpus(shape) for shape in cluster.shapes]
-        """The most that a task can count for, by shape."""
+        """Largest amount of a task, by shape."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> "PodGroupSizes":
-        """Of all pod groups of a cluster."""
+        """Sizes of all pod groups of a cluster."""
         made = cls(cluster)
         by_queue: list[list[int]] = [[] for _ in cluster.queues]
         for group in cluster.pod_groups:
@@ -30,13 +30,13 @@ class PodGroupSizes:
         return made
 
     def copy(self) -> "PodGroupSizes":
-        """The same, to be changed apart."""
+        """Independent copy."""
         other = PodGroupSizes(self._cluster)
         other._sizes = [sizes.copy() for sizes in self._sizes]
         return other
 
     def follow(self, cluster: Cluster, change: SlotChange) -> None:
-        """Be those of a cluster, which may differ by a change from this."""
+        """Update for a cluster with changes."""
         for index in change.pod_groups:
             if index < len(self._cluster.pod_groups):
                 self._count(self._cluster.pod_groups[index], -1)
@@ -62,7 +62,7 @@ class PodGroupSizes:
         sizes[gpus] = sizes.get(gpus, 0) + sign
 
     def _gpus(self, group: PodGroup) -> int:
-        """The most that all of it can count for."""
+        """Largest amount of a pod group."""
         gpus, tasks, most = 0, self._cluster.tasks, self._most
         for task in group.tasks:
             gpus += most[tasks[task].shape.index]
@@ -70,7 +70,7 @@ class PodGroupSizes:
 
 
 def _most_gpus(shape: TaskShape) -> int:
-    """The most a task of this shape can count for in its queue, whatever the node."""
+    """Largest amount that a task of this shape counts for in its queue, on any node."""
     gpu = shape.gpu
     whole = gpu.devices * WHOLE_GPU if gpu.memory_mib else gpu.gpu_milli()
     return whole + shape.extra_gpu_milli + shape.shared_gpu_milli

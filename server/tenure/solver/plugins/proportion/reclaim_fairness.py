@@ -1,19 +1,16 @@
-"""Who may reclaim, from whom, and whether the outcome is fair (semantics R4.40-R4.59).
+"""Whether a queue may reclaim from another one, and whether the result is fair (semantics R4.40-R4.59).
 
-Everything here is about two queues at the level where their paths part: the leveled queues.
-
-What a scenario takes from the queues of its victims, in the pieces that are judged (R4.50, R4.51).
-
-Is the outcome of a reclaim fair? Judged on what the queues used when the search began (R4.50-R4.58).
+Two queues are compared at the level where their paths part: the leveled queues. What a scenario takes from
+the queues of its victims is compared in chunks, based on usage at the start of the search.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tenure.solver.framework.session import Session
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import CPU, GPU, MEMORY, NO_SHARE, UNLIMITED, Share
 from tenure.solver.model.workload import Task, add_shares
+from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.plugins.proportion.shares import is_within
 from tenure.solver.plugins.proportion.usage import Usage
@@ -21,18 +18,20 @@ from tenure.terms.reasons import ReasonCode
 
 
 class VictimChunks:
-    """Cuts what victims lose for good, while the moves of the simulation are in place."""
+    """Divides what victims lose permanently into chunks, while the moves of the simulation are in place."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._groups = session.cluster.pod_groups
-        self._queues = session.cluster.queues
+    def __init__(self, context: PluginContext) -> None:
+        self._cluster = context.cluster
+        self._ledger = context.ledger
+        self._ignores_relocated = context.options.allow_consolidating_reclaim
+        self._groups = context.cluster.pod_groups
+        self._queues = context.cluster.queues
 
     def chunks(self, scenario: Scenario) -> list[tuple[int, Share]]:
-        """Leaf queue and amount of every piece that is taken, queues by name (semantics R4.51, R4.58)."""
+        """Leaf queue and amount of every chunk, queues by name (semantics R4.51, R4.58)."""
         by_queue: dict[int, list[Share]] = {}
         freed: set[int] = set()
-        facts = self._session.cluster.tasks
+        facts = self._cluster.tasks
         for pod_group, tasks in scenario.victims().items():
             group = self._groups[pod_group]
             assert group.queue is not None
@@ -57,23 +56,21 @@ class VictimChunks:
         return self._queues[queue].name
 
     def _is_evicted(self, task: int) -> bool:
-        """With consolidating reclaim, a victim that was placed again does not count (semantics R4.51)."""
-        is_placed = self._session.ledger.placements[task].is_active_allocated
-        return not (is_placed and self._session.options.allow_consolidating_reclaim)
+        """With consolidating reclaim, a relocated victim does not count (semantics R4.51)."""
+        return not (self._ignores_relocated and self._ledger.placement(task).is_active_allocated)
 
     def _share(self, task: Task, freed: set[int]) -> Share:
-        """What its queue uses less without it, with claims that nobody uses any more and were not counted."""
-        ledger = self._session.ledger
-        share = ledger.share(task, ledger.placements[task.index].node)
+        """Reduction of the usage of its queue, including device claims that are no longer used."""
+        share = self._ledger.share(task, self._ledger.placement(task.index).node)
         for claim in task.shape.shared_claims:
-            if claim not in freed and not ledger.claims.is_active(claim):
+            if claim not in freed and not self._ledger.is_claim_active(claim):
                 freed.add(claim)
-                share = add_shares(share, (0, 0, self._session.cluster.claims[claim].gpu_milli))
+                share = add_shares(share, (0, 0, self._cluster.claims[claim].gpu_milli))
         return share
 
 
 class ReclaimFairness:
-    """One judgement: pieces are taken from the victims' queues one after the other."""
+    """Fairness of one scenario: chunks are taken from the queues of the victims one after the other."""
 
     def __init__(
         self,
@@ -94,23 +91,21 @@ class ReclaimFairness:
         self._multiplier = multiplier
         self._remaining: dict[int, Share] = {}
         self._levels: dict[int, tuple[int, bool]] = {}
-        """By victim's leaf: the queue on its path that is judged, and whether the reclaimer's own queue at
-        that level stays within quota.
-        """
+        """By leaf of a victim: its leveled queue, and whether that of the reclaimer stays within quota."""
 
     def find_rejection(self, firm: Share | None, chunks: Iterable[tuple[int, Share]]) -> Rejection | None:
-        """The first objection to taking these pieces, or None.
+        """The first rejection of taking these chunks.
 
-        `firm` is what of the request must be within quota (semantics R4.56); None: nothing.
+        `firm` is the part of the request that must be within quota (semantics R4.56); None: no part.
         """
         request = self._request
         cpu, memory, gpu = request[CPU] > 0, request[MEMORY] > 0, request[GPU] > 0
-        for leaf, piece in chunks:
+        for leaf, chunk in chunks:
             if not self._may_reclaim(self._queues[leaf]):
                 detail = f"queue {self._queues[leaf].name} would fall below its fair share"
                 return Rejection(ReasonCode.WITHIN_FAIR_SHARE, detail)
-            self._take(self._queues[leaf], piece)
-            cpu, memory, gpu = cpu or piece[CPU] > 0, memory or piece[MEMORY] > 0, gpu or piece[GPU] > 0
+            self._take(self._queues[leaf], chunk)
+            cpu, memory, gpu = cpu or chunk[CPU] > 0, memory or chunk[MEMORY] > 0, gpu or chunk[GPU] > 0
         if firm is not None and not self._within_quotas(firm):
             detail = "its non-preemptible pods would exceed a quota"
             return Rejection(ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA, detail)
@@ -137,7 +132,7 @@ class ReclaimFairness:
         return self._usage.at_search_start(queue) if left is None else left
 
     def _within_quotas(self, firm: Share) -> bool:
-        """At every level, what cannot be taken back stays within quota (semantics R4.56)."""
+        """Whether non-preemptible usage stays within quota at every level (semantics R4.56)."""
         return all(
             is_within(
                 add_shares(self._usage.non_preemptible_at_search_start(queue), firm),
@@ -147,7 +142,7 @@ class ReclaimFairness:
         )
 
     def _saturation(self, involved: tuple[bool, bool, bool]) -> Rejection | None:
-        """Judged by the resources that are involved."""
+        """Rejection by fair-share utilization, for the resources that are involved."""
         for queue in reversed(self._reclaimer.path):
             mine, my_share = add_shares(self._left(queue), self._request), self._fair[queue]
             for sibling in self._siblings(queue):
@@ -170,7 +165,7 @@ class ReclaimFairness:
 
 
 def common_level(one: Queue, other: Queue) -> tuple[int, int]:
-    """Queues of the two paths at the first level where they differ; the last pair when none does."""
+    """Queues of the two paths at the first level where they differ; the last pair if none does."""
     pair = (one.path[0], other.path[0])
     for pair in zip(one.path, other.path, strict=False):
         if pair[0] != pair[1]:
@@ -181,10 +176,10 @@ def common_level(one: Queue, other: Queue) -> tuple[int, int]:
 def is_reclaimable(
     request: Share, fits_quota: bool, quota: Share, allocated: Share, allocatable: Share
 ) -> bool:
-    """Whether a queue at the victim's level is worth reclaiming from (semantics R4.45, R4.46).
+    """Whether the leveled queue of victims may have to yield resources (semantics R4.45, R4.46).
 
-    `fits_quota`: the reclaimer stays within the quota of its leveled queue; then only a victim queue below
-    its own quota is out of reach, else only one above its allocatable share is in reach.
+    `fits_quota`: the reclaimer stays within the quota of its leveled queue. Then victims may be in any queue
+    that is not below its quota, otherwise only in a queue above its allocatable share.
     """
     if not fits_quota:
         return exceeds(allocated, allocatable)
@@ -196,19 +191,19 @@ def is_reclaimable(
 
 
 def _beyond(request: int, quota: int, allocated: int) -> int:
-    """How far a queue is above its quota of a resource; 0 where nothing is asked for or nothing binds."""
+    """Amount of a queue above its quota of a resource; 0 without a request or without a quota."""
     return allocated - quota if request > 0 and quota != UNLIMITED else 0
 
 
 def exceeds(amount: Share, bound: Share) -> bool:
-    """Whether an amount is above a bound in some resource; -1 is above everything."""
+    """Whether an amount exceeds a bound in a resource; -1 is no bound."""
     return not is_within(amount, bound)
 
 
 def may_reclaim(remaining: Share, allocatable: Share, quota: Share, fits_quota: bool) -> bool:
-    """Whether the next chunk may be taken from a queue that still uses `remaining` (semantics R4.52).
+    """Whether the next chunk may be taken from a queue with the usage `remaining` (semantics R4.52).
 
-    Either it is above its allocatable share, or it is above its quota and the reclaimer within its own.
+    Either it exceeds its allocatable share, or it exceeds its quota and the reclaimer is within quota.
     """
     return exceeds(remaining, allocatable) or (fits_quota and exceeds(remaining, quota))
 
@@ -221,7 +216,7 @@ def is_saturated(
     their_share: Share,
     multiplier: float,
 ) -> bool:
-    """Whether the reclaimer would be above its share and no less saturated than the victim (R4.55)."""
+    """Whether the reclaimer would exceed its share and be at least as saturated as the victim (R4.55)."""
     cpu, memory, gpu = involved
     return (
         (cpu and _is_saturated(mine[0], my_share[0], theirs[0], their_share[0], multiplier))
@@ -231,7 +226,7 @@ def is_saturated(
 
 
 def _is_saturated(mine: int, my_share: int, theirs: int, their_share: int, multiplier: float) -> bool:
-    """The same for one resource."""
+    """Saturation of one resource."""
     if my_share == UNLIMITED and their_share == UNLIMITED:
         return False
     ratio = _saturation(mine, my_share)
@@ -247,10 +242,10 @@ def _saturation(amount: int, share: int) -> float:
 
 
 def chunks(tasks: Iterable[tuple[int, Share]], minimums: Mapping[int, int]) -> list[Share]:
-    """A victim's tasks as (pod set, share) in the pieces in which they are judged (semantics R4.50).
+    """Chunks of the tasks of a victim, given as (pod set, share) (semantics R4.50).
 
-    Per pod set the first tasks up to its minimum form one common core; each further task stands alone and
-    comes before the core.
+    The first tasks of each pod set up to its minimum form one common core. Each further task is a chunk of
+    its own, before the core.
     """
     elastic: list[Share] = []
     core: Share = (0, 0, 0)
@@ -269,7 +264,7 @@ def can_reclaim(
 ) -> bool:
     """Whether a leaf queue stays within its fair share with the request (semantics R4.40).
 
-    `non_preemptible` is what the leaf then uses that cannot be taken back; None: the request adds nothing.
+    `non_preemptible` is its non-preemptible usage with the request; None if the request does not change it.
     """
     if not is_within(_sum(allocated, request), fair_share):
         return False

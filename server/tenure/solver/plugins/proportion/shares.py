@@ -1,4 +1,4 @@
-"""Fair shares of the whole queue tree, and what follows from them (semantics R4.1-R4.27)."""
+"""Fair shares of the queue tree, and values derived from them (semantics R4.1-R4.27)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +13,7 @@ UNITS: Final = (1, 1, WHOLE_GPU)
 
 
 def cluster_total(cluster: Cluster) -> Share:
-    """What the ready nodes offer (semantics R4.1)."""
+    """Allocatable amounts of the ready nodes (semantics R4.1)."""
     total = [0, 0, 0]
     mig = [(slot, mig_gpu_milli(name)) for slot, name in enumerate(cluster.resource_names)]
     for node in cluster.nodes:
@@ -26,7 +26,7 @@ def cluster_total(cluster: Cluster) -> Share:
 
 
 def fair_shares(queues: Sequence[Queue], total: Share, request: Sequence[Share], k: float) -> list[Share]:
-    """Fair share of every queue: siblings divide their parent's, the top level the total."""
+    """Fair share of every queue: siblings divide the share of their parent, top-level queues the total."""
     shares: list[Share] = [(0, 0, 0)] * len(queues)
     undivided = [([queue for queue in queues if queue.parent is None], total)]
     while undivided:
@@ -66,7 +66,7 @@ def _native(value: int, unit: int) -> float:
 
 
 def allocatable_share(quota: int, limit: int, fair_share: int) -> int:
-    """The most a queue may count on; -1 when nothing binds (semantics R4.25)."""
+    """The most that a queue can expect; -1 without a bound (semantics R4.25)."""
     if quota == UNLIMITED:
         return limit
     share = max(quota, fair_share)
@@ -74,13 +74,13 @@ def allocatable_share(quota: int, limit: int, fair_share: int) -> int:
 
 
 def bounding_share(allocatable: Share, total: Share) -> Share:
-    """What a queue's use is held against: its allocatable share, or the cluster where nothing binds."""
+    """Bound of the usage of a queue: its allocatable share, or the cluster without a bound."""
     cpu, memory, gpu = (t if a == UNLIMITED else a for a, t in zip(allocatable, total, strict=True))
     return (cpu, memory, gpu)
 
 
 def dominant_share(allocated: Share, bounds: Share) -> float:
-    """The largest part of its share that a queue uses of any resource (semantics R4.26)."""
+    """The largest used part of a share over all resources (semantics R4.26)."""
     cpu = _part(allocated[CPU], bounds[CPU], 1)
     memory = _part(allocated[MEMORY], bounds[MEMORY], 1)
     gpu = _part(allocated[GPU], bounds[GPU], WHOLE_GPU)
@@ -90,12 +90,12 @@ def dominant_share(allocated: Share, bounds: Share) -> float:
 
 
 def _part(amount: int, bound: int, unit: int) -> float:
-    """What part of the bound the amount is; of no bound, a thousand times the amount in native units."""
+    """Amount relative to the bound; for a bound of 0, a thousand times the amount in native units."""
     return amount / bound if bound else amount / unit * 1000
 
 
 def is_within(amount: Share, bound: Share) -> bool:
-    """Whether an amount is at most a bound in every resource; -1 bounds nothing (semantics R1.12)."""
+    """Whether an amount is at most a bound in every resource; -1 is no bound (semantics R1.12)."""
     return (
         (amount[CPU] <= bound[CPU] or bound[CPU] == UNLIMITED)
         and (amount[MEMORY] <= bound[MEMORY] or bound[MEMORY] == UNLIMITED)

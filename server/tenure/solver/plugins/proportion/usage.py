@@ -1,42 +1,42 @@
-"""What every queue and its ancestors use, kept up to date with every move (semantics R4.2, R2.19).
+"""Usage of every queue and its ancestors; follows every move (semantics R4.2, R2.19).
 
-Only the cores of semi-preemptible pod groups are counted elsewhere, when somebody asks: see `coreuse`.
-
-GPUs of device claims that several tasks use: they count once, however many tasks use them (R9.41).
+GPUs of a device claim count once, however many tasks use it (semantics R9.41). Cores of semi-preemptible pod
+groups are counted on demand by `core_usage`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.model.workload import Task, add_shares
+from tenure.solver.plugin_api.context import LedgerView
 from tenure.solver.plugins.proportion.initial_usage import FIRM, FIRM_CORE, InitialUsage, ShareSum
 
 
 class UsageDelta(NamedTuple):
-    """An amount of GPUs that a queue uses from now on (negative: no longer uses)."""
+    """Change of the GPU usage of a queue."""
 
     queue: int
     gpu_milli: int
     firm: bool
-    """Whether it is the part that cannot be taken back, instead of the whole."""
+    """Whether the non-preemptible part changes, instead of the whole."""
 
 
 class ClaimCharges:
-    """Counts who uses which claim. A claim is charged to one queue: the one it is labelled with.
+    """Counts the users of each device claim. A claim is charged to the queue of its label.
 
-    What the charges are depends on who uses the claim now, not on the order in which they came.
+    Charges depend on the current users, not on the order in which they started to use the claim.
     """
 
-    def __init__(self, cluster: Cluster, fair_share_actions: Set[str]) -> None:
+    def __init__(self, cluster: Cluster, fair_share_actions: AbstractSet[str]) -> None:
         self._fair_share_actions = fair_share_actions
         self._claims = cluster.claims
         self._groups = cluster.pod_groups
         self._users = ([0] * len(cluster.claims), [0] * len(cluster.claims))
-        """By claim: all tasks that use it, and those among them that cannot be taken back."""
+        """By claim: all tasks that use it, and the non-preemptible tasks among them."""
         self._requested: set[int] = set()
         self._queues: list[int | None] = [None] * len(cluster.claims)
         leaves = {queue.name: queue.index for queue in cluster.queues if queue.is_leaf}
@@ -46,13 +46,13 @@ class ClaimCharges:
                 self._queues[claim] = leaves.get(cluster.claims[claim].queue_name, mine)
 
     def change(self, task: Task, sign: int) -> Iterator[UsageDelta]:
-        """The task begins to use its claims (sign 1) or ends to (sign -1)."""
+        """The task starts (sign 1) or stops (sign -1) using its claims."""
         yield from self._change(task, sign, firm=False)
         if self._groups[task.pod_group].is_firm(self._fair_share_actions):
             yield from self._change(task, sign, firm=True)
 
     def change_firmly(self, task: Task, sign: int) -> Iterator[UsageDelta]:
-        """The task, which uses its claims, enters the core of its pod group (sign -1: leaves it)."""
+        """The task, which uses its claims, enters (sign 1) or leaves (sign -1) the core of its pod group."""
         return self._change(task, sign, firm=True)
 
     def _change(self, task: Task, sign: int, *, firm: bool) -> Iterator[UsageDelta]:
@@ -64,30 +64,29 @@ class ClaimCharges:
                 yield from self._charge(claim, sign, firm)
 
     def request(self, task: Task) -> Iterator[UsageDelta]:
-        """What the task asks for through claims that no task asked for before."""
+        """Request of the task through claims that no earlier task requested."""
         for claim in task.shape.shared_claims:
             if claim not in self._requested:
                 self._requested.add(claim)
                 yield from self._charge(claim, 1, False)
 
     def _charge(self, claim: int, sign: int, firm: bool) -> Iterator[UsageDelta]:
-        """Claims whose devices are in use by others than tasks of the cluster cost their queue nothing."""
+        """Claims with devices that other consumers use cost their queue nothing."""
         queue, gpu_milli = self._queues[claim], self._claims[claim].gpu_milli
         if queue is not None and gpu_milli and self._claims[claim].node == NOWHERE:
             yield UsageDelta(queue, sign * gpu_milli, firm)
 
 
 class Usage:
-    """Amounts by queue index. Of queues that change it is kept what they used when the current search began.
+    """Amounts by queue index, and the amounts at the start of the current search.
 
-    `changed_cores` holds the semi-preemptible pod groups of which any task moved since it was last emptied;
-    all of them to begin with.
+    `changed_cores` holds the semi-preemptible pod groups with moves since it was last cleared; initially all.
     """
 
     def __init__(
         self,
         cluster: Cluster,
-        ledger: Ledger,
+        ledger: LedgerView,
         initial: InitialUsage,
     ) -> None:
         queues = len(cluster.queues)
@@ -98,9 +97,10 @@ class Usage:
         self._non_preemptible_before: dict[int, Share] = {}
         self._search = 0
         self._changed_in = [-1] * queues
-        """The latest search in which a queue changed; only then it has a `_before` for it."""
+        """The last search in which a queue changed; `_before` is valid for that search only."""
         self.changed_cores = initial.firm_cores.copy()
         self._ledger = ledger
+        self._tasks = cluster.tasks
         self._paths = initial.paths
         self.kinds = initial.kinds
         self._queues = cluster.queues
@@ -118,7 +118,7 @@ class Usage:
 
     @property
     def allocated(self) -> list[Share]:
-        """What every queue uses."""
+        """Usage of every queue."""
         return [used.share() for used in self._used]
 
     @allocated.setter
@@ -126,11 +126,11 @@ class Usage:
         self._used = [ShareSum(share) for share in shares]
 
     def used(self, queue: int) -> Share:
-        """What one queue uses."""
+        """Usage of one queue."""
         return self._used[queue].share()
 
     def _count_claims(self, cluster: Cluster) -> None:
-        """What tasks hold and ask for through claims that they share."""
+        """Add usage and requests through shared device claims."""
         for task in cluster.tasks:
             if not task.shape.shared_claims:
                 continue
@@ -152,11 +152,11 @@ class Usage:
                     totals[above] = add_shares(totals[above], share)
 
     def on_move(self, task: int, before: Placement, after: Placement) -> None:
-        """Count what the task holds or is promised."""
+        """Update the usage of the queues of the task."""
         counted, counts = before.is_active_allocated, after.is_active_allocated
         if counted == counts and before.node == after.node:
             return
-        facts = self._ledger.tasks[task]
+        facts = self._tasks[task]
         if counted:
             cpu, memory, gpu = self._ledger.share(facts, before.node)
             self._add(facts.pod_group, (-cpu, -memory, -gpu))
@@ -166,23 +166,23 @@ class Usage:
             self._charge(self._claims.change(facts, 1 if counts else -1))
 
     def at_search_start(self, queue: int) -> Share:
-        """What the queue used when the current search began."""
+        """Usage of the queue at the start of the current search."""
         if self._changed_in[queue] == self._search:
             return self._before[queue]
         return self._used[queue].share()
 
     def non_preemptible_at_search_start(self, queue: int) -> Share:
-        """The part of it that cannot be taken back."""
+        """Non-preemptible usage of the queue at the start of the current search."""
         return self._non_preemptible_before.get(queue, self.non_preemptible[queue])
 
     def start_search(self) -> None:
-        """From here on, "search start" is now."""
+        """Start a search."""
         self._search += 1
         self._non_preemptible_before.clear()
 
     def enter_core(self, task: int, share: Share, sign: int) -> None:
-        """The task, with this share of its queue, enters the core of its pod group (sign -1: leaves it)."""
-        facts = self._ledger.tasks[task]
+        """The task, with this share, enters (sign 1) or leaves (sign -1) the core of its pod group."""
+        facts = self._tasks[task]
         cpu, memory, gpu = share
         self._allocate_firmly(self._paths[facts.pod_group], (sign * cpu, sign * memory, sign * gpu))
         self._charge(self._claims.change_firmly(facts, sign))

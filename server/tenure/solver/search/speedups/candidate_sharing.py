@@ -60,13 +60,13 @@ class SharedCandidates(CandidateSource):
     def _key(self, queue: int, has_spent: bool, request: CandidateRequest) -> Hashable | None:
         """Preemptors with equal keys meet the same candidates; None: no other preemptor does."""
         guard_key = self._session.guards.cache_key(request.preemptor)
-        if request.rule_key is None or guard_key is None or self._session.chains.allows_victim:
+        if request.rule_key is None or guard_key is None or self._session.chains.victim_filters:
             return None
         return (request.action, queue, has_spent, request.rule_key, guard_key)
 
     def _may_protect(self, which: str, queue: int, request: CandidateRequest) -> bool:
         guard_key = self._session.guards.cache_key(request.preemptor)
-        if guard_key is None or self._session.chains.allows_victim:
+        if guard_key is None or self._session.chains.victim_filters:
             return True
         key, spent = (request.action, which, guard_key, queue), self._lists.spent(queue)
         if key in self._protected:

@@ -26,7 +26,10 @@ class FailedSearchCache(Oracle):
         self._commits = 0
         chains = session.chains
         self._is_enabled = not (
-            session.cluster.claims or chains.allows_placement or chains.zones or chains.allows_victim
+            session.cluster.claims
+            or chains.placement_filters
+            or chains.numa_zone_selectors
+            or chains.victim_filters
         )
         """Whether capacity is a matter of amounts alone, and victims one of queues and guards."""
 

@@ -18,7 +18,7 @@ class FirstVictim(Oracle):
     def __init__(self, session: Session, parts: SearchParts) -> None:
         self._session = session
         self._parts = parts
-        self._is_enabled = session.all_have_trait(session.chains.scenarios[:1], "BEGINS_WITH_FIRST_VICTIM")
+        self._is_enabled = session.chains.starts_with_first_victim
         self._was_enough = True
         self._last: Search | None = None
         """The search before, whose result is looked at when the next one starts."""

@@ -23,8 +23,6 @@ from tenure.solver.search.speedups.fit_cache import Buckets, FitCache, NodeChang
 
 ROUNDING: Final = 20
 """Maximum amount hidden by rounding to hundredths on a device, idle and releasing parts together."""
-INDEXED_SCORES: Final = {"nodeplacement", "nodeavailability", "gpusharingorder", "resourcetype"}
-"""Scores whose order the index implements; it replaces them if all four have their defaults."""
 
 
 class NodeIndex:
@@ -252,17 +250,15 @@ class IndexedNodes(NodeOrder):
         self._full: set[tuple[int, int]] = set()
         """Shapes without capacity on a set of nodes, in the ledger's current epoch."""
         self._full_epoch = 0
-        scores = {session.chains.names[method] for method in session.chains.scores}
-        packs = getattr(session.plugins.get("nodeplacement"), "is_binpack", False)
-        self._is_indexed = packs and scores >= INDEXED_SCORES
-        self._unindexed_scores = [session.plugins[name].concerns for name in sorted(scores - INDEXED_SCORES)]
+        self._unranked_scores = session.chains.unranked_scores
 
     def in_order(self, task: Task, nodes: int) -> Iterator[NodeFit]:
         """By the index, unless the task is distinguished by other scores or the fit by more than capacity."""
         shape = task.shape
-        if self._is_indexed and not (shape.mig_gpu_milli or shape.shared_claims):
-            for concerns in self._unindexed_scores:
-                if concerns(task.index):
+        unranked = self._unranked_scores
+        if unranked is not None and not (shape.mig_gpu_milli or shape.shared_claims):
+            for score in unranked:
+                if score.concerns(task.index):
                     break
             else:
                 return self._index.in_order(shape, nodes)

@@ -106,7 +106,7 @@ class PodGroupIndex(PodGroupLists):
     def _start(self) -> "_Index":
         """Lists at the start of the session, which owns them."""
         session = self._session
-        if not session.all_have_trait(session.chains.pod_group_key, "HAS_STABLE_KEYS"):
+        if not session.chains.has_lasting_order:
             return self.add_all()
         return session.derived_data.get(_INDEX, self)
 

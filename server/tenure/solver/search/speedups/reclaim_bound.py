@@ -34,10 +34,9 @@ class ReclaimBound:
         self._demands: dict[int, int] = {}
         self.bounds: Bounds = {}
         for queue in queues:
-            for takeable in session.chains.reclaimable_gpu:
-                bound = takeable(action, preemptor, queue)
-                if bound is not None:
-                    self.bounds[queue] = bound
+            bound = session.chains.reclaimable_gpu(action, preemptor, queue)
+            if bound is not None:
+                self.bounds[queue] = bound
 
     def is_possible(self, tasks: Collection[int], queues: Iterable[int]) -> bool:
         """Whether the demand could be met if every queue contributed its maximum."""

@@ -26,7 +26,7 @@ def contested_departments() -> ClusterBuilder:
 
 
 ACTIONS: dict[str, tuple[str, ...]] = {
-    "": BUILT_IN.guarded_names,
+    "": BUILT_IN.guarded.names,
     "reclaim,preempt": ("reclaim", "preempt"),
     " requeue , consolidation ": ("consolidation", "requeue"),
     "preempt": ("preempt",),
@@ -41,7 +41,7 @@ def test_guarded_actions_are_those_of_the_profile_for_any_preemptor(
     session = open_min_runtime_session(contested_departments(), **({"actions": text} if text else {}))
     verdicts = {
         action: session.guards.verdicts(BUILT_IN.actions[action], PREEMPTORS[other], JOB)
-        for action in (*BUILT_IN.guarded_names, "allocate", "stalegangeviction")
+        for action in (*BUILT_IN.guarded.names, "allocate", "stalegangeviction")
     }
     assert tuple(action for action, found in verdicts.items() if found) == guarded
     assert {found[0].scope for found in verdicts.values() if found} == {ProtectionScope.CORE}

@@ -17,7 +17,7 @@ ReportedProtection = tuple[str, tuple[str, ...], ProtectionScope, int | None, st
 
 
 def reported_protections(builder: ClusterBuilder, **arguments: str) -> list[ReportedProtection]:
-    found = list(open_min_runtime_session(builder, **arguments).plugins["minruntime"].protections([0]))
+    found = open_min_runtime_session(builder, **arguments).chains.protections([0])
     assert {(each.pod_group, each.guard) for each in found} <= {(0, "minruntime")}
     return [(each.against, each.actions, each.scope, _minutes(each), each.source) for each in found]
 

@@ -23,8 +23,8 @@ def only(action: str) -> Profile:
     return replace(default_profile(), actions=("allocate", action))
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
-@pytest.mark.parametrize("opted_out", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
+@pytest.mark.parametrize("opted_out", BUILT_IN.guarded.names)
 def test_opt_out_protects_from_its_action_only(action: str, opted_out: str) -> None:
     cluster = contested_cluster(action, opt_out_actions=[opted_out])
     found = evictions_of(cluster, decide(cluster, only(action)))
@@ -32,7 +32,7 @@ def test_opt_out_protects_from_its_action_only(action: str, opted_out: str) -> N
     assert {by for by, _ in found} <= {action}
 
 
-@pytest.mark.parametrize("action", BUILT_IN.guarded_names)
+@pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 def test_opt_out_protects_surplus_as_well(action: str) -> None:
     """Without the opt-out the second of its two pods does."""
     cluster = _contested_semi_preemptible(action, []).build()
@@ -154,8 +154,8 @@ PROTECTIONS = {
         ],
     ),
     "all of them": (
-        {"opt_out_actions": BUILT_IN.guarded_names, "preemptibility": NON_PREEMPTIBLE},
-        [(BUILT_IN.guarded_names, "its own opt-out", ProtectionScope.ALL)],
+        {"opt_out_actions": BUILT_IN.guarded.names, "preemptibility": NON_PREEMPTIBLE},
+        [(BUILT_IN.guarded.names, "its own opt-out", ProtectionScope.ALL)],
     ),
 }
 

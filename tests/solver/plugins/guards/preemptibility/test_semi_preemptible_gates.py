@@ -43,7 +43,7 @@ def test_capacity_gate_limits_the_minimum_to_quota_r4_61(
 ) -> None:
     session = gate_session(quota, running)
     chains, demand = session.chains, session.demand(tasks)
-    rejection = chains.first_rejection(chains.has_capacity, 0, tasks, demand)
+    rejection = chains.has_capacity(0, tasks, demand)
     assert (rejection.code if rejection else None) == (None if expected else OVER_QUOTA)
 
 
@@ -55,7 +55,7 @@ def test_gate_of_the_action_limits_the_minimum_to_quota_r4_40_r6_21(
     action: str, code: ReasonCode | None, quota: int, running: int, tasks: list[int], expected: bool
 ) -> None:
     session = gate_session(quota, running)
-    rejection = session.chains.first_rejection(session.chains.admits, BUILT_IN.actions[action], 0, tasks)
+    rejection = session.chains.admits(BUILT_IN.actions[action], 0, tasks)
     assert (rejection.code if rejection else None) == (None if expected else code)
 
 
@@ -85,13 +85,12 @@ def test_allocations_of_the_same_cycle_count_r8_32() -> None:
 def _verdict(session: Session, tasks: list[int]) -> ReasonCode | None:
     """On a reclaim without victims for these tasks, once they have room."""
     chains, pod_group = session.chains, session.cluster.tasks[tasks[0]].pod_group
-    for on_solve in chains.on_search_start:
-        on_solve(pod_group, tasks)
+    chains.on_search_start(pod_group, tasks)
     with session.statement() as statement:
         for task in tasks:
             statement.pipeline(task, 0)
         scenario = Scenario(pod_group, tuple(tasks), (), ())
-        rejection = chains.first_rejection(chains.allows_scenario, BUILT_IN.actions["reclaim"], scenario)
+        rejection = chains.allows_scenario(BUILT_IN.actions["reclaim"], scenario)
     return rejection.code if rejection else None
 
 
@@ -110,5 +109,5 @@ def test_devices_of_a_shared_claim_count_for_its_users(minimum: int, expected: R
     session = open_session(builder.build())
     (group,) = (group for group in session.cluster.pod_groups if group.name == "b")
     chains, demand = session.chains, session.demand(group.tasks)
-    rejection = chains.first_rejection(chains.has_capacity, group.index, group.tasks, demand)
+    rejection = chains.has_capacity(group.index, group.tasks, demand)
     assert (rejection.code if rejection else None) is expected

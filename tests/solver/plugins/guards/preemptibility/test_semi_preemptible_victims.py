@@ -153,5 +153,5 @@ def test_response_reports_the_minimum_as_protected_from_all_while_running() -> N
     flat(3, 2)(builder)
     found = decide(builder.build(), default_profile()).protections
     (protection,) = (each for each in found if each.guard == "preemptibility")
-    assert protection.actions == BUILT_IN.guarded_names
+    assert protection.actions == BUILT_IN.guarded.names
     assert (protection.scope, protection.until, protection.against) == (ProtectionScope.CORE, None, "")

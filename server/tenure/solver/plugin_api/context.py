@@ -1,0 +1,137 @@
+"""What a plugin receives: the facts of a cycle, and the state of every move that is tried. Read-only."""
+
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final, Protocol, final
+
+from tenure.solver.model.caller_state import EvictionRecord
+from tenure.solver.model.cluster import Cluster
+from tenure.solver.model.placement import Placement
+from tenure.solver.model.resources import Share
+from tenure.solver.model.workload import Task, TaskShape
+from tenure.solver.plugin_api.action import GuardedActions
+from tenure.solver.plugin_api.derived import Derived, Value
+from tenure.solver.plugin_api.profile import CycleOptions
+
+
+class NodeInfoView(Protocol):
+    """Free amounts of one node, by slot of a resource vector."""
+
+    __slots__ = ()
+
+    def idle_amount(self, slot: int) -> int:
+        """Free amount."""
+
+    def free_amount(self, slot: int) -> int:
+        """Free amount, including what terminating tasks release."""
+
+    def idle_gpu_milli(self) -> int:
+        """Free GPUs in thousandths, including free parts of shared devices (semantics R1.27)."""
+
+    def releasing_gpu_milli(self) -> int:
+        """GPUs in thousandths that terminating tasks release, including parts of shared devices (R1.27)."""
+
+    def share_memory(self, shape: TaskShape) -> int:
+        """MiB that a shared request takes on each device of the node (semantics R1.17)."""
+
+    def fitting_gpus(self, memory: int) -> int:
+        """Number of devices in shared use with this many MiB left."""
+
+
+class LedgerView(Protocol):
+    """Placements and what follows from them. Follows every move that is tried."""
+
+    def placement(self, task: int) -> Placement:
+        """Where the task is."""
+
+    def node_info(self, node: int) -> NodeInfoView:
+        """Free amounts of a node. Valid until the next move; do not store."""
+
+    def share(self, task: Task, node: int) -> Share:
+        """What the task counts for in its queue on this node (semantics R1.17, R2.19)."""
+
+    def unplaced_share(self, shape: TaskShape) -> Share:
+        """What a task counts for before its node is known (semantics R1.18 a)."""
+
+    def fits_idle(self, shape: TaskShape, node: int) -> bool:
+        """Whether the node has enough idle capacity (semantics R1.21, R1.26)."""
+
+    def is_claim_active(self, claim: int) -> bool:
+        """Whether a task that is not terminating uses the device claim."""
+
+
+class PluginServices(Protocol):
+    """What the session computes for plugins; see the methods of `PluginContext`."""
+
+    def settled(self, record: EvictionRecord) -> EvictionRecord:
+        """The record with its result."""
+
+    def demand(self, tasks: Collection[int]) -> Share:
+        """Requests of tasks."""
+
+    def core(self, pod_group: int) -> frozenset[int]:
+        """Core of a pod group."""
+
+    def core_shift(self, pod_group: int, tasks: Collection[int]) -> tuple[frozenset[int], frozenset[int]]:
+        """Change of a core."""
+
+    def derived(self, spec: "Derived[PluginContext, Value]", context: "PluginContext") -> Value:
+        """A derived value, owned by the session."""
+
+
+@final
+class PluginContext:
+    """Everything that a plugin may read. Nothing can be changed through it."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        ledger: LedgerView,
+        options: CycleOptions,
+        guarded_actions: GuardedActions,
+        eviction_history: Mapping[tuple[int, int], EvictionRecord],
+        pod_groups_with_history: AbstractSet[int],
+        services: PluginServices,
+    ) -> None:
+        self.now: Final = cluster.now
+        """Time of the snapshot, in nanoseconds since the epoch. Plugins read no clock."""
+        self.cluster: Final = cluster
+        self.ledger: Final = ledger
+        self.options: Final = options
+        self.guarded_actions: Final = guarded_actions
+        """Actions that evict pod groups for others."""
+        self.eviction_history: Final = eviction_history
+        """Eviction records by victim and preemptor, including evictions of this cycle."""
+        self.pod_groups_with_history: Final = pod_groups_with_history
+        """Victims and preemptors of all records."""
+        self._services: Final = services
+
+    def settled(self, record: EvictionRecord) -> EvictionRecord:
+        """The record with the result of its eviction, as far as it is known."""
+        return self._services.settled(record)
+
+    def demand(self, tasks: Collection[int]) -> Share:
+        """What tasks request from their queue before they are placed (semantics R1.18)."""
+        return self._services.demand(tasks)
+
+    def core(self, pod_group: int) -> frozenset[int]:
+        """Tasks of the minimum of a pod group, in the current state of the ledger (semantics R8.30)."""
+        return self._services.core(pod_group)
+
+    def core_shift(self, pod_group: int, tasks: Collection[int]) -> tuple[frozenset[int], frozenset[int]]:
+        """Tasks that enter and leave the core of the pod group when these tasks are placed."""
+        return self._services.core_shift(pod_group, tasks)
+
+    def derived(self, spec: "Derived[PluginContext, Value]") -> Value:
+        """The value that a constant derives, as it is now. The session owns it until it ends."""
+        return self._services.derived(spec, self)
+
+
+class PluginFactory(Protocol):
+    """A plugin class, or a function that constructs a plugin. Called once per session.
+
+    The attribute `ARGUMENTS` maps the names of arguments to parsers. A plugin without arguments needs none.
+    """
+
+    def __call__(self, context: PluginContext, arguments: Mapping[str, str], /) -> object:
+        """`arguments` are those of the profile, accepted by their parsers."""

@@ -1,0 +1,121 @@
+"""Traits: what a plugin guarantees, so that the framework can reuse its results.
+
+A plugin without traits is correct, only slower; every default is safe. A plugin that declares a trait without
+meeting its condition causes wrong decisions. Declare traits as the attribute `TRAITS` of the class, or of the
+object if they depend on arguments. The framework reads them once per session.
+"""
+
+from collections.abc import Hashable, Sequence
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+from tenure.solver.plugin_api.action import Action
+
+
+class Validity(Enum):
+    """How long results remain valid."""
+
+    SESSION = 0
+    """Until the session ends."""
+    FACTS = 1
+    """While the facts that the results are based on are unchanged, whatever the time."""
+
+
+class SameFor(Enum):
+    """Preemptors that receive the same verdicts from a guard for the whole session."""
+
+    ANY = 0
+    """All preemptors."""
+    QUEUE = 1
+    """Preemptors of the same queue."""
+    KEY = 2
+    """Preemptors with the same key from `guard_cache_key`."""
+    PAIR = 3
+    """None: the guard is called for each pair of a preemptor and a victim."""
+
+
+class Expiry(Enum):
+    """Whether a guard returns verdicts that protect until a time."""
+
+    NEVER = 0
+    CHECK = 1
+    """As `may_expire` returns for the victims."""
+    POSSIBLE = 2
+
+
+class Ranking(Enum):
+    """Node scores whose combined order the node index computes without scoring every node."""
+
+    BIN_PACKING = 0
+    """Nodes with the least free capacity first (semantics R3.51)."""
+    AVAILABILITY = 1
+    """Nodes where the task can start at once first (semantics R3.54)."""
+    GPU_SHARING = 2
+    """Nodes with a fitting shared device first (semantics R3.55)."""
+    RESOURCE_TYPE = 3
+    """Nodes without GPUs first, for tasks that request none (semantics R3.53)."""
+
+
+class Traits(NamedTuple):
+    """Guarantees of a plugin, by the extension point that they concern."""
+
+    order_keys: Validity = Validity.SESSION
+    """`PodGroupOrder`. FACTS: keys depend on the pod group, its tasks and the counts only."""
+    node_fits: Validity = Validity.SESSION
+    """`NodeFilter`. FACTS: results depend on the shape and the node only."""
+    ranks_by: Ranking | None = None
+    """`NodeScore`. The standard ranking that the scores implement. The index requires all four."""
+    verdicts: SameFor = SameFor.PAIR
+    """`Guard`. Preemptors that receive the same verdicts."""
+    expiry: Expiry = Expiry.POSSIBLE
+    """`Guard`. Whether a verdict may protect until a time."""
+    protections_only_end: bool = False
+    """`ProtectionReporter`. Without changed facts protections only end, apart from those that follow from
+    eviction records.
+    """
+    first_scenario_is_first_victim: bool = False
+    """`ScenarioGenerator`. Without recorded victims, the first scenario is the first victim alone, if that
+    frees enough.
+    """
+
+
+SAFE: Final = Traits()
+"""Traits of a plugin that declares none."""
+
+
+class GuardCacheKey(Protocol):
+    """Required from a guard with the trait `SameFor.KEY`."""
+
+    def guard_cache_key(self, preemptor: int) -> Hashable | None:
+        """Preemptors with equal keys receive equal verdicts. None: verdicts are not shared and may change."""
+
+
+class GuardExpiry(Protocol):
+    """Required from a guard with the trait `Expiry.CHECK`."""
+
+    def may_expire(self, victims: Sequence[int]) -> bool:
+        """Whether a verdict for any of these may have an `until` that still protects. Must not be False if
+        one may.
+        """
+
+
+class ReclaimCap(Protocol):
+    """Upper bound on reclaimable GPUs. Lets the search skip what scenario validators would reject."""
+
+    def reclaimable_gpu(self, action: Action, preemptor: int, queue: int) -> tuple[int, int] | None:
+        """For victims of this leaf queue: the queue that is bounded, and the most GPUs (thousandths) that may
+        be taken below it for good. None: unbounded. Must never be too low.
+        """
+
+
+class ScoreConcerns(Protocol):
+    """Optional for a `NodeScore`: lets the node index answer when the scores do not matter."""
+
+    def concerns(self, task: int) -> bool:
+        """Whether any two nodes may have different scores for this task."""
+
+
+def traits_of(plugin: object) -> Traits:
+    """Declared traits of a plugin, or the safe ones."""
+    traits: Traits = getattr(plugin, "TRAITS", SAFE)
+    return traits
