@@ -119,12 +119,8 @@ class NodeOrder(ABC):
         """The same for one node."""
 
     @abstractmethod
-    def is_known_full(self, shape: TaskShape, nodes: int) -> bool:
-        """Whether `note_full` was called for these and no capacity was freed since; False: unknown."""
-
-    @abstractmethod
     def note_full(self, shape: TaskShape, nodes: int) -> None:
-        """Note that no task of the shape can be placed on any of these nodes."""
+        """Note that no task of the shape can be placed on any of these nodes until capacity is freed."""
 
 
 class ScoredNodes(NodeOrder):
@@ -162,10 +158,6 @@ class ScoredNodes(NodeOrder):
     def free_gpu_milli_on(self, node: int) -> int:
         """Looks at the node."""
         return free_gpu_milli(self._ledger, node)
-
-    def is_known_full(self, shape: TaskShape, nodes: int) -> bool:
-        """Always unknown."""
-        return False
 
     def note_full(self, shape: TaskShape, nodes: int) -> None:
         """Nothing is noted."""

@@ -152,9 +152,6 @@ class Placer:
         if not allowed:
             run.failure = NO_NODE
             return False
-        if self.nodes.is_known_full(task.shape, allowed):
-            run.failure = INSUFFICIENT_RESOURCES
-            return False
         checks = self._session.chains.placement_checks(index) if self._placement_filters else []
         for node, is_now in self.nodes.in_order(task, allowed):
             if checks and any(check(node) for check in checks):

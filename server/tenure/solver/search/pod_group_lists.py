@@ -32,6 +32,10 @@ class PodGroupLists(ABC):
     def victims(self, queue: int) -> Iterator[KeyedPodGroup]:
         """Evictable pod groups with active tasks, worst first, with keys of the reversed order."""
 
+    def has_victims(self, queue: int) -> bool:
+        """Whether the queue has possible victims."""
+        return bool(self.victim_groups(queue))
+
     def victim_groups(self, queue: int) -> list[int]:
         """The same pod groups without their keys."""
         return [pod_group for _, pod_group in self.victims(queue)]

@@ -255,6 +255,8 @@ class IndexedNodes(NodeOrder):
     def in_order(self, task: Task, nodes: int) -> Iterator[NodeFit]:
         """By the index, unless the task is distinguished by other scores or the fit by more than capacity."""
         shape = task.shape
+        if self._is_known_full(shape, nodes):
+            return iter(())
         unranked = self._unranked_scores
         if unranked is not None and not (shape.mig_gpu_milli or shape.shared_claims):
             for score in unranked:
@@ -271,7 +273,7 @@ class IndexedNodes(NodeOrder):
         takes_whole_gpus = shape.request[GPU] > 0 and not shape.shares_devices
         if takes_whole_gpus and not nodes & self._index.nodes_with_free_gpus():
             return False
-        if self.is_known_full(shape, nodes):
+        if self._is_known_full(shape, nodes):
             return False
         if next(self._index.in_order(shape, nodes), None) is not None:
             return True
@@ -290,16 +292,16 @@ class IndexedNodes(NodeOrder):
         """Maintained by the index."""
         return self._index.free_gpu_milli()[node]
 
-    def is_known_full(self, shape: TaskShape, nodes: int) -> bool:
+    def note_full(self, shape: TaskShape, nodes: int) -> None:
+        """Valid for the ledger's current epoch."""
+        self._full.add((shape.index, nodes))
+
+    def _is_known_full(self, shape: TaskShape, nodes: int) -> bool:
         """Whether it was noted in the ledger's current epoch, in which no capacity was freed."""
         if self._full_epoch != self._ledger.capacity_epoch:
             self._full_epoch = self._ledger.capacity_epoch
             self._full.clear()
         return bool(self._full) and (shape.index, nodes) in self._full
-
-    def note_full(self, shape: TaskShape, nodes: int) -> None:
-        """Valid for the ledger's current epoch."""
-        self._full.add((shape.index, nodes))
 
 
 def _with(nodes: int, bit: int, is_in: bool) -> int:

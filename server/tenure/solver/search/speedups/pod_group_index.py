@@ -161,12 +161,8 @@ class PodGroupIndex(PodGroupLists):
         """Indices of all leaf queues."""
         return list(self._pending)
 
-    def pending(self, queue: int) -> Iterator[tuple[Key, int]]:
-        """Keys and pod groups with pending tasks, best first."""
-        return self.pending_after(queue, None)
-
-    def pending_after(self, queue: int, after: Key | None) -> Iterator[tuple[Key, int]]:
-        """The same; with `after`, only those behind that key."""
+    def pending(self, queue: int, after: Key | None = None) -> Iterator[tuple[Key, int]]:
+        """Keys and pod groups with pending tasks, best first; with `after`, only those behind that key."""
         self._refresh()
         keys = self._pending[queue]
         end = len(keys) if after is None else bisect_left(keys, reverse(after))

@@ -237,7 +237,7 @@ class Pruning(Oracle):
     def outlook(self, search: Search) -> Outlook | Rejection | None:
         """The bounds, or the rejection of a search that fairness does not permit."""
         lists = self._parts.pod_groups
-        queues = [queue for queue in search.victim_queues if next(lists.victims(queue), None) is not None]
+        queues = [queue for queue in search.victim_queues if lists.has_victims(queue)]
         victims = partial(_all_victims, search.victims, queues, self._session.stop)
         fits = self._fits_of(search.tasks, search.feasible, victims)
         bound = None

@@ -141,7 +141,7 @@ class FewPending(SimulationOrder):
         for key, pod_group in turns:
             yield from takewhile(partial(_is_before, key), steps)
             yield QueueTreeEntry(key, pod_group, share(pod_group))
-            steps = self._steps(self._pod_group_index.pending_after(queue, key), self._most(queue))
+            steps = self._steps(self._pod_group_index.pending(queue, after=key), self._most(queue))
         yield from steps
 
     def _most(self, queue: int) -> Share | None:
