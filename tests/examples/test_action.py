@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 from tenure.client.snapshot_file import Format, decode
-from tenure.codec.engine import Engine, profile_of, profile_text
+from tenure.codec.engine import Engine
 from tenure.server.capabilities import build_capabilities
 from tenure.server.explain import Explainer
 from tenure.server.installed import installed_registry
@@ -15,7 +15,7 @@ from tenure.server.settings import ServerLimits
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.workload import Preemptibility
-from tenure.solver.plugin_api.profile import PluginConfig, Profile
+from tenure.solver.plugin_api.profile import PluginConfig, Profile, profile_of, profile_text
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, check_profile, default_profile
 from tenure.solver.testing import ClusterBuilder

@@ -2,8 +2,7 @@
 
 from tenure.solver.model.resources import Share
 from tenure.solver.search.gang import GangPlanner
-from tenure.solver.search.pod_group_lists import SortedPodGroups
-from tenure.solver.search.scenario_simulator import AllPending
+from tenure.solver.search.pod_group_lists import AllPending, SortedPodGroups
 from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
 from tenure.solver.search.speedups.simulation_order import FewPending
 

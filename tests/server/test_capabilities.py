@@ -1,11 +1,11 @@
 """GetCapabilities: what a caller can find out instead of reading documentation."""
 
 from tenure.client import Client
-from tenure.codec.engine import Engine, profile_digest
+from tenure.codec.engine import Engine
 from tenure.server import capabilities
 from tenure.server.settings import ServerLimits
 from tenure.server.settings.server import MaxRows
-from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
+from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile, profile_digest
 from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.terms.durations import SECOND
 from tenure.v1.capabilities_pb2 import Limits

@@ -2,8 +2,7 @@
 
 import pytest
 from tenure.codec.decode import decode_snapshot
-from tenure.codec.engine import BaseState
-from tenure.codec.simulation import SimulationEngine
+from tenure.codec.simulation import BaseState, SimulationEngine
 from tenure.server.settings.server import DEFAULT_ROWS
 from tenure.server.state import State, full_state
 from tenure.server.state.state import next_state

@@ -1,21 +1,11 @@
-"""The engine: a question to an answer, as messages. Pure: no clock, no transport, no state.
+"""The engine: from a request to a response, as messages. Pure: no clock, no transport, no state."""
 
-The digest of a profile, by which an answer says what it was decided with, and what it is made of.
-
-What every answer rests on: a snapshot by its header, and a profile by its digest.
-
-The state that a simulation or an explanation starts from: a snapshot and the cluster it describes.
-"""
-
-import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
-from hashlib import sha256
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from tenure.codec.checks import MISSING
-from tenure.codec.decode import DecodedSnapshot, decode, decode_snapshot
+from tenure.codec.decode import decode_snapshot
 from tenure.codec.encode import encode_response
 from tenure.codec.encoded_response import EncodedResponse
 from tenure.solver.cycle import decide
@@ -23,7 +13,7 @@ from tenure.solver.framework.observer import NULL_OBSERVER, ObservedPhase, Obser
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.plugin_api.derived import WarmStart
-from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
+from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
 from tenure.v1.decide_pb2 import DecideRequest, ResponseHeader
@@ -31,39 +21,8 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, quote_name
 
 
-def profile_digest(profile: Profile) -> str:
-    """The first 16 hex digits of the SHA-256 over actions, plugins with arguments, and options.
-
-    The order of actions and plugins counts, since it changes decisions; that of arguments does not.
-    """
-    return sha256(profile_text(profile).encode()).hexdigest()[:16]
-
-
-def profile_text(profile: Profile) -> str:
-    """All of a profile as JSON; equal profiles give equal texts."""
-    content = {
-        "actions": profile.actions,
-        "plugins": [[plugin.name, sorted(plugin.arguments.items())] for plugin in profile.plugins],
-        "options": asdict(profile.options),
-    }
-    return json.dumps(content, sort_keys=True)
-
-
-def profile_of(text: str) -> Profile:
-    """The profile of such a text. Raises ValueError when it is none, or has options nobody knows here.
-
-    Whether actions and plugins are known is for `check_profile` to say.
-    """
-    try:
-        content = json.loads(text)
-        plugins = tuple(PluginConfig(name, dict(arguments)) for name, arguments in content["plugins"])
-        return Profile(tuple(content["actions"]), plugins, CycleOptions(**content["options"]))
-    except (TypeError, KeyError) as error:
-        raise ValueError(f"is not a profile of this version: {error}") from None
-
-
 def check_actions(actions: Sequence[str], registry: Registry) -> list[FieldViolation]:
-    """One violation for every action that nobody knows; paths are `actions[i]`."""
+    """One violation for every unknown action; paths are `actions[i]`."""
     return [
         FieldViolation(
             f"actions[{i}]", f"unknown action {quote_name(name)}; known: {', '.join(registry.actions)}"
@@ -74,7 +33,7 @@ def check_actions(actions: Sequence[str], registry: Registry) -> list[FieldViola
 
 
 def build_header(snapshot: ClusterSnapshot, digest: str) -> ResponseHeader:
-    """What ids are made from and answers echo: the header of the snapshot, and the digest of the profile."""
+    """The header of the snapshot and the digest of the profile. Ids are computed from it."""
     return ResponseHeader(
         cluster_id=snapshot.cluster_id,
         node_pool=snapshot.node_pool,
@@ -84,56 +43,28 @@ def build_header(snapshot: ClusterSnapshot, digest: str) -> ResponseHeader:
     )
 
 
-class BaseState(NamedTuple):
-    """A valid snapshot, decoded. Read only: it may be a state that others read as well."""
-
-    header: ClusterSnapshot
-    """The snapshot; its lists of nodes, queues, workloads and what they refer to are of no account."""
-    decoded: DecodedSnapshot
-    read: Callable[[], ClusterSnapshot]
-    """Gives the snapshot as a whole."""
-    warm_start: WarmStart | None = None
-    """What was found out about the state, if it is kept."""
-
-    @property
-    def cluster(self) -> Cluster:
-        """What the snapshot describes."""
-        return self.decoded.cluster
-
-
-def decode_source(snapshot: ClusterSnapshot | None, registry: Registry) -> BaseState:
-    """The snapshot of a request. Raises SnapshotValidationError, with paths that begin with `snapshot`."""
-    if snapshot is None:
-        raise SnapshotValidationError([FieldViolation("snapshot", f"{MISSING}, or a state to refer to")])
-    try:
-        return BaseState(snapshot, decode(snapshot, registry.guarded.names), lambda: snapshot)
-    except SnapshotValidationError as invalid:
-        violations = (FieldViolation(f"snapshot.{path}", problem) for path, problem in invalid.violations)
-        raise SnapshotValidationError(violations) from None
-
-
 class CycleTimeline(Observer, Protocol):
     """An observer that also learns the ids of a cycle's groups."""
 
     entries: list[Any]
-    """What happened, as plain objects that another process may have made."""
+    """Events, as plain objects; another process may have made them."""
     group_ids: dict[tuple[str, int], str]
     """Ids by action and beneficiary; filled when `is_detailed`."""
 
 
 class _PreparedProfile(NamedTuple):
-    """What a question is decided by."""
+    """A profile as it is used for a request."""
 
     profile: Profile
     session_profile: Profile
-    """As sessions open it."""
+    """With the plugins that are always on."""
     digest: str
 
 
 class Engine:
-    """Decides with one profile. May be used by several threads at a time.
+    """Decides with one profile. Several threads may use it at a time.
 
-    A cycle runs within the context that `pause` gives, such as one without garbage collection.
+    A cycle runs within the context that `pause` returns, such as one without garbage collection.
     """
 
     def __init__(
@@ -148,22 +79,22 @@ class Engine:
         self._latest = _prepare_profile(profile)
 
     def watch(self, notify: Callable[[bool], None]) -> None:
-        """Call this with False when no question can be answered for a while, and with True when it can again.
+        """Call `notify` with False when no request can be served, and with True when one can again.
 
-        In the threads that ask, that never happens.
+        Here that never happens: cycles run in the threads of the calls.
         """
 
     def close(self) -> None:
-        """No more questions come. Cycles run in the threads that ask, so there is nothing to end."""
+        """Nothing is to be closed: cycles run in the threads of the calls."""
 
     @property
     def registry(self) -> Registry:
-        """The actions and plugins that it knows."""
+        """Known actions and plugins."""
         return self._registry
 
     @property
     def profile(self) -> Profile:
-        """The profile it decides by."""
+        """The configured profile."""
         return self._profile
 
     def decide(
@@ -172,11 +103,11 @@ class Engine:
         stop: Callable[[], bool] = never,
         timeline: CycleTimeline | None = None,
     ) -> EncodedResponse:
-        """The answer to a request; equal requests give equal bytes, unless `stop` ends the search.
+        """Decide on the snapshot of a request. Equal requests give equal bytes, unless `stop` ends a search.
 
-        What happens is written into the timeline, if there is one; the answer is the same.
-        Raises SnapshotValidationError with every violating field: paths are those within the snapshot, but
-        for "snapshot" itself and "actions[i]".
+        Events are written to the timeline, if there is one; the response is the same. Raises
+        SnapshotValidationError with every violating field: paths are those within the snapshot, except for
+        "snapshot" itself and "actions[i]".
         """
         with self._pause():
             return self._decide(request, stop, timeline)
@@ -191,12 +122,12 @@ class Engine:
         warm_start: WarmStart | None = None,
         read: Callable[[], ClusterSnapshot] | None = None,
     ) -> EncodedResponse:
-        """The answer to a request that refers to a state: the same as if its rows and header came with it.
+        """Decide on a pushed state: the response is the same as if its rows and header came with the request.
 
-        `cluster` is the state decoded, and `header` a snapshot whose lists are of no account; both are of the
-        time to decide at. `opening` is what is known about the state from earlier answers, if it is kept;
-        `read` gives the state as a message, for those that decide elsewhere. Raises SnapshotValidationError
-        when `actions[i]` are unknown.
+        `cluster` is the decoded state, `header` a snapshot whose lists are not used; both have the time to
+        decide at. `warm_start` is what earlier sessions on the state left; `read` returns the state as a
+        message, for engines that decide in another process. Raises SnapshotValidationError for unknown
+        `actions[i]`.
         """
         if violations := check_actions(request.actions, self._registry):
             raise SnapshotValidationError(violations)
@@ -204,29 +135,29 @@ class Engine:
             return self._respond(cluster, header, request, stop, timeline, warm_start)
 
     def warm_up(self, cluster: Cluster, warm_start: WarmStart) -> None:
-        """Find out what every question about a state begins with, so that the first one need not."""
+        """Derive what every session on a state begins with, before the first request."""
         profile = replace(self._latest.session_profile, actions=())
         decide(cluster, profile, warm_start=warm_start, registry=self._registry)
 
     def _decide(
         self, request: DecideRequest, stop: Callable[[], bool], timeline: CycleTimeline | None
     ) -> EncodedResponse:
-        """What is decoded goes when this is over: before the collector comes back and looks at it."""
+        """Decoded rows are released on return, before garbage collection resumes."""
         with ObservedPhase(timeline or NULL_OBSERVER, Phase.DECODE):
             cluster = _checked_cluster(request, self._registry)
         return self._respond(cluster, request.snapshot, request, stop, timeline)
 
     def profile_for(self, actions: tuple[str, ...]) -> Profile:
-        """What a question with these actions is decided by; without any, the profile itself."""
+        """The profile with these actions; without any, the configured profile."""
         return self._profile_for(actions).profile
 
     def _profile_for(self, actions: tuple[str, ...]) -> _PreparedProfile:
-        """The profile with these actions: as a rule those of the question before."""
-        asked, actions = self._latest, actions or self._profile.actions
-        if asked.profile.actions != actions:
+        """The same, prepared; the latest one is cached."""
+        latest, actions = self._latest, actions or self._profile.actions
+        if latest.profile.actions != actions:
             profile = replace(self._profile, actions=actions)
-            asked = self._latest = _prepare_profile(profile)
-        return asked
+            latest = self._latest = _prepare_profile(profile)
+        return latest
 
     def _respond(
         self,

@@ -6,20 +6,20 @@ out leaves it in the answer alone.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
-from tenure.codec.checks import time_problem
-from tenure.codec.decode import decode_snapshot
+from tenure.codec.checks import MISSING, time_problem
+from tenure.codec.decode import DecodedSnapshot, decode, decode_snapshot
 from tenure.codec.encode import encode_response
 from tenure.codec.encoded_response import EncodedResponse
-from tenure.codec.engine import BaseState, build_header, check_actions, decode_source, profile_digest
+from tenure.codec.engine import build_header, check_actions
 from tenure.codec.incremental_decode import decode_change
 from tenure.solver.cycle import decide
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.next_cluster import apply_decisions
 from tenure.solver.plugin_api.derived import WarmStart
-from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
 from tenure.terms.durations import SECOND
@@ -35,6 +35,34 @@ MAX_CYCLES: Final = 100
 _CYCLES: Final = tag(SimulateResponse, "cycles")
 DEFAULT_INTERVAL: Final = 60 * SECOND
 """Nanoseconds from one cycle to the next."""
+
+
+class BaseState(NamedTuple):
+    """The state that a simulation or an explanation starts from: a valid snapshot, decoded. Read-only."""
+
+    header: ClusterSnapshot
+    """The snapshot; its lists are not used."""
+    decoded: DecodedSnapshot
+    read: Callable[[], ClusterSnapshot]
+    """Returns the complete snapshot."""
+    warm_start: WarmStart | None = None
+    """What sessions on a pushed state left."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster that it describes."""
+        return self.decoded.cluster
+
+
+def decode_source(snapshot: ClusterSnapshot | None, registry: Registry) -> BaseState:
+    """Decode the snapshot of a request. Raises SnapshotValidationError; its paths begin with `snapshot`."""
+    if snapshot is None:
+        raise SnapshotValidationError([FieldViolation("snapshot", f"{MISSING}, or a state to refer to")])
+    try:
+        return BaseState(snapshot, decode(snapshot, registry.guarded.names), lambda: snapshot)
+    except SnapshotValidationError as invalid:
+        violations = (FieldViolation(f"snapshot.{path}", problem) for path, problem in invalid.violations)
+        raise SnapshotValidationError(violations) from None
 
 
 class SimulationEngine:

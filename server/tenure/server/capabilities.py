@@ -3,10 +3,9 @@
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
-from tenure.codec.engine import profile_digest
 from tenure.process.version import package_version
 from tenure.server.settings import ServerLimits
-from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, SERVICE_FEATURES
 from tenure.v1.capabilities_pb2 import GetCapabilitiesResponse, Limits

@@ -4,10 +4,9 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from tenure.codec.engine import profile_digest
 from tenure.server.settings import ConfigurationError, load_settings
 from tenure.server.settings.configuration import OptionsSection
-from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
+from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile, profile_digest
 from tenure.solver.registry import default_profile
 from tenure.terms.durations import SECOND
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from tenure.solver.cycle import decide
-from tenure.solver.explain import cluster_changes
+from tenure.solver.explain import what_if
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.remedies import Remedy, RemedyKind, find_remedies
 from tenure.solver.explain.what_if import HELPFUL_OUTCOMES
@@ -32,7 +32,7 @@ def does_start(cluster: Cluster) -> bool:
 
 
 def with_priority(cluster: Cluster, priority: int) -> Cluster:
-    return cluster_changes.with_group(cluster, index(cluster), priority=priority)
+    return what_if.with_group(cluster, index(cluster), priority=priority)
 
 
 def low_priority() -> Cluster:
@@ -71,7 +71,7 @@ def few_nodes() -> Cluster:
 
 def limited(cluster: Cluster, more: int) -> Cluster:
     queue = next(queue.index for queue in cluster.queues if queue.name == "q")
-    return cluster_changes.with_larger_bounds(cluster, "limit", (queue,), GPU, more)
+    return what_if.with_larger_bounds(cluster, "limit", (queue,), GPU, more)
 
 
 SMALLEST: dict[str, tuple[Callable[[], Cluster], RemedyKind, int, Callable[[Cluster, int], Cluster], int]] = {
@@ -80,7 +80,7 @@ SMALLEST: dict[str, tuple[Callable[[], Cluster], RemedyKind, int, Callable[[Clus
         large_gang,
         RemedyKind.REDUCE_MINIMUM,
         5,
-        lambda cluster, n: cluster_changes.with_minimum(cluster, index(cluster), n),
+        lambda cluster, n: what_if.with_minimum(cluster, index(cluster), n),
         6,
     ),
     "limit": (tight_limits, RemedyKind.RAISE_LIMIT, 2000, limited, 1900),
@@ -88,7 +88,7 @@ SMALLEST: dict[str, tuple[Callable[[], Cluster], RemedyKind, int, Callable[[Clus
         few_nodes,
         RemedyKind.ADD_NODES,
         3,
-        lambda cluster, n: cluster_changes.with_nodes(cluster, 1, n),
+        lambda cluster, n: what_if.with_nodes(cluster, 1, n),
         2,
     ),
 }
@@ -111,7 +111,7 @@ def test_evictions_of_a_remedy_are_counted() -> None:
 
 def test_quota_and_preemptibility_are_remedies_for_a_non_preemptible_pod_group() -> None:
     cluster = tight_limits(preemptibility=Preemptibility.NON_PREEMPTIBLE)
-    cluster = cluster_changes.with_larger_bounds(cluster, "limit", (1, 0), GPU, 10_000)
+    cluster = what_if.with_larger_bounds(cluster, "limit", (1, 0), GPU, 10_000)
     by_kind = remedies_of(cluster)
     assert (by_kind[RemedyKind.RAISE_QUOTA].number, by_kind[RemedyKind.RAISE_QUOTA].resource) == (2000, GPU)
     assert [cluster.queues[queue].name for queue in by_kind[RemedyKind.RAISE_QUOTA].queues] == ["q"]
@@ -123,8 +123,8 @@ def test_limits_of_all_queues_on_the_path_are_raised_if_one_is_not_enough() -> N
     remedy = remedies_of(cluster)[RemedyKind.RAISE_LIMIT]
     assert [cluster.queues[queue].name for queue in remedy.queues] == ["q", "top"]
     assert remedy.number == 2000
-    assert does_start(cluster_changes.with_larger_bounds(cluster, "limit", remedy.queues, GPU, 2000))
-    assert not does_start(cluster_changes.with_larger_bounds(cluster, "limit", remedy.queues, GPU, 1900))
+    assert does_start(what_if.with_larger_bounds(cluster, "limit", remedy.queues, GPU, 2000))
+    assert not does_start(what_if.with_larger_bounds(cluster, "limit", remedy.queues, GPU, 1900))
 
 
 def test_limits_of_every_requested_resource_are_tried() -> None:

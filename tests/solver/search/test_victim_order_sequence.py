@@ -5,7 +5,8 @@ from tenure.solver.framework.session import Session
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.pod_group_lists import SortedPodGroups
-from tenure.solver.search.victim_order import VictimOrder, VictimSequence, victim_order
+from tenure.solver.search.victim_order import VictimOrder, victim_order
+from tenure.solver.search.victim_sequence import VictimSequence
 from tenure.solver.testing import ClusterBuilder
 
 from tests.solver.sessions import open_session

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tenure.codec.checks import MISSING, time_problem
-from tenure.codec.engine import BaseState, decode_source
+from tenure.codec.simulation import BaseState, decode_source
 from tenure.server.explain.explain_result import ExplainResult
 from tenure.server.explain.protected_until import protected_until
 from tenure.server.explain.why_not_victim import why_not_victim

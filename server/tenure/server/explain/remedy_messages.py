@@ -10,8 +10,8 @@ from tenure.server.explain.audience_text import (
     join,
     moment,
 )
-from tenure.solver.explain.cluster_changes import single_pod_set
 from tenure.solver.explain.remedies import Remedy, RemedyKind
+from tenure.solver.explain.what_if import single_pod_set
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.resources import CPU, GPU, MEMORY

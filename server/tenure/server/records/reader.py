@@ -8,11 +8,10 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from google.protobuf.message import DecodeError
-from tenure.codec.engine import profile_of
 from tenure.server.records.file import RecordsError, decompress, open_to_read
 from tenure.server.records.states import StateRebuilder
 from tenure.server.shard import Shard
-from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.profile import Profile, profile_of
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 

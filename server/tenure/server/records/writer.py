@@ -8,11 +8,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from tenure.codec.engine import profile_text
 from tenure.process.version import package_version
 from tenure.server.records.entries import CycleEntry, Entry, ResultEntry
 from tenure.server.records.file import compress, open_to_write
 from tenure.server.records.states import MissingBase, StateRowKey, StateRows
+from tenure.solver.plugin_api.profile import profile_text
 
 _PART: Final = 8
 """Fraction of the records dropped at a time if the file is too large: one in eight."""

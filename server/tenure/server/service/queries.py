@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import grpc
-from tenure.codec.engine import BaseState
-from tenure.codec.simulation import SimulationEngine
+from tenure.codec.simulation import BaseState, SimulationEngine
 from tenure.server.explain import Explainer
 from tenure.server.service.cycle_queue import CycleQueueTimeout
 from tenure.server.service.service_context import ServiceContext

@@ -7,10 +7,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from tenure.codec.engine import profile_text
 from tenure.server.solver_host.protocol import SolveRequest, SolveResult
 from tenure.server.solver_host.solver_process import SolverProcess, SolverProcessLost
-from tenure.solver.plugin_api.profile import Profile
+from tenure.solver.plugin_api.profile import Profile, profile_text
 
 MAX_LOSSES: Final = 3
 """Maximum number of replacements within PERIOD_SECONDS; then the server is not ready for that long."""

@@ -8,7 +8,7 @@ import traceback
 from multiprocessing.connection import Connection
 from typing import Final
 
-from tenure.codec.engine import Engine, profile_of
+from tenure.codec.engine import Engine
 from tenure.server.garbage_collection import pause_gc
 from tenure.server.installed import installed_registry
 from tenure.server.shard import Deadline
@@ -21,6 +21,7 @@ from tenure.server.solver_host.protocol import (
     WorkerError,
 )
 from tenure.server.telemetry.timeline import Timeline
+from tenure.solver.plugin_api.profile import profile_of
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.wire.violations import SnapshotValidationError
 

@@ -1,17 +1,13 @@
 """What actions that search for victims have in common: one search per pending pod group."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final
 
 from tenure.solver.actions.commit_patches import patch_evictions
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.actions.victim_rules import VictimRules, VictimSelector
-from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.resources import Vector
-from tenure.solver.model.workload import PodGroup, TaskShape
+from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
-from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.search.oracle import BUDGET_EXHAUSTED, Budget, Search, VictimPolicy
 from tenure.solver.search.queue_tree import QueueTree
@@ -32,8 +28,6 @@ class EvictionAction:
         self.rules = VictimRules(context, action, self._rule)
         is_queue_independent = action.victims_from is Relation.ANY_QUEUE and action.gate is QueueGate.NONE
         self._similar = SimilarFailures(context.session, by_queue=not is_queue_independent)
-        self._largest = _largest_node(context)
-        self._possible: dict[int, bool] = {}
 
     def run(self) -> None:
         """Search for every pod group until the budget of the action is used up."""
@@ -85,21 +79,10 @@ class EvictionAction:
     def _infeasible(self, tasks: list[int]) -> Rejection | None:
         """Tasks that no node could run even if it were empty (semantics R3.64, R5.90)."""
         for task in tasks:
-            if not self._could_run(self._session.cluster.tasks[task].shape):
+            if not self._context.parts.allowed_nodes.is_possible(self._session.cluster.tasks[task].shape):
                 detail = "no node could run it, not even an empty one"
                 return Rejection(ReasonCode.NO_NODE_MATCHES, detail, source=self._action.name)
         return None
-
-    def _could_run(self, shape: TaskShape) -> bool:
-        """Whether some node might run a task of this shape, if it were empty."""
-        could_run = self._possible.get(shape.index)
-        if could_run is None:
-            amounts = (*enumerate(shape.request), *self._session.ledger.claims.amounts(shape))
-            fits = all(amount <= self._largest[slot] for slot, amount in amounts)
-            could_run = self._possible[shape.index] = (
-                fits and self._context.parts.allowed_nodes.of(shape) != 0
-            )
-        return could_run
 
     def victim_queues(self, pod_group: int) -> Sequence[int]:
         """Leaf queues whose pod groups may have to yield to it."""
@@ -184,18 +167,3 @@ def validate_by_plugins(
         return rejection or chains.allows_scenario(action, scenario)
 
     return validates
-
-
-def _largest_node(context: CycleContext) -> Vector:
-    """The largest allocatable amount of each resource on any node (semantics R3.64)."""
-    return context.session.derived_data.get(_LARGEST_NODE, context.session.cluster)
-
-
-def _largest(cluster: Cluster) -> Vector:
-    amounts = [node.allocatable for node in cluster.nodes]
-    if not amounts:
-        return (0,) * len(cluster.resource_names)
-    return tuple(max(column) for column in zip(*amounts, strict=True))
-
-
-_LARGEST_NODE: Final = Derived(_largest)

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.explain import cluster_changes
+from tenure.solver.explain import what_if
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.explain.what_if import TrialResult, WhatIfTrials
 from tenure.solver.framework.stop_signal import CycleStopped, never
@@ -96,14 +96,14 @@ class _Search:
     def _reduce_minimum(self) -> Iterator[Remedy]:
         """Largest smaller minimum, if it has no subgroups and does not run with its minimum yet."""
         part, held = (
-            cluster_changes.single_pod_set(self._group),
+            what_if.single_pod_set(self._group),
             self._context.session.ledger.active_allocated,
         )
         if part is None or held[part.index] >= part.min_available:
             return
         most = part.min_available
         found = self._trials.smallest(
-            most - 1, lambda less: cluster_changes.with_minimum(self._cluster, self._group.index, most - less)
+            most - 1, lambda less: what_if.with_minimum(self._cluster, self._group.index, most - less)
         )
         if found is not None:
             yield Remedy(RemedyKind.REDUCE_MINIMUM, found[1], most - found[0])
@@ -114,7 +114,7 @@ class _Search:
         higher = [priority + 1 for priority in sorted(others) if priority >= self._group.priority]
         found = self._trials.smallest(
             len(higher),
-            lambda n: cluster_changes.with_group(self._cluster, self._group.index, priority=higher[n - 1]),
+            lambda n: what_if.with_group(self._cluster, self._group.index, priority=higher[n - 1]),
         )
         if found is not None:
             yield Remedy(RemedyKind.RAISE_PRIORITY, found[1], higher[found[0] - 1])
@@ -123,7 +123,7 @@ class _Search:
         """Remove all protection of its own, if it has any."""
         if self._group.is_preemptible and not self._group.opt_out_actions:
             return
-        changed = cluster_changes.with_group(
+        changed = what_if.with_group(
             self._cluster,
             self._group.index,
             preemptibility=Preemptibility.PREEMPTIBLE,
@@ -157,7 +157,7 @@ class _Search:
         most = -(-(total + self._context.session.demand(self._tasks)[resource]) // unit)
         found = self._trials.smallest(
             most,
-            lambda n: cluster_changes.with_larger_bounds(self._cluster, bound, queues, resource, n * unit),
+            lambda n: what_if.with_larger_bounds(self._cluster, bound, queues, resource, n * unit),
         )
         if found is None:
             return None
@@ -170,7 +170,7 @@ class _Search:
             return
         statuses = (task.placement.status for task in self._cluster.tasks)
         most = sum(status is TaskStatus.PENDING for status in statuses)
-        found = self._trials.smallest(most, lambda n: cluster_changes.with_nodes(self._cluster, like, n))
+        found = self._trials.smallest(most, lambda n: what_if.with_nodes(self._cluster, like, n))
         if found is not None:
             yield Remedy(RemedyKind.ADD_NODES, found[1], found[0], node=like)
 

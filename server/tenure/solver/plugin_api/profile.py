@@ -1,7 +1,9 @@
 """A profile: which actions run, in which order, with which plugins and arguments."""
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Final
 
@@ -78,3 +80,34 @@ class Profile:
     actions: tuple[str, ...]
     plugins: tuple[PluginConfig, ...]
     options: CycleOptions = CycleOptions()
+
+
+def profile_digest(profile: Profile) -> str:
+    """The first 16 hex digits of the SHA-256 over actions, plugins with arguments, and options.
+
+    The order of actions and plugins counts, since it changes decisions; that of arguments does not.
+    """
+    return sha256(profile_text(profile).encode()).hexdigest()[:16]
+
+
+def profile_text(profile: Profile) -> str:
+    """All of a profile as JSON; equal profiles give equal texts."""
+    content = {
+        "actions": profile.actions,
+        "plugins": [[plugin.name, sorted(plugin.arguments.items())] for plugin in profile.plugins],
+        "options": asdict(profile.options),
+    }
+    return json.dumps(content, sort_keys=True)
+
+
+def profile_of(text: str) -> Profile:
+    """The profile of such a text. Raises ValueError if it is none, or has unknown options.
+
+    `check_profile` checks actions and plugins.
+    """
+    try:
+        content = json.loads(text)
+        plugins = tuple(PluginConfig(name, dict(arguments)) for name, arguments in content["plugins"])
+        return Profile(tuple(content["actions"]), plugins, CycleOptions(**content["options"]))
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"is not a profile of this version: {error}") from None

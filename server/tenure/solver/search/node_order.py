@@ -9,7 +9,9 @@ from typing import Final
 
 from tenure.solver.framework.ledger import NO, NOW, Ledger
 from tenure.solver.framework.session import Session
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.constraints import Constraints
+from tenure.solver.model.resources import Vector
 from tenure.solver.model.workload import Task, TaskShape
 from tenure.solver.plugin_api.derived import Derived
 
@@ -62,6 +64,8 @@ class AllowedNodes:
         self._session = session
         self._by_shape: list[int | None] = [None] * len(session.cluster.shapes)
         self._by_kind = _known_kinds(session)
+        self._largest: Vector | None = None
+        self._possible: dict[int, bool] = {}
 
     def of(self, shape: TaskShape) -> int:
         """Evaluate the node filters; once per session for shapes that differ in amounts only."""
@@ -74,6 +78,18 @@ class AllowedNodes:
                 nodes = self._by_kind[key] = self._filter(shape)
             self._by_shape[shape.index] = nodes
         return nodes
+
+    def is_possible(self, shape: TaskShape) -> bool:
+        """Whether some node might run a task of the shape if it were empty (semantics R3.64)."""
+        possible = self._possible.get(shape.index)
+        if possible is None:
+            largest = self._largest
+            if largest is None:
+                largest = self._largest = self._session.derived_data.get(_LARGEST_NODE, self._session.cluster)
+            amounts = (*enumerate(shape.request), *self._session.ledger.claims.amounts(shape))
+            fits = all(amount <= largest[slot] for slot, amount in amounts)
+            possible = self._possible[shape.index] = fits and self.of(shape) != 0
+        return possible
 
     def _filter(self, shape: TaskShape) -> int:
         chains, nodes = self._session.chains, 0
@@ -90,6 +106,17 @@ def _known_kinds(session: Session) -> AllowedByKind:
 
 
 _ALLOWED_NODES: Final[Derived[Session, AllowedByKind]] = Derived(lambda _: AllowedByKind())
+
+
+def _largest(cluster: Cluster) -> Vector:
+    """Largest allocatable amount of each resource on any node."""
+    amounts = [node.allocatable for node in cluster.nodes]
+    if not amounts:
+        return (0,) * len(cluster.resource_names)
+    return tuple(max(column) for column in zip(*amounts, strict=True))
+
+
+_LARGEST_NODE: Final = Derived(_largest)
 
 
 class NodeOrder(ABC):

@@ -15,11 +15,11 @@ from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.node_order import AllowedNodes, NodeOrder, ScoredNodes
-from tenure.solver.search.pod_group_lists import PodGroupLists, SortedPodGroups
+from tenure.solver.search.pod_group_lists import AllPending, PodGroupLists, SimulationOrder, SortedPodGroups
 from tenure.solver.search.queue_tree import QueueTreeEntry
-from tenure.solver.search.scenario_simulator import AllPending, SimulationOrder
 from tenure.solver.search.victim_entries import CandidateSource, CheckedCandidates, VictimEntries
-from tenure.solver.search.victim_order import VictimOrder, VictimSequence
+from tenure.solver.search.victim_order import VictimOrder
+from tenure.solver.search.victim_sequence import VictimSequence
 from tenure.terms.reasons import ReasonCode
 
 NO_SOLUTION: Final = Rejection(

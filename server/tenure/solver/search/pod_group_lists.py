@@ -1,4 +1,4 @@
-"""Pod groups of each leaf queue: those that are pending, best first, and possible victims, worst first.
+"""Pod groups in order: of each leaf queue, and those of a simulation among all that are pending.
 
 Keys are unique: they end in the pod group's rank. Lists describe committed state; they are read between
 statements. Within a simulation, bystanders keep their keys, because it moves tasks of preemptor and victims
@@ -6,11 +6,13 @@ only.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tenure.solver.framework.session import Session
+from tenure.solver.model.resources import Share
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.search.gang import GangPlanner
+from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
 
 Key = tuple[int, ...]
 KeyedPodGroup = tuple[Key, int]
@@ -102,6 +104,55 @@ class SortedPodGroups(PodGroupLists):
     def _worst_first(self, groups: list[PodGroup]) -> Iterator[KeyedPodGroup]:
         keys = [(reverse(self._session.pod_group_key(group.index)), group.index) for group in groups]
         return iter(sorted(keys))
+
+
+class SimulationOrder(ABC):
+    """Orders preemptor and victims by queue order, among all pending pod groups (semantics R5.52, R5.53)."""
+
+    @abstractmethod
+    def in_order(
+        self, preemptor: int, victims: Iterable[int], share: Callable[[int], Share]
+    ) -> Iterator[int]:
+        """These pod groups with their requests, in order; the ledger may change between two items."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what refers to the session."""
+
+
+class AllPending(SimulationOrder):
+    """Fills a queue tree with all pending pod groups; bystanders matter through their queue's position."""
+
+    def __init__(self, session: Session, gangs: GangPlanner, lists: PodGroupLists) -> None:
+        self._session = session
+        self._gangs = gangs
+        self._lists = lists
+
+    def in_order(
+        self, preemptor: int, victims: Iterable[int], share: Callable[[int], Share]
+    ) -> Iterator[int]:
+        """By the queue tree; other pod groups are passed over."""
+        waiting, groups = {preemptor, *victims}, self._session.cluster.pod_groups
+        entries: dict[int, list[QueueTreeEntry]] = {queue: [] for queue in self._lists.leaf_queues()}
+        for pod_group in sorted(waiting):
+            queue = groups[pod_group].queue
+            assert queue is not None
+            key = self._session.pod_group_key(pod_group)
+            entries[queue].append(QueueTreeEntry(key, pod_group, share(pod_group)))
+        tree = QueueTree(self._session)
+        for queue, found in entries.items():
+            for key, pod_group in self._lists.pending(queue):
+                if pod_group not in waiting:
+                    found.append(QueueTreeEntry(key, pod_group, self._gangs.request(pod_group)))
+            tree.fill(queue, iter(sorted(found)))
+        while waiting and (entry := tree.pop()) is not None:
+            self._session.stop.check()
+            if entry.pod_group in waiting:
+                waiting.discard(entry.pod_group)
+                yield entry.pod_group
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 def reverse(key: Key) -> Key:

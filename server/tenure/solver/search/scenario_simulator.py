@@ -5,8 +5,7 @@ remaining victims can be placed, no other pod group needs to be tried. Likewise,
 preemptor may use so much capacity that it cannot be placed, whatever else precedes it.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
@@ -17,57 +16,7 @@ from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.node_order import bit_set
 from tenure.solver.search.placer import Placer
-from tenure.solver.search.pod_group_lists import PodGroupLists
-from tenure.solver.search.queue_tree import QueueTree, QueueTreeEntry
-
-
-class SimulationOrder(ABC):
-    """Orders preemptor and victims by queue order, among all pending pod groups (semantics R5.52, R5.53)."""
-
-    @abstractmethod
-    def in_order(
-        self, preemptor: int, victims: Iterable[int], share: Callable[[int], Share]
-    ) -> Iterator[int]:
-        """These pod groups with their requests, in order; the ledger may change between two items."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Release what refers to the session."""
-
-
-class AllPending(SimulationOrder):
-    """Fills a queue tree with all pending pod groups; bystanders matter through their queue's position."""
-
-    def __init__(self, session: Session, gangs: GangPlanner, lists: PodGroupLists) -> None:
-        self._session = session
-        self._gangs = gangs
-        self._lists = lists
-
-    def in_order(
-        self, preemptor: int, victims: Iterable[int], share: Callable[[int], Share]
-    ) -> Iterator[int]:
-        """By the queue tree; other pod groups are passed over."""
-        waiting, groups = {preemptor, *victims}, self._session.cluster.pod_groups
-        entries: dict[int, list[QueueTreeEntry]] = {queue: [] for queue in self._lists.leaf_queues()}
-        for pod_group in sorted(waiting):
-            queue = groups[pod_group].queue
-            assert queue is not None
-            key = self._session.pod_group_key(pod_group)
-            entries[queue].append(QueueTreeEntry(key, pod_group, share(pod_group)))
-        tree = QueueTree(self._session)
-        for queue, found in entries.items():
-            for key, pod_group in self._lists.pending(queue):
-                if pod_group not in waiting:
-                    found.append(QueueTreeEntry(key, pod_group, self._gangs.request(pod_group)))
-            tree.fill(queue, iter(sorted(found)))
-        while waiting and (entry := tree.pop()) is not None:
-            self._session.stop.check()
-            if entry.pod_group in waiting:
-                waiting.discard(entry.pod_group)
-                yield entry.pod_group
-
-    def close(self) -> None:
-        """Nothing is held."""
+from tenure.solver.search.pod_group_lists import SimulationOrder
 
 
 class ScenarioSimulator:

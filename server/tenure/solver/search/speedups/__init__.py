@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Final
 
 from tenure.solver.search.oracle import Oracle, SearchParts
-from tenure.solver.search.scenario_simulator import AllPending
+from tenure.solver.search.pod_group_lists import AllPending
 from tenure.solver.search.speedups.candidate_sharing import SharedCandidates
 from tenure.solver.search.speedups.failed_search_cache import FailedSearchCache
 from tenure.solver.search.speedups.first_victim import FirstVictim

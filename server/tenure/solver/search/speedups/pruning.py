@@ -22,7 +22,7 @@ from tenure.solver.search.speedups.fit_counts import FitCounts, requests_whole_g
 from tenure.solver.search.speedups.freed_fits import FitTally, FreedFits, SearchFits, Victims
 from tenure.solver.search.speedups.node_index import NodeIndex
 from tenure.solver.search.speedups.reclaim_bound import ReclaimBound, ReclaimTally, is_inexact
-from tenure.solver.search.victim_order import VictimSequence
+from tenure.solver.search.victim_sequence import VictimSequence
 from tenure.terms.reasons import ReasonCode
 
 WITHIN_FAIR_SHARE: Final = Rejection(

@@ -2,7 +2,7 @@
 Sound: a bystander matters only because a queue's position depends on its best pod group. So only leaves that
 can change the order of the others are considered; a pod group and those after it with no larger request are
 one step, because a smaller request never moves a queue back; the last pod group is not searched for.
-Switch: `simulation_order`. Plain: `scenario_simulator.AllPending`.
+Switch: `simulation_order`. Plain: `pod_group_lists.AllPending`.
 Compared by: tests/properties/test_simulation_order.py (equal orders on random scenarios).
 """
 
@@ -13,9 +13,8 @@ from itertools import takewhile
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import NO_SHARE, Share
 from tenure.solver.search.gang import GangPlanner
-from tenure.solver.search.pod_group_lists import KeyedPodGroup
+from tenure.solver.search.pod_group_lists import KeyedPodGroup, SimulationOrder
 from tenure.solver.search.queue_tree import QueueKeys, QueueTree, QueueTreeEntry
-from tenure.solver.search.scenario_simulator import SimulationOrder
 from tenure.solver.search.speedups.pod_group_index import PodGroupIndex
 
 
