@@ -19,7 +19,6 @@ _EXCLUDED: Final = re.compile(
 _CHECKED: Final = ("docs/**/*.md", "README.md", "protos/**/*", "client/**/*.py", "server/**/*.py")
 TO_REWRITE: Final = (
     "README.md",
-    "client/tenure-kubernetes/**/*.py",
     "client/tenure/render/**/*.py",
     "docs/**/*.md",
     "protos/README.md",

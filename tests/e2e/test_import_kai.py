@@ -129,7 +129,7 @@ def test_time_and_cluster_id_can_be_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "member_name", "said"),
     [
-        ("{", "snapshot.json", "is no snapshot of KAI-Scheduler"),
+        ("{", "snapshot.json", "is not a snapshot of KAI-Scheduler"),
         ('{"config": {}}', "snapshot.json", "rawObjects"),
         ("{}", "other.json", "has no snapshot.json"),
     ],
@@ -152,5 +152,5 @@ def test_unreadable_objects_are_skipped_and_counted(tmp_path: Path) -> None:
         "import", "kai", source, "--output", output, "--config-output", str(tmp_path / "p.yaml")
     )
     assert done.returncode == 0
-    assert "1 objects cannot be read" in done.stderr
+    assert "1 unreadable objects omitted" in done.stderr
     assert len(read_snapshot(output).pods) == 3

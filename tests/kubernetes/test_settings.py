@@ -51,14 +51,14 @@ def test_each_node_pool_has_its_own_lease(pool: str, name: str | None, lease: st
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("adapter:\n  server: s:1\n", "adapter.clusterId: is missing; give it here or as --cluster-id"),
+        ("adapter:\n  server: s:1\n", "adapter.clusterId: is missing; set it here or as --cluster-id"),
         ("adapter:\n  clusterId: c\n  servr: s\n", "adapter.servr: unknown key; did you mean server?"),
         ("adapter:\n  clusterId: c\n  leaseDuration: 15\n", "adapter.leaseDuration: must be a duration"),
-        ("adapter:\n  clusterId: c\n  leaseDuration: 1s\n", "adapter.leaseDuration: must be 3s or longer"),
+        ("adapter:\n  clusterId: c\n  leaseDuration: 1s\n", "adapter.leaseDuration: must be at least 3s"),
         ("adapter:\n  clusterId: c\n  evictionMode: kill\n", "adapter.evictionMode: "),
-        ("adapter:\n  clusterId: c\n  namespace: A\n", "adapter.namespace: must be a name of lower case"),
+        ("adapter:\n  clusterId: c\n  namespace: A\n", "adapter.namespace: must be at most 52 lower-case"),
         ("adapter:\n  clusterId: c\n  healthListen: x\n", "adapter.healthListen: must be HOST:PORT"),
-        ("adapter:\n  clusterId: c\n  nodePool: A_1\n", "give leaseName"),
+        ("adapter:\n  clusterId: c\n  nodePool: A_1\n", "set leaseName"),
         ("adapter: []\n", "adapter: must be a mapping"),
         ("actions: []\n", "must have a section `adapter`"),
         ("adapter:\n  clusterId: c\nactions: []\n", "actions: unknown key; known: adapter, telemetry"),

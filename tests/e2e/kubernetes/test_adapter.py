@@ -86,8 +86,8 @@ def test_one_of_two_adapters_leads_and_the_other_takes_over(cluster: UserCluster
     ("arguments", "code", "said"),
     [
         (["--cluster-id", "c", "--kubeconfig", "missing.yaml"], 2, "missing.yaml"),
-        ([], 2, "adapter.clusterId: is missing; give it here or as --cluster-id"),
-        (["--cluster-id", "c", "--lease-duration", "1s"], 2, "adapter.leaseDuration: must be 3s or longer"),
+        ([], 2, "adapter.clusterId: is missing; set it here or as --cluster-id"),
+        (["--cluster-id", "c", "--lease-duration", "1s"], 2, "adapter.leaseDuration: must be at least 3s"),
     ],
 )
 def test_invalid_configuration_exits_with_2(

@@ -66,7 +66,7 @@ def test_disruption_budget_blocks_eviction_and_the_preemptor_gets_an_event(
         assert wait_until(lambda: cluster.reasons_of("urgent")) == "VictimsEvicted"
         assert wait_until(lambda: cluster.events("EvictionBlocked")) == ["urgent"]
         (event,) = cluster.event_notes("EvictionBlocked")
-        assert "serving-0 is not evicted" in event
+        assert "serving-0 blocked" in event
         assert "always-one" in event
         assert cluster.running("serving") == 1
         cluster.change_budget("always-one", available=0)

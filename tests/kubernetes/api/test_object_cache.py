@@ -67,6 +67,6 @@ def test_unreadable_object_is_logged_once(item: bytes, name: str, caplog: pytest
     for _ in range(2):
         mirror.on_unreadable(item, "Expected `str`, got `null` - at `$.spec.queue`")
     (told,) = caplog.messages
-    assert told.startswith(f"{name} cannot be read")
+    assert told.startswith(f"{name} is unreadable")
     assert "$.spec.queue" in told
     assert mirror.unreadable_count == 1

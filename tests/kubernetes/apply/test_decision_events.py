@@ -55,7 +55,7 @@ def test_blocked_eviction_is_an_event_on_the_preemptor_counted_per_attempt() -> 
         rig.note("evict-v", outcomes.APPLY_STATUS_FAILED, retry=attempt)
         (told,) = rig.pending_events()
         assert (told.about.kind, told.about.name, told.reason) == ("PodGroup", "job", "EvictionBlocked")
-        assert told.note == f"Pod team/v is not evicted: {EVICTION_BLOCKED}"
+        assert told.note == f"Eviction of pod team/v blocked: {EVICTION_BLOCKED}"
         assert told.is_counted
         assert rig.pending_events() == []
 

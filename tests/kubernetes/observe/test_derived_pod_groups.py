@@ -186,7 +186,7 @@ def test_disabled_derivation_creates_no_pod_groups() -> None:
     world.put("pods", pod("a"))
     picture = world.builder(replace(CONFIG, derive=False))
     assert not picture.snapshot(NOW).pod_groups
-    assert "names no pod group" in picture.warnings.take_new()[0].text
+    assert "it has no pod group" in picture.warnings.take_new()[0].text
 
 
 def test_derived_pod_group_is_removed_with_its_pods() -> None:

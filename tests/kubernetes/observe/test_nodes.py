@@ -136,7 +136,7 @@ def test_own_pod_without_pod_group_is_not_a_victim_and_occupies_capacity() -> No
     assert not snapshot.pods
     assert snapshot.nodes[0].allocatable.cpu_milli == 63_000
     [warned] = picture.warnings.take_new()
-    assert (warned.subject, "'g', which does not exist" in warned.text) == ("Pod team/p", True)
+    assert (warned.subject, "'g' does not exist" in warned.text) == ("Pod team/p", True)
     world.put("kai_pod_groups", pod_group("g"))
     delta = picture.delta(NOW)
     assert [row.uid for row in delta.upserts.pods] == ["uid-p"]

@@ -27,7 +27,7 @@ def pod_resources(world: CachedCluster) -> dict[str, tuple[str, dict[str, int]]]
         ({NIC: "3"}, ""),
         ({NIC: "1", "example.com/x": "1"}, "no node offers example.com/x"),
         ({"example.com/z": "1", "example.com/x": "1"}, "no node offers example.com/x, ..."),
-        ({NIC: "1", "memory": "32Ti"}, "it asks for more memory than any node has"),
+        ({NIC: "1", "memory": "32Ti"}, "it requests more memory than any node has"),
     ],
 )
 def test_pod_that_requests_a_resource_of_no_node_is_blocked(

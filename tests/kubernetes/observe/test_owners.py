@@ -135,7 +135,7 @@ def test_forbidden_owner_is_known_by_its_name(
     found = ApiOwnerLookup(unauthorized_transport, patience=0).top("team", job)
     assert found is not None
     assert (found.metadata.uid, found.metadata.creation_timestamp) == (job.uid, None)
-    assert "Job job is known by its name alone" in found.warning
+    assert "only the name of its owner Job job is known" in found.warning
 
 
 class Stopwatch:
@@ -160,7 +160,7 @@ def test_late_permission_is_retried_until_it_exists(api: FakeApiServer, transpor
     stopwatch.seconds = 65
     found = owners.top("team", job)
     assert found is not None
-    assert (found.gang, "name alone" in found.warning) == (0, True)
+    assert (found.gang, "only the name" in found.warning) == (0, True)
     stopwatch.seconds = 300
     found = owners.top("team", job)
     assert found is not None

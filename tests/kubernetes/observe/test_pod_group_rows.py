@@ -148,11 +148,14 @@ def test_sub_group_minimum_counts_pods_in_leaves_and_sub_groups_elsewhere() -> N
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        ({"subGroups": [{"name": "a"}, {"name": "A"}]}, "used twice"),
+        ({"subGroups": [{"name": "a"}, {"name": "A"}]}, "empty or repeated"),
         ({"subGroups": [{"name": ""}]}, "empty"),
         ({"subGroups": [{"name": "a", "parent": "x"}]}, "does not exist"),
-        ({"subGroups": [{"name": "a", "parent": "b"}, {"name": "b", "parent": "a"}]}, "in itself"),
-        ({"topologyConstraint": {"topology": "t", "requiredTopologyLevel": "rack"}}, "no topology 't'"),
+        ({"subGroups": [{"name": "a", "parent": "b"}, {"name": "b", "parent": "a"}]}, "contains itself"),
+        (
+            {"topologyConstraint": {"topology": "t", "requiredTopologyLevel": "rack"}},
+            "topology 't' does not exist",
+        ),
     ],
 )
 def test_unusable_pod_group_is_skipped_and_its_pods_occupy_capacity(

@@ -211,11 +211,14 @@ def test_selectors_affinities_and_tolerations_are_converted() -> None:
     [
         (apart(labelSelector={"matchLabels": {"a": "1"}}, namespaces=["other"]), "other namespaces"),
         (apart(labelSelector={"matchLabels": {"a": "1"}}, namespaceSelector={}), "other namespaces"),
-        (apart(labelSelector={"matchExpressions": [{"key": "a", "operator": "Exists"}]}), "more than labels"),
+        (
+            apart(labelSelector={"matchExpressions": [{"key": "a", "operator": "Exists"}]}),
+            "a selector other than labels",
+        ),
         (apart(labelSelector={}), "all pods"),
         (required({"matchExpressions": [{"key": "a", "operator": "Near"}]}), "'Near'"),
-        ({"resourceClaims": [{"name": "gpu"}]}, "device claims"),
-        ({"containers": [node_of_cores("much")]}, "cannot be read"),
+        ({"resourceClaims": [{"name": "gpu"}]}, "resource claims"),
+        ({"containers": [node_of_cores("much")]}, "are invalid"),
     ],
 )
 def test_unrepresentable_constraint_blocks_a_pending_pod_with_a_reason(

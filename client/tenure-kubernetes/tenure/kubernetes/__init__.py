@@ -1,1 +1,1 @@
-"""The Kubernetes adapter: observes a cluster, asks a server, applies what it decides."""
+"""The Kubernetes adapter: observes a cluster, requests decisions from a server, and applies them."""

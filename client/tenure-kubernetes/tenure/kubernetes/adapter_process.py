@@ -1,4 +1,4 @@
-"""The adapter process: a Kubernetes adapter with probes and telemetry, until it is told to stop."""
+"""The process of `tenure adapter`: an adapter with probes and telemetry."""
 
 import json
 import signal
@@ -24,7 +24,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def run_adapter(configuration: AdapterConfiguration, reread: Callable[[], None]) -> None:
-    """Run an adapter until SIGTERM or SIGINT. `reread` is called whenever SIGHUP comes.
+    """Run an adapter until SIGTERM or SIGINT. SIGHUP calls `reread`.
 
     Raises ConfigurationError, InvalidCredentials, TelemetryError and JournalUnreadable.
     """
@@ -41,12 +41,12 @@ def run_adapter(configuration: AdapterConfiguration, reread: Callable[[], None])
         for number in _SIGNALS:
             signal.signal(number, lambda *_: adapter.stop())
         with _probes(settings, adapter):
-            print(f"tenure: adapter of cluster {settings.cluster_id}, asks {settings.server}", flush=True)
+            print(f"tenure: adapter of cluster {settings.cluster_id}, server {settings.server}", flush=True)
             adapter.run()
 
 
 def print_dry_run(settings: AdapterSettings, *, as_json: bool) -> None:
-    """Print what would be done now. Raises as `run_adapter` does, and ApiError and TenureError."""
+    """Print a dry run. Raises the errors of `run_adapter`, ApiError and TenureError."""
     with _transport(settings) as transport, _client(settings) as client:
         run = dry_run(settings, transport, client)
     for warned in run.warnings:
@@ -101,7 +101,7 @@ def _probes(settings: AdapterSettings, adapter: Adapter) -> Iterator[None]:
     try:
         probes = HealthServer(settings.health_listen, adapter.health)
     except OSError as error:
-        told = f"cannot be listened on: {error.strerror}"
+        told = f"cannot listen: {error.strerror}"
         raise ConfigurationError("adapter", [ConfigProblem("adapter.healthListen", told)]) from None
     try:
         yield

@@ -1,6 +1,6 @@
 """`tenure capture`: a snapshot of a live cluster.
 
-What commands that look at Kubernetes objects have in common.
+Also errors and warnings of all commands that read Kubernetes objects.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,18 +23,18 @@ _INVALID_INPUT: Final = 2
 _SERVER_FAILURE: Final = 3
 """Exit code: the API server failed; the same command may work later."""
 _SHOWN: Final = 20
-"""Warnings that are printed one by one; the others are counted."""
+"""Maximum number of printed warnings; the others are counted."""
 
 
 @contextmanager
 def require_kubernetes_extra() -> Iterator[None]:
-    """Tell what to install when an import in the block fails."""
+    """Print what to install if an import in the block fails."""
     try:
         yield
     except ModuleNotFoundError as error:
         if error.name not in ("lightkube", "httpx2", "msgspec"):
             raise
-        said = "looking at Kubernetes objects needs more packages: pip install 'tenure[kubernetes]'"
+        said = "Kubernetes support is not installed; run pip install 'tenure[kubernetes]'"
         raise typer.BadParameter(said) from None
 
 
@@ -49,7 +49,7 @@ def report_api_errors() -> Iterator[None]:
     except JournalUnreadable as error:
         _end(str(error), _INVALID_INPUT)
     except ApiError as error:
-        _end(f"the API server does not do it: {error}", _SERVER_FAILURE)
+        _end(f"API server request failed: {error}", _SERVER_FAILURE)
 
 
 def _end(message: str, code: int) -> NoReturn:
@@ -58,13 +58,13 @@ def _end(message: str, code: int) -> NoReturn:
 
 
 def print_warnings(warnings: "Sequence[ObjectWarning]", unreadable: int) -> None:
-    """Say on standard error what could not be taken over as it was."""
+    """Print warnings about objects to standard error."""
     for warned in warnings[:_SHOWN]:
         typer.echo(f"{warned.subject}: {warned.text}", err=True)
     if len(warnings) > _SHOWN:
-        typer.echo(f"and {len(warnings) - _SHOWN:,} more like these", err=True)
+        typer.echo(f"and {len(warnings) - _SHOWN:,} more warnings", err=True)
     if unreadable:
-        typer.echo(f"{unreadable:,} objects cannot be read: they are left out", err=True)
+        typer.echo(f"{unreadable:,} unreadable objects omitted", err=True)
 
 
 if TYPE_CHECKING:
@@ -82,10 +82,14 @@ class WorkloadApi(StrEnum):
 
 def capture(
     output: Annotated[
-        str, typer.Argument(metavar="FILE", help="Where it goes; .json, .yaml, .txtpb or .binpb.")
+        str, typer.Argument(metavar="FILE", help="Output file: .json, .yaml, .txtpb or .binpb.")
     ],
     kubeconfig: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Kubeconfig; else the one that kubectl would use.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Path to the kubeconfig. Default: in-cluster service account, then kubectl's search path.",
+        ),
     ] = None,
     context: Annotated[str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig.")] = None,
     cluster_id: Annotated[str, typer.Option(metavar="NAME", help="Cluster ID.")] = "captured",
@@ -93,16 +97,17 @@ def capture(
         str, typer.Option(metavar="NAME", help="Schedule pods with this schedulerName.")
     ] = "kai-scheduler",
     node_pool: Annotated[
-        str, typer.Option(metavar="NAME", help="Value of the label of the node pool; empty: without it.")
+        str,
+        typer.Option(metavar="NAME", help="Value of the node pool label. Empty: objects without the label."),
     ] = "",
     node_pool_label: Annotated[
-        str, typer.Option(metavar="LABEL", help="Label of node pools; empty: the whole cluster.")
+        str, typer.Option(metavar="LABEL", help="Label of node pools. Empty: the whole cluster.")
     ] = "kai.scheduler/node-pool",
     workload_api: Annotated[
-        WorkloadApi, typer.Option(help="Queues and pod groups to read; auto: all that the API server serves.")
+        WorkloadApi, typer.Option(help="API of queues and pod groups. auto: all that the API server serves.")
     ] = WorkloadApi.AUTO,
 ) -> None:
-    """A snapshot of a live cluster, as the adapter would push it. Only reads.
+    """Save a snapshot of a live cluster, as the adapter would push it. Only reads.
 
     tenure capture cluster.binpb && tenure decide cluster.binpb shows what Tenure would do.
     """
@@ -131,7 +136,7 @@ def capture(
         picture = SnapshotBuilder(mirrors, config, ApiOwnerLookup(transport, patience=0))
         snapshot = picture.snapshot(now)
     except ApiError as failure:
-        _end(f"the API server does not tell: {failure}", _SERVER_FAILURE)
+        _end(f"API server request failed: {failure}", _SERVER_FAILURE)
     finally:
         transport.close()
     write_snapshot(snapshot, output, form)
@@ -141,7 +146,7 @@ def capture(
 
 
 def _read(caches: "ObjectCaches", transport: "Transport", api: WorkloadApi) -> int:
-    """List every collection once; how many objects cannot be read. Raises ApiError."""
+    """List every collection once. Returns the number of unreadable objects. Raises ApiError."""
     from tenure.kubernetes.api.object_caches import COLLECTIONS, WORKLOAD_APIS
 
     without = frozenset[str]()
@@ -155,9 +160,9 @@ def _read(caches: "ObjectCaches", transport: "Transport", api: WorkloadApi) -> i
 
 
 def read_kai(file: Path, cluster_id: str, now: "datetime | None") -> "tuple[ClusterSnapshot, KaiSnapshot]":
-    """The reader of `tenure import kai`: the snapshot, and the configuration and parameters of the scheduler.
+    """Read a file for `tenure import kai`: the snapshot, and the configuration of the scheduler.
 
-    Prints what cannot be taken over. Raises typer.BadParameter for a file that is no snapshot.
+    Prints warnings. Raises typer.BadParameter if the file is not a snapshot.
     """
     with require_kubernetes_extra():
         from google.protobuf.timestamp_pb2 import Timestamp

@@ -1,4 +1,4 @@
-"""`tenure adapter`: a Kubernetes cluster, scheduled by what a server decides."""
+"""`tenure adapter`: schedule a Kubernetes cluster."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -12,11 +12,11 @@ Config = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="YAML with a section `adapter`, before which goes what is said here, and perhaps `telemetry`.",
+        help="YAML file with the sections `adapter` and `telemetry`. Options have precedence.",
     ),
 ]
 Server = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="Server that decides (127.0.0.1:50051).")
+    str | None, typer.Option(metavar="HOST:PORT", help="Address of the server (127.0.0.1:50051).")
 ]
 ClusterId = Annotated[
     str | None, typer.Option(metavar="NAME", help="Cluster ID. Required here or in --config.")
@@ -24,7 +24,7 @@ ClusterId = Annotated[
 NodePool = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="Value of the label kai.scheduler/node-pool; without it, those without."
+        metavar="NAME", help="Value of the label kai.scheduler/node-pool. Default: objects without it."
     ),
 ]
 Kubeconfig = Annotated[
@@ -34,37 +34,39 @@ Kubeconfig = Annotated[
         help="Path to the kubeconfig. Default: in-cluster service account, then kubectl's search path.",
     ),
 ]
-Context = Annotated[str | None, typer.Option(metavar="NAME", help="Of the kubeconfig; else its current one.")]
+Context = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig. Default: the current one.")
+]
 SchedulerName = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Schedule pods with this schedulerName (kai-scheduler)."),
 ]
 Namespace = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Of the lease and the ledger (tenure-system); it must exist."),
+    typer.Option(metavar="NAME", help="Existing namespace for the lease and the journal (tenure-system)."),
 ]
 LeaseName = Annotated[
     str | None, typer.Option(metavar="NAME", help="Name of the lease. Default: tenure, or tenure-NODEPOOL.")
 ]
 LeaseDuration = Annotated[
-    str | None, typer.Option(metavar="DURATION", help="How long others wait for a silent leader (15s).")
+    str | None, typer.Option(metavar="DURATION", help="How long a silent leader keeps the lease (15s).")
 ]
 HealthListen = Annotated[
     str | None,
-    typer.Option(metavar="HOST:PORT", help="Where /healthz and /readyz are answered; else nowhere."),
+    typer.Option(metavar="HOST:PORT", help="Address of /healthz and /readyz. Default: no probes."),
 ]
 LogLevelOption = Annotated[
     LogLevel | None,
     typer.Option(
         "--log-level",
-        help="Lines on standard error; else telemetry.logs.level of --config, which SIGHUP lets it read "
-        "again; info when nobody says.",
+        help="Log level on standard error. Default: telemetry.logs.level of --config, reread on SIGHUP, "
+        "else info.",
     ),
 ]
 
 
 class EvictionMode(StrEnum):
-    """How pods are made to end."""
+    """How pods are evicted."""
 
     EVICTION = "eviction"
     DELETE = "delete"
@@ -80,7 +82,7 @@ def adapter(
     scheduler_name: SchedulerName = None,
     workload_api: Annotated[
         WorkloadApi | None,
-        typer.Option(help="Queues and pod groups to observe (auto: all that the API server serves)."),
+        typer.Option(help="API of queues and pod groups (auto: all that the API server serves)."),
     ] = None,
     eviction_mode: Annotated[
         EvictionMode | None, typer.Option(help="eviction respects disruption budgets, delete does not.")
@@ -95,17 +97,17 @@ def adapter(
     token_file: TokenFile = None,
     allow_plaintext: AllowPlaintext = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be done now, do nothing, and end.")
+        bool, typer.Option("--dry-run", help="Print the current decisions, write nothing, and exit.")
     ] = False,
     output: Annotated[
-        Output, typer.Option(help="Of --dry-run: a table for people, a JSON object a step for programs.")
+        Output, typer.Option(help="Output format of --dry-run: a table, or one JSON object per decision.")
     ] = Output.TABLE,
     log_level: LogLevelOption = None,
 ) -> None:
-    """Schedule a Kubernetes cluster: observe it, ask a server, bind and evict as it decides.
+    """Schedule a Kubernetes cluster: observe it, request decisions from a server, bind and evict.
 
     On SIGTERM or Ctrl-C it completes in-flight API calls, releases its lease and exits with 0. Of several
-    adapters of one node pool one acts, and the others wait for its lease. Nothing is lost when it is killed:
+    adapters of one node pool one leads, and the others wait for its lease. Nothing is lost when it is killed:
     in-flight groups are stored in a ConfigMap.
 
     For example: tenure adapter --cluster-id prod --dry-run

@@ -1,4 +1,4 @@
-"""What an adapter would do now: one round without a write, not even of the lease."""
+"""A dry run: one reconcile without any write, not even of the lease."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 
 class DryRun(NamedTuple):
-    """What was observed, and what would be done."""
+    """The observed cluster and the response."""
 
     snapshot: ClusterSnapshot
     response: DecideResponse
@@ -28,7 +28,7 @@ class DryRun(NamedTuple):
 
 
 def dry_run(settings: AdapterSettings, transport: Transport, client: Client) -> DryRun:
-    """Observe and ask. Raises ApiError, JournalUnreadable and TenureError."""
+    """Observe and request decisions. Raises ApiError, JournalUnreadable and TenureError."""
     mirrors = ObjectCaches.create(lambda: None)
     for reflector in mirrors.follow(transport, unfollowed_collections(settings.workload_api)):
         reflector.list_once()
@@ -42,7 +42,7 @@ def dry_run(settings: AdapterSettings, transport: Transport, client: Client) -> 
 
 
 def decision_rows(run: DryRun) -> Iterator[dict[str, str]]:
-    """Each step, with names in place of uids where they are known."""
+    """One row per decision, with names instead of uids where they are known."""
     groups = {row.uid: f"{row.namespace}/{row.name}" for row in run.snapshot.pod_groups}
     pods = {row.uid: (row.name, groups.get(row.pod_group, row.pod_group)) for row in run.snapshot.pods}
     for group in run.response.groups:
@@ -62,7 +62,7 @@ def decision_rows(run: DryRun) -> Iterator[dict[str, str]]:
 
 
 def unfollowed_collections(api: WorkloadApi) -> frozenset[str]:
-    """Collections that are not followed."""
+    """Collections of the other workload APIs."""
     if api is WorkloadApi.AUTO:
         return frozenset()
     return frozenset[str]().union(*(names for name, names in WORKLOAD_APIS.items() if name != api.value))

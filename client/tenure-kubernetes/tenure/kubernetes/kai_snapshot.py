@@ -1,7 +1,7 @@
-"""Reading what the snapshot endpoint of KAI-Scheduler writes: a zip with one `snapshot.json`.
+"""Snapshots of KAI-Scheduler's snapshot endpoint: a zip file with one `snapshot.json`.
 
-The file holds the scheduler's configuration, its parameters, and the objects it saw, as the Kubernetes API
-serves them. Kinds that Tenure does not observe are passed over.
+The file has the scheduler's configuration, its parameters, and the observed objects in the form of the
+Kubernetes API. Kinds that Tenure does not observe are ignored.
 """
 
 import re
@@ -22,43 +22,43 @@ from tenure.v1.snapshot_pb2 import POD_STATUS_BINDING, POD_STATUS_PENDING, Clust
 
 _MEMBER: Final = "snapshot.json"
 _MOST_BYTES: Final = 2 * 2**30
-"""Largest content that is unpacked."""
+"""Maximum size of the unpacked content."""
 RawList = list[msgspec.Raw]
 
 
 class KaiSnapshotError(ValueError):
-    """The file is no snapshot of KAI-Scheduler. Names the file and what is wrong with it."""
+    """The file is not a snapshot of KAI-Scheduler. The message names the file and the error."""
 
 
 class PluginOption(msgspec.Struct):
-    """One plugin."""
+    """A plugin."""
 
     name: str = ""
     arguments: dict[str, str] | None = None
 
 
 class Tier(msgspec.Struct):
-    """A list of plugins."""
+    """A tier of plugins."""
 
     plugins: list[PluginOption] | None = None
 
 
 class Config(msgspec.Struct):
-    """The configuration file of the scheduler."""
+    """Configuration file of the scheduler."""
 
     actions: str = ""
     tiers: list[Tier] | None = None
 
 
 class NodePoolParams(msgspec.Struct):
-    """Which nodes it schedules on."""
+    """Node pool of the scheduler."""
 
     key: str = msgspec.field(default="", name="NodePoolLabelKey")
     value: str = msgspec.field(default="", name="NodePoolLabelValue")
 
 
 class SchedulerParams(msgspec.Struct, rename="camel"):
-    """Its command line. What is not set is left out of the file."""
+    """Command-line parameters of the scheduler. The file omits unset ones."""
 
     scheduler_name: str = "kai-scheduler"
     partition_params: NodePoolParams | None = None
@@ -70,7 +70,7 @@ class SchedulerParams(msgspec.Struct, rename="camel"):
 
 
 class BindSpec(msgspec.Struct, rename="camel"):
-    """A pod that is to be bound."""
+    """The requested binding."""
 
     pod_name: str = ""
     selected_node: str = ""
@@ -78,13 +78,13 @@ class BindSpec(msgspec.Struct, rename="camel"):
 
 
 class BindStatus(msgspec.Struct):
-    """What became of it."""
+    """State of the binding."""
 
     phase: str = ""
 
 
 class BindRequest(msgspec.Struct):
-    """A binding that is under way."""
+    """A requested binding that may be in progress."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: BindSpec = msgspec.field(default_factory=BindSpec)
@@ -92,7 +92,7 @@ class BindRequest(msgspec.Struct):
 
 
 class RawObjects(msgspec.Struct, rename="camel"):
-    """The objects by kind."""
+    """Objects by kind."""
 
     pods: RawList | None = None
     nodes: RawList | None = None
@@ -104,7 +104,7 @@ class RawObjects(msgspec.Struct, rename="camel"):
 
 
 class KaiSnapshot(msgspec.Struct, rename="camel"):
-    """The whole file."""
+    """The file."""
 
     raw_objects: RawObjects
     config: Config | None = None
@@ -112,17 +112,17 @@ class KaiSnapshot(msgspec.Struct, rename="camel"):
 
 
 def read_kai_snapshot(file: Path) -> KaiSnapshot:
-    """The snapshot in a zip, or in the JSON file from within one. Raises KaiSnapshotError."""
+    """Read a snapshot from a zip file, or from its JSON file. Raises KaiSnapshotError."""
     try:
         content = _unpacked(file)
     except OSError as error:
         raise KaiSnapshotError(f"{file}: cannot be read: {error.strerror}") from None
     except zipfile.BadZipFile as error:
-        raise KaiSnapshotError(f"{file}: is a damaged zip: {error}") from None
+        raise KaiSnapshotError(f"{file}: is a corrupt zip file: {error}") from None
     try:
         found: Any = msgspec.json.decode(content, type=KaiSnapshot)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise KaiSnapshotError(f"{file}: {_MEMBER} is no snapshot of KAI-Scheduler: {error}") from None
+        raise KaiSnapshotError(f"{file}: {_MEMBER} is not a snapshot of KAI-Scheduler: {error}") from None
     snapshot: KaiSnapshot = found
     return snapshot
 
@@ -132,7 +132,7 @@ def _unpacked(file: Path) -> bytes:
         return file.read_bytes()
     with zipfile.ZipFile(file) as archive:
         if _MEMBER not in archive.namelist():
-            raise KaiSnapshotError(f"{file}: has no {_MEMBER}: it is not from the snapshot endpoint")
+            raise KaiSnapshotError(f"{file}: has no {_MEMBER}; expected a file of the snapshot endpoint")
         if archive.getinfo(_MEMBER).file_size > _MOST_BYTES:
             raise KaiSnapshotError(f"{file}: {_MEMBER} has more than {_MOST_BYTES} bytes")
         return archive.read(_MEMBER)
@@ -146,24 +146,24 @@ _LISTS: Final = {
     "priority_classes": "priority_classes",
     "topologies": "topologies",
 }
-"""Lists of the file by the mirror that holds them."""
+"""Lists of the file, by the object cache that they fill."""
 _TIME: Final = re.compile(rb'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)"')
 
 
 class ImportedKai(NamedTuple):
-    """The snapshot, and what could not be taken over as it was."""
+    """The snapshot, and warnings about objects."""
 
     snapshot: ClusterSnapshot
     warnings: list[ObjectWarning]
     unreadable: int
-    """Objects that are not what their kind should be; they are left out."""
+    """Number of objects that do not match their kind; they are omitted."""
 
 
 def import_kai(source: KaiSnapshot, cluster_id: str, now: Timestamp | None = None) -> ImportedKai:
-    """What the file shows. `now` defaults to the latest time that its nodes tell of, when it was about taken.
+    """Convert a file. `now` defaults to the latest time in its nodes, about that of the snapshot.
 
-    Pods that name no pod group get one from their owner. A pod with a bind request that has not failed is
-    being bound (semantics R1.41).
+    Pods without a pod group get one that is derived from their owner. A pod with a bind request that has not
+    failed has status BINDING (semantics R1.41).
     """
     pool = source.scheduler_params.partition_params or NodePoolParams()
     config = SnapshotScope(
@@ -181,7 +181,7 @@ def import_kai(source: KaiSnapshot, cluster_id: str, now: Timestamp | None = Non
 
 
 def _fill(caches: ObjectCaches, name: str, source: KaiSnapshot) -> int:
-    """Put one kind of objects into its mirror; how many cannot be read."""
+    """Fill the object cache of one kind. Returns the number of unreadable objects."""
     [collection] = [known for known in COLLECTIONS if known.name == name]
     items: RawList = getattr(source.raw_objects, _LISTS[name]) or []
     decoder = msgspec.json.Decoder(collection.kind)
@@ -196,14 +196,14 @@ def _fill(caches: ObjectCaches, name: str, source: KaiSnapshot) -> int:
 
 
 def _latest(nodes: Iterable[msgspec.Raw]) -> Timestamp:
-    """The latest time in any node: kubelets write one every few minutes at least."""
+    """The latest time in any node: a kubelet writes one at least every few minutes."""
     texts = {found.decode() for node in nodes for found in _TIME.findall(bytes(node))}
     moments = [moment for moment in map(read_time, texts) if moment is not None]
     return max(moments, key=lambda moment: moment.ToNanoseconds(), default=Timestamp())
 
 
 def _bind(snapshot: ClusterSnapshot, requests: Iterable[BindRequest]) -> None:
-    """Show pods that wait and have a bind request as being bound, where it names every GPU they share."""
+    """Set pending pods with a bind request to BINDING, if the request names every GPU they share."""
     namespaces = {group.uid: group.namespace for group in snapshot.pod_groups}
     shares = {shape.id: shape.gpu.devices for shape in snapshot.shapes if shape.gpu.WhichOneof("share")}
     wanted = {

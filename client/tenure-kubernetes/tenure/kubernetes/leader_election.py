@@ -1,13 +1,12 @@
-"""Who of several adapters may act: the holder of a lease.
+"""Leader election by a lease, as in client-go.
 
-A lease is taken when it is free, given back, or was not renewed for its duration as measured by the own clock
-from when its last change was seen: clocks of other machines are of no account. Every write of the lease
-carries its resource version, so of two that try at once one gets a conflict.
+An adapter acquires a lease that is free, released, or not renewed for its duration. The duration counts from
+the last observed change, by the local monotonic clock: clocks of other machines have no influence. Every
+write has the resource version, so that one of two concurrent writers gets a conflict.
 
-Whoever leads may act until a third of the duration before the lease would run out, counted from before the
-renewal was sent. Nobody else takes it before it has run out, so two never act at the same time, even if
-one of them is stopped for a while and goes on: it asks `may_act` before each write. A lease is given back
-only when no write is under way any more.
+The leader may act until a third of the duration before the lease expires, counted from before the renewal was
+sent. No other adapter acquires it before it expires, so two never act at the same time, even if one of them
+was paused: it checks `may_act` before each write. A lease is released only after all writes have ended.
 """
 
 import logging
@@ -26,23 +25,23 @@ from tenure.kubernetes.objects.meta import Lease, LeaseSpec, ObjectMeta
 
 DURATION_SECONDS: Final = 15.0
 SAFETY_PART: Final = 1 / 3
-"""Part of the duration before whose end the holder stops to act: longer than a write may take to arrive."""
+"""Part of the duration before its end in which the leader does not act: longer than a write may take."""
 _RENEW: Final = 1 / 7
-"""Part of the duration after which the lease is renewed, or looked at."""
+"""Part of the duration after which the lease is renewed or read."""
 
 _LOG: Final = logging.getLogger(__name__)
 _LEASES: Final = msgspec.json.Decoder(Lease)
 
 
 class _Seen(NamedTuple):
-    """The last form of the lease, and when it was first seen, by the own clock."""
+    """The last observed lease, and when it was first observed, by the local clock."""
 
     spec: LeaseSpec
     at: float
 
 
 class LeaderElector:
-    """Tries to hold one lease. `run` in a thread of its own; others ask `may_act` and `transitions`."""
+    """Implements Leadership. Call `run` in a thread of its own."""
 
     def __init__(
         self,
@@ -61,7 +60,7 @@ class LeaderElector:
         self._duration = duration
         self._clock = clock
         self._on_lost = on_lost
-        """Called, from the thread that renews, whenever the lease is seen with somebody else."""
+        """Called from the thread that renews, whenever another adapter holds the lease."""
         self._has_other_leader = False
         self._problem = ""
         self._seen: _Seen | None = None
@@ -80,16 +79,16 @@ class LeaderElector:
 
     @property
     def problem(self) -> str:
-        """Why it is not known who leads; empty: it is."""
+        """Why the holder of the lease is unknown; "": it is known."""
         return self._problem
 
     @property
     def holder(self) -> str:
-        """Who holds the lease, as far as is known; empty: nobody."""
+        """Identity of the last known holder; "": none."""
         return self._seen.spec.holder_identity if self._seen else ""
 
     def run(self) -> None:
-        """Take the lease when it may be taken, renew it, until stopped; then give it back."""
+        """Acquire the lease when it is free and renew it, until stopped; then release it."""
         while not self._stopped.is_set():
             self.try_once()
             IS_LEADER.set(int(self.may_act()), self._about)
@@ -98,11 +97,11 @@ class LeaderElector:
         self._release()
 
     def stop(self) -> None:
-        """Act no more, give the lease back, and let `run` return. To be called when all writes have ended."""
+        """Act no more, release the lease, and return from `run`. Call it when all writes have ended."""
         self._stopped.set()
 
     def try_once(self) -> None:
-        """Renew the lease or take it, if it is to be had. Failures leave everything as it was."""
+        """Renew the lease, or acquire it if it is free. Failures change nothing."""
         asked = self._clock()
         try:
             lease = self._read()
@@ -117,16 +116,16 @@ class LeaderElector:
             self._problem = ""
         except Conflict:
             self._leader_until = float("-inf")
-        except Exception as failure:  # whatever it is: without this thread nobody would lead any more
+        except Exception as failure:  # any failure: without this thread no adapter would lead
             if not self._problem:
-                _LOG.warning("The lease cannot be read or written: %s", failure)
+                _LOG.warning("Cannot renew or acquire the lease, retrying: %s", failure)
             self._problem = str(failure) or repr(failure)
 
     def _is_ours(self, lease: Lease) -> bool:
         return lease.spec.holder_identity == self._identity
 
     def _is_expired(self, lease: Lease, now: float) -> bool:
-        """Whether nobody holds it, or its holder has not renewed it for its duration."""
+        """Whether the lease has no holder, or was not renewed for its duration."""
         if not lease.spec.holder_identity:
             return True
         if self._seen is None or self._seen.spec != lease.spec:
@@ -162,12 +161,12 @@ class LeaderElector:
         return _LEASES.decode(self._transport.post(self._collection, Lease(meta, self._acquire(None))))
 
     def _write(self, lease: Lease, spec: LeaseSpec) -> Lease:
-        """Replace the lease, unless somebody changed it since it was read."""
+        """Replace the lease, unless it changed since it was read."""
         changed = msgspec.structs.replace(lease, spec=spec)
         return _LEASES.decode(self._transport.put(f"{self._collection}/{self._name}", changed))
 
     def _release(self) -> None:
-        """Let the next one have it at once."""
+        """Release the lease, so that another adapter leads at once."""
         try:
             lease = self._read()
             if lease is not None and self._is_ours(lease):

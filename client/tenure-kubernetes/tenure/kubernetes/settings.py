@@ -1,7 +1,4 @@
-"""The configuration file of an adapter: the sections `adapter` and `telemetry`.
-
-What an adapter is told: the section `adapter` of its configuration file.
-"""
+"""The configuration file of an adapter: sections `adapter` and `telemetry`."""
 
 import re
 from collections.abc import Mapping
@@ -27,19 +24,19 @@ _SHORTEST_LEASE: Final = 3.0
 
 
 class EvictionMode(StrEnum):
-    """How pods are made to end."""
+    """How pods are evicted."""
 
     EVICTION = "eviction"
-    """By the Eviction API, which respects disruption budgets."""
+    """Eviction API, which respects disruption budgets."""
     DELETE = "delete"
-    """By deleting them, whatever budgets say."""
+    """Deletion, which ignores disruption budgets."""
 
 
 class WorkloadApi(StrEnum):
-    """Whose queues and pod groups are followed."""
+    """The API of the observed queues and pod groups."""
 
     AUTO = "auto"
-    """Those that the API server knows, of both."""
+    """All that the API server serves."""
     KAI = "kai"
     VOLCANO = "volcano"
 
@@ -53,13 +50,13 @@ def _seconds(value: object) -> float:
 
 def _lease_seconds(value: float) -> float:
     if value < _SHORTEST_LEASE:
-        raise ValueError("must be 3s or longer: it is renewed several times within")
+        raise ValueError("must be at least 3s")
     return value
 
 
 def _name(value: str) -> str:
     if not _NAME.fullmatch(value):
-        raise ValueError("must be a name of lower case letters, digits and -, of at most 52 characters")
+        raise ValueError("must be at most 52 lower-case letters, digits and hyphens")
     return value
 
 
@@ -82,7 +79,7 @@ Name = Annotated[str, AfterValidator(_name)]
 
 
 class AdapterSettings(BaseModel):
-    """All of the section. Keys are in camel case, durations are written like 15s."""
+    """The section `adapter`. Keys are in camel case, durations as in `15s`."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -93,54 +90,56 @@ class AdapterSettings(BaseModel):
     )
 
     server: str = "127.0.0.1:50051"
-    """Address of the server that decides."""
+    """Address of the server."""
     tls_ca: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
     token_file: Path | None = None
-    """What is shown to the server and expected of it, as with all commands."""
+    """TLS files and the token for the server, as with all commands."""
     allow_plaintext: bool = False
-    """Permits a token in clear text to another machine."""
+    """Whether a token may be sent in plaintext to another machine."""
     kubeconfig: Path | None = None
-    """None: the service account of the pod; where there is none, where kubectl looks."""
+    """None: service account of the pod, else the file that kubectl uses."""
     context: str | None = None
-    """Of the kubeconfig; None: its current one."""
+    """Context of the kubeconfig. None: its current context."""
     cluster_id: Annotated[str, AfterValidator(_not_empty)]
-    """What the cluster is called in snapshots, records and metrics."""
+    """Cluster ID in snapshots, records and metrics."""
     node_pool: str = ""
-    """Value of the label; empty: nodes, queues and pod groups without it."""
+    """Value of the label; "": nodes, queues and pod groups without the label."""
     node_pool_label: str = "kai.scheduler/node-pool"
-    """Empty: all nodes, queues and pod groups are of one pool."""
+    """Empty: all nodes, queues and pod groups belong to one pool."""
     scheduler_name: Annotated[str, AfterValidator(_not_empty)] = "kai-scheduler"
-    """Whose pods are bound: KAI-Scheduler's own name, so that its users change nothing in their workloads."""
+    """Pods with this schedulerName are scheduled. The default is that of KAI-Scheduler."""
     workload_api: WorkloadApi = WorkloadApi.AUTO
     derive_pod_groups: bool = True
-    """Whether pods that name no pod group get one from their owner."""
+    """Whether pods without a pod group get one that is derived from their owner."""
     default_queue: str = "default-queue"
-    """Of derived pod groups that name none."""
+    """Queue of derived pod groups without a queue."""
     eviction_mode: EvictionMode = EvictionMode.EVICTION
     namespace: Annotated[str, AfterValidator(_name)] = "tenure-system"
-    """Where the lease and the ledger are. It must exist."""
+    """Namespace of the lease and the journal. It must exist."""
     lease_name: Name | None = None
-    """None: `tenure`, or `tenure-NODEPOOL`. The ledger is a ConfigMap of that name with `-journal`."""
+    """None: `tenure` or `tenure-NODEPOOL`. The journal is ConfigMap `NAME-journal`."""
     lease_duration: Annotated[Seconds, AfterValidator(_lease_seconds)] = 15.0
-    """How long the others wait for a holder that is silent."""
+    """How long a silent leader keeps the lease."""
     health_listen: Annotated[str, AfterValidator(_address)] | None = None
-    """Where `/healthz` and `/readyz` are answered. None: nowhere."""
+    """Address of `/healthz` and `/readyz`. None: no probes."""
 
     @model_validator(mode="after")
     def _check_lease_name(self) -> Self:
         if self.lease_name is None and self.node_pool and not _NAME.fullmatch(f"tenure-{self.node_pool}"):
-            raise ValueError(f"no lease can be called after node pool {self.node_pool!r}: give leaseName")
+            raise ValueError(
+                f"node pool {self.node_pool!r} is not a valid part of a lease name; set leaseName"
+            )
         return self
 
     @property
     def lease(self) -> str:
-        """Name of the lease: one for each node pool, as each is decided on by itself."""
+        """Name of the lease. Each node pool has its own."""
         return self.lease_name or (f"tenure-{self.node_pool}" if self.node_pool else "tenure")
 
     def snapshot_scope(self) -> SnapshotScope:
-        """What part of the cluster is looked at."""
+        """The observed part of the cluster."""
         return SnapshotScope(
             cluster_id=self.cluster_id,
             scheduler_name=self.scheduler_name,
@@ -155,7 +154,7 @@ _SECTION: Final = "adapter"
 _NO_FILE: Final = "command line"
 _MISSING: Final = "Field required"
 _LEVEL: Final = "info"
-"""An adapter says who leads; a server, which every call could fill pages of, begins at warnings."""
+"""Default log level: an adapter logs its leadership terms."""
 
 
 class _File(ConfigSection):
@@ -172,16 +171,16 @@ _SECTIONS: Final[Sections] = {
 
 
 class AdapterConfiguration(NamedTuple):
-    """What the file and the command line of an adapter say."""
+    """Settings from the configuration file and the command line."""
 
     adapter: AdapterSettings
     telemetry: TelemetrySection
 
 
 def load_adapter_settings(file: Path | None, overrides: Mapping[str, object]) -> AdapterConfiguration:
-    """The settings of a file, if there is one, and of the command line, which goes first.
+    """Read the settings of a file, if there is one, and of the command line, which has precedence.
 
-    `said` are fields of AdapterSettings; None was not said. Raises ConfigurationError with every fault.
+    `overrides` are fields of AdapterSettings; None is not set. Raises ConfigurationError with all errors.
     """
     document = _document(file) if file else {}
     spoken = {to_camel(name): value for name, value in overrides.items() if value is not None}
@@ -211,9 +210,9 @@ def _validated_telemetry(telemetry: TelemetrySection) -> TelemetrySection:
 
 
 def _with_flag(problem: ConfigProblem) -> ConfigProblem:
-    """A key that is missing may be given on the command line instead."""
+    """A missing key can be set on the command line instead."""
     if problem.text != _MISSING:
         return problem
     key = problem.path.removeprefix(f"{_SECTION}.")
     flag = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
-    return ConfigProblem(problem.path, f"is missing; give it here or as --{flag}")
+    return ConfigProblem(problem.path, f"is missing; set it here or as --{flag}")

@@ -1,10 +1,10 @@
-"""What time it is: as this machine says, if the API server agrees; else as the API server says.
+"""The time of the adapter: the local clock while it agrees with the API server, else the API server's clock.
 
-Objects carry times of the API server, and of adapters that led before on other machines. An adapter whose
-clock is ahead of these would end protections early; one that is behind would never end them. Every answer of
-the API server says when it was given, to the second, so a clock that is wrong is noticed with the first call,
-and none of its times gets anywhere. What is left open of a second counts as not over, so nothing ends too
-early. Between two answers time passes as a stopwatch says: a clock that is set meanwhile changes nothing.
+Objects carry times of the API server, and of adapters on other machines. With a clock that is ahead of these,
+protections would end early; with a clock that is behind, they would end late. Every response of the API
+server has its time, to the second, so a wrong clock is noticed with the first call. The unknown fraction of a
+second counts as not elapsed, so nothing ends early. Between two responses the monotonic clock counts: a
+change of the wall clock has no effect.
 """
 
 import logging
@@ -15,16 +15,16 @@ from typing import Final
 
 _SECOND: Final = 10**9
 _TOLERANCE: Final = 2 * _SECOND
-"""Clocks that are kept in step differ by less."""
+"""Synchronized clocks differ by less."""
 _LOG: Final = logging.getLogger(__name__)
 
 
 class ApiClock:
-    """Compares clocks. `hear` of every answer, from any thread."""
+    """Compares clocks. Call `observe` for every response, from any thread."""
 
     def __init__(self) -> None:
         self._offset: int | None = None
-        """What the time is more than the stopwatch, in nanoseconds; None: nothing was heard yet."""
+        """Time minus monotonic time, in nanoseconds. None: no response yet."""
         self._is_wrong = False
 
     def read(self) -> int:
@@ -32,7 +32,7 @@ class ApiClock:
         return time.time_ns() if self._offset is None else time.monotonic_ns() + self._offset
 
     def observe(self, date: str, requested_at: int) -> None:
-        """An answer with this date in its head; `asked` is what the stopwatch (monotonic_ns) said before."""
+        """Compare clocks at a response with this date; `requested_at` is monotonic_ns before the call."""
         try:
             moment = parsedate_to_datetime(date)
         except ValueError:
@@ -49,5 +49,5 @@ class ApiClock:
             self._offset = own
         if is_wrong and not self._is_wrong:
             there = datetime.fromtimestamp(second / _SECOND, UTC)
-            _LOG.warning("The clock of this machine is wrong: the API server says %s, which counts.", there)
+            _LOG.warning("The local clock is wrong. Using the time of the API server: %s", there)
         self._is_wrong = is_wrong

@@ -1,15 +1,15 @@
-"""What a call to an API server can end with, other than an answer.
+"""Errors of calls to an API server.
 
     ApiError
-     ├── NotFound        404: the object is gone, or its kind is not known to the server
-     ├── Conflict        409, and 422 for another uid: a precondition does not hold, or somebody was first
-     ├── Expired         410: the version to go on from is forgotten; list again
-     ├── TooManyRequests 429: later; of an eviction: a disruption budget is in the way
-     ├── RequestRejected any other 4xx: asking again does not help
-     ├── ApiServerError  5xx: the server could not; asking again may help
-     └── Unreachable     no answer: the call may have had its effect, or not
+     ├── NotFound        404: the object is gone, or the server does not know its kind
+     ├── Conflict        409, and 422 for another uid: a precondition failed, or another client was first
+     ├── Expired         410: the resource version is too old; list again
+     ├── TooManyRequests 429: retry later; for an eviction: a disruption budget blocks it
+     ├── RequestRejected any other 4xx: a retry does not help
+     ├── ApiServerError  5xx: the server failed; a retry may help
+     └── Unreachable     no response: the call may have had its effect
 
-Every one of them is about one call; nothing was retried.
+Each error is about one call. Nothing was retried.
 """
 
 from typing import ClassVar
@@ -18,10 +18,10 @@ from tenure.integration.ports import ClusterError
 
 
 class ApiError(ClusterError):
-    """A call that did not succeed. The message says what was asked and what came back."""
+    """A call failed. The message has the request and the response."""
 
     metric_label: ClassVar[str] = "failure"
-    """The kind of failure, for those who count."""
+    """Value of the metric labels `result` and `cause`."""
 
 
 class NotFound(ApiError):
@@ -31,46 +31,46 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """The object is not as the call supposed."""
+    """The object is not in the state that the call requires."""
 
     metric_label = "conflict"
 
 
 class Expired(ApiError):
-    """The resource version is too old to go on from."""
+    """The resource version is too old to continue from."""
 
     metric_label = "expired"
 
 
 class TooManyRequests(ApiError):
-    """Asked too often, or a disruption budget forbids the eviction for now."""
+    """Too many requests, or a disruption budget blocks the eviction for now."""
 
     metric_label = "too_many_requests"
 
     def __init__(self, message: str, retry_after: float | None) -> None:
         self.retry_after = retry_after
-        """Seconds the server asks to wait; None when it does not say."""
+        """Seconds to wait, from the response. None: it has none."""
         super().__init__(message)
 
 
 class RequestRejected(ApiError):
-    """The server will not do this, however often it is asked."""
+    """The server rejects the call, and a retry does not help."""
 
     metric_label = "refused"
 
     def __init__(self, message: str, status: int) -> None:
         self.status = status
-        """The HTTP status: 403 says that a permission is missing."""
+        """HTTP status; 403 means that a permission is missing."""
         super().__init__(message)
 
 
 class ApiServerError(ApiError):
-    """The server failed; what became of the call is not known for sure."""
+    """The server failed. The effect of the call is unknown."""
 
     metric_label = "broken"
 
 
 class Unreachable(ApiError):
-    """Nobody answered in time, or the connection broke; what became of the call is not known."""
+    """No response in time, or a broken connection. The effect of the call is unknown."""
 
     metric_label = "unreachable"

@@ -1,7 +1,4 @@
-"""The lines of an answer that goes on for long, as they come.
-
-What a path of an API server is about, as people write it: `pods`, `pods/binding`, `podgroups/status`.
-"""
+"""Line streams of watches, and names of API paths: `pods`, `pods/binding`, `podgroups/status`."""
 
 import socket
 from collections.abc import Iterator
@@ -17,13 +14,13 @@ _KNOWN: Final = frozenset(
         *("configmaps", "leases", "events"),
     )
 )
-"""Those that have a name in numbers and spans. What owns pods may be anything that somebody defined."""
+"""Resources that have a name in metrics and spans. Owners of pods can be of any kind."""
 _OF_CORE, _OF_GROUP = 2, 3
-"""Parts of a path before the resource: `api/v1` and `apis/GROUP/VERSION`."""
+"""Number of path segments before the resource: `api/v1` and `apis/GROUP/VERSION`."""
 
 
 def resource_of(path: str) -> str:
-    """The resource and subresource of a path; one word for all that are not the adapter's own business."""
+    """Resource and subresource of a path; `others` for resources that the adapter does not manage."""
     parts = path.strip("/").split("/")
     parts = parts[_OF_CORE if parts[0] == "api" else _OF_GROUP :]
     if parts[:1] == ["namespaces"]:
@@ -36,13 +33,13 @@ def resource_of(path: str) -> str:
 
 
 def collection_of(path: str) -> str:
-    """The name of a collection, with its group where it has one: `nodes`, `queues.scheduling.run.ai`."""
+    """Name of a collection, with its API group if there is one: `nodes`, `queues.scheduling.run.ai`."""
     parts = path.strip("/").split("/")
     return parts[-1] if parts[0] == "api" else f"{parts[-1]}.{parts[1]}"
 
 
 class LineStream:
-    """Whole lines; what is left when the answer breaks off is no line. One thread reads, any may `cut`."""
+    """Complete lines of a response; an incomplete last line is dropped. One thread reads, any may `cut`."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response
@@ -52,13 +49,15 @@ class LineStream:
         return self._lines
 
     def close(self) -> None:
-        """Break the connection, so that whoever waits for a line waits no longer.
+        """Break the connection, so that reading ends.
 
-        Not to be called once the answer has ended: its connection may be in use for another call by then.
+        Do not call it after the response ended: the connection may serve another call by then.
         """
         connection: socket.socket = self._response.extensions["network_stream"].get_extra_info("socket")
         try:
-            socket.socket.shutdown(connection, socket.SHUT_RDWR)  # with TLS as well: no farewell, no waiting
+            socket.socket.shutdown(
+                connection, socket.SHUT_RDWR
+            )  # with TLS, too: no closing handshake, no waiting
         except OSError:
             return
 

@@ -1,4 +1,4 @@
-"""What was observed last: objects by uid, for every collection that is followed."""
+"""Caches of observed objects, by uid, one per collection."""
 
 import logging
 import threading
@@ -15,7 +15,7 @@ class HasMetadata(Protocol):
 
     @property
     def metadata(self) -> ObjectMeta:
-        """Who it is."""
+        """Metadata of the object."""
 
 
 Kind = TypeVar("Kind", bound=HasMetadata)
@@ -33,9 +33,9 @@ class _Named(msgspec.Struct):
 
 
 class ObjectCache(Generic[Kind]):
-    """One collection as it was when last heard of. A reflector writes, others read; all may be threads.
+    """The last observed state of a collection. A reflector writes, other threads read.
 
-    `wake` is called whenever something changed; it must return at once.
+    `wake` is called after each change, and must return at once.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
@@ -44,21 +44,21 @@ class ObjectCache(Generic[Kind]):
         self._changed: set[str] = set()
         self._problem: str = "not listed yet"
         self._unreadable: set[str] = set()
-        """What was told of objects that cannot be read."""
+        """Logged messages about unreadable objects."""
         self._changing = threading.Lock()
 
     @property
     def problem(self) -> str:
-        """Why what is here may be out of date; empty when it is not."""
+        """Why the cache may be out of date; "": it is not."""
         return self._problem
 
     @property
     def unreadable_count(self) -> int:
-        """How many objects could not be read so far."""
+        """Number of unreadable objects."""
         return len(self._unreadable)
 
     def find(self, uid: str) -> Kind | None:
-        """The object with this uid, if there is one."""
+        """The object with this uid, or None."""
         return self._objects.get(uid)
 
     def all(self) -> list[Kind]:
@@ -67,13 +67,13 @@ class ObjectCache(Generic[Kind]):
             return list(self._objects.values())
 
     def take_changes(self) -> set[str]:
-        """Uids of objects that are new, changed or gone since this was called last."""
+        """Uids of objects that were created, changed or deleted since the last call."""
         with self._changing:
             changes, self._changed = self._changed, set()
             return changes
 
     def on_replace(self, objects: Iterable[Kind]) -> None:
-        """See ResourceEventHandler: what is unchanged since the last list is no change."""
+        """See ResourceEventHandler. Objects that are equal to the cached ones are no changes."""
         fresh = {item.metadata.uid: item for item in objects}
         with self._changing:
             versions = {uid: item.metadata.resource_version for uid, item in self._objects.items()}
@@ -101,8 +101,8 @@ class ObjectCache(Generic[Kind]):
         self._wake()
 
     def on_unreadable(self, item: bytes, problem: str) -> None:
-        """See ResourceEventHandler. Reported once; the version that was read before stays in the cache."""
-        told = f"{_name(item)} cannot be read, so it is not looked at: {problem}"
+        """See ResourceEventHandler. Logged once; the last readable version stays in the cache."""
+        told = f"{_name(item)} is unreadable and ignored: {problem}"
         if told not in self._unreadable:
             self._unreadable.add(told)
             _LOG.warning("%s", told)
@@ -112,14 +112,14 @@ class ObjectCache(Generic[Kind]):
         self._problem = str(failure)
 
     def on_synced(self) -> None:
-        """See ResourceEventHandler: what was missed comes with the watch."""
+        """See ResourceEventHandler. Missed changes arrive with the watch."""
         if self._problem:
             self._problem = ""
             self._wake()
 
 
 def _name(item: bytes) -> str:
-    """Which object it is, as far as that can be read."""
+    """Kind, namespace and name, as far as they are readable."""
     try:
         named = msgspec.json.decode(item, type=_Named)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""The collections that are observed, and who follows them."""
+"""The observed collections: their caches, their reflectors, and discovery of new ones."""
 
 import logging
 import threading
@@ -17,10 +17,10 @@ from tenure.kubernetes.objects.pod import Pod
 
 
 class Collection(NamedTuple):
-    """One kind of objects of an API server."""
+    """A kind of objects of an API server."""
 
     name: str
-    """Of the mirror that holds them."""
+    """Attribute of ObjectCaches."""
     version: str
     """Path of the API group and version."""
     resource: str
@@ -28,7 +28,7 @@ class Collection(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where all objects are."""
+        """Path of the collection."""
         return f"{self.version}/{self.resource}"
 
 
@@ -42,12 +42,12 @@ COLLECTIONS: Final = (
     Collection("volcano_queues", "/apis/scheduling.volcano.sh/v1beta1", "queues", volcano.Queue),
     Collection("volcano_pod_groups", "/apis/scheduling.volcano.sh/v1beta1", "podgroups", volcano.PodGroup),
 )
-"""All that are followed, where they are served."""
+"""All observed collections. Those that the API server does not serve are skipped."""
 WORKLOAD_APIS: Final = {
     "kai": frozenset(("kai_queues", "kai_pod_groups", "topologies")),
     "volcano": frozenset(("volcano_queues", "volcano_pod_groups")),
 }
-"""Collections that belong to one workload API."""
+"""Collections of each workload API."""
 
 
 class _Served(msgspec.Struct):
@@ -63,7 +63,7 @@ _RESOURCES: Final = msgspec.json.Decoder(_Resources)
 
 @dataclass(slots=True)
 class ObjectCaches:
-    """A mirror for each collection. Those that are not followed are empty, and nothing is wrong with them."""
+    """One cache per collection. Caches of collections that are not followed are empty and have no problem."""
 
     nodes: ObjectCache[Node]
     pods: ObjectCache[Pod]
@@ -74,11 +74,11 @@ class ObjectCaches:
     volcano_queues: ObjectCache[volcano.Queue]
     volcano_pod_groups: ObjectCache[volcano.PodGroup]
     followed_collections: set[str] = field(default_factory=set)
-    """Names of the collections whose problems matter."""
+    """Names of the collections that are followed."""
 
     @classmethod
     def create(cls, wake: Callable[[], None]) -> "ObjectCaches":
-        """Empty mirrors that call `wake` whenever something changed; it must return at once."""
+        """Create empty caches that call `wake` after each change; it must return at once."""
         return cls(
             nodes=ObjectCache(wake),
             pods=ObjectCache(wake),
@@ -92,7 +92,7 @@ class ObjectCaches:
 
     @property
     def problem(self) -> str:
-        """Why what is here may be out of date; empty when it is not."""
+        """Why a cache may be out of date; "": none is."""
         for collection in COLLECTIONS:
             mirror: ObjectCache[Any] = getattr(self, collection.name)
             if collection.name in self.followed_collections and mirror.problem:
@@ -100,9 +100,9 @@ class ObjectCaches:
         return ""
 
     def follow(self, transport: Transport, excluded: frozenset[str] = frozenset()) -> list[Reflector[Any]]:
-        """A reflector for each collection that the API server serves, but those that are to be left out.
+        """Create a reflector for each collection that the API server serves and that is not excluded.
 
-        Each is to be run in a thread of its own. Raises ApiError.
+        Run each in a thread of its own. Raises ApiError.
         """
         reflectors: list[Reflector[Any]] = []
         for collection in list_served(transport, excluded):
@@ -113,7 +113,7 @@ class ObjectCaches:
 
 
 def list_served(transport: Transport, excluded: frozenset[str]) -> list[Collection]:
-    """The collections that an API server serves, but those of these names. Raises ApiError."""
+    """Collections that an API server serves and that are not excluded. Raises ApiError."""
     wanted = (collection for collection in COLLECTIONS if collection.name not in excluded)
     return [collection for collection in wanted if _is_served(transport, collection)]
 
@@ -128,13 +128,16 @@ def _is_served(transport: Transport, collection: Collection) -> bool:
 
 POLL_SECONDS: Final = 60.0
 _LOOKS: Final = 3
-"""After so many looks in a row without it, a kind is gone."""
+"""Polls in a row without a kind until it counts as removed: a starting API server may lack kinds."""
 _MAY_GO: Final = frozenset[str]().union(*WORKLOAD_APIS.values())
 _LOG: Final = logging.getLogger(__name__)
 
 
 class ApiDiscovery:
-    """Looks for collections to follow from now on, or no more; `found` is called once, when there is one."""
+    """Polls for collections that the API server starts or stops serving, such as those of installed CRDs.
+
+    Calls `found` once, after the first difference.
+    """
 
     def __init__(
         self,
@@ -146,22 +149,22 @@ class ApiDiscovery:
         self._transport = transport
         self._excluded, self._followed = excluded, followed
         self._missed: dict[str, int] = {}
-        """In how many looks in a row a kind was not there."""
+        """Consecutive polls without a kind, by collection."""
         self._found = found
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        """Look every minute, until there is something or until stopped."""
+        """Poll every minute, until a difference is found or until stopped."""
         while not self._stopped.wait(POLL_SECONDS):
             if self.poll_once():
                 return
 
     def stop(self) -> None:
-        """Let `run` return."""
+        """Return from `run`."""
         self._stopped.set()
 
     def poll_once(self) -> bool:
-        """Whether there is something new, or something gone. One that does not answer has nothing."""
+        """Compare once. Returns whether there is a difference; without a response there is none."""
         try:
             there = list_served(self._transport, self._excluded)
         except ApiError:
@@ -171,9 +174,9 @@ class ApiDiscovery:
         if not new and not gone:
             return False
         if new:
-            _LOG.info("The API server serves %s now: all is read anew.", ", ".join(new))
+            _LOG.info("The API server now serves %s. Relisting all collections.", ", ".join(new))
         if gone:
-            _LOG.warning("The API server serves no %s any more: all is read anew.", ", ".join(gone))
+            _LOG.warning("The API server no longer serves %s. Relisting all collections.", ", ".join(gone))
         self._found()
         return True
 

@@ -1,12 +1,12 @@
-"""Keeps up with one collection of an API server: list, watch, go on where it broke off.
+"""Follows one collection of an API server: list, then watch; resume where a watch ended.
 
-    list pages ──► replaced(objects) ──► watch from that version ──► changed / removed, one by one
-        ▲                                              │
-        │   410: the version is forgotten              │  the connection breaks: watch again from the last
-        └──────────────────────────────────────────────┘  version, after a pause that grows
+    list pages ──► on_replace(objects) ──► watch from that version ──► on_change / on_remove, one by one
+       ▲                                              │
+       │   410: the version is too old                │  the connection breaks: watch again from the last
+       └──────────────────────────────────────────────┘  version, after a growing pause
 
-Nothing is lost or told twice: a watch goes on from the version of the last event that was told. Should an API
-server lose an event all the same, it is noticed when the collection is listed again, every few hours.
+No event is lost or delivered twice: a watch resumes at the version of the last delivered event. In case an
+API server loses an event, the collection is listed again every few hours.
 """
 
 import logging
@@ -26,15 +26,15 @@ from tenure.kubernetes.objects.meta import Object, ObjectMeta
 from tenure.kubernetes.telemetry import LIST_WATCH_FAILURES, LISTS, OBJECT_CHANGES, WATCHES
 
 PAGE: Final = 2000
-"""Objects of one page of a list."""
+"""Objects per page of a list."""
 _WATCH_SECONDS: Final = (240, 360)
-"""A watch ends by itself after a time between these, so that not all begin anew at once."""
+"""A watch ends after a random time between these, so that not all restart at once."""
 _BOOKMARK_SECONDS: Final = 60.0
-"""How often an API server says something at least, if it is asked for bookmarks."""
+"""Minimum frequency of messages from an API server, if bookmarks are requested."""
 _SILENCE: Final = 3 * _BOOKMARK_SECONDS
-"""After so many seconds without a word the connection is taken for broken."""
+"""Seconds without a message after which the connection counts as broken."""
 MAX_WATCH_SECONDS: Final = 6 * 3_600.0
-"""Seconds after which a collection is listed again though nothing seems to be missed."""
+"""Seconds after which a collection is listed again."""
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 30.0
 _GONE: Final = 410
@@ -46,25 +46,25 @@ Kind = TypeVar("Kind")
 
 
 class ResourceEventHandler(Protocol[Kind]):
-    """Whoever wants to know. Called from the reflector's thread, one call after the other."""
+    """Receives events of a collection, one call at a time, from the reflector's thread."""
 
     def on_replace(self, objects: list[Kind]) -> None:
-        """These are all objects of the collection: others are gone."""
+        """These are all objects of the collection."""
 
     def on_change(self, item: Kind) -> None:
-        """The object is new or has changed."""
+        """The object is new or changed."""
 
     def on_remove(self, item: Object) -> None:
-        """The object is gone. Its names, uid and version are told, whether or not the rest can be read."""
+        """The object was deleted. Its names, uid and version are set, even if the rest is unreadable."""
 
     def on_unreadable(self, item: bytes, problem: str) -> None:
-        """An object is not what its kind should be; it is left out, and so is its last form."""
+        """An object does not match its kind. Ignore it, but keep its last readable version."""
 
     def on_failure(self, failure: ApiError) -> None:
-        """The collection cannot be followed just now; it is tried again."""
+        """The collection cannot be followed for now; the reflector retries."""
 
     def on_synced(self) -> None:
-        """A watch has begun, after a list or where the last one broke off: nothing is missed."""
+        """A watch started, after a list or where the last watch ended: nothing is missed."""
 
 
 class _ListMeta(msgspec.Struct, rename="camel"):
@@ -101,9 +101,9 @@ _VERSIONED: Final = msgspec.json.Decoder(_Versioned)
 
 
 class Reflector(Generic[Kind]):
-    """Follows the collection at a path until it is stopped. One thread calls `run`.
+    """Follows the collection at a path until stopped. Call `run` in one thread.
 
-    `kind` is the msgspec type of its objects: fields it does not name are not decoded.
+    `kind` is the msgspec type of the objects; other fields are not decoded.
     """
 
     def __init__(
@@ -123,24 +123,24 @@ class Reflector(Generic[Kind]):
         self._relist_at = 0.0
         self._stopped = threading.Event()
         self._version = ""
-        """Of the last event told; empty: a list is due."""
+        """Resource version of the last delivered event; "": a list is due."""
         self._watched: LineStream | None = None
-        """The watch that is under way."""
+        """The current watch."""
         self._changing = threading.Lock()
 
     def stop(self) -> None:
-        """Let `run` return, at the end of a page at the latest: a watch is broken off."""
+        """Return from `run`, at the latest at the end of a page. Breaks the current watch."""
         self._stopped.set()
         with self._changing:
             if self._watched is not None:
                 self._watched.close()
 
     def list_once(self) -> None:
-        """Tell all objects, and follow no further. Raises ApiError."""
+        """List all objects once. Raises ApiError."""
         self._list()
 
     def run(self) -> None:
-        """Follow until stopped; failures are told and tried again, in growing intervals."""
+        """Follow until stopped. Failures are reported and retried, with growing pauses."""
         backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         while not self._stopped.is_set():
             if self._has_news():
@@ -150,9 +150,9 @@ class Reflector(Generic[Kind]):
             self._stopped.wait(random.uniform(0, backoff.fail()))  # noqa: S311  (so that not all come at once)
 
     def _has_news(self) -> bool:
-        """Follow as long as it goes well; whether anything was heard.
+        """Follow until a failure. Returns whether anything was received.
 
-        A list alone does not count when what comes after it is forgotten at once.
+        A list alone does not count if its version is too old right away.
         """
         listed = heard = False
         try:
@@ -164,9 +164,9 @@ class Reflector(Generic[Kind]):
         except ApiError as failure:
             listed &= not isinstance(failure, Expired | NotFound)
             self._fail(failure)
-        except Exception as problem:  # a thread that dies leaves a copy of which nobody knows that it is old
+        except Exception as problem:  # without this thread the cache would be out of date unnoticed
             listed = heard = False
-            _LOG.warning("%s is listed anew: %r", self._path, problem)
+            _LOG.warning("Relisting %s: %r", self._path, problem)
             self._version = ""
             self._fail(ApiServerError(f"{self._path}: {problem!r}"))
         return listed or heard
@@ -181,7 +181,7 @@ class Reflector(Generic[Kind]):
             self._handler.on_failure(failure)
 
     def _list(self) -> None:
-        """Tell all objects, as of one version; none when stopped."""
+        """Deliver all objects of one version; nothing if stopped."""
         objects: list[Kind] = []
         page = self._page("")
         while page.metadata.continue_ and not self._stopped.is_set():
@@ -209,7 +209,7 @@ class Reflector(Generic[Kind]):
                 self._handler.on_unreadable(bytes(item), str(problem))
 
     def _watch(self) -> Iterator[None]:
-        """Tell what changes until the watch ends; yields at every event, bookmarks included."""
+        """Deliver changes until the watch ends. Yields after every event, bookmarks included."""
         if self._stopped.is_set():
             return
         query = {
@@ -229,7 +229,7 @@ class Reflector(Generic[Kind]):
 
     @contextmanager
     def _may_be_cut(self, lines: LineStream) -> Iterator[None]:
-        """While a watch goes on, and no longer, `stop` breaks it off."""
+        """Let `stop` break the watch while the block runs."""
         with self._changing:
             self._watched = lines
             if self._stopped.is_set():
@@ -241,7 +241,7 @@ class Reflector(Generic[Kind]):
                 self._watched = None
 
     def _dispatch(self, event: _Event) -> None:
-        """One event of a watch. Raises Expired when the server has forgotten the version."""
+        """Deliver one event. Raises Expired if the version is too old."""
         known = _VERSIONED.decode(event.object)
         match event.type:
             case "ERROR":

@@ -1,7 +1,7 @@
-"""HTTP to a Kubernetes API server: bytes out, bytes in, failures typed.
+"""HTTP to a Kubernetes API server: bytes in, bytes out, typed errors.
 
-Configuration, certificates and tokens are lightkube's, in-cluster or from a kubeconfig. Its typed clients are
-not used: they raise after a binding that succeeded, and decode more than is looked at.
+lightkube supplies configuration, certificates and tokens, in a cluster or from a kubeconfig. Its typed
+clients are not used: they raise after a successful binding, and decode more than the adapter reads.
 """
 
 import time
@@ -36,16 +36,16 @@ from tenure.kubernetes.telemetry import CALLS, call_span
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
-"""Media types of bodies; JSON is YAML, so server-side apply takes it as well."""
+"""Media types of bodies. JSON is YAML, so server-side apply accepts it, too."""
 
 _CONNECT_SECONDS: Final = 5.0
 _CALL_SECONDS: Final = 30.0
 _LONGEST_MESSAGE: Final = 300
 _OTHER_UID: Final = "metadata.uid: Invalid value"
-"""What a patch is answered with when the name is that of another object by now: with 422, not 409."""
+"""Part of the response to a patch if the name belongs to another object by now: status 422 instead of 409."""
 
 _ERRORS: Final = (httpx2.HTTPError, ConfigError, OSError, ValueError, LookupError, TypeError)
-"""What sending a call ends with: of the connection, or of the helper or file that a token comes from."""
+"""Errors of sending a call: of the connection, or of the helper or file of a token."""
 _FIRST_BYTE: Final = "send_request_headers.started"
 _MAY_SEND: Final = ContextVar[Callable[[], bool] | None]("may_send", default=None)
 
@@ -61,17 +61,17 @@ class _Details(msgspec.Struct):
 
 
 class _Status(msgspec.Struct):
-    """What the API server says when it does not do what was asked."""
+    """Body of an error response."""
 
     message: str = ""
     details: _Details | None = None
 
 
 class Transport:
-    """One API server, for many threads. Close it in the end.
+    """One API server, for several threads. Close it at the end.
 
-    `timeout` is in seconds, for every call but watches. Raises lightkube's ConfigError when there is no
-    usable configuration: `kubeconfig` None looks where kubectl does, then for a service account.
+    `timeout` is in seconds, for every call but watches. `kubeconfig` None: the in-cluster service
+    account, else the file that kubectl uses. Raises lightkube's ConfigError without a usable configuration.
     """
 
     def __init__(
@@ -80,23 +80,23 @@ class Transport:
         known = KubeConfig.from_file(kubeconfig) if kubeconfig else _found()
         config = known.get(context)
         if config is None:
-            raise ConfigError("the kubeconfig names no current context: choose one")
+            raise ConfigError("the kubeconfig has no current context; set one")
         self._timeout = httpx2.Timeout(timeout, connect=_CONNECT_SECONDS)
         parameters = ConnectionParams(timeout=self._timeout, trust_env=False)
         self._http = Client(config, parameters)
         self.clock = ApiClock()
-        """What time it is, by the answers of the API server."""
+        """The time, from responses of the API server."""
 
     def close(self) -> None:
         """Close all connections; open watches end with Unreachable."""
         self._http.close()
 
     def get(self, path: str, query: Query | None = None) -> bytes:
-        """An object or a list of them. Raises ApiError."""
+        """Read an object or a list. Raises ApiError."""
         return self._call("GET", path, query)
 
     def post(self, path: str, body: Any, query: Query | None = None) -> bytes:
-        """Create something. Raises ApiError."""
+        """Create an object. Raises ApiError."""
         return self._call("POST", path, query, body, JSON)
 
     def put(self, path: str, body: Any) -> bytes:
@@ -108,14 +108,14 @@ class Transport:
         return self._call("PATCH", path, query, body, media_type)
 
     def delete(self, path: str, body: Any = None) -> bytes:
-        """Delete an object; `body` are DeleteOptions. Raises ApiError."""
+        """Delete an object. `body` is a DeleteOptions. Raises ApiError."""
         return self._call("DELETE", path, None, body, JSON)
 
     @contextmanager
     def lines(self, path: str, query: Query, idle_seconds: float) -> Iterator[LineStream]:
-        """The lines of an answer as they come, for watches. Raises ApiError, also between lines.
+        """Open a watch and return its lines. Raises ApiError, also between lines.
 
-        When nothing comes for `idle_seconds`, the connection counts as broken.
+        The connection counts as broken after `idle_seconds` without a line.
         """
         timeout = httpx2.Timeout(idle_seconds, connect=_CONNECT_SECONDS)
         with ExitStack() as ends:
@@ -164,17 +164,17 @@ class Transport:
             raise _failure(method, path, response)
         if not response.content.startswith(b"{"):
             raise ApiServerError(
-                f"{method} {path}: {response.status_code}, but no object: something else answered"
+                f"{method} {path}: {response.status_code} without an object; the server is not an API server"
             )
         return response.content
 
 
 @contextmanager
 def require_leadership(may_act: Callable[[], bool]) -> Iterator[None]:
-    """Calls in the block are sent only while this holds, asked right before the first byte goes out.
+    """Send calls in the block only while `may_act`, checked right before the first byte.
 
-    A process may stand still at any moment, also while a connection is made, for as long as another adapter
-    needs to take over. Raises LeaseLost: nothing was sent.
+    A process may pause at any moment, even while it connects, long enough for another adapter to take over.
+    Raises LeaseLost if nothing was sent.
     """
     if not may_act():
         raise LeaseLost
@@ -207,18 +207,20 @@ class LeaderTransport:
 
 
 def _on_trace(event: str, info: Mapping[str, Any]) -> None:
-    """The last look: called at every step of a call."""
+    """Check leadership once more, right before the first byte."""
     may_act = _MAY_SEND.get()
     if event.endswith(_FIRST_BYTE) and may_act is not None and not may_act():
         raise LeaseLost
 
 
 def _found() -> KubeConfig:
-    """What is found without being named. Raises ConfigError."""
+    """The default configuration. Raises ConfigError."""
     try:
         return KubeConfig.from_env()
-    except RuntimeError:  # a user without a home, where a kubeconfig could be
-        raise ConfigError("there is no service account, and this user has no home: name a file") from None
+    except RuntimeError:  # the user has no home directory for a kubeconfig
+        raise ConfigError(
+            "no service account, and this user has no home directory; set the kubeconfig"
+        ) from None
 
 
 def _unreachable(method: str, path: str, error: Exception) -> Unreachable:
@@ -245,7 +247,7 @@ def _failure(method: str, path: str, response: httpx2.Response) -> ApiError:
 
 
 def _message(content: bytes) -> str:
-    """What the API server says, with causes that it names apart, as the disruption budget in the way."""
+    """Message of the API server, with separate causes, such as the blocking disruption budget."""
     try:
         status = msgspec.json.decode(content, type=_Status)
     except msgspec.DecodeError:

@@ -1,9 +1,10 @@
-"""What is decided, done in the cluster: bindings, evictions, and what pod groups are to remember.
+"""Decisions as writes to the cluster: bindings, evictions, annotations, conditions and events.
 
-Every call is fenced, so that a crash at any point, or another adapter that did the same, does no harm:
+Every write has a precondition, so that a crash at any point, or another adapter with the same decision, does
+no harm:
 
-    bind            uid, and the API server binds no pod twice; a 409 is looked into
+    bind            uid; the API server binds no pod twice, and a 409 is looked up
     evict           uid; a pod that terminates is not evicted again
-    labels          uid; before the binding, so a crash leaves a pod that waits with labels, to no effect
-    annotations     uid and resource version, for the set of all of them is applied
+    labels          uid; before the binding, so after a crash a pending pod has labels without effect
+    annotations     uid and resource version, because all of them are applied together
 """

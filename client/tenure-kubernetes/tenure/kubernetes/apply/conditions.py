@@ -1,9 +1,9 @@
-"""Verdicts on pod groups that wait, as conditions of their pods and of themselves.
+"""Outcomes of pending pod groups as conditions of pods and pod groups.
 
-`Unschedulable` is what others act upon, autoscalers for one: it is said only of what cannot run on the
-cluster as it is, and of whose queue is beyond its fair share: free room is given away whatever the shares
-are, so there is none, and a node more would help. Whoever waits for quota, victims or time has a reason of
-its own, and a search that was cut short is no verdict at all.
+`Unschedulable` makes autoscalers add nodes. It is set only for a pod group that cannot run on the cluster as
+it is, and for one whose queue is over its fair share: idle resources are allocated regardless of fair shares,
+so there are none, and another node would help. Waiting for quota, victims or time has reasons of its own. An
+exhausted search budget is not a final result.
 """
 
 from collections.abc import Mapping
@@ -16,17 +16,17 @@ from tenure.v1 import decision_pb2 as pb
 
 UNSCHEDULABLE: Final = "Unschedulable"
 NOT_READY: Final = "NotReady"
-"""Code of pod groups with fewer pods than their minimum."""
+"""Reason code of pod groups with fewer pods than their minimum."""
 _KAI_TYPE: Final = "UnschedulableOnNodePool"
 _DEFAULT_POOL: Final = "default"
 _MAX_LENGTH: Final = 1024
 
 
 class SchedulingCondition(NamedTuple):
-    """What is told about a pod group that waits, or that got what it waited for."""
+    """The condition of a pending or scheduled pod group."""
 
     reason: str
-    """Of pod conditions; empty: it is bound."""
+    """Reason of the pod condition; "": the pod group is bound."""
     code: str
     """The reason code in camel case, like NonPreemptibleOverQuota."""
     message: str
@@ -35,7 +35,7 @@ class SchedulingCondition(NamedTuple):
 
 
 def build_condition(outcome: pb.PodGroupOutcome) -> SchedulingCondition | None:
-    """What is to be told; None: nothing."""
+    """The condition of an outcome; None: unchanged."""
     row = REASONS.get(outcome.reason.code)
     code = "Unspecified" if row is None else camel(row.code.name)
     if outcome.kind == pb.OUTCOME_KIND_BOUND:
@@ -47,7 +47,7 @@ def build_condition(outcome: pb.PodGroupOutcome) -> SchedulingCondition | None:
 
 
 def _standing(outcome: pb.PodGroupOutcome) -> tuple[str, bool]:
-    """The pod condition's reason, and whether it stands; a code of a newer version counts as its kind."""
+    """Reason of the pod condition, and whether it stands. An unknown code counts as its outcome kind."""
     row = REASONS.get(outcome.reason.code)
     if row is None:
         if outcome.kind == pb.OUTCOME_KIND_BUDGET_EXHAUSTED:
@@ -61,12 +61,12 @@ def _standing(outcome: pb.PodGroupOutcome) -> tuple[str, bool]:
 
 
 def camel(name: str) -> str:
-    """INSUFFICIENT_RESOURCES as InsufficientResources."""
+    """Convert INSUFFICIENT_RESOURCES to InsufficientResources."""
     return "".join(part.capitalize() for part in name.split("_"))
 
 
 def pod_condition(condition: SchedulingCondition) -> dict[str, Any]:
-    """That a pod is not scheduled, and why."""
+    """Condition PodScheduled=False of a pod."""
     return {
         "type": "PodScheduled",
         "status": "False",
@@ -79,7 +79,7 @@ def pod_condition(condition: SchedulingCondition) -> dict[str, Any]:
 def kai_condition(
     condition: SchedulingCondition, node_pool: str, before: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The scheduling condition of a pod group of KAI's."""
+    """Scheduling condition of a KAI pod group."""
     return {
         "type": _KAI_TYPE,
         "nodePool": node_pool or _DEFAULT_POOL,
@@ -93,7 +93,7 @@ def kai_condition(
 
 
 def volcano_condition(condition: SchedulingCondition, before: Mapping[str, Any]) -> dict[str, Any]:
-    """The condition of a pod group of Volcano's."""
+    """Condition of a Volcano pod group."""
     return {
         "type": UNSCHEDULABLE if condition.reason == UNSCHEDULABLE else "Scheduled",
         "status": "False" if condition.reason and condition.reason != UNSCHEDULABLE else "True",
@@ -105,14 +105,14 @@ def volcano_condition(condition: SchedulingCondition, before: Mapping[str, Any])
 
 
 def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two conditions say the same, but for when and in which words."""
+    """Whether two conditions are equal except for time and message."""
     return all(one.get(key) == other.get(key) for key in ("type", "status", "reason", "nodePool")) and [
         said.get("reason") for said in one.get("reasons", [])
     ] == [said.get("reason") for said in other.get("reasons", [])]
 
 
 def has_condition(pod: Pod, condition: SchedulingCondition) -> bool:
-    """Whether a pod has the condition already."""
+    """Whether a pod has the condition."""
     return any(
         (one.type, one.status, one.reason, one.message)
         == ("PodScheduled", "False", condition.reason, condition.message)

@@ -47,7 +47,7 @@ _EVENTS: Final = msgspec.json.Decoder(_Event)
 
 
 class EventRecorder:
-    """Tells events; what cannot be told is not told. Raises LeaseLost as well as what is said below."""
+    """Writes events. Failed writes are not retried. Raises ApiError and LeaseLost."""
 
     def __init__(self, transport: LeaderTransport, instance: str) -> None:
         self._transport = transport
@@ -56,7 +56,7 @@ class EventRecorder:
     def record(
         self, about: ObjectReference, key: str, reason: str, note: str, action: str, is_warning: bool = False
     ) -> None:
-        """Write one event per key, or increase its count. Raises ApiError."""
+        """Write one event per key, or increase its count."""
         name = f"{about.name[:_MAX_NAME_LENGTH]}.{sha256(f'{about.uid} {key}'.encode()).hexdigest()[:16]}"
         collection = f"/apis/events.k8s.io/v1/namespaces/{quote(about.namespace, safe='')}/events"
         try:
@@ -65,7 +65,7 @@ class EventRecorder:
             self._count_up(f"{collection}/{name}")
 
     def record_once(self, about: ObjectReference, key: str, reason: str, note: str, action: str) -> None:
-        """An event that nobody tells again. Raises ApiError."""
+        """Write an event once."""
         name = f"{about.name[:_MAX_NAME_LENGTH]}.{key[:32]}"
         collection = f"/apis/events.k8s.io/v1/namespaces/{quote(about.namespace, safe='')}/events"
         try:
@@ -125,15 +125,15 @@ class PendingEvent(NamedTuple):
 
 
 class DecisionEvents:
-    """For one thread."""
+    """Derives events from results. For one thread."""
 
     def __init__(self, caches: ObjectCaches) -> None:
         self._pods = caches.pods
         self._seen: dict[str, DecisionResult] = {}
-        """What came of each step of groups under way, by decision."""
+        """Results that have an event, by decision."""
 
     def pending_events(self, entries: Iterable[JournalEntry], builder: SnapshotBuilder) -> list[PendingEvent]:
-        """What is new of the groups that are under way; what was looked at once is not news."""
+        """Events of results that are new since the last call."""
         before, self._seen = self._seen, {}
         found: list[PendingEvent | None] = []
         for entry in entries:
@@ -154,7 +154,7 @@ class DecisionEvents:
             return _done(decision, pod)
         if step.status == APPLY_STATUS_FAILED and decision.HasField("evict"):
             about = self._beneficiary_name(entry.group.beneficiary, builder)
-            note = f"Pod {pod.metadata.namespace}/{pod.metadata.name} is not evicted: {step.detail}"
+            note = f"Eviction of pod {pod.metadata.namespace}/{pod.metadata.name} blocked: {step.detail}"
             return about and PendingEvent(
                 about, f"{EVICTION_BLOCKED} {pod.metadata.uid}", EVICTION_BLOCKED, note, "Evicting", True
             )

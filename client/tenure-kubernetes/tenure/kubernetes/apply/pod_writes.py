@@ -1,15 +1,15 @@
-"""One binding or eviction: sent once, and what came of it found out.
+"""One binding or eviction: sent once, and its result.
 
-    answer                          bind                                evict
+    response                        bind                                evict
     2xx                             applied                             applied
-    404                             rejected: the pod is gone           applied: it is gone
-    409                             look: ours is applied, else rejected    look: of another pod, rejected
-    429                             later                               later: a disruption budget
-    500, several budgets                                                failed for good
-    other 5xx, no answer            look: if not done, later            look: if not done, later
-    other 4xx                       failed for good                     failed for good
+    404                             precondition failed: pod gone       applied: pod gone
+    409                             look up: bound as wanted, or failed    look up: another pod, or retry
+    429                             retry                               retry: disruption budget
+    500, several budgets                                                failed
+    other 5xx, no response          look up; if not applied, retry      look up; if not applied, retry
+    other 4xx                       failed                              failed
 
-To look is to read the pod and compare its uid. Nothing is sent without the lease.
+A lookup reads the pod and compares its uid. Nothing is sent without the lease.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -34,15 +34,15 @@ from tenure.kubernetes.observe.gpus import to_label
 from tenure.kubernetes.settings import EvictionMode
 
 MANAGER: Final = "tenure"
-"""Field manager of everything that is written but conditions."""
+"""Field manager of all writes but conditions."""
 _PODS: Final = msgspec.json.Decoder(Pod)
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
 _CONFLICT_SECONDS: Final = 1.0
-"""After which an eviction is sent again that was in conflict with some other write."""
+"""Pause before an eviction is sent again after a conflict."""
 
 
 class PodName(NamedTuple):
-    """Which pod is meant: the name says where to ask, the uid who must answer."""
+    """Name of a pod, with the uid that it must have."""
 
     namespace: str
     name: str
@@ -50,12 +50,12 @@ class PodName(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where the API server has it."""
+        """API path of the pod."""
         return f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods/{quote(self.name, safe='')}"
 
 
 class PodWriter:
-    """Writes about pods, for many threads. `may_act` is asked before each."""
+    """Writes to pods, for several threads. Checks `may_act` before each write."""
 
     def __init__(self, transport: Transport, may_act: Callable[[], bool], mode: EvictionMode) -> None:
         self._transport = transport
@@ -63,7 +63,7 @@ class PodWriter:
         self._mode = mode
 
     def bind(self, pod: PodName, node: str, labels: Mapping[str, str | None]) -> ApplyResult:
-        """Bind a pod; `labels` are set before, None takes one away. Raises LeaseLost."""
+        """Bind a pod. Sets `labels` before; None removes one. Raises LeaseLost."""
         try:
             if labels:
                 self._send(lambda: self._label(pod, labels))
@@ -77,7 +77,7 @@ class PodWriter:
         return APPLIED
 
     def evict(self, pod: PodName) -> ApplyResult:
-        """Have a pod end within its grace period. Raises LeaseLost."""
+        """Evict a pod, with its grace period. Raises LeaseLost."""
         try:
             self._send(lambda: self._post_eviction(pod))
         except NotFound:
@@ -93,7 +93,7 @@ class PodWriter:
         return APPLIED
 
     def _check_conflict(self, pod: PodName, failure: ApiError) -> ApplyResult:
-        """Of an eviction: the uid is the only thing that it says must hold."""
+        """Result of an eviction with a conflict. Its only precondition is the uid."""
         try:
             there = self._read(pod)
         except ApiError as unknown:
@@ -104,7 +104,7 @@ class PodWriter:
         return APPLIED if is_ending else retry(str(failure), _CONFLICT_SECONDS)
 
     def check_binding(self, pod: PodName, node: str, warning: ApiError | None) -> ApplyResult:
-        """Whether a pod is bound as wanted. With a doubt, a pod that is not: rejected after a conflict."""
+        """Look up a binding. A pod that is not bound: precondition failed after a conflict, else retry."""
         try:
             there = self._read(pod)
         except ApiError as failure:
@@ -119,7 +119,7 @@ class PodWriter:
         return precondition_failed(said) if isinstance(warning, Conflict) else retry(said)
 
     def check_eviction(self, pod: PodName, warning: ApiError | None) -> ApplyResult:
-        """Whether a pod terminates or is gone."""
+        """Look up an eviction: whether the pod terminates or is gone."""
         try:
             there = self._read(pod)
         except ApiError as failure:
@@ -133,7 +133,7 @@ class PodWriter:
             call()
 
     def _read(self, pod: PodName) -> Pod | None:
-        """The pod as it is; None: it is gone, or its name is another's by now."""
+        """The current pod; None: it is gone, or another pod has its name."""
         try:
             there = _PODS.decode(self._transport.get(pod.path))
         except NotFound:
@@ -167,7 +167,7 @@ class PodWriter:
 
 
 def gpu_labels(devices: Iterable[str], node: str, has: Mapping[str, str]) -> dict[str, str | None]:
-    """The labels that tell which devices a pod shares, in place of those that it has."""
+    """Labels of the shared devices of a pod, in place of its current ones."""
     groups = [to_label(device, node) for device in devices]
     if len(groups) == 1:
         wanted = {names.GPU_GROUP: groups[0]}
@@ -181,12 +181,12 @@ def gpu_labels(devices: Iterable[str], node: str, has: Mapping[str, str]) -> dic
 
 
 def _to_result(failure: ApiError) -> ApplyResult:
-    """Of 429 and what is wrong with the call itself."""
+    """Result of status 429, and of errors of the call itself."""
     if isinstance(failure, TooManyRequests):
         return retry(str(failure), failure.retry_after)
     said = str(failure)
     if isinstance(failure, RequestRejected) and failure.status == _FORBIDDEN:
-        said = f"the adapter is not allowed to: {said}"
+        said = f"the adapter lacks a permission: {said}"
     return failed(said)
 
 

@@ -1,9 +1,8 @@
-"""Tells people and controllers why pods wait: conditions and events, written by one thread, in no hurry.
+"""The status writer of Kubernetes: conditions and events, written by one thread in the background.
 
-Only what changed is written, and of one pod group not more often than every `QUIET_SECONDS`: the verdict that
-holds then. A search that was cut short says nothing new about a pod group of which something was said. A
-verdict that cannot be written now is tried again later, unless there is another one by then; an event is
-forgotten. No decision waits for any of it.
+Only changes are written, per pod group at most every `QUIET_SECONDS`, with the outcome at that time. An
+exhausted search budget does not replace an earlier outcome. A condition that cannot be written is retried,
+unless a later outcome replaces it; an event is not. No decision waits for status.
 """
 
 import logging
@@ -39,17 +38,17 @@ from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED, PodGroupOutcome
 
 QUIET_SECONDS: Final = 5.0
-"""How long the verdict on a pod group stands before another is told."""
+"""Minimum time between two conditions of a pod group."""
 MANAGER: Final = "tenure-status"
-"""Field manager of conditions: some objects have theirs beside their annotations, under another manager."""
+"""Field manager of conditions. Some objects have annotations beside them, under another manager."""
 _LOOK_SECONDS: Final = 0.2
 _MOST_EVENTS: Final = 10_000
-"""Events that wait to be told; the oldest go first when there are more."""
+"""Maximum number of pending events; the oldest are dropped."""
 _LOG: Final = logging.getLogger(__name__)
 
 
 class _PendingStatus(NamedTuple):
-    """What is to be told of one pod group."""
+    """A condition of one pod group that is to be written."""
 
     condition: SchedulingCondition
     subject: TargetObject | None
@@ -64,7 +63,7 @@ class _Object(msgspec.Struct):
 
 
 class StatusWriter:
-    """`tell` from the rounds, `run` in a thread of its own. `may_act` is asked before each write."""
+    """Implements StatusWriter. Call `run` in a thread of its own."""
 
     def __init__(
         self,
@@ -81,16 +80,16 @@ class StatusWriter:
         self._events = EventRecorder(self._transport, instance)
         self._pending: dict[str, _PendingStatus] = {}
         self._written: dict[str, tuple[SchedulingCondition, float]] = {}
-        """The last verdict on each pod group, and when it was told by the monotonic clock."""
+        """The last condition of each pod group, and when it was written, by the monotonic clock."""
         self._retry_at: dict[str, float] = {}
-        """When a verdict that could not be told is tried again."""
+        """When a failed write is retried."""
         self._decision_events = DecisionEvents(caches)
         self._pending_events: deque[PendingEvent] = deque(maxlen=_MOST_EVENTS)
         self._changing = threading.Lock()
         self._stopped = threading.Event()
 
     def report(self, outcomes: Sequence[PodGroupOutcome], entries: Iterable[JournalEntry]) -> None:
-        """What was decided, and what came of the groups that are under way. Returns at once."""
+        """Queue conditions and events. Returns at once."""
         builder = self._builder
         wanted: dict[str, _PendingStatus] = {}
         for outcome in outcomes:
@@ -108,7 +107,7 @@ class StatusWriter:
             self._retry_at.pop(uid, None)
 
     def _not_before(self, uid: str, condition: SchedulingCondition) -> float:
-        """From when on to tell a verdict: the pods of a new pod group come one by one."""
+        """Earliest time of a condition: pods of a new pod group are created one by one."""
         if condition.code != NOT_READY or uid in self._written:
             return 0.0
         before = self._pending.get(uid)
@@ -117,12 +116,12 @@ class StatusWriter:
         return time.monotonic() + QUIET_SECONDS
 
     def run(self) -> None:
-        """Write what is to be told until stopped."""
+        """Write due conditions and events until stopped."""
         while not self._stopped.wait(_LOOK_SECONDS):
             self._write_due()
 
     def stop(self) -> None:
-        """Let `run` return after the write that is under way."""
+        """Return from `run` after the current write."""
         self._stopped.set()
 
     def _write_due(self) -> None:
@@ -161,7 +160,7 @@ class StatusWriter:
             self._postpone(uid, status, before)
 
     def _write_pods(self, status: _PendingStatus) -> bool:
-        """Whether all pods that wait say so by now, but for those that never will."""
+        """Write the condition to all pending pods. Returns whether none must be retried."""
         pods = filter(None, map(self._caches.pods.find, status.pods))
         silent = [pod for pod in pods if _waits(pod) and not has_condition(pod, status.condition)]
         told = [self._try(lambda pod=pod: self._put_pod(pod, status.condition)) for pod in silent]  # type: ignore[misc]
@@ -170,7 +169,7 @@ class StatusWriter:
     def _postpone(
         self, uid: str, status: _PendingStatus, before: tuple[SchedulingCondition, float] | None
     ) -> None:
-        """Tell a verdict later, as if it had not been tried."""
+        """Retry a condition later."""
         if before is None:
             self._written.pop(uid, None)
         else:
@@ -191,7 +190,10 @@ class StatusWriter:
         self._transport.patch(where, body, APPLY_PATCH, {"fieldManager": MANAGER, "force": "true"})
 
     def _put_subject(self, subject: TargetObject, condition: SchedulingCondition) -> None:
-        """Replace our condition among those of a pod group, which are one list to server-side apply."""
+        """Replace the adapter's condition of a pod group.
+
+        Server-side apply treats all conditions as one value.
+        """
         is_kai = subject.api_version.startswith("scheduling.run.ai/")
         there = msgspec.json.decode(self._transport.get(path(subject)), type=_Object)
         field = "schedulingConditions" if is_kai else "conditions"
@@ -240,16 +242,16 @@ class StatusWriter:
         return condition.get("type") in (UNSCHEDULABLE, "Scheduled")
 
     def _try(self, write: Callable[[], None]) -> bool:
-        """Whether it was written, or never will be."""
+        """Whether it was written, or will never be possible."""
         try:
             write()
         except LeaseLost:
             return False
         except ApiError as failure:
-            _LOG.info("Not told: %s", failure)
+            _LOG.info("Could not write status: %s", failure)
             return isinstance(failure, NotFound | RequestRejected)
-        except Exception as odd:  # an object that others filled oddly must not keep the rest from being told
-            _LOG.warning("Not told: %r", odd)
+        except Exception as odd:  # an object with invalid values must not block the others
+            _LOG.warning("Could not write status: %r", odd)
         return True
 
 

@@ -1,4 +1,4 @@
-"""Kubernetes objects as far as the adapter looks at them: msgspec structs with the fields of the API.
+"""Kubernetes objects as msgspec structs, with the fields that the adapter reads.
 
-Everything has a default, and what is odd is kept as text, so that an object somebody broke is still read.
+Every field has a default, and dubious values stay text, so that an object with invalid values is still read.
 """

@@ -5,7 +5,7 @@ from tenure.kubernetes.objects.meta import ObjectMeta
 
 
 class QueueResource(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A share of one resource; -1 is unlimited, what is not said is 0."""
+    """Share of one resource. -1 is unlimited, the default is 0."""
 
     quota: float = 0.0
     limit: float = 0.0
@@ -21,7 +21,7 @@ class QueueResources(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class QueueSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a queue may use. Without resources it may use nothing."""
+    """Shares of a queue. Without them it has none."""
 
     parent_queue: str = ""
     priority: int | None = None
@@ -31,14 +31,14 @@ class QueueSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Queue(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A queue, for the whole cluster."""
+    """A cluster-scoped queue."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: QueueSpec = msgspec.field(default_factory=QueueSpec)
 
 
 class TopologyConstraint(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Where pods are to be together."""
+    """A topology constraint."""
 
     topology: str = ""
     required_topology_level: str = ""
@@ -46,7 +46,7 @@ class TopologyConstraint(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class SubGroup(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A part of a pod group."""
+    """A subgroup."""
 
     name: str = ""
     parent: str | None = None
@@ -56,7 +56,7 @@ class SubGroup(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class PodGroupSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """How pods are scheduled together."""
+    """The scheduling requirements of a pod group."""
 
     queue: str = ""
     priority_class_name: str = ""
@@ -70,26 +70,26 @@ class PodGroupSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class PodGroup(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A workload."""
+    """A pod group."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)
 
 
 class TopologyLevel(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A node label that tells the domains of a level."""
+    """The node label of a level."""
 
     node_label: str = ""
 
 
 class TopologySpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Levels from the widest to the narrowest."""
+    """Levels, from the widest to the narrowest."""
 
     levels: list[TopologyLevel] = []
 
 
 class Topology(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A hierarchy of node labels, for the whole cluster."""
+    """A cluster-scoped hierarchy of node labels."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: TopologySpec = msgspec.field(default_factory=TopologySpec)

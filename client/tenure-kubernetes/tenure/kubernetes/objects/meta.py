@@ -1,7 +1,4 @@
-"""Leases: who may act at a time.
-
-What all Kubernetes objects have in common.
-"""
+"""Metadata that all Kubernetes objects have, conditions, and leases."""
 
 from datetime import datetime
 
@@ -9,7 +6,7 @@ import msgspec
 
 
 class OwnerReference(msgspec.Struct, rename="camel", frozen=True):
-    """Who an object belongs to."""
+    """Reference to an owner."""
 
     api_version: str = ""
     kind: str = ""
@@ -19,7 +16,7 @@ class OwnerReference(msgspec.Struct, rename="camel", frozen=True):
 
 
 class ObjectMeta(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Who an object is, and what was written on it."""
+    """Metadata of an object."""
 
     name: str = ""
     namespace: str = ""
@@ -33,12 +30,12 @@ class ObjectMeta(msgspec.Struct, rename="camel", omit_defaults=True):
     deletion_timestamp: datetime | None = None
 
     def owner(self) -> OwnerReference | None:
-        """Who controls the object; None: nobody."""
+        """The controlling owner, or None."""
         return next((owner for owner in self.owner_references if owner.controller), None)
 
 
 class Object(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Any object of which only the metadata is of interest."""
+    """Any object, without its own fields."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     api_version: str = ""
@@ -46,7 +43,7 @@ class Object(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Condition(msgspec.Struct, rename="camel", omit_defaults=True):
-    """One observation in a status."""
+    """A condition of a status."""
 
     type: str = ""
     status: str = ""
@@ -56,7 +53,7 @@ class Condition(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class LeaseSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Who holds a lease. Times are texts: they are other machines' clocks, and only compared for change."""
+    """Holder of a lease. Times are text, because only their changes count."""
 
     holder_identity: str = ""
     lease_duration_seconds: int = 0
@@ -66,7 +63,7 @@ class LeaseSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Lease(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A lease as the API server has it."""
+    """A lease."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)

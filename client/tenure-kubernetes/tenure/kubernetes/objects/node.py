@@ -1,11 +1,11 @@
-"""Nodes."""
+"""Nodes and priority classes."""
 
 import msgspec
 from tenure.kubernetes.objects.meta import Condition, ObjectMeta
 
 
 class Taint(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Keeps pods off that do not tolerate it."""
+    """A taint."""
 
     key: str = ""
     value: str = ""
@@ -13,21 +13,21 @@ class Taint(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class NodeSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What was asked of a node."""
+    """Specification of a node."""
 
     unschedulable: bool = False
     taints: list[Taint] = []
 
 
 class NodeStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a node is; amounts are quantities."""
+    """Status of a node; amounts are quantities."""
 
     allocatable: dict[str, str] = {}
     conditions: list[Condition] = []
 
 
 class Node(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A machine that runs pods."""
+    """A node."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
@@ -35,7 +35,7 @@ class Node(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class PriorityClass(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A number behind a name."""
+    """A priority class."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     value: int = 0

@@ -1,11 +1,11 @@
-"""Owners of pods: whatever made them, as far as it tells how many pods belong together."""
+"""Owners of pods, with the fields that contain the size of a gang."""
 
 import msgspec
 from tenure.kubernetes.objects.meta import ObjectMeta
 
 
 class Replicas(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Pods of one role."""
+    """Replicas of one role."""
 
     replicas: int = 1
 
@@ -19,26 +19,26 @@ class _JobTemplate(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class ReplicatedJob(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Jobs of a job set that are alike."""
+    """Equal jobs of a job set."""
 
     replicas: int = 1
     template: _JobTemplate = msgspec.field(default_factory=_JobTemplate)
 
 
 class SchedulingPolicy(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a training job asks of whoever schedules it."""
+    """Scheduling policy of a training job."""
 
     min_available: int | None = None
 
 
 class RunPolicy(msgspec.Struct, rename="camel", omit_defaults=True):
-    """How a training job runs."""
+    """Run policy of a training job."""
 
     scheduling_policy: SchedulingPolicy | None = None
 
 
 class WorkerGroup(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Workers of a Ray cluster that are alike."""
+    """Equal workers of a Ray cluster."""
 
     replicas: int = 0
     min_replicas: int | None = None
@@ -46,7 +46,7 @@ class WorkerGroup(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class OwnerSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The fields of all kinds of owners that tell how many pods must run together."""
+    """Fields with the size of a gang, of all kinds of owners."""
 
     replicated_jobs: list[ReplicatedJob] = []
     run_policy: RunPolicy = msgspec.field(default_factory=RunPolicy)
@@ -60,13 +60,13 @@ class OwnerSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class OwnerObject(msgspec.Struct, rename="camel", omit_defaults=True):
-    """An object that owns pods, or owns one that does."""
+    """An owner of pods, or of another owner."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: OwnerSpec = msgspec.field(default_factory=OwnerSpec)
 
     def gang(self) -> int:
-        """How many pods must run together by what it says; 0: it does not say."""
+        """Size of the gang; 0: not set."""
         spec = self.spec
         policy = spec.run_policy.scheduling_policy
         if policy is not None and policy.min_available is not None:

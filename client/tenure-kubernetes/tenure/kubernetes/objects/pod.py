@@ -1,4 +1,4 @@
-"""Pods: what they ask for, where they may go, and how they are."""
+"""Pods: requests, constraints and status."""
 
 from datetime import datetime
 
@@ -20,17 +20,17 @@ class Port(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Container(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A part of a pod."""
+    """A container."""
 
     name: str = ""
     resources: Requirements = msgspec.field(default_factory=Requirements)
     ports: list[Port] = []
     restart_policy: str = ""
-    """Of an init container: "Always" when it runs beside the others."""
+    """Of an init container: "Always" for a sidecar."""
 
 
 class Toleration(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Taints that do not matter to a pod."""
+    """A toleration."""
 
     key: str = ""
     operator: str = ""
@@ -39,7 +39,7 @@ class Toleration(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class SelectorRequirement(msgspec.Struct, rename="camel", omit_defaults=True):
-    """How a label is to be."""
+    """A requirement on a label."""
 
     key: str = ""
     operator: str = ""
@@ -47,7 +47,7 @@ class SelectorRequirement(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class NodeSelectorTerm(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Requirements that must hold together."""
+    """Requirements that must all hold."""
 
     match_expressions: list[SelectorRequirement] = []
     match_fields: list[SelectorRequirement] = []
@@ -60,7 +60,7 @@ class NodeSelector(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class NodeAffinity(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Nodes a pod must be on."""
+    """Node affinity."""
 
     required: NodeSelector | None = msgspec.field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
@@ -68,14 +68,14 @@ class NodeAffinity(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class LabelSelector(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Which objects are meant, by their labels."""
+    """A label selector."""
 
     match_labels: dict[str, str] = {}
     match_expressions: list[SelectorRequirement] = []
 
 
 class PodAffinityTerm(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Pods that must be near, or must not."""
+    """A pod affinity term."""
 
     topology_key: str = ""
     label_selector: LabelSelector = msgspec.field(default_factory=LabelSelector)
@@ -84,7 +84,7 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class PodAffinity(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Terms that must hold, all of them."""
+    """Terms that must all hold."""
 
     required: list[PodAffinityTerm] = msgspec.field(
         default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution"
@@ -92,7 +92,7 @@ class PodAffinity(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Affinity(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Where a pod must be."""
+    """Affinity of a pod."""
 
     node_affinity: NodeAffinity = msgspec.field(default_factory=NodeAffinity)
     pod_affinity: PodAffinity = msgspec.field(default_factory=PodAffinity)
@@ -100,26 +100,26 @@ class Affinity(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class SchedulingGate(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Holds a pod back until somebody takes it away."""
+    """A scheduling gate: the pod is not scheduled until it is removed."""
 
     name: str = ""
 
 
 class ClaimVolume(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A volume that is a claim."""
+    """A persistent volume claim of a volume."""
 
     claim_name: str = ""
 
 
 class Volume(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A volume of a pod; of interest when it is a claim."""
+    """A volume; only claims are read."""
 
     name: str = ""
     persistent_volume_claim: ClaimVolume | None = None
 
 
 class PodResourceClaim(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A claim for devices that a pod refers to."""
+    """A resource claim of a pod."""
 
     name: str = ""
     resource_claim_name: str = ""
@@ -127,7 +127,7 @@ class PodResourceClaim(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What was asked of a pod."""
+    """Specification of a pod."""
 
     node_name: str = ""
     scheduler_name: str = ""
@@ -139,7 +139,7 @@ class PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     containers: list[Container] = []
     init_containers: list[Container] = []
     resources: Requirements = msgspec.field(default_factory=Requirements)
-    """Of the pod as a whole; empty: its containers say."""
+    """Requests of the whole pod; empty: the sum of its containers."""
     overhead: dict[str, str] = {}
     scheduling_gates: list[SchedulingGate] = []
     resource_claims: list[PodResourceClaim] = []
@@ -148,14 +148,14 @@ class PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class PodResourceClaimStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Which claim was made for a pod."""
+    """The claim that was created for a pod."""
 
     name: str = ""
     resource_claim_name: str = ""
 
 
 class PodStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    """How a pod is."""
+    """Status of a pod."""
 
     phase: str = ""
     conditions: list[Condition] = []
@@ -165,7 +165,7 @@ class PodStatus(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Pod(msgspec.Struct, rename="camel", omit_defaults=True):
-    """One pod."""
+    """A pod."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)

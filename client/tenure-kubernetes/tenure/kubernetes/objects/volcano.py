@@ -4,17 +4,17 @@ import msgspec
 from tenure.kubernetes.objects.meta import ObjectMeta
 
 Quantities = dict[str, str | int | float]
-"""Amounts by resource, as text or as bare numbers: a definition may allow both."""
+"""Amounts by resource, as text or numbers."""
 
 
 class Guarantee(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What is kept for a queue, as quantities."""
+    """Resources that are guaranteed to a queue, as quantities."""
 
     resource: Quantities = {}
 
 
 class QueueSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a queue may use, as quantities."""
+    """Limits and shares of a queue, as quantities."""
 
     parent: str = ""
     priority: int | None = None
@@ -26,14 +26,14 @@ class QueueSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Queue(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A queue, for the whole cluster."""
+    """A cluster-scoped queue."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: QueueSpec = msgspec.field(default_factory=QueueSpec)
 
 
 class PodGroupSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    """How pods are scheduled together."""
+    """The scheduling requirements of a pod group."""
 
     queue: str = "default"
     priority_class_name: str = ""
@@ -42,7 +42,7 @@ class PodGroupSpec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class PodGroup(msgspec.Struct, rename="camel", omit_defaults=True):
-    """A workload."""
+    """A pod group."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)

@@ -1,12 +1,12 @@
-"""From Kubernetes objects to rows of a snapshot; docs/reference/kubernetes-objects.md has the table.
+"""Kubernetes objects as rows of a snapshot; docs/reference/kubernetes-objects.md has the mapping.
 
-    mirrors ──► picture ──► ClusterSnapshot, or a StateDelta of what changed
-                   │
-                   ├── nodes        allocatable, less what is taken by pods that are in no row
-                   ├── pods, shapes, requests, gpus
-                   ├── queues, podgroups (of KAI and of Volcano), derived (without a pod group object)
-                   └── warnings     whatever could not be taken as it was written, each told once
+    object caches ──► SnapshotBuilder ──► ClusterSnapshot, or a StateDelta with the changes
+                             │
+                             ├── nodes        allocatable, less the usage of pods without a row
+                             ├── pods, shapes, requests, gpus
+                             ├── queues, pod groups (KAI and Volcano), derived pod groups
+                             └── warnings     dubious values, each reported once
 
-In doubt nothing becomes easier to evict: what cannot be read protects, or is left out and its room counts as
-taken.
+A dubious value never makes a pod group easier to evict: it protects, or the object is omitted and its usage
+counts.
 """

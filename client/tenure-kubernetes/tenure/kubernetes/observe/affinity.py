@@ -1,6 +1,6 @@
-"""Where a pod may be: selectors, affinities and tolerations of the object, as far as the contract has them.
+"""Node selectors, affinities and tolerations, as far as a snapshot can represent them.
 
-What the contract cannot say is a reason not to place the pod, rather than to place it where it must not be.
+A constraint that it cannot represent blocks the placement of the pod.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ _NEED_INTEGER: Final = ("Gt", "Lt")
 
 
 class Unrepresentable(Exception):
-    """The contract has no way to say this; the message tells what."""
+    """A snapshot cannot represent a constraint. The message names it."""
 
 
 def node_affinity(spec: PodSpec) -> list[pb.NodeSelectorTerm]:
@@ -45,12 +45,12 @@ def node_affinity(spec: PodSpec) -> list[pb.NodeSelectorTerm]:
 
 
 def pod_terms(terms: Iterable[PodAffinityTerm], namespace: str) -> list[pb.PodAffinityTerm]:
-    """Terms that must all hold, of a pod in this namespace. Raises Unrepresentable."""
+    """Terms that must all hold, for a pod of this namespace. Raises Unrepresentable."""
     return [_pod_term(term, namespace) for term in terms]
 
 
 def tolerations(rows: Sequence[Toleration]) -> Iterator[pb.Toleration]:
-    """Taints that do not matter; what cannot be read tolerates nothing."""
+    """Tolerations. An unreadable one tolerates nothing."""
     for row in rows:
         exists = row.operator == "Exists"
         known = row.operator in ("", "Equal", "Exists") and row.effect in EFFECTS
@@ -63,12 +63,14 @@ def tolerations(rows: Sequence[Toleration]) -> Iterator[pb.Toleration]:
 def _requirement(one: SelectorRequirement) -> pb.NodeSelectorRequirement:
     operator = _OPERATORS.get(one.operator)
     if operator is None or not one.key or not _fits(one):
-        raise Unrepresentable(f"its node affinity asks for {one.key!r} {one.operator!r} {one.values}")
+        raise Unrepresentable(
+            f"its node affinity has the unsupported expression {one.key!r} {one.operator!r} {one.values}"
+        )
     return pb.NodeSelectorRequirement(key=one.key, operator=operator, values=one.values)
 
 
 def _fits(one: SelectorRequirement) -> bool:
-    """Whether the values are of the kind and number that the operator takes."""
+    """Whether the operator accepts the number and type of the values."""
     if one.operator in _NEED_VALUES:
         return bool(one.values)
     if one.operator in _NEED_INTEGER:
@@ -79,14 +81,14 @@ def _fits(one: SelectorRequirement) -> bool:
 
 def _pod_term(term: PodAffinityTerm, namespace: str) -> pb.PodAffinityTerm:
     if term.namespace_selector is not None or set(term.namespaces) - {namespace}:
-        raise Unrepresentable("its pod affinity looks at other namespaces")
+        raise Unrepresentable("its pod affinity selects other namespaces")
     if not term.topology_key:
-        raise Unrepresentable("its pod affinity names no topology key")
+        raise Unrepresentable("its pod affinity has no topology key")
     return pb.PodAffinityTerm(match_labels=_labels(term.label_selector), topology_key=term.topology_key)
 
 
 def _labels(selector: LabelSelector) -> dict[str, str]:
-    """The selector as labels with one value each. Raises Unrepresentable."""
+    """A selector as labels with one value each. Raises Unrepresentable."""
     labels = dict(selector.match_labels)
     for one in selector.match_expressions:
         if (
@@ -94,7 +96,7 @@ def _labels(selector: LabelSelector) -> dict[str, str]:
             or len(one.values) != 1
             or labels.get(one.key, one.values[0]) != one.values[0]
         ):
-            raise Unrepresentable("its pod affinity selects by more than labels with one value each")
+            raise Unrepresentable("its pod affinity has a selector other than labels with one value each")
         labels[one.key] = one.values[0]
     if not labels:
         raise Unrepresentable("its pod affinity selects all pods")

@@ -1,12 +1,12 @@
-"""Pod groups of pods that name none: derived from who owns them, as the field's pod groupers do.
+"""Pod groups of pods that name none, derived from their owners as pod groupers do.
 
-no owner, ReplicaSet, StatefulSet, ...   each pod for itself
-leader and workers (LeaderWorkerSet)     each replica as a gang of its size
-any other owner (Job, JobSet, PyTorchJob, RayCluster, ...)   one pod group for the top owner, a gang where
-                                         it says how many pods must run together, else one pod starts it
+    no owner, ReplicaSet, StatefulSet, ...   one pod group per pod
+    leader and workers (LeaderWorkerSet)     each replica is a gang of its size
+    any other owner (Job, JobSet, PyTorchJob, RayCluster, ...)   one pod group for the top owner: a gang if
+                                             the owner sets the number of pods, else minimum 1
 
-What a pod says about owners and replicas is not to be trusted beyond its namespace: whoever makes pods writes
-it. So it is no uid of a pod group, but part of one, together with the namespace.
+Users write the owner and replica labels of a pod, so they are not trusted beyond its namespace. They are only
+part of the uid of a pod group, together with the namespace.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,33 +26,33 @@ from tenure.v1 import snapshot_pb2 as pb
 _EACH_FOR_ITSELF: Final = frozenset(
     ("ReplicaSet", "ReplicationController", "StatefulSet", "Deployment", "DaemonSet", "Node")
 )
-"""Kinds of owners whose pods serve independently of each other."""
+"""Kinds of owners with independent pods."""
 _ENCODE: Final = msgspec.json.Encoder().encode
 _LWS_GROUP: Final = "leaderworkerset.sigs.k8s.io/group-key"
 _LWS_SIZE: Final = "leaderworkerset.sigs.k8s.io/size"
 _SERVES: Final = frozenset(("ReplicaSet", "ReplicationController", "StatefulSet", "Deployment"))
 _UID_LENGTH: Final = 32
-"""Hex digits in the uid of a derived pod group: as many as a uid of Kubernetes has."""
+"""Hex digits in the uid of a derived pod group; a Kubernetes uid has as many."""
 _SERVING_CLASS: Final = "inference"
 _TRAINING_CLASS: Final = "train"
-"""Classes of those that name none, where these exist (semantics R1.81, R8.3)."""
+"""Default priority classes, if they exist (semantics R1.81, R8.3)."""
 
 
 class Origin(NamedTuple):
-    """Where a derived pod group comes from."""
+    """Origin of a derived pod group."""
 
     uid: str
-    """Of its only pod, or one that no object has."""
+    """Uid of its only pod, or a digest."""
     owner: ObjectMeta | None
-    """None: its pods alone tell."""
+    """The owner; None: only the pods are known."""
     gang: int
     serves: bool
     warning: str = ""
-    """What is not known of its owner yet; empty: all is known."""
+    """What is unknown about the owner; "": nothing."""
 
 
 def origin_of(pod: Pod, owners: OwnerLookup) -> Origin | None:
-    """The pod group a pod belongs to; None: its owner cannot be looked up just now."""
+    """Origin of the pod group of a pod; None: its owner cannot be looked up for now."""
     meta = pod.metadata
     if key := meta.labels.get(_LWS_GROUP):
         size = _size(meta.annotations.get(_LWS_SIZE, ""))
@@ -70,7 +70,7 @@ def origin_of(pod: Pod, owners: OwnerLookup) -> Origin | None:
 def derived_row(
     origin: Origin, pods: Sequence[Pod], priorities: Priorities, config: SnapshotScope, warnings: list[str]
 ) -> pb.PodGroup:
-    """The row of a derived pod group. `pods` is not empty; the oldest speaks for all."""
+    """The row of a derived pod group. `pods` is not empty; the oldest pod sets the values."""
     speaker = min(
         pods, key=lambda pod: (timestamp(pod.metadata.creation_timestamp).ToNanoseconds(), pod.metadata.uid)
     )
@@ -97,7 +97,7 @@ def derived_row(
 
 
 def _uid(*of: str) -> str:
-    """A uid that is always the same for these, and that of no object: theirs are hex digits and hyphens."""
+    """A stable uid that no object has: those are hex digits and hyphens."""
     return f"derived-{sha256(_ENCODE(of)).hexdigest()[:_UID_LENGTH]}"
 
 
@@ -108,7 +108,7 @@ def _first(key: str, *places: Mapping[str, str]) -> str:
 def _priority(
     origin: Origin, owner: ObjectMeta, pod: Pod, priorities: Priorities, warnings: list[str]
 ) -> int:
-    """Label of the owner, label of the pod, the pod itself, whichever exists first (semantics R8.3)."""
+    """Priority by the first existing class: owner's label, pod's label, pod's class (semantics R8.3)."""
     said = (
         owner.labels.get(names.PRIORITY_CLASS, ""),
         pod.metadata.labels.get(names.PRIORITY_CLASS, ""),
@@ -129,6 +129,6 @@ _MOST_DIGITS: Final = 6
 
 
 def have_all_ended(pods: Iterable[Pod], ended: Iterable[str]) -> bool:
-    """Whether no pod will run any more."""
+    """Whether all pods have ended."""
     phases = frozenset(ended)
     return all(pod.status.phase in phases for pod in pods)

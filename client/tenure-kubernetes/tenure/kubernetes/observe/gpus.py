@@ -1,10 +1,8 @@
-"""GPUs: how a pod asks for whole ones or a share, and which ones it shares (semantics R1.5 to R1.7).
+"""GPUs: requests of whole GPUs or shares, and the shared devices of a pod (semantics R1.5 to R1.7).
 
-Names of shared GPUs, on the wire and as labels of pods.
-
-A server calls a device that it opens for sharing NODE/gpu-0. A label holds no slash and at most 63
-characters, so there it is NODE.gpu-0, with a digest in place of a long name. Read on the same node, it has
-its first name again: what is in flight and what is seen are one device. Names that others wrote stay.
+A server names a device that it opens for sharing NODE/gpu-0. A label value has no slash and at most 63
+characters, so the label has NODE.gpu-0, with a digest in place of a long node name. On the same node it is
+converted back, so that in-flight and observed devices are equal. Other names stay unchanged.
 """
 
 from collections.abc import Mapping
@@ -20,13 +18,13 @@ _LONGEST_NODE: Final = 40
 
 
 def to_label(device: str, node: str) -> str:
-    """The value of a label for a device of a node."""
+    """Label value of a device of a node."""
     own = f"{node}/"
     return f"{_short(node)}.{device.removeprefix(own)}" if device.startswith(own) else device
 
 
 def from_label(value: str, node: str) -> str:
-    """The device of a node that the value of a label means."""
+    """Device of a node for a label value."""
     own = f"{_short(node)}."
     return f"{node}/{value.removeprefix(own)}" if value.startswith(own) else value
 
@@ -38,13 +36,13 @@ def _short(node: str) -> str:
 _MOST_DEVICES: Final = 10_000
 _MOST_MEMORY_MIB: Final = 2**20 - 1
 ANNOTATIONS: Final = (names.GPU_FRACTION, names.GPU_MEMORY, names.GPU_DEVICES)
-"""Annotations of a pod that say what share of GPUs it wants."""
+"""Pod annotations with a GPU share."""
 
 
 def gpu_request(requests: Amounts, annotations: Mapping[str, str], warnings: list[str]) -> GpuRequest | None:
-    """The GPUs that a pod wants; None: none. An annotation that cannot be read is a doubt.
+    """GPU request of a pod; None: none. An unreadable annotation is a warning.
 
-    A part of a GPU that is asked for as a resource counts as a share of one (R1.5).
+    A requested part of a GPU resource counts as a share of one GPU (R1.5).
     """
     share = _share(annotations, warnings)
     if share is not None:
@@ -58,15 +56,15 @@ def gpu_request(requests: Amounts, annotations: Mapping[str, str], warnings: lis
 
 
 def shared_devices(request: GpuRequest | None) -> int:
-    """How many devices a request shares; 0 when it wants whole ones, or none."""
+    """Number of shared devices; 0: whole GPUs, or none."""
     return request.devices if request is not None and request.WhichOneof("share") else 0
 
 
 def gpu_groups(labels: Mapping[str, str], uid: str, devices: int, warnings: list[str]) -> list[str]:
-    """The devices a running pod shares, by their names.
+    """Names of the shared devices of a running pod.
 
-    Where labels do not tell all of them, those that are missing are taken for devices of its own, so that no
-    room is seen that may not be there.
+    If labels name too few, the missing ones count as devices of their own, so that no idle capacity is
+    assumed.
     """
     prefix = f"{names.GPU_GROUP}/"
     several = sorted({value for key, value in labels.items() if key.startswith(prefix) and value})
@@ -93,7 +91,7 @@ def _share(annotations: Mapping[str, str], warnings: list[str]) -> GpuRequest | 
 
 
 def _portion(text: str) -> int | None:
-    """Thousandths of a device, rounded up; None when it is no fraction."""
+    """Thousandths of a device, rounded up; None: not a fraction."""
     try:
         portion = Decimal(text)
     except InvalidOperation:

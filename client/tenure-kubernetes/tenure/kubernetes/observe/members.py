@@ -1,4 +1,4 @@
-"""Pods and the pod groups they belong to, kept up pod by pod."""
+"""Pods and their pod groups, updated pod by pod."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,24 +17,24 @@ _Key = TypeVar("_Key")
 
 
 class Member(NamedTuple):
-    """One pod."""
+    """A pod with its pod group."""
 
     pod: Pod
     pod_group: str
-    """Uid; empty: none, or it is not known which."""
+    """Uid of its pod group; "": none, or unknown."""
     origin: Origin | None
-    """Of a derived pod group."""
+    """Origin of a derived pod group."""
     sub_group: str
     reference: Reference | None
     """The pod group that it names."""
     shape_key: bytes
     interned_shape: InternedShape
     problem: str
-    """Why it has no pod group, though it is ours; empty: it has one, or is of no account to us."""
+    """Why a pod of this scheduler has no pod group; "": it has one, or belongs to another scheduler."""
 
 
 class Members:
-    """All pods of the cluster, by uid, by pod group, and by the pod group they name."""
+    """All pods of the cluster, by uid, by pod group, and by the pod group that they name."""
 
     def __init__(self, groups: PodGroupTable, config: SnapshotScope, owners: OwnerLookup) -> None:
         self._groups, self._config, self._owners = groups, config, owners
@@ -45,10 +45,10 @@ class Members:
         self.pending: set[str] = set()
         """Pods whose owners could not be looked up yet."""
         self.undetermined: set[str] = set()
-        """Pods of whose owners not all is known."""
+        """Pods with incompletely known owners."""
 
     def put(self, uid: str, pod: Pod | None) -> set[str]:
-        """The pod is like this now, None: it is gone; uids of the pod groups that are concerned."""
+        """Update a pod; None: it is gone. Returns the uids of the affected pod groups."""
         before = self.by_uid.pop(uid, None)
         concerned = self._remove(uid, before) if before else set()
         self.pending.discard(uid)
@@ -72,7 +72,7 @@ class Members:
         return sorted(self._of_group.get(pod_group, ()))
 
     def with_extended_requests(self) -> set[str]:
-        """Uids of the pods that ask for more than the resources that every node has."""
+        """Uids of the pods that request extended resources."""
         return {uid for uid, member in self.by_uid.items() if member.interned_shape.row.requests.extended}
 
     def pod_groups(self) -> list[str]:
@@ -100,13 +100,13 @@ class Members:
         return Member(pod, pod_group, origin, sub_group, reference, key, shaped, problem)
 
     def _group_of(self, pod: Pod, reference: Reference | None) -> tuple[str, Origin | None, str]:
-        """Uid of the pod group of one of our pods, where it is derived from, and what is the matter."""
+        """Uid of the pod group of a pod, its origin if it is derived, and the problem."""
         if reference is not None:
             uid = self._groups.uid_of(reference)
-            missing = f"it names the pod group {reference.name!r}, which does not exist"
+            missing = f"pod group {reference.name!r} does not exist"
             return (uid, None, "") if uid else ("", None, missing)
         if not self._config.derive:
-            return "", None, "it names no pod group"
+            return "", None, "it has no pod group"
         if not self._config.has(pod.metadata.labels):
             return "", None, ""
         origin = origin_of(pod, self._owners)
@@ -119,7 +119,7 @@ class Members:
 
 
 def sub_group_of(member: Member, has_sub_groups: bool) -> str:
-    """The part of its pod group that a pod belongs to; in Volcano, tasks are parts where they have minima."""
+    """Subgroup of a pod. In Volcano, tasks are subgroups if they have minimums."""
     if member.reference is not None and member.reference.api == VOLCANO:
         return task_of(member.pod).lower() if has_sub_groups else ""
     return member.sub_group

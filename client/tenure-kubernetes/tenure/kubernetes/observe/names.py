@@ -1,4 +1,4 @@
-"""Names of annotations and labels: what is read of objects, and what is written to pod groups."""
+"""Names of annotations and labels."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ EXPECTED_RUNTIME: Final = "kai.scheduler/expected-runtime"
 REQUEUE_DELAY: Final = "kai.scheduler/requeue-delay"
 REQUEUE_NOT_BEFORE: Final = "kai.scheduler/requeue-not-before"
 READ_BY_SERVER: Final = (PREEMPTIBILITY, EXPECTED_RUNTIME, REQUEUE_DELAY, REQUEUE_NOT_BEFORE)
-"""Annotations of pod groups that are passed on as they are: the server reads them, and warns."""
+"""Annotations of pod groups that are sent unchanged: the server parses them, and warns."""
 
 LAST_START: Final = "kai.scheduler/last-start-timestamp"
 LAST_EVICTION: Final = "kai.scheduler/last-eviction-timestamp"
 STALE_SINCE: Final = "kai.scheduler/stale-podgroup-timestamp"
 EVICTION_COUNT: Final = "tenure.scheduler/eviction-count"
 TOTAL_EVICTION_WAIT: Final = "tenure.scheduler/total-eviction-wait"
-"""Annotations of pod groups that keep what the server says to keep."""
+"""Annotations of pod groups that store patches of the server."""
 
 PREEMPTION_DELAY: Final = "kai.scheduler/preemption-delay"
 """Annotation of owners and pods without a pod group object."""
@@ -24,7 +24,7 @@ VOLCANO_POD_GROUPS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano
 """Annotations of pods: the name of their pod group."""
 SUB_GROUP: Final = "kai.scheduler/subgroup-name"
 VOLCANO_TASK: Final = "volcano.sh/task-spec"
-"""Part of the pod group a pod belongs to: a label of KAI's, an annotation of Volcano's."""
+"""Subgroup of a pod: a label of KAI, an annotation of Volcano."""
 VOLCANO_PREEMPTABLE: Final = "volcano.sh/preemptable"
 VOLCANO_QUEUE: Final = "scheduling.volcano.sh/queue-name"
 
@@ -36,19 +36,19 @@ LEADER_LABELS: Final = {
     "training.kubeflow.org/replica-type": frozenset(("master", "launcher")),
     "ray.io/node-type": frozenset(("head",)),
 }
-"""Labels of pods whose role goes first, with the values that say so."""
+"""Labels of leader pods, with their values."""
 
 GPU_FRACTION: Final = "gpu-fraction"
 GPU_MEMORY: Final = "gpu-memory"
 GPU_DEVICES: Final = "gpu-fraction-num-devices"
-"""Annotations of pods that want a share of one or more GPUs."""
+"""Annotations of pods with a GPU share."""
 GPU_GROUP: Final = "runai-gpu-group"
-"""Label of a pod on a shared GPU; with "/" and the device at its end when it uses several."""
+"""Label of a pod with a shared GPU; with several GPUs, "/" and the device are appended."""
 RESERVATION_NAMESPACE: Final = "kai-resource-reservation"
-"""Where the pods are that hold whole GPUs for those that share them: the sharers are what counts."""
+"""Namespace of pods that reserve whole GPUs for sharing pods. Only the sharing pods count."""
 
 GPU_MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 MIG_STRATEGY_LABEL: Final = "nvidia.com/mig.strategy"
 MIG_PREFIX: Final = "nvidia.com/mig-"
 NODE_NAME_FIELD: Final = "metadata.name"
-"""The field that node affinities may ask for; each node row has it as a label."""
+"""Field of node affinities; each node row has it as a label."""

@@ -1,14 +1,11 @@
-"""Nodes (semantics R1.15, R1.28, R1.32), less what is taken on them by pods that are in no row (R4.1).
+"""Nodes (semantics R1.15, R1.28, R1.32).
 
-Room on nodes that is taken by pods without a row: those of other schedulers, and those we cannot place.
+Pods without a row, such as those of other schedulers, use resources of their node. These are subtracted from
+the node, so that no pod is placed there, no pod is evicted for them, and queues do not share them (semantics
+R4.1).
 
-It is taken off what their node offers, so that nobody is placed there, nobody is evicted to get it, and
-queues do not share it (semantics R4.1).
-
-Which resources nodes offer: what a snapshot names, of all that anybody may ask for.
-
-A server refuses a snapshot of too many names. Nodes name few; pods may name anything, so of theirs only
-what some node offers is told.
+A server rejects a snapshot with too many resource names. Pods can name any resource, so only resources that
+some node offers are sent.
 """
 
 from collections import Counter
@@ -32,16 +29,16 @@ from tenure.v1 import snapshot_pb2 as pb
 
 
 class ForeignUsage:
-    """What is taken, by node and pod."""
+    """Usage of pods without a row, by node and pod."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, str] = {}
-        """Name of the node of each pod."""
+        """Node of each pod."""
         self._amounts: dict[str, dict[str, Amounts]] = {}
         self._changed: set[str] = set()
 
     def put(self, uid: str, node: str, amounts: Amounts | None) -> None:
-        """The pod takes this on the node from now on; None: it takes nothing anywhere."""
+        """Set the usage of a pod on a node. None: no usage."""
         before = self._nodes.get(uid)
         if before is not None and (
             amounts is None or before != node or self._amounts[before][uid] != amounts
@@ -56,31 +53,31 @@ class ForeignUsage:
             self._changed.add(node)
 
     def on(self, node: str) -> Iterable[Amounts]:
-        """What each pod takes on a node."""
+        """Usage on a node, by pod."""
         return self._amounts.get(node, {}).values()
 
     def take_changes(self) -> set[str]:
-        """Names of nodes where it changed since this was called last."""
+        """Names of nodes with changed usage since the last call."""
         changes, self._changed = self._changed, set()
         return changes
 
 
 MAX_NAMES: Final = 200
-"""Kinds of resources that are told, of the 256 of a snapshot: it has four of its own, and device classes."""
+"""Resource names that are sent, of the 256 of a snapshot: four are its own, others are device classes."""
 
 
 class OfferedResources:
-    """Names of extended resources, by the nodes that have them."""
+    """Extended resources of each node."""
 
     def __init__(self) -> None:
         self._of_node: dict[str, frozenset[str]] = {}
         self._nodes: Counter[str] = Counter()
-        """How many nodes have it."""
+        """Number of nodes with each resource."""
         self.names: frozenset[str] = frozenset()
-        """All of them; where there are too many, the first in alphabetical order."""
+        """Resource names; if there are too many, the first in alphabetical order."""
 
     def put(self, node: str, resources: Iterable[str]) -> None:
-        """The node has these resources from now on; none: it is gone, or of no account."""
+        """Set the resources of a node. None: it is gone or not managed."""
         before = self._of_node.pop(node, frozenset())
         now = frozenset(filter(is_extended, resources))
         if now:
@@ -92,13 +89,13 @@ class OfferedResources:
                 del self._nodes[name]
 
     def update(self) -> bool:
-        """Bring `names` up to date; whether they are others than before."""
+        """Update `names`. Returns whether they changed."""
         before, self.names = self.names, frozenset(sorted(self._nodes)[:MAX_NAMES])
         return self.names != before
 
     @property
     def is_full(self) -> bool:
-        """Whether some may be left out."""
+        """Whether some names may be omitted."""
         return len(self.names) == MAX_NAMES
 
 
@@ -112,7 +109,7 @@ EFFECTS: Final = {
 _STRATEGIES: Final = {"single": pb.MIG_STRATEGY_SINGLE, "mixed": pb.MIG_STRATEGY_MIXED}
 _MUST_BE_FALSE: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 _BYTES_FROM: Final = 2**20
-"""A GPU memory label from here on is in bytes, not in MiB."""
+"""GPU memory labels from this value on are in bytes, not in MiB."""
 _MOST_DIGITS: Final = 16
 _MIB: Final = 2**20
 _STEP: Final = 100
@@ -122,7 +119,7 @@ _MOST: Final = MAX_REQUEST - 1
 def node_row(
     node: NodeObject, foreign_usage: Iterable[Amounts], offered: OfferedResources, warnings: list[str]
 ) -> pb.Node:
-    """The row of a node; `taken` is what each pod takes there that is in no row."""
+    """The row of a node. `taken` is the usage of pods without a row."""
     labels = node.metadata.labels
     allocatable = subtract(
         _merge_offered(read_amounts(node.status.allocatable, warnings), offered, warnings), foreign_usage
@@ -140,18 +137,16 @@ def node_row(
 
 
 def _merge_offered(amounts: Amounts, offered: OfferedResources, warnings: list[str]) -> Amounts:
-    """What a snapshot can tell of what the node has: not too many names, and no amounts beyond all sense."""
+    """Resources of a node within the limits of a snapshot for names and amounts."""
     told = {name: n for name, n in amounts.items() if name in offered.names or not is_extended(name)}
     if len(told) < len(amounts) and offered.is_full:
-        warnings.append(
-            f"nodes name more than {MAX_NAMES} resources: {len(amounts) - len(told)} are left out"
-        )
-    warnings.extend(f"{name}: {n} is taken for {_MOST}" for name, n in sorted(told.items()) if n > _MOST)
+        warnings.append(f"nodes have more than {MAX_NAMES} resources: {len(amounts) - len(told)} are omitted")
+    warnings.extend(f"{name}: {n} is read as {_MOST}" for name, n in sorted(told.items()) if n > _MOST)
     return clamp(told, _MOST)
 
 
 def _gpu_memory(labels: Mapping[str, str], warnings: list[str]) -> int:
-    """MiB of one GPU in whole steps; 0 when the label does not tell."""
+    """MiB of one GPU in whole steps; 0: unknown."""
     text = labels.get(names.GPU_MEMORY_LABEL, "")
     if not text:
         return 0
@@ -165,16 +160,16 @@ def _gpu_memory(labels: Mapping[str, str], warnings: list[str]) -> int:
 
 
 def _taint(taint: TaintObject, warnings: list[str]) -> pb.Taint:
-    """A taint of an effect that is not known keeps pods off."""
+    """Taints. An unknown effect keeps pods off."""
     effect = EFFECTS.get(taint.effect, pb.TAINT_EFFECT_UNSPECIFIED)
     if effect == pb.TAINT_EFFECT_UNSPECIFIED:
-        warnings.append(f"taint {taint.key}: effect {taint.effect!r} is unknown, NoSchedule is supposed")
+        warnings.append(f"taint {taint.key}: unknown effect {taint.effect!r} is read as NoSchedule")
         effect = pb.TAINT_EFFECT_NO_SCHEDULE
     return pb.Taint(key=taint.key, value=taint.value, effect=effect)
 
 
 def _unready(condition: Condition) -> str:
-    """Why the condition makes the node unready; empty when it does not."""
+    """Why a condition makes the node unready; "": it does not."""
     if condition.type == "Ready" and condition.status != "True":
         return "NotReady"
     if condition.type in _MUST_BE_FALSE and condition.status != "False":

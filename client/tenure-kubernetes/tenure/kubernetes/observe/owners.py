@@ -1,8 +1,8 @@
-"""Top owners of pods: who made them, as far up as it goes. Looked up when first needed, and kept.
+"""Top owners of pods, looked up when needed and cached.
 
-Kinds are not known in advance and are not watched: the first owner of a kind lists all of that kind, later
-ones are read one by one. What an owner says is read once. One that may not be read, or makes no sense, is
-asked for again: often for a minute, as permissions may come late, then seldom, and it is known by its name.
+Kinds of owners are not known in advance and are not watched. The first owner of a kind lists the kind; later
+ones are read one by one. An owner is read once. One that is forbidden or invalid is retried: often for a
+minute, because permissions may come late, then rarely. Meanwhile only its name is known.
 """
 
 import re
@@ -23,11 +23,11 @@ _MAX_LEVELS: Final = 8
 _PATIENCE: Final = 60.0
 _SOON: Final = 5.0
 _SELDOM: Final = 180.0
-"""Seconds until an owner that was refused is asked for again: while there is patience, and later."""
+"""Seconds before a rejected owner is read again: during `patience`, and later."""
 _IN_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/v[a-z0-9]+)?")
-"""A name, or a group with its version. Whoever makes a pod writes these, and they become part of a path."""
+"""A name, or a group with its version. Users write these, and they become part of an API path."""
 _STOPS: Final = frozenset(("CronJob",))
-"""Kinds that make unrelated workloads, one after the other: they own none of them in our sense."""
+"""Kinds that create unrelated workloads one after the other; they are not owners here."""
 
 
 class Owner(NamedTuple):
@@ -35,9 +35,9 @@ class Owner(NamedTuple):
 
     metadata: ObjectMeta
     gang: int
-    """How many pods must run together by what it or one of the owners below it says; 0: nobody says."""
+    """Pods that must run together, of this owner or one below; 0: not set."""
     warning: str = ""
-    """Why there may be more to know, which is to be asked for again; empty: this is all."""
+    """Why the owner is incompletely known and is retried; "": it is known."""
 
 
 class _InvalidOwner(ApiError):
@@ -45,14 +45,14 @@ class _InvalidOwner(ApiError):
 
 
 class OwnerLookup(Protocol):
-    """Whoever knows who owns whom."""
+    """Looks up owners."""
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
-        """The top owner, from the owner of a pod upwards; None: not to be had just now, ask again."""
+        """The top owner, from the owner of a pod upwards. None: not available for now, retry."""
 
 
 class NoOwnerLookup:
-    """Knows only what pods say themselves: for objects without an API server behind them."""
+    """Knows only the references in pods, for objects without an API server."""
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
         """See OwnerLookup."""
@@ -84,18 +84,18 @@ _OWNERS: Final = msgspec.json.Decoder(OwnerObject)
 
 
 class _Refusal(NamedTuple):
-    """An answer that is no owner. Times are those of a stopwatch, in seconds."""
+    """A failed lookup. Times are of the monotonic clock, in seconds."""
 
     failure: ApiError
     since: float
     retry_at: float
-    """When to ask again."""
+    """When to retry."""
 
 
 class ApiOwnerLookup:
-    """Asks an API server. For one thread.
+    """Looks up owners at an API server. For one thread.
 
-    An owner that may not be read, or makes no sense, counts as not to be had just now for `patience` seconds.
+    A forbidden or invalid owner counts as not available for `patience` seconds.
     """
 
     def __init__(
@@ -106,16 +106,17 @@ class ApiOwnerLookup:
     ) -> None:
         self._transport, self._patience, self._stopwatch = transport, patience, stopwatch
         self._refusals: OrderedDict[tuple[str, ...], _Refusal] = OrderedDict()
-        """By kind where none of it may be read, else by uid."""
+        """By kind if the whole kind is forbidden, else by uid."""
         self._known: OrderedDict[str, OwnerObject | None] = OrderedDict()
-        """By uid; None: gone."""
+        """By uid. None: gone."""
         self._kinds: dict[str, dict[str, _Resource]] = {}
         self._listed: set[tuple[str, str]] = set()
 
     def top(self, namespace: str, reference: OwnerReference) -> Owner | None:
-        """See OwnerLookup. An owner that is gone is known by its name alone.
+        """See OwnerLookup.
 
-        So is one of another namespace: nobody there meant this pod.
+        Only the name is known of an owner that is gone, or in another namespace: such an owner does not own
+        this pod.
         """
         found, gang = _only_named(namespace, reference), 0
         try:
@@ -131,7 +132,7 @@ class ApiOwnerLookup:
         except (RequestRejected, _InvalidOwner) as failure:
             refusal = self._refusal(reference)
             is_new = refusal is None or self._stopwatch() - refusal.since < self._patience
-            doubt = f"its owner {reference.kind} {reference.name} is known by its name alone: {failure}"
+            doubt = f"only the name of its owner {reference.kind} {reference.name} is known: {failure}"
             return None if is_new else Owner(found, gang, doubt)
         except ApiError:
             return None
@@ -145,7 +146,7 @@ class ApiOwnerLookup:
         return found if found and found.metadata.namespace in ("", namespace) else None
 
     def _request(self, namespace: str, reference: OwnerReference) -> None:
-        """Look the owner up, unless it was refused a short time ago. Raises ApiError."""
+        """Read an owner, unless it was rejected recently. Raises ApiError."""
         refusal, now = self._refusal(reference), self._stopwatch()
         if refusal is not None and now < refusal.retry_at:
             raise refusal.failure
@@ -170,7 +171,7 @@ class ApiOwnerLookup:
     def _look_up(self, namespace: str, reference: OwnerReference) -> None:
         version = reference.api_version
         if not all(map(_IN_PATH.fullmatch, (version, reference.name))):
-            raise NotFound("neither such versions nor such names are served")
+            raise NotFound("the API server serves no such version or name")
         base = f"/apis/{version}" if "/" in version else f"/api/{version}"
         resource = self._resources(base).get(reference.kind)
         if resource is None:
@@ -183,7 +184,7 @@ class ApiOwnerLookup:
             within = f"/namespaces/{namespace}" if resource.namespaced else ""
             item = _read(self._transport.get(f"{base}{within}/{resource.name}/{reference.name}"))
             if item is None:
-                raise _InvalidOwner("what it says is not what an owner says")
+                raise _InvalidOwner("the object is not an owner")
             self._cache(reference.uid, item if item.metadata.uid == reference.uid else None)
 
     def _resources(self, base: str) -> dict[str, _Resource]:
@@ -209,7 +210,7 @@ class ApiOwnerLookup:
 
 
 def _read(content: bytes | msgspec.Raw) -> OwnerObject | None:
-    """An owner; None when it is not what its kind should be."""
+    """An owner; None: it does not match its kind."""
     try:
         return _OWNERS.decode(content)
     except msgspec.ValidationError:

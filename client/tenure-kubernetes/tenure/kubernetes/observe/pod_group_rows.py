@@ -1,6 +1,7 @@
-"""Pod groups that are objects: of KAI and of Volcano (semantics R1.50 to R1.60, R8.1, R9.1, R9.5).
+"""Rows of KAI and Volcano pod groups (semantics R1.50 to R1.60, R8.1, R9.1, R9.5).
 
-A pod group that the contract would refuse has no row: its pods wait, and those that run keep their room.
+A pod group that a server would reject has no row: its pods stay pending, and running pods use their
+resources.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ from tenure.kubernetes.observe.times import read_duration, read_time, timestamp
 from tenure.v1 import snapshot_pb2 as pb
 
 Levels = Mapping[str, Sequence[str]]
-"""Levels of each topology by its name."""
+"""Levels by topology."""
 _MODES: Final = {
     "preemptible": pb.PREEMPTIBILITY_PREEMPTIBLE,
     "non-preemptible": pb.PREEMPTIBILITY_NON_PREEMPTIBLE,
@@ -30,13 +31,13 @@ _MOST_MEMBERS: Final = 2**31 - 1
 
 
 class UnusablePodGroup(Exception):
-    """The contract has no row for this pod group; the message says why."""
+    """The pod group can have no row. The message explains why."""
 
 
 def kai_pod_group_row(
     group: kai.PodGroup, priorities: Priorities, levels: Levels, warnings: list[str]
 ) -> pb.PodGroup:
-    """The row of a pod group of KAI. Raises UnusablePodGroup."""
+    """The row of a KAI pod group. Raises UnusablePodGroup."""
     meta, spec = group.metadata, group.spec
     row = pb.PodGroup(
         uid=meta.uid,
@@ -64,7 +65,7 @@ def kai_pod_group_row(
 def volcano_pod_group_row(
     group: volcano.PodGroup, pods: Iterable[Pod], priorities: Priorities, warnings: list[str]
 ) -> pb.PodGroup:
-    """The row of a pod group of Volcano: with minima of tasks, each task is a sub group."""
+    """The row of a Volcano pod group; tasks with minimums are subgroups. Raises UnusablePodGroup."""
     meta, spec = group.metadata, group.spec
     row = pb.PodGroup(
         uid=meta.uid,
@@ -88,39 +89,41 @@ def volcano_pod_group_row(
 
 
 def task_of(pod: Pod) -> str:
-    """The task of a pod of Volcano; empty: none."""
+    """Task of a Volcano pod; "": none."""
     return pod.metadata.annotations.get(names.VOLCANO_TASK, "")
 
 
 def count(number: int) -> int:
-    """A number of members that the contract can say."""
+    """A number of members within the limits of a snapshot."""
     return min(max(number, 0), _MOST_MEMBERS)
 
 
 def not_negative(span: Duration | None) -> Duration | None:
-    """Less than no time is no time (R9.1)."""
+    """A negative duration counts as 0 (R9.1)."""
     return None if span is None or span.ToNanoseconds() <= 0 else span
 
 
 def _mode(text: str, warnings: list[str]) -> pb.Preemptibility:
-    """An unknown mode protects, and is a doubt."""
+    """Preemptibility. An unknown value protects, with a warning."""
     if not text:
         return pb.PREEMPTIBILITY_UNSPECIFIED
     mode = _MODES.get(text.lower())
     if mode is None:
-        warnings.append(f"preemptibility {text!r} is unknown: it is not interrupted")
+        warnings.append(f"unknown preemptibility {text!r} is read as non-preemptible")
     return mode or pb.PREEMPTIBILITY_NON_PREEMPTIBLE
 
 
 def _preemptable(said: Mapping[str, str], warnings: list[str]) -> pb.Preemptibility:
-    """Volcano's own word for it; the annotation of KAI, which the server reads, goes before."""
+    """Preemptibility by Volcano's annotation. KAI's annotation, which the server parses, has precedence."""
     text = said.get(names.VOLCANO_PREEMPTABLE, "").lower()
     if not text or names.PREEMPTIBILITY in said:
         return pb.PREEMPTIBILITY_UNSPECIFIED
     if text in _TRUE:
         return pb.PREEMPTIBILITY_PREEMPTIBLE
     if text not in _FALSE:
-        warnings.append(f"{names.VOLCANO_PREEMPTABLE}: {text!r} is neither true nor false: it is protected")
+        warnings.append(
+            f"{names.VOLCANO_PREEMPTABLE}: {text!r} is not true or false: the pod group is protected"
+        )
     return pb.PREEMPTIBILITY_NON_PREEMPTIBLE
 
 
@@ -134,15 +137,15 @@ def _span(field: str, text: str | None, warnings: list[str]) -> Duration | None:
 
 
 def _constraint(constraint: kai.TopologyConstraint | None, levels: Levels) -> pb.TopologyConstraint | None:
-    """A constraint that nothing can meet makes the pod group unusable (semantics R9.21)."""
+    """A topology constraint. Raises UnusablePodGroup if nothing can meet it (semantics R9.21)."""
     if constraint is None or constraint == kai.TopologyConstraint():
         return None
     name = constraint.topology
     if name not in levels:
-        raise UnusablePodGroup(f"there is no topology {name!r}")
+        raise UnusablePodGroup(f"topology {name!r} does not exist")
     wanted = [constraint.required_topology_level, constraint.preferred_topology_level]
     if not any(wanted):
-        raise UnusablePodGroup(f"its constraint by topology {name!r} names no level")
+        raise UnusablePodGroup(f"its constraint on topology {name!r} has no level")
     for level in filter(None, wanted):
         if level not in levels[name]:
             raise UnusablePodGroup(f"topology {name!r} has no level {level!r}")
@@ -150,10 +153,10 @@ def _constraint(constraint: kai.TopologyConstraint | None, levels: Levels) -> pb
 
 
 def _sub_groups(groups: Sequence[kai.SubGroup], levels: Levels) -> list[pb.SubGroup]:
-    """The parts of a pod group, whose names are compared in lower case (R1.52). Raises UnusablePodGroup."""
+    """Subgroups. Their names are compared in lower case (R1.52). Raises UnusablePodGroup."""
     parents = {group.name.lower(): (group.parent or "").lower() for group in groups}
     if "" in parents or len(parents) != len(groups):
-        raise UnusablePodGroup("names of its sub groups are empty, or used twice")
+        raise UnusablePodGroup("names of its subgroups are empty or repeated")
     for name in parents:
         _check_ancestors(name, parents)
     return [_sub_group(group, group.name.lower() in parents.values(), levels) for group in groups]
@@ -166,12 +169,12 @@ def _check_ancestors(name: str, parents: Mapping[str, str]) -> None:
         if not above:
             return
         if above not in parents:
-            raise UnusablePodGroup(f"sub group {name!r} is in {above!r}, which does not exist")
-    raise UnusablePodGroup(f"sub group {name!r} is in itself, or more than {_MAX_DEPTH} levels deep")
+            raise UnusablePodGroup(f"parent {above!r} of subgroup {name!r} does not exist")
+    raise UnusablePodGroup(f"subgroup {name!r} contains itself, or is more than {_MAX_DEPTH} levels deep")
 
 
 def _sub_group(group: kai.SubGroup, is_inner: bool, levels: Levels) -> pb.SubGroup:
-    """A leaf has a minimum of pods, others one of sub groups; 0 and unset is all of them (R1.51)."""
+    """Minimum of a subgroup: of pods in a leaf, else of subgroups. 0 and unset mean all (R1.51)."""
     row = pb.SubGroup(
         name=group.name,
         parent=group.parent or "",
@@ -193,7 +196,7 @@ _MOST_EVICTIONS: Final = 2**30
 
 
 def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
-    """Fill in what annotations say. A value that cannot be read counts as absent (semantics R1.60)."""
+    """Set fields from annotations. An unreadable value counts as unset (semantics R1.60)."""
     for key, field in _TIMES.items():
         moment = _time(key, annotations, warnings)
         if moment is not None:
@@ -212,7 +215,7 @@ def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings:
 
 
 def infer_start_time(row: pb.PodGroup, pods: Iterable[Pod]) -> None:
-    """Where no annotation tells when it started: since its minimum of pods ran, so that guards hold."""
+    """Infer an unset start time: when the minimum number of pods ran, so that guards protect it."""
     if row.HasField("last_start_time"):
         return
     starts = sorted(pod.status.start_time for pod in pods if pod.status.start_time and uses_resources(pod))

@@ -1,4 +1,4 @@
-"""All pod groups, whatever they are made from: which there are, and the row of each."""
+"""All pod groups and their rows, of all kinds."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -24,7 +24,7 @@ _VERSIONS: Final = {KAI: "scheduling.run.ai/v2alpha2", VOLCANO: "scheduling.volc
 
 
 class Reference(NamedTuple):
-    """How a pod refers to its pod group."""
+    """Reference of a pod to its pod group."""
 
     api: str
     namespace: str
@@ -32,7 +32,7 @@ class Reference(NamedTuple):
 
 
 class TargetObject(NamedTuple):
-    """The object that carries the annotations and conditions of a pod group."""
+    """The object with the annotations and conditions of a pod group."""
 
     api_version: str
     kind: str
@@ -42,14 +42,14 @@ class TargetObject(NamedTuple):
 
 
 class RowContext(NamedTuple):
-    """What the rows of all pod groups depend on."""
+    """Priorities and topologies, which rows of all pod groups depend on."""
 
     priorities: Priorities
     levels: Levels
 
 
 def reference_of(pod: Pod) -> Reference | None:
-    """The pod group that a pod names; None: none."""
+    """The pod group that a pod names, or None."""
     meta = pod.metadata
     if name := meta.annotations.get(names.KAI_POD_GROUP):
         return Reference(KAI, meta.namespace, name)
@@ -60,16 +60,16 @@ def reference_of(pod: Pod) -> Reference | None:
 
 
 class PodGroupTable:
-    """Pod groups by uid. Those that are objects are read from the mirrors, the others from their pods."""
+    """Pod groups by uid. Objects come from the object caches, derived ones from their pods."""
 
     def __init__(self, caches: ObjectCaches, config: SnapshotScope) -> None:
         self._caches, self._config = caches, config
         self._references: dict[str, Reference] = {}
-        """Of pod groups that are objects, by uid."""
+        """Pod group objects, by uid."""
         self._uids: dict[Reference, str] = {}
 
     def take_changes(self) -> tuple[set[str], set[Reference]]:
-        """Uids of objects that are new, changed or gone, and names that mean others than before."""
+        """Uids of created, changed and deleted objects, and names that refer to other objects than before."""
         uids: set[str] = set()
         moved: set[Reference] = set()
         for api, mirror in ((KAI, self._caches.kai_pod_groups), (VOLCANO, self._caches.volcano_pod_groups)):
@@ -82,28 +82,28 @@ class PodGroupTable:
         return uids, moved
 
     def uid_of(self, reference: Reference) -> str | None:
-        """Which pod group is meant; None: there is none of this name."""
+        """Uid of the named pod group, or None."""
         return self._uids.get(reference)
 
     def subject(self, uid: str) -> TargetObject | None:
-        """The object behind a pod group; None: it is derived."""
+        """The object of a pod group; None: it is derived."""
         reference = self._references.get(uid)
         if reference is None:
             return None
         return TargetObject(_VERSIONS[reference.api], "PodGroup", reference.namespace, reference.name, uid)
 
     def objects(self) -> list[str]:
-        """Uids of all pod groups that are objects."""
+        """Uids of all pod group objects."""
         return list(self._references)
 
     def row(
         self, uid: str, origin: Origin | None, pods: Sequence[Pod], around: RowContext, warnings: list[str]
     ) -> pb.PodGroup | None:
-        """The row of a pod group with these pods, by uid; None: it has none, and `doubts` may say why."""
+        """The row of a pod group with these pods; None: it has none, and `warnings` may explain why."""
         try:
             row = self._row(uid, origin, pods, around, warnings)
         except UnusablePodGroup as problem:
-            warnings.append(f"{problem}: its pods are left out")
+            warnings.append(f"{problem}: its pods are omitted")
             return None
         if row is not None:
             infer_start_time(row, pods)
@@ -127,7 +127,7 @@ class PodGroupTable:
         return derived_row(origin, pods, around.priorities, self._config, warnings)
 
     def _name(self, uid: str, now: Reference | None) -> set[Reference]:
-        """Note what an object is called, None: it is gone; which names mean others than before."""
+        """Update the name of an object; None: it is gone. Returns names that changed their meaning."""
         before = self._references.get(uid)
         if before == now:
             return set()

@@ -1,4 +1,4 @@
-"""Rows of pods and of their shapes."""
+"""Rows of pods and shapes."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from tenure.v1 import snapshot_pb2 as pb
 
 
 class PodRows:
-    """The rows of pods by uid, and of the shapes that these have."""
+    """Rows of pods by uid, and of their shapes."""
 
     def __init__(self, offered: OfferedResources) -> None:
         self._offered = offered
@@ -19,16 +19,16 @@ class PodRows:
         self.shapes: RowTable[pb.PodShape] = RowTable()
         self._shape_uses: Counter[str] = Counter()
         self._keys: frozenset[str] = frozenset()
-        """Labels that pod affinities refer to; others are left out of rows."""
+        """Labels that pod affinities refer to; rows omit the others."""
 
     def put(
         self, member: Member, group: pb.PodGroup | None, now_seconds: float, warnings: list[str]
     ) -> pb.Pod | None:
-        """The row of a pod from now on; None: it has none, as it or its pod group is of no account."""
+        """Update the row of a pod; None: it has none, because it or its pod group is not managed."""
         pod = member.pod
         is_leaving = pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED
-        if member.problem and not is_leaving:  # a pod group may go before its last pod
-            warnings.append(f"{member.problem}: it is left out")
+        if member.problem and not is_leaving:  # a pod group may be deleted before its last pod
+            warnings.append(f"{member.problem}: the pod is omitted")
         status = pod_status(pod, now_seconds)
         if group is None or status is None:
             self.remove(pod.metadata.uid)
@@ -42,11 +42,11 @@ class PodRows:
         return row
 
     def remove(self, uid: str) -> None:
-        """The pod has no row."""
+        """Remove the row of a pod."""
         self._set(uid, None, None)
 
     def relabel(self, members: dict[str, Member]) -> None:
-        """Show the labels that affinities of the pods that there are now refer to, and no others."""
+        """Include the labels that affinities of these pods refer to, and no others."""
         rows = self.shapes.rows.values()
         keys = frozenset(
             key

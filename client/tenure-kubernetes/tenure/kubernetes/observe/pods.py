@@ -1,4 +1,4 @@
-"""Pods: what they are doing (semantics R1.41), and their rows."""
+"""Status (semantics R1.41) and rows of pods."""
 
 from typing import Final
 
@@ -11,9 +11,9 @@ from tenure.kubernetes.observe.times import timestamp
 from tenure.v1 import snapshot_pb2 as pb
 
 STUCK_AFTER: Final = Duration(seconds=120)
-"""How long after the end of its grace period the room of a deleted pod is no longer counted on (R1.41)."""
+"""Seconds after the grace period until a deleted pod counts as stuck (R1.41)."""
 ENDED: Final = ("Succeeded", "Failed")
-"""Phases of pods that run no more, whatever else is true of them."""
+"""Phases of ended pods."""
 ON_NODE: Final = frozenset(
     (
         pb.POD_STATUS_BOUND,
@@ -22,17 +22,17 @@ ON_NODE: Final = frozenset(
         pb.POD_STATUS_STUCK_IN_RELEASING,
     )
 )
-"""Statuses of pods that take room on their node."""
+"""Statuses of pods that use resources of their node."""
 _LONGEST_PRIORITY: Final = 12
 
 
 def uses_resources(pod: Pod) -> bool:
-    """Whether the pod is on a node and has not ended: the node keeps room for it, whoever placed it."""
+    """Whether a pod is on a node and has not ended; then it uses resources, whichever scheduler placed it."""
     return bool(pod.spec.node_name) and pod.status.phase not in ENDED
 
 
 def pod_status(pod: Pod, now_seconds: float) -> pb.PodStatus | None:
-    """The status; None of a pod that waited and is deleted: nothing is to be done with it."""
+    """Status of a pod; None: a deleted pending pod, which has no row."""
     phase, bound = pod.status.phase, bool(pod.spec.node_name)
     if phase in ENDED:
         return pb.POD_STATUS_SUCCEEDED if phase == "Succeeded" else pb.POD_STATUS_FAILED
@@ -50,7 +50,10 @@ def pod_status(pod: Pod, now_seconds: float) -> pb.PodStatus | None:
 
 
 def stuck_at(pod: Pod) -> float:
-    """When a deleted pod counts as stuck, in seconds since 1970. Its deletion time includes its grace."""
+    """When a deleted pod counts as stuck, in seconds since 1970.
+
+    The deletion time includes the grace period.
+    """
     deleted = pod.metadata.deletion_timestamp
     return deleted.timestamp() + STUCK_AFTER.seconds if deleted else float("inf")
 
@@ -58,7 +61,7 @@ def stuck_at(pod: Pod) -> float:
 def pod_row(
     pod: Pod, pod_group: str, sub_group: str, status: pb.PodStatus, shaped: InternedShape, warnings: list[str]
 ) -> pb.Pod:
-    """The row of a pod without its labels, which depend on whom others want to be near to."""
+    """The row of a pod without labels, which depend on affinities of other pods."""
     meta, spec = pod.metadata, pod.spec
     on_node = status in ON_NODE
     row = pb.Pod(
@@ -83,9 +86,9 @@ def pod_row(
 
 
 def _blocked_reason(pod: Pod, shaped: InternedShape) -> str:
-    """Why the pod cannot be placed; empty when it can."""
+    """Why the pod cannot be placed; "": it can."""
     if pod.spec.resource_claims:
-        return "it needs device claims, which are not observed"
+        return "it has resource claims, which are not observed"
     return shaped.blocked_reason
 
 

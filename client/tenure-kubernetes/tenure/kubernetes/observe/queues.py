@@ -1,7 +1,4 @@
-"""Queues: of KAI in its own units (semantics R1.11, R1.12, R1.70 to R1.74), and of Volcano.
-
-The queues of a node pool as one tree, whatever they are made from.
-"""
+"""Queues of KAI, in its units (semantics R1.11, R1.12, R1.70 to R1.74), and of Volcano, as one tree."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -20,7 +17,7 @@ from tenure.v1 import snapshot_pb2 as pb
 def build_queue_rows(
     caches: ObjectCaches, config: SnapshotScope, warnings: WarningCollector
 ) -> dict[str, pb.Queue]:
-    """All queues by name. Of two with one name that of KAI counts; one that has no way up is left out."""
+    """All queues by name. KAI queues have precedence. A queue without a path to the top is omitted."""
     rows: dict[str, pb.Queue] = {}
     seen: list[tuple[ObjectMeta, list[str]]] = []
     for queue in caches.kai_queues.all():
@@ -35,22 +32,22 @@ def build_queue_rows(
         doubts = []
         seen.append((volcano_queue.metadata, doubts))
         if volcano_queue.metadata.name in of_kai:
-            doubts.append("there is a queue of KAI-Scheduler with the same name, which counts")
+            doubts.append("a KAI queue with the same name has precedence")
         else:
             rows[volcano_queue.metadata.name] = volcano_queue_row(volcano_queue, has_root, doubts)
     known = drop_orphans(list(rows.values()))
     for meta, doubts in seen:
         if meta.name not in known:
-            doubts.append("its parent does not exist, or never leads to the top: it is left out")
+            doubts.append("its parent does not exist or is part of a cycle: the queue is omitted")
         warnings.replace(meta.uid, f"Queue {meta.name}", doubts)
     return known
 
 
 UNLIMITED: Final = -1
 MAX_DEPTH: Final = 32
-"""Most levels of a queue tree of the contract."""
+"""Maximum depth of the queue tree."""
 ROOT: Final = "root"
-"""The queue above all others of Volcano, where there is one."""
+"""Name of Volcano's root queue."""
 _MOST: Final = 2**62
 _MOST_WEIGHT: Final = 1e9
 _CPU_UNIT: Final = 1
@@ -60,7 +57,7 @@ _PRIORITIES: Final = range(-(2**31), 2**31)
 
 
 def kai_queue_row(queue: kai.Queue, warnings: list[str]) -> pb.Queue:
-    """The row of a queue of KAI."""
+    """The row of a KAI queue."""
     spec = queue.spec
     row = pb.Queue(
         name=queue.metadata.name,
@@ -78,10 +75,10 @@ def kai_queue_row(queue: kai.Queue, warnings: list[str]) -> pb.Queue:
 
 
 def volcano_queue_row(queue: volcano.Queue, has_root: bool, warnings: list[str]) -> pb.Queue:
-    """The row of a queue of Volcano: deserved or guaranteed is its quota, capability its limit.
+    """The row of a Volcano queue: deserved or guaranteed is its quota, capability its limit.
 
-    `has_root` says whether there is a queue called root, below which all are that name no parent. A queue
-    that is not reclaimable is protected for as long as the contract can say.
+    `has_root` is whether queue `root` exists; it is the parent of queues without one. A queue that is not
+    reclaimable is protected for the longest possible time.
     """
     spec = queue.spec
     top = queue.metadata.name == ROOT or not has_root
@@ -108,7 +105,7 @@ def volcano_queue_row(queue: volcano.Queue, has_root: bool, warnings: list[str])
 
 
 def drop_orphans(rows: Sequence[pb.Queue]) -> dict[str, pb.Queue]:
-    """The queues whose ancestors all exist, by name (R1.74); those in a cycle have no top, and go as well."""
+    """Queues with existing ancestors, by name (R1.74); cycles are omitted."""
     known: dict[str, pb.Queue] = {}
     level = {""}
     for _ in range(MAX_DEPTH):
@@ -127,7 +124,7 @@ def _share(resource: kai.QueueResource, unit: int) -> pb.QueueResource:
 
 
 def _amount(value: float, unit: int) -> int:
-    """An amount in units of the contract; what is below nothing is unlimited."""
+    """An amount in units of the snapshot; a negative one is unlimited."""
     return UNLIMITED if value < 0 else round(min(value * unit, float(_MOST)))
 
 
@@ -136,7 +133,7 @@ def _fill(field: pb.QueueResource, quota: int, limit: int) -> None:
 
 
 def _limit(capability: Amounts, spec: volcano.QueueSpec, name: str) -> int:
-    """Unlimited unless the queue names the resource, even as nothing."""
+    """Unlimited unless the queue names the resource."""
     return capability.get(name, 0) if _names(spec.capability, name) else UNLIMITED
 
 
@@ -145,11 +142,11 @@ def _names(quantities: Mapping[str, object], name: str) -> bool:
 
 
 def _min_runtime(field: str, text: str | None, warnings: list[str]) -> Duration | None:
-    """None inherits. What cannot be read protects for as long as the contract can say; so does too long."""
+    """A duration; None inherits. An unreadable or too long one protects for the longest possible time."""
     if text is None:
         return None
     span = read_duration(text)
     if span is None:
-        warnings.append(f"{field}: {text!r} is not a duration: its pod groups are protected")
+        warnings.append(f"{field}: {text!r} is not a duration: pod groups of the queue are protected")
         return FOREVER
     return span if span.ToNanoseconds() > 0 else Duration()

@@ -1,9 +1,7 @@
-"""Amounts of resources: from quantities by Kubernetes name to integers, and to messages.
+"""Amounts of resources: exact integers from Kubernetes quantities ("250m", "4Gi", "1e3").
 
-Within the adapter an amount is a mapping: "cpu" in milli-cores, "gpu" in thousandths of a device, all else in
-its own unit.
-
-Kubernetes quantities ("250m", "4Gi", "1e3") as exact integers.
+In the adapter, amounts are a mapping: "cpu" in milli-cores, "gpu" in thousandths of a device, other resources
+in their own unit.
 """
 
 import re
@@ -24,32 +22,32 @@ _SUFFIXES: Final[dict[str, Decimal]] = {
     **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)},
 }
 _MOST_DIGITS: Final = 64
-"""Longer texts are no amounts that anybody means."""
+"""Maximum length of a quantity."""
 
 
 class InvalidQuantity(ValueError):
-    """A text that is no quantity."""
+    """The text is not a quantity."""
 
 
 @lru_cache(maxsize=4096)
 def quantity(text: str, per_unit: int = 1) -> int:
-    """The amount in `1/per_unit`, rounded up as Kubernetes does: `quantity("0.1", 1000)` is 100.
+    """The amount in `1/per_unit`, rounded up as in Kubernetes: `quantity("0.1", 1000)` is 100.
 
     Raises InvalidQuantity.
     """
     found = _FORM.fullmatch(text) if len(text) <= _MOST_DIGITS else None
     if found is None:
-        raise InvalidQuantity(f"{text[:_MOST_DIGITS]!r} is no quantity")
+        raise InvalidQuantity(f"{text[:_MOST_DIGITS]!r} is not a quantity")
     number, suffix = found.groups()
     if suffix[:1] in ("e", "E") and len(suffix) > 1:
         exponent = int(suffix[1:])
         if abs(exponent) > _MOST_DIGITS:
-            raise InvalidQuantity(f"{text!r} is no quantity")
+            raise InvalidQuantity(f"{text!r} is not a quantity")
         scale = Decimal(10) ** exponent
     elif suffix in _SUFFIXES:
         scale = _SUFFIXES[suffix]
     else:
-        raise InvalidQuantity(f"{text!r} ends in {suffix!r}, which is no unit")
+        raise InvalidQuantity(f"{text!r} has the unknown unit {suffix!r}")
     return int((Decimal(number) * scale * per_unit).to_integral_value(ROUND_CEILING))
 
 
@@ -60,18 +58,17 @@ PODS: Final = "pods"
 _OWN_FIELDS: Final = frozenset((CPU, MEMORY, GPU, PODS))
 MILLI: Final = 1000
 MAX_AMOUNT: Final = 2**53
-"""The largest amount of the contract."""
+"""Maximum amount of a snapshot."""
 MAX_REQUEST: Final = 2**45
-"""The largest amount of one pod that is told, as 32 TiB: of 131,072 such pods the sum is still within the
-contract. No node has as much."""
+"""Maximum amount of one pod, as 32 TiB: 131,072 such pods stay within MAX_AMOUNT. No node has as much."""
 
 Amounts = dict[str, int]
 
 
 def read_amounts(quantities: Mapping[str, str | int | float], warnings: list[str]) -> Amounts:
-    """The amounts; what cannot be read or is negative counts as nothing, and is a doubt.
+    """Amounts. An unreadable or negative amount counts as 0, with a warning.
 
-    Every resource whose name ends in "gpu" is GPUs (semantics R1.2).
+    Resources with a name that ends in "gpu" are GPUs (semantics R1.2).
     """
     amounts: Amounts = {}
     for name, text in quantities.items():
@@ -89,28 +86,28 @@ def read_amounts(quantities: Mapping[str, str | int | float], warnings: list[str
 
 
 def is_extended(name: str) -> bool:
-    """Whether a resource of Kubernetes is none of those that have a field of their own."""
+    """Whether a resource has no field of its own."""
     return name not in _OWN_FIELDS and not name.endswith(GPU)
 
 
 def clamp(amounts: Mapping[str, int], most: int) -> Amounts:
-    """None larger than this."""
+    """Amounts of at most the maximum."""
     return {name: min(amount, most) for name, amount in amounts.items()}
 
 
 def add(total: Amounts, more: Mapping[str, int]) -> None:
-    """Count `more` in."""
+    """Add amounts to a sum."""
     for name, amount in more.items():
         total[name] = min(total.get(name, 0) + amount, MAX_AMOUNT)
 
 
 def maximum(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:
-    """The larger of each amount."""
+    """The maximum of each amount."""
     return {name: max(left.get(name, 0), right.get(name, 0)) for name in {**left, **right}}
 
 
 def subtract(total: Mapping[str, int], used: Iterable[Mapping[str, int]]) -> Amounts:
-    """What is left of a total, never below nothing. GPUs are whole: a part that is taken is one that is."""
+    """The rest of a total, at least 0. GPUs are whole: a partly used GPU counts as used."""
     left = dict(total)
     for amounts in used:
         for name, amount in amounts.items():
@@ -123,7 +120,7 @@ def subtract(total: Mapping[str, int], used: Iterable[Mapping[str, int]]) -> Amo
 
 
 def to_resources(amounts: Mapping[str, int], *, with_pods: bool) -> Resources:
-    """As a message; `with_pods` says whether pod slots are told: nodes do, requests do not."""
+    """Amounts as a message. `with_pods`: whether to include pod slots, as for nodes."""
     return Resources(
         cpu_milli=amounts.get(CPU, 0),
         memory_bytes=amounts.get(MEMORY, 0),

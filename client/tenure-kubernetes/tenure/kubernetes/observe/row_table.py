@@ -1,7 +1,4 @@
-"""Rows by key, and which of them changed.
-
-What could not be taken as it was written: told once for each object and reason.
-"""
+"""Rows by key with their changes, and warnings about objects."""
 
 from typing import Generic, NamedTuple, TypeVar
 
@@ -9,22 +6,22 @@ from google.protobuf.message import Message
 
 
 class ObjectWarning(NamedTuple):
-    """One doubtful thing. Both texts are for people."""
+    """A warning about an object."""
 
     subject: str
-    """What it is about: kind, namespace and name."""
+    """Kind, namespace and name of the object."""
     text: str
 
 
 class WarningCollector:
-    """Collects doubts about objects, by uid. What is noted again is not told again, until it is settled."""
+    """Collects warnings by object. A repeated warning is not new until it was resolved."""
 
     def __init__(self) -> None:
         self._by_key: dict[str, dict[str, ObjectWarning]] = {}
         self._new: list[ObjectWarning] = []
 
     def replace(self, key: str, subject: str, texts: list[str]) -> None:
-        """These are all doubts about one object as it is now."""
+        """Replace all warnings about an object."""
         before = self._by_key.get(key, {})
         now = {text: ObjectWarning(subject, text) for text in texts}
         self._new.extend(warned for text, warned in now.items() if text not in before)
@@ -34,13 +31,13 @@ class WarningCollector:
             self._by_key.pop(key, None)
 
     def take_new(self) -> list[ObjectWarning]:
-        """What is new since this was called last."""
+        """Warnings that are new since the last call."""
         fresh, self._new = self._new, []
         return fresh
 
     @property
     def active(self) -> list[ObjectWarning]:
-        """All that are still true."""
+        """All current warnings."""
         return [warned for texts in self._by_key.values() for warned in texts.values()]
 
 
@@ -48,14 +45,14 @@ Row = TypeVar("Row", bound=Message)
 
 
 class RowTable(Generic[Row]):
-    """One list of a snapshot. Rows are not to be changed once they are put."""
+    """One list of a snapshot. Do not change rows after `put`."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
         self._changed: set[str] = set()
 
     def put(self, key: str, row: Row | None) -> None:
-        """The row of this key from now on; None: there is none."""
+        """Set the row of a key; None removes it."""
         if row is None:
             if self.rows.pop(key, None) is not None:
                 self._changed.add(key)
@@ -64,7 +61,7 @@ class RowTable(Generic[Row]):
             self._changed.add(key)
 
     def replace(self, rows: dict[str, Row]) -> bool:
-        """These are all rows from now on; whether anything changed."""
+        """Replace all rows. Returns whether anything changed."""
         for key in [key for key in self.rows if key not in rows]:
             self.put(key, None)
         for key, row in rows.items():
@@ -72,13 +69,13 @@ class RowTable(Generic[Row]):
         return bool(self._changed)
 
     def take_changes(self) -> tuple[list[Row], list[str]]:
-        """Rows that are new or changed, and keys of those that are gone, since this was called last."""
+        """Changed rows, and keys of removed ones, since the last call."""
         changed, self._changed = sorted(self._changed), set()
         return [self.rows[key] for key in changed if key in self.rows], [
             key for key in changed if key not in self.rows
         ]
 
     def all(self) -> list[Row]:
-        """All rows by key; what changed before is no change any more."""
+        """All rows, sorted by key. Resets the changes."""
         self._changed.clear()
         return [self.rows[key] for key in sorted(self.rows)]

@@ -1,12 +1,11 @@
-"""Task shapes: what a pod asks for, interned. Pods that ask for the same have the same shape.
+"""Shapes: interned requests and constraints. Pods with equal ones have the same shape.
 
-What a pod asks for as a whole: Kubernetes' rule over its containers.
+Requests of a pod by the rule of Kubernetes:
 
     max( sum of containers and sidecars,
          each init container with the sidecars that start before it )  + overhead
 
-A sidecar is an init container that is restarted always. What the pod as a whole asks for, where it says so,
-replaces the sum.
+A sidecar is an init container with restart policy Always. Requests of the whole pod replace the sum.
 """
 
 from collections import Counter
@@ -36,7 +35,7 @@ _GUARANTEED: Final = frozenset(("cpu", "memory"))
 
 
 def pod_requests(spec: PodSpec, warnings: list[str]) -> Amounts:
-    """Amounts without the pod slot, which every pod takes."""
+    """Requests without the pod slot, which every pod uses."""
     running: Amounts = {}
     beside: Amounts = {}
     starting: Amounts = {}
@@ -58,7 +57,7 @@ def pod_requests(spec: PodSpec, warnings: list[str]) -> Amounts:
 
 
 def is_guaranteed(spec: PodSpec) -> bool:
-    """Whether the pod is of the QoS class Guaranteed: every container's requests are its limits."""
+    """Whether the pod has QoS class Guaranteed: requests equal limits in every container."""
     return all(map(_is_bounded, (*spec.containers, *spec.init_containers)))
 
 
@@ -68,29 +67,29 @@ def _is_bounded(container: Container) -> bool:
 
 
 ID_LENGTH: Final = 16
-"""Hex digits of an id: 64 bits, so that a million shapes collide with a chance of 3 in 10^8."""
+"""Hex digits of an id: 64 bits; a million shapes collide with a probability of 3 in 10^8."""
 _ENCODE: Final = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class InternedShape(NamedTuple):
-    """What there is to know about the request of a pod."""
+    """A shape with derived data."""
 
     row: pb.PodShape
     usage: Amounts
-    """What the pod takes of a node, its slot included."""
+    """Usage on a node, pod slot included."""
     shared_devices: int
-    """GPUs it shares; 0: none."""
+    """Number of shared GPUs; 0: none."""
     blocked_reason: str
-    """Why no pod of the shape can be placed; empty when it can."""
+    """Why no pod of the shape can be placed; "": it can."""
     warnings: tuple[str, ...]
 
 
 def shape_of(pod: Pod) -> InternedShape:
-    """The shape of a pod. Its id depends on what it says alone, so it is the same everywhere and always."""
+    """The shape of a pod. Its id depends on the pod only."""
     doubts: list[str] = []
     spec, namespace = pod.spec, pod.metadata.namespace
     requests = pod_requests(spec, doubts)
-    blocked_reason = f"its requests cannot be read: {doubts[0]}" if doubts else _too_much(requests)
+    blocked_reason = f"its requests are invalid: {doubts[0]}" if doubts else _too_much(requests)
     requests = clamp(requests, MAX_REQUEST)
     gpu = gpu_request(requests, pod.metadata.annotations, doubts)
     row = pb.PodShape(
@@ -116,7 +115,7 @@ def shape_of(pod: Pod) -> InternedShape:
 
 
 def drop_unoffered_resources(shaped: InternedShape, offered: frozenset[str]) -> InternedShape:
-    """The shape without the resources that no node offers; no pod that asks for one can be placed."""
+    """The shape without resources that no node offers; a pod that requests one cannot be placed."""
     missing = sorted(name for name in shaped.row.requests.extended if name not in offered)
     if not missing:
         return shaped
@@ -133,14 +132,14 @@ def drop_unoffered_resources(shaped: InternedShape, offered: frozenset[str]) -> 
 
 
 class ShapeInterner:
-    """The shapes of pods, worked out once for each distinct request."""
+    """Shapes of pods, computed once per distinct request."""
 
     def __init__(self) -> None:
         self._by_request: dict[bytes, InternedShape] = {}
         self._uses: Counter[bytes] = Counter()
 
     def acquire(self, pod: Pod) -> tuple[bytes, InternedShape]:
-        """The shape of a pod, and a key to give back when the pod has it no more."""
+        """The shape of a pod, and a key for `release`."""
         key = _request_key(pod)
         shaped = self._by_request.get(key)
         if shaped is None:
@@ -149,7 +148,7 @@ class ShapeInterner:
         return key, shaped
 
     def release(self, key: bytes) -> None:
-        """One pod less has the shape."""
+        """Count one pod less."""
         self._uses[key] -= 1
         if not self._uses[key]:
             del self._uses[key], self._by_request[key]
@@ -160,13 +159,13 @@ def _id(row: pb.PodShape) -> str:
 
 
 def _too_much(requests: Amounts) -> str:
-    """Why nothing of this size can be placed; empty when it may be."""
+    """Why no pod of this size can be placed; "": it may be."""
     names = sorted(name for name, amount in requests.items() if amount >= MAX_REQUEST)
-    return f"it asks for more {names[0]} than any node has" if names else ""
+    return f"it requests more {names[0]} than any node has" if names else ""
 
 
 def _request_key(pod: Pod) -> bytes:
-    """All of a pod that its shape depends on."""
+    """All fields of a pod that its shape depends on."""
     spec, annotations = pod.spec, pod.metadata.annotations
     return _ENCODE(
         (

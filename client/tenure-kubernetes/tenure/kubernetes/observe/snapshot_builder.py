@@ -1,9 +1,9 @@
-"""The picture of a cluster: rows of a snapshot, kept up with what was observed.
+"""Snapshots of an observed cluster, and their deltas.
 
-    mirrors ──changes──► members ──► pod groups ──► pods, shapes ──► nodes (less what is taken there)
+    object caches ──changes──► members ──► pod groups ──► pods, shapes ──► nodes (less other pods)
 
-What a row says depends on the objects alone, never on the order in which they came: a picture that was kept
-up equals one that is made afresh.
+A row depends on the objects only, never on their order of arrival: an updated builder and a new one return
+the same rows.
 """
 
 from collections.abc import Iterable
@@ -28,14 +28,14 @@ from tenure.v1.state_pb2 import StateDelta
 _SECOND = 10**9
 _SOON = 10.0
 _SELDOM = 200.0
-"""Seconds until owners are asked for again: those that pods wait for, and those known by name alone."""
+"""Seconds until owners are looked up again: if pods wait for them, and if only their names are known."""
 
 
 class SnapshotBuilder:
-    """Rows of one node pool of a cluster. For one thread; the mirrors may change meanwhile.
+    """Implements ClusterSource for one node pool. For one thread; the object caches may change meanwhile.
 
-    `snapshot` gives all rows, `delta` those that changed since either was called last. Versions count up
-    with each call. `warnings` are about objects that could not be taken as they are.
+    `snapshot` returns all rows, `delta` the rows that changed since the last call of either. Each call
+    increases the version. `warnings` are about objects with dubious values.
     """
 
     def __init__(
@@ -53,18 +53,18 @@ class SnapshotBuilder:
         self._pods = PodRows(self._offered)
         self._foreign_usage = ForeignUsage()
         self._names: dict[str, str] = {}
-        """Of nodes, by uid."""
+        """Names of nodes, by uid."""
         self._uids: dict[str, str] = {}
-        """Of nodes, by name."""
+        """Uids of nodes, by name."""
         self._stuck_at: dict[str, float] = {}
-        """When deleted pods count as stuck, in seconds since 1970, until they do."""
+        """When terminating pods count as stuck, in seconds since 1970."""
         self._version = 0
         self.recheck_seconds: float | None = None
-        """When to look owners up again though nothing changes, in seconds since 1970; None: never."""
+        """When to look up owners again, in seconds since 1970. None: never."""
         self.warnings = WarningCollector()
 
     def snapshot(self, now: Timestamp) -> pb.ClusterSnapshot:
-        """Everything as it is now."""
+        """All rows."""
         self._catch_up(now)
         self._version += 1
         snapshot = pb.ClusterSnapshot(
@@ -78,7 +78,7 @@ class SnapshotBuilder:
         return snapshot
 
     def delta(self, now: Timestamp) -> StateDelta:
-        """What changed since the last snapshot or delta. The epoch of its base is left to the caller."""
+        """Changed rows. The caller sets the epoch of the base."""
         self._catch_up(now)
         delta = StateDelta(version=self._version + 1, now=now)
         delta.base.cluster_id, delta.base.node_pool = self._config.cluster_id, self._config.node_pool
@@ -91,11 +91,11 @@ class SnapshotBuilder:
         return delta
 
     def subject(self, pod_group: str) -> TargetObject | None:
-        """The object that carries annotations and conditions of a pod group; None: it is derived."""
+        """The object with the annotations and conditions of a pod group; None: it is derived."""
         return self._groups.subject(pod_group)
 
     def pod_group(self, uid: str) -> pb.PodGroup | None:
-        """The row of a pod group; not to be changed."""
+        """Row of a pod group. Do not change it."""
         return self._pod_groups.rows.get(uid)
 
     def pods_of(self, pod_group: str) -> list[str]:
@@ -113,7 +113,7 @@ class SnapshotBuilder:
         )
 
     def _catch_up(self, now: Timestamp) -> None:
-        """Bring all rows up to date with the mirrors, and with time."""
+        """Update all rows from the object caches, and with time."""
         seconds = now.ToNanoseconds() / _SECOND
         groups, moved = self._groups.take_changes()
         pods = self._caches.pods.take_changes() | self._members.naming(moved) | self._members.pending
@@ -141,7 +141,7 @@ class SnapshotBuilder:
             self._read_node(name)
 
     def _plan_recheck(self, seconds: float) -> None:
-        """When to ask for owners again: soon while pods wait for them, else seldom."""
+        """Schedule the next lookup of owners: soon while pods wait for them, else rarely."""
         if self._members.pending:
             self.recheck_seconds = seconds + _SOON
         elif not self._members.undetermined:
@@ -150,7 +150,7 @@ class SnapshotBuilder:
             self.recheck_seconds = seconds + _SELDOM
 
     def _read_context(self) -> bool:
-        """Priority classes and topologies; whether any changed."""
+        """Read priority classes and topologies. Returns whether any changed."""
         classes, topologies = self._caches.priority_classes, self._caches.topologies
         changed = {*classes.take_changes(), *topologies.take_changes()}
         if changed:
@@ -169,7 +169,7 @@ class SnapshotBuilder:
                 self.warnings.replace(uid, "", [])
 
     def _read_group(self, uid: str) -> bool:
-        """The row of a pod group; whether its pods are to be looked at again."""
+        """Update the row of a pod group. Returns whether to update its pods, too."""
         members = [self._members.by_uid[one] for one in self._members.of_group(uid)]
         origin = next((member.origin for member in members if member.origin), None)
         doubts: list[str] = []
@@ -182,7 +182,7 @@ class SnapshotBuilder:
         return _kind(before) != _kind(row)
 
     def _read_pod(self, uid: str, now_seconds: float) -> None:
-        """The row of a pod, or the room it takes without one."""
+        """Update the row of a pod, or its usage without a row."""
         self._stuck_at.pop(uid, None)
         member = self._members.by_uid.get(uid)
         if member is None:
@@ -201,7 +201,7 @@ class SnapshotBuilder:
         self.warnings.replace(uid, f"Pod {pod.metadata.namespace}/{pod.metadata.name}", doubts)
 
     def _read_nodes(self) -> set[str]:
-        """Which nodes there are and what they offer; names of those that changed."""
+        """Read nodes and their resources. Returns the names of changed nodes."""
         nodes, concerned = self._caches.nodes, set[str]()
         changed = nodes.take_changes()
         for uid in sorted(changed, key=lambda uid: nodes.find(uid) is not None):
@@ -218,7 +218,7 @@ class SnapshotBuilder:
         return concerned
 
     def _is_managed_node(self, name: str) -> Node | None:
-        """The node of our node pool with this name."""
+        """A node of the node pool, by name."""
         node = self._caches.nodes.find(self._uids.get(name, ""))
         return node if node is not None and self._config.has(node.metadata.labels) else None
 
@@ -230,5 +230,5 @@ class SnapshotBuilder:
 
 
 def _kind(row: pb.PodGroup | None) -> tuple[bool, bool]:
-    """What rows of pods depend on: whether there is a pod group, and whether it has parts."""
+    """What rows of pods depend on: whether there is a pod group, and whether it has subgroups."""
     return row is not None, row is not None and bool(row.sub_groups)

@@ -1,4 +1,4 @@
-"""Times and durations as Kubernetes objects write them, and as messages of the contract."""
+"""Times and durations of Kubernetes objects as messages."""
 
 import re
 from datetime import datetime
@@ -9,12 +9,11 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 MAX_SECONDS: Final = 100 * 365 * 86_400
-"""The longest duration of the contract; also what a duration that cannot be read counts as where long
-protects."""
+"""Longest duration of a snapshot. An unreadable duration counts as this if a long one protects."""
 FOREVER: Final = Duration(seconds=MAX_SECONDS)
 _NANOS: Final = 10**9
 _LATEST_SECONDS: Final = 2**63 // _NANOS - 1
-"""Times of the contract are at most so far from 1970: years 1677 to 2262."""
+"""Maximum distance of times from 1970: years 1677 to 2262."""
 _UNITS: Final = {
     "ns": 1,
     "us": 10**3,
@@ -33,7 +32,7 @@ _LONGEST_TEXT: Final = 64
 
 
 def timestamp(moment: datetime | None) -> Timestamp:
-    """A time of an object; the epoch when it has none, or one that the contract cannot say."""
+    """A time of an object; 1970 if it is missing or out of range."""
     result = Timestamp()
     if moment is not None:
         result.FromDatetime(moment)
@@ -41,7 +40,7 @@ def timestamp(moment: datetime | None) -> Timestamp:
 
 
 def read_time(text: str) -> Timestamp | None:
-    """An RFC 3339 time; None when it cannot be read, or is none that the contract can say."""
+    """Parse an RFC 3339 time; None: unreadable or out of range."""
     result = Timestamp()
     try:
         if "T" not in text[:_LONGEST_TEXT].upper():
@@ -54,12 +53,12 @@ def read_time(text: str) -> Timestamp | None:
 
 
 def write_time(moment: Timestamp) -> str:
-    """RFC 3339 in UTC, as `read_time` takes it."""
+    """Format a time as RFC 3339 in UTC."""
     return moment.ToJsonString()
 
 
 def read_duration(text: str) -> Duration | None:
-    """A Go duration ("1h30m", "-1s"), with d and w as well; None when it cannot be read or is too long."""
+    """Parse a Go duration ("1h30m", "-1s"), also with d and w; None: unreadable or too long."""
     if len(text) > _LONGEST_TEXT or not _WHOLE.fullmatch(text):
         return None
     try:
@@ -74,5 +73,5 @@ def read_duration(text: str) -> Duration | None:
 
 
 def write_duration(span: Duration) -> str:
-    """In seconds, as `read_duration` takes it."""
+    """Format a duration in seconds."""
     return span.ToJsonString()
