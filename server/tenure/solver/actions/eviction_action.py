@@ -112,12 +112,12 @@ class EvictionAction:
 
     def _search(self, pod_group: int, tasks: list[int], budget: Budget) -> Rejection | None:
         """Search for victims; commit what is found, or return the reason that is reported."""
-        victims, solver = VictimSelector(self.rules, pod_group), self._context.solver
+        victims, parts = VictimSelector(self.rules, pod_group), self._context.parts
         search = self.search(pod_group, victims, victims.rule_key)
-        if (known := solver.known_failure(search)) is not None:
+        if (known := parts.known_failure(search)) is not None:
             return known
         with self._session.statement() as statement:
-            rejection = solver.solve(statement, search, budget)
+            rejection = self._context.solver.solve(statement, search, budget)
             if rejection is None:
                 self._session.commit(statement, self._action, pod_group, self._action.reason)
                 patch_evictions(self._session)
@@ -131,7 +131,7 @@ class EvictionAction:
             self._similar.add(pod_group, tasks)
         rejection = min(protected, key=lambda victim: victim.until or 0, default=rejection)
         if not is_exhausted:
-            solver.record_failure(search, rejection)
+            parts.record_failure(search, rejection)
         return rejection
 
     def _add_wake_times(self, victims: VictimSelector) -> None:

@@ -203,7 +203,7 @@ class _RequeueAction:
     def _evict(self, nomination: Nomination, contender: int, victim: PodGroup) -> Rejection | None:
         """Requeue as little of the victim as gives the contender room, or say why that cannot be."""
         tasks = self._context.gangs.tasks_to_allocate(contender)
-        fits = self._context.solver.fit_check(contender, tasks)
+        fits = self._context.parts.fit_check(contender, tasks, self._context.solver.feasible(tasks))
         if (fits is None or fits.is_sufficient()) and self._fits_anyway(contender, tasks):
             return Rejection(ReasonCode.NO_SOLUTION, "those that wait find room without it")
         batches: list[Batch] = []

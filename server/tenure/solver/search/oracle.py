@@ -218,6 +218,27 @@ class SearchParts(NamedTuple):
     candidates: CandidateSource
     oracles: tuple[Oracle, ...] = ()
 
+    def known_failure(self, search: Search) -> Rejection | None:
+        """Why the search must fail as a whole, as far as an oracle knows."""
+        for oracle in self.oracles:
+            rejection = oracle.known_failure(search)
+            if rejection is not None:
+                return rejection
+        return None
+
+    def record_failure(self, search: Search, rejection: Rejection) -> None:
+        """Pass the result of a failed search to the oracles; never one that its budget ended."""
+        for oracle in self.oracles:
+            oracle.record_failure(search, rejection)
+
+    def fit_check(self, preemptor: int, tasks: Sequence[int], feasible: int) -> FitCheck | None:
+        """Fits of the tasks on these nodes; None if no oracle counts them."""
+        for oracle in self.oracles:
+            check = oracle.fit_check(preemptor, tasks, feasible)
+            if check is not None:
+                return check
+        return None
+
     def close(self) -> None:
         """Release what would otherwise wait for the garbage collector."""
         self.simulation_order.close()

@@ -8,7 +8,7 @@ Oracles may save work: one knows the scenario that will be proposed first, which
 else is computed, and outlooks know which scenarios cannot succeed. Without them the result is the same.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
@@ -19,7 +19,6 @@ from tenure.solver.search.oracle import (
     BUDGET_EXHAUSTED,
     NO_SOLUTION,
     Budget,
-    FitCheck,
     Probe,
     Search,
     SearchParts,
@@ -56,27 +55,6 @@ class Solver:
             if budget.is_exhausted:
                 return BUDGET_EXHAUSTED
         return search.rejection
-
-    def known_failure(self, search: Search) -> Rejection | None:
-        """Why the search must fail as a whole, as far as an oracle knows."""
-        for oracle in self._parts.oracles:
-            rejection = oracle.known_failure(search)
-            if rejection is not None:
-                return rejection
-        return None
-
-    def record_failure(self, search: Search, rejection: Rejection) -> None:
-        """Tell the oracles why the search failed; never because of its budget."""
-        for oracle in self._parts.oracles:
-            oracle.record_failure(search, rejection)
-
-    def fit_check(self, preemptor: int, tasks: Sequence[int]) -> FitCheck | None:
-        """Fits of the tasks, to be updated with victims; None if no oracle counts them."""
-        for oracle in self._parts.oracles:
-            check = oracle.fit_check(preemptor, tasks, self.feasible(tasks))
-            if check is not None:
-                return check
-        return None
 
     def feasible(self, tasks: Iterable[int]) -> int:
         """Nodes to consider: all, unless every task needs GPU capacity (semantics R5.60)."""
