@@ -1,0 +1,65 @@
+"""docs/internals/decision.md names files and symbols that exist, and the way stays short."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "internals" / "decision.md"
+TEXT: Final = PAGE.read_text()
+MAX_FILES: Final = 15
+MAX_LINES: Final = 2_500
+TOLERANCE: Final = 20
+"""By how much a number of lines on the page may be wrong."""
+_ROW: Final = re.compile(r"^\| \d+ \| \[[^\]]+\]\(([^)]+)\) \| (\d+) \|$", re.MULTILINE)
+_SYMBOL: Final = re.compile(r"\[`([\w.]+)`\]\(([^)]+\.py)\)")
+_FILE: Final = re.compile(r"\]\(([^)]+\.py)\)")
+
+WAY: Final = {(PAGE.parent / path).resolve(): int(lines) for path, lines in _ROW.findall(TEXT)}
+"""Files of the way with their lines, as the page lists them."""
+SYMBOLS: Final = sorted({(name, (PAGE.parent / path).resolve()) for name, path in _SYMBOL.findall(TEXT)})
+
+
+def definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
+    """Names of classes, functions, methods and constants of a module."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield prefix + node.name
+            yield from definitions(node.body, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.FunctionDef):
+            yield prefix + node.name
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield prefix + node.target.id
+
+
+def lines_of(file: Path) -> int:
+    return len(file.read_text().splitlines())
+
+
+def test_way_is_no_longer_than_the_limits() -> None:
+    assert 0 < len(WAY) <= MAX_FILES
+    assert sum(map(lines_of, WAY)) <= MAX_LINES
+
+
+@pytest.mark.parametrize("file", WAY, ids=lambda file: file.stem)
+def test_page_lists_the_lines_of_a_file(file: Path) -> None:
+    assert abs(lines_of(file) - WAY[file]) <= TOLERANCE
+
+
+def test_files_on_the_page_exist() -> None:
+    linked = {(PAGE.parent / path).resolve() for path in _FILE.findall(TEXT)}
+    assert linked >= WAY.keys()
+    assert [str(file) for file in linked if not file.is_file()] == []
+
+
+@pytest.mark.parametrize(("name", "file"), SYMBOLS, ids=[name for name, _ in SYMBOLS])
+def test_symbol_on_the_page_exists_on_the_way(name: str, file: Path) -> None:
+    assert file in WAY
+    assert name in set(definitions(ast.parse(file.read_text()).body))
+
+
+def test_every_file_of_the_way_is_walked() -> None:
+    assert {file for _, file in SYMBOLS} == WAY.keys()
