@@ -176,7 +176,7 @@ def test_h4_pod_on_an_unknown_node_is_excluded_with_a_warning() -> None:
     for given in (snapshot, columns):
         answer = decide(given)
         (warning,) = (w for w in answer.warnings if w.code == service_pb.WARNING_CODE_UNKNOWN_NODE)
-        assert warning.message == "pods are left out because their nodes are not in the snapshot: 1"
+        assert warning.message == "ignored: 1 pod on nodes that are not in the snapshot"
         assert (list(warning.pod_groups), warning.count) == (["runs"], 1)
         steps = [step for group in answer.groups for step in group.decisions]
         assert "runs-0" not in {step.evict.pod for step in steps if step.HasField("evict")}

@@ -91,10 +91,10 @@ def test_standard_input_is_read(tenure: Tenure, file: str, monkeypatch: pytest.M
     ("arguments", "says"),
     [
         (["nowhere.yaml"], "tenure: nowhere.yaml: cannot be read: No such file or directory"),
-        (["README.md"], "tenure: README.md: the name does not tell the format"),
-        (["-"], "tenure: -: the name does not tell the format"),
+        (["README.md"], "tenure: README.md: cannot infer the format from the file name"),
+        (["-"], "tenure: -: cannot infer the format from the file name"),
         (["FILE", "--config", "no.yaml"], "tenure: no.yaml: cannot be read"),
-        (["FILE", "--config", "no.yaml", "--server", "127.0.0.1:1"], "a server decides with its own"),
+        (["FILE", "--config", "no.yaml", "--server", "127.0.0.1:1"], "the server uses its own"),
         (["FILE", "--server", "127.0.0.1:1", "--timeout", "5"], "'5' is not a duration"),
         (["FILE", "--action", "no"], "actions[0]: unknown action 'no'"),
         (["FILE", "--output", "xml"], "'xml' is not one of"),
@@ -122,7 +122,8 @@ def test_unreachable_server_exits_with_3(tenure: Tenure, file: str) -> None:
     ended = tenure("decide", file, "--server", "127.0.0.1:1", "--timeout", "300ms")
     assert (ended.code, ended.out) == (3, "")
     assert ended.err == (
-        "tenure: no server answers at 127.0.0.1:1: is the address right, and does `tenure serve` run there?\n"
+        "tenure: no response from 127.0.0.1:1; check the address and whether `tenure serve` is running "
+        "there\n"
     )
 
 
@@ -140,7 +141,7 @@ def test_internal_error_is_reported_in_one_line(
     ended = tenure("decide", file)
     assert ended.code == 3
     assert ended.err.startswith(
-        "tenure: a defect in Tenure, please report it: KeyError: 'secret of the inside' ("
+        "tenure: internal error, please report it: KeyError: 'secret of the inside' ("
     )
     assert ended.err.count("\n") == 1
 
@@ -151,7 +152,7 @@ def test_full_disk_is_not_an_internal_error(file: str) -> None:
         ended = subprocess.run(
             command, env=child_environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
-    said = "tenure: what is printed cannot be written: No space left on device\n"
+    said = "tenure: cannot write output: No space left on device\n"
     assert (ended.returncode, ended.stderr) == (3, said)
 
 
@@ -188,7 +189,7 @@ def test_request_reaches_a_server_with_tls_and_tokens(tenure: Tenure, file: str,
             assert tenure(*command, *to_server, "--token-file", str(tokens)).code == 0
         ended = tenure("decide", file, *to_server)
         assert (ended.code, ended.out) == (2, "")
-        assert "does not let us in: the call has no token" in ended.err
+        assert "rejected the credentials: missing token" in ended.err
 
 
 def test_token_file_can_be_set_by_the_environment(
@@ -204,9 +205,9 @@ def test_token_file_can_be_set_by_the_environment(
     ("arguments", "says"),
     [
         (["--tls-ca", "no.pem"], "tenure: no.pem: cannot be read: No such file"),
-        (["--tls-cert", "no.pem"], "tenure: a client certificate goes with its key: give tls_key as well"),
+        (["--tls-cert", "no.pem"], "tenure: a client certificate requires its key: set tls_key too"),
         (["--token-file", "no", "--allow-plaintext"], "tenure: no: cannot be read: No such file"),
-        (["--token-file", "FILE"], "tenure: a token must not travel in clear text to another machine"),
+        (["--token-file", "FILE"], "tenure: a token must not be sent in plaintext to another machine"),
     ],
 )
 def test_invalid_access_options_exit_with_2(

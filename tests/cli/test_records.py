@@ -56,9 +56,7 @@ def test_records_are_listed_as_a_table(path: Path) -> None:
     assert max(map(len, ended.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(
-    ("command", "says"), [("records", "1 applied"), ("replay", "3 records decided again")]
-)
+@pytest.mark.parametrize(("command", "says"), [("records", "1 applied"), ("replay", "3 records replayed")])
 def test_corrupt_record_is_named_and_the_rest_is_used(
     command: str, says: str, path: Path, tmp_path: Path
 ) -> None:
@@ -67,7 +65,7 @@ def test_corrupt_record_is_named_and_the_rest_is_used(
         database.executescript("UPDATE records SET answer = x'00' WHERE id = 2")
     ended = tenure(command, str(tmp_path / "r"))
     assert says in ended.stdout
-    assert "record 2 cannot be read: packed bytes are damaged" in ended.stderr
+    assert "record 2 cannot be read: packed bytes are corrupt" in ended.stderr
     assert ended.returncode == 2
 
 
@@ -91,7 +89,7 @@ def test_the_help_names_every_key(path: Path) -> None:
 def test_replay_reports_no_differences(path: Path) -> None:
     ended = tenure("replay", str(path))
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.strip() == "4 records decided again: all the same."
+    assert ended.stdout.strip() == "4 records replayed: all identical."
 
 
 def test_replay_lists_differences_as_json(path: Path, tmp_path: Path) -> None:
@@ -115,7 +113,7 @@ def test_replay_lists_differences_as_a_table(path: Path, tmp_path: Path) -> None
     profile.write_text(OTHER)
     ended = tenure("replay", str(path), "--config", str(profile), "--limit", "1")
     assert ended.returncode == 1
-    assert "1 record decided by the other configuration: 1 not the same." in ended.stdout
+    assert "1 record replayed with the other configuration: 1 different." in ended.stdout
     assert "missing" in ended.stdout
     assert max(map(len, ended.stdout.splitlines())) <= 80
 
@@ -127,15 +125,15 @@ def test_record_that_stopped_early_is_marked(tmp_path: Path) -> None:
     write_records(tmp_path / "r", [inline_cycle(snapshot, answer)])
     ended = tenure("replay", str(tmp_path / "r"))
     assert ended.returncode == 0
-    assert "1 record stopped early: compared as far as the cycle came." in ended.stdout
+    assert "1 record stopped early: compared up to that point." in ended.stdout
 
 
 @pytest.mark.parametrize("command", ["records", "replay"])
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["no-file"], "no-file: there is no such file of records"),
-        ([__file__], "cannot be read as a file of records: file is not a database"),
+        (["no-file"], "no-file: no such records file"),
+        ([__file__], "cannot be read as a records file: file is not a database"),
         (["--limit", "0"], "--limit"),
     ],
 )
@@ -149,7 +147,7 @@ def test_invalid_use_is_reported_without_traceback(command: str, arguments: list
 def test_missing_record_is_reported(path: Path) -> None:
     ended = tenure("replay", str(path), "--record", "9")
     assert ended.returncode == 2
-    assert "no record 9; there are 1 to 4" in ended.stderr
+    assert "unknown record 9; known: 1 to 4" in ended.stderr
 
 
 def test_records_file_at_the_default_path_is_found(tmp_path: Path) -> None:
@@ -161,4 +159,4 @@ def test_records_file_at_the_default_path_is_found(tmp_path: Path) -> None:
 def test_records_and_no_records_are_mutually_exclusive() -> None:
     ended = tenure("serve", "--records", "r", "--no-records")
     assert ended.returncode == 2
-    assert "does not go with --no-records" in ended.stderr
+    assert "cannot be used with --no-records" in ended.stderr

@@ -43,9 +43,9 @@ def test_name_map_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     [
         ([], "Missing option '--output'"),
         (["--output", "{file}"], "would overwrite SNAPSHOT"),
-        (["--output", "{folder}/c.yaml", "--name-map", "{folder}/c.yaml"], "must be a file of its own"),
-        (["--output", "{folder}/c.yaml", "--name-map", "{file}"], "must be a file of its own"),
-        (["--output", "{folder}/c.xml"], "the name does not tell the format"),
+        (["--output", "{folder}/c.yaml", "--name-map", "{folder}/c.yaml"], "must differ from SNAPSHOT and"),
+        (["--output", "{folder}/c.yaml", "--name-map", "{file}"], "must differ from SNAPSHOT and --output"),
+        (["--output", "{folder}/c.xml"], "cannot infer the format from the file name"),
         (["--output", "{folder}/no/c.yaml"], "cannot be written: No such file or directory"),
         (["--output", "{folder}/c.yaml", "--name-map", "{folder}"], "cannot be written: Is a directory"),
     ],

@@ -56,7 +56,7 @@ def test_configuration_file_is_applied(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--listen", "0.0.0.0:0"], "add --allow-plaintext on a network you trust"),
+        (["--listen", "0.0.0.0:0"], "add --allow-plaintext on a trusted network"),
         (["--listen", "localhost"], "'localhost' is not HOST:PORT"),
         (["--listen", "192.0.2.1:0", "--allow-plaintext"], "cannot listen on 192.0.2.1:0"),
         (["--config", "no.yaml"], "no.yaml: cannot be read: No such file or directory"),
@@ -108,13 +108,13 @@ def test_tls_server_can_listen_beyond_loopback(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--tls-cert", "no.pem"], "tenure: TLS needs a certificate and its key: add --tls-key"),
+        (["--tls-cert", "no.pem"], "tenure: TLS requires a certificate and its key: add --tls-key"),
         (["--tls-cert", "no.pem", "--tls-key", "no.key"], "tenure: no.pem: cannot be read: No such file"),
-        (["--tls-client-ca", "no.pem"], "tenure: a CA of clients is of use with TLS only"),
+        (["--tls-client-ca", "no.pem"], "tenure: a client CA requires TLS"),
         (["--token-file", "no"], "tenure: no: cannot be read: No such file"),
         (
             ["--token-file", "/dev/null", "--listen", "0.0.0.0:0"],
-            "add --tls-cert and --tls-key, or listen on",
+            "add --tls-cert and --tls-key, listen on",
         ),
     ],
 )

@@ -89,13 +89,13 @@ def test_configuration_determines_the_protections(workloads: Workloads, tmp_path
     ("arguments", "says"),
     [
         (["nowhere.yaml"], "tenure: nowhere.yaml: cannot be read: No such file or directory"),
-        (["README.md"], "tenure: README.md: the name does not tell the format"),
+        (["README.md"], "tenure: README.md: cannot infer the format from the file name"),
         (["FILE", "--queue", "north"], "no queue 'north'; known: left, right, top"),
         (["FILE", "--config", "no.yaml"], "tenure: no.yaml: cannot be read"),
-        (["FILE", "--config", "no.yaml", "--server", "127.0.0.1:1"], "a server decides with its own"),
+        (["FILE", "--config", "no.yaml", "--server", "127.0.0.1:1"], "the server uses its own"),
         (["FILE", "--server", "127.0.0.1:1", "--timeout", "5"], "'5' is not a duration"),
         (["FILE", "--output", "xml"], "'xml' is not one of"),
-        ([], "give either a file or --cluster-id"),
+        ([], "requires either a file or --cluster-id"),
     ],
 )
 def test_invalid_use_exits_with_2(arguments: list[str], says: str, workloads: Workloads) -> None:
@@ -115,7 +115,7 @@ def test_invalid_snapshot_exits_with_2(workloads: Workloads, tmp_path: Path) -> 
 def test_unreachable_server_exits_with_3(workloads: Workloads) -> None:
     ended = workloads("FILE", "--server", "127.0.0.1:1", "--timeout", "300ms")
     assert (ended.code, ended.out) == (3, "")
-    assert ended.err.startswith("tenure: no server answers at 127.0.0.1:1")
+    assert ended.err.startswith("tenure: no response from 127.0.0.1:1")
 
 
 def test_help_names_every_key_of_the_json_form(workloads: Workloads) -> None:
@@ -137,7 +137,7 @@ def test_list_of_a_pushed_state_equals_that_of_its_snapshot(workloads: Workloads
         assert names(workloads(*kept, "--queue", "left")) == ["runs"]
         ended = workloads("--server", address, "--cluster-id", "test")
     assert ended.code == 3
-    assert "no state of cluster 'test' and node pool '' is kept here: are the names right" in ended.err
+    assert "unknown state: cluster 'test', node pool ''; check the names" in ended.err
 
 
 def test_list_of_a_constantly_changing_state_ends(
@@ -165,9 +165,9 @@ def test_list_of_a_constantly_changing_state_ends(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("FILE", "--cluster-id", "test", "--server", "nobody:1"), "give either a file or --cluster-id"),
-        (("--cluster-id", "test"), "needs --server"),
-        (("FILE", "--node-pool", "pool"), "goes with --cluster-id"),
+        (("FILE", "--cluster-id", "test", "--server", "nobody:1"), "requires either a file or --cluster-id"),
+        (("--cluster-id", "test"), "requires --server"),
+        (("FILE", "--node-pool", "pool"), "requires --cluster-id"),
         (("--cluster-id", "a", "--server", "nobody:1", "--config", "FILE"), "its own configuration"),
     ],
 )

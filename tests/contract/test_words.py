@@ -19,15 +19,11 @@ _EXCLUDED: Final = re.compile(
 _CHECKED: Final = ("docs/**/*.md", "README.md", "protos/**/*", "client/**/*.py", "server/**/*.py")
 TO_REWRITE: Final = (
     "README.md",
-    "client/tenure/render/**/*.py",
     "docs/**/*.md",
     "protos/README.md",
     "protos/tenure/terms/**/*.py",
     "protos/tenure/wire/**/*.py",
-    "server/tenure/cli/**/*.py",
     "server/tenure/codec/**/*.py",
-    "server/tenure/server/explain/**/*.py",
-    "server/tenure/server/telemetry/**/*.py",
     "server/tenure/solver/*.py",
     "server/tenure/solver/actions/**/*.py",
     "server/tenure/solver/framework/**/*.py",

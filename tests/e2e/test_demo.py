@@ -57,7 +57,7 @@ def steps(answer: DecideResponse, action: str, kind: str) -> list[tuple[str, str
         "10:42 UTC (in 7m)",
         "notebook all while running",
         "What to notice",
-        "What to try next",
+        "Next steps",
     ],
 )
 def test_demo_prints_the_fact(demo_output: str, fact: str) -> None:

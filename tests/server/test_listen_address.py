@@ -33,7 +33,7 @@ def test_address_is_host_and_port(address: str) -> None:
 
 
 def test_port_in_use_is_named() -> None:
-    with run_server() as (_, address), pytest.raises(ListenError, match=f"cannot listen on {address}: it "):
+    with run_server() as (_, address), pytest.raises(ListenError, match=f"on {address}: in use"):
         GrpcServer(Engine(default_profile()), ServerLimits()).start(address)
 
 

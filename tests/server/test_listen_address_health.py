@@ -66,7 +66,7 @@ def test_health_port_serves_no_other_method(method: str) -> None:
 def test_address_in_use_is_named() -> None:
     with run_server() as (_, taken):
         server = GrpcServer(Engine(default_profile()), ServerLimits())
-        with pytest.raises(ListenError, match=f"cannot listen on {taken}: it is taken"):
+        with pytest.raises(ListenError, match=f"cannot listen on {taken}: in use"):
             server.add_health_port(taken)
 
 

@@ -64,7 +64,7 @@ def test_stale_state_is_rejected(question: DecideRequest) -> None:
         call(channel, "PutSnapshot", *snapshot_chunks())
         ended = call_error(channel, "Decide", question)
     assert ended.code() is grpc.StatusCode.FAILED_PRECONDITION
-    assert "old, more than 1h: send what changed since" in ended.details()
+    assert "old, more than 1h: send a delta" in ended.details()
     details = PreconditionFailure()
     assert rpc_status.from_call(ended).details[0].Unpack(details)
     assert [violation.type for violation in details.violations] == ["STATE_ERROR_CODE_STALE"]

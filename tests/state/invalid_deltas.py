@@ -35,7 +35,7 @@ def reordered_deltas(walk: "DeltaWalk") -> RejectedDelta:
 
 
 def replay_with_other_content(walk: "DeltaWalk") -> RejectedDelta:
-    """The last delta again, but not the same."""
+    """The last delta again, but different."""
     if not walk.past:
         return outdated_base(walk)
     delta = pb.StateDelta()

@@ -61,6 +61,6 @@ def test_log_format_is_configurable_and_level_is_reloaded_on_sighup(tmp_path: Pa
             wait_until(lambda: '"level": "warning"' in adapter.output)
             file.write_text(json.dumps({"adapter": {}, "telemetry": {"logs": {"level": "debug"}}}))
             adapter.hang_up()
-            wait_until(lambda: "from level debug on" in adapter.output)
+            wait_until(lambda: "Log level set to debug" in adapter.output)
             lines = [line for line in adapter.output.splitlines() if not line.startswith("tenure: ")]
     assert {json.loads(line)["level"] for line in lines} <= {"info", "warning"}

@@ -115,7 +115,7 @@ def test_sighup_changes_the_level_of_a_running_server(tmp_path: Path) -> None:
         assert process.stderr is not None
         client.decide(one_job(), ["requeue"])
         write_configuration(file, logs={"level": "debug"})
-        level_after_reload(process, process.stderr, "Lines are written from level debug on.")
+        level_after_reload(process, process.stderr, "Log level set to debug.")
         client.decide(one_job(), ["requeue"])
         file.write_text("telemetry: {logs: {level: loud}}")
         level_after_reload(
@@ -138,7 +138,7 @@ def test_level_of_the_command_line_is_not_reloaded(tmp_path: Path) -> None:
     arguments = ("--no-records", "--config", str(file), "--log-level", "warning")
     with run_server_process(*arguments) as (process, address), Client(address) as client:
         assert process.stderr is not None
-        level_after_reload(process, process.stderr, "The level of lines stays warning: --log-level says so.")
+        level_after_reload(process, process.stderr, "Log level stays warning (set by --log-level).")
         client.decide(one_job(), ["requeue"])
         process.terminate()
         assert "Requeue" not in process.stderr.read()

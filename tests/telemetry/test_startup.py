@@ -39,10 +39,13 @@ def start_server(
 @pytest.mark.parametrize(
     ("variables", "says"),
     [
-        ({"OTEL_TRACES_EXPORTER": "zipkin"}, "OTEL_TRACES_EXPORTER=zipkin: write otlp or none"),
+        (
+            {"OTEL_TRACES_EXPORTER": "zipkin"},
+            "OTEL_TRACES_EXPORTER=zipkin is not supported: use otlp or none",
+        ),
         (
             {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"},
-            "OTLP over http/protobuf is not spoken here: write grpc",
+            "OTLP over http/protobuf is not supported: use grpc",
         ),
     ],
     ids=str,
@@ -67,7 +70,7 @@ def test_metrics_address_in_use_is_named(tmp_path: Path) -> None:
 def test_missing_required_packages_are_named(telemetry: dict[str, str], tmp_path: Path) -> None:
     code, errors = start_server(tmp_path, ("-c", WITHOUT), telemetry)
     assert code == 2
-    assert errors.endswith("needs more packages: pip install 'tenure[telemetry]'\n")
+    assert errors.endswith("requires the extra `telemetry`: pip install 'tenure[telemetry]'\n")
 
 
 def test_server_without_export_starts_without_the_telemetry_packages() -> None:

@@ -78,13 +78,13 @@ _OPTIONS: Final = (
 class Client:
     """A connection to the Tenure server at an address such as `127.0.0.1:50051`.
 
-    With `tls_ca`, the CA of the server's certificate, or with a certificate of one's own (`tls_cert` and
-    `tls_key`) calls are encrypted; all are files in PEM. A `token`, or the one in `token_file`, which is read
-    for every call, is shown to the server; over clear text only on this machine, unless
-    `allow_plaintext` permits it. Raises InvalidCredentials when something of it cannot be used.
+    Calls are encrypted with `tls_ca`, the CA of the server certificate, or with a client certificate
+    (`tls_cert` and `tls_key`); all are PEM files. A `token`, or the content of `token_file`, which is read
+    for every call, is sent with calls; over plaintext only to this machine, unless `allow_plaintext` is set.
+    Raises InvalidCredentials if one of them cannot be used.
 
     Use it in a `with` statement, or call `close`. Threads may share a client. `timeout` is in seconds and
-    bounds a whole call: waiting for the server, retries and the cycle.
+    applies to a whole call: waiting for the server, retries and the cycle.
 
         with Client("127.0.0.1:50051") as client:
             response = client.decide(snapshot)
@@ -117,7 +117,7 @@ class Client:
     ) -> DecideResponse:
         """Decide on a snapshot, with the given actions or those of the server.
 
-        Raises an error of `tenure.client.errors`; nothing was decided then.
+        Raises an error of `tenure.client.errors`; no decision was made then.
         """
         answer: DecideResponse = self._call(self._decide, encode_decide_request(snapshot, actions), timeout)
         return answer
@@ -131,7 +131,7 @@ class Client:
     ) -> DecideResponse:
         """Decide on a pushed state, at its time or a later one; see `StateSession`.
 
-        Raises an error of `tenure.client.errors`; nothing was decided then.
+        Raises an error of `tenure.client.errors`; no decision was made then.
         """
         request = DecideRequest(state=state, actions=actions, now=now)
         answer: DecideResponse = self._call(self._service.Decide, request, timeout)
@@ -144,10 +144,10 @@ class Client:
         now: Timestamp | None = None,
         timeout: float | None = None,
     ) -> tuple[StateReference, DecideResponse]:
-        """Apply a delta to a pushed state, and decide on the result: returns its reference and the response.
+        """Apply a delta to a pushed state, and decide on the result; return its reference and the response.
 
-        One call instead of two. Raises an error of `tenure.client.errors`; the delta may or may not be
-        applied then, and can be sent again.
+        One call instead of two. Raises an error of `tenure.client.errors`; the delta may be applied then, and
+        can be sent again.
         """
         request = DecideRequest(delta=delta, actions=actions, now=now)
         answer: DecideResponse = self._call(self._service.Decide, request, timeout)
@@ -190,7 +190,7 @@ class Client:
     ) -> tuple[StateReference, ClusterSnapshot]:
         """State of a cluster ID and node pool on the server, and its reference.
 
-        Raises an error of `tenure.client.errors`; StateMismatch when nothing is kept of them.
+        Raises an error of `tenure.client.errors`; StateMismatch if there is no such state.
         """
         request = GetStateRequest(cluster_id=cluster_id, node_pool=node_pool)
         reference, snapshot = StateReference(), ClusterSnapshot()

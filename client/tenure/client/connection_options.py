@@ -28,11 +28,11 @@ class Token(NamedTuple):
     file: Path | None
 
     def entries(self) -> Entries:
-        """The metadata that shows it. Raises InvalidCredentials."""
+        """Call metadata with the token. Raises InvalidCredentials."""
         return (("authorization", f"Bearer {self.read()}"),)
 
     def read(self) -> str:
-        """The token. Raises InvalidCredentials, which never shows it."""
+        """The token. Raises InvalidCredentials, without the token in the message."""
         if self.file is None:
             return _checked(self.text or "", "the token")
         try:
@@ -55,8 +55,8 @@ File = str | Path
 Options = Sequence[tuple[str, str | int]]
 
 _PLAINTEXT: Final = (
-    "a token must not travel in clear text to another machine: give the CA of the server's certificate "
-    "(tls_ca), or permit it on a network you trust (allow_plaintext)"
+    "a token must not be sent in plaintext to another machine: set the CA of the server certificate "
+    "(tls_ca), or set allow_plaintext on a trusted network"
 )
 
 
@@ -76,7 +76,7 @@ class ConnectionOptions(NamedTuple):
         return self.tls_ca is not None or self.tls_cert is not None
 
     def channel(self, address: str, options: Options) -> grpc.Channel:
-        """A channel to the server at an address. Raises InvalidCredentials."""
+        """Open a channel to an address. Raises InvalidCredentials."""
         if token := self._token():
             if not (self.has_tls or self.allow_plaintext or _is_loopback(address)):
                 raise InvalidCredentials(_PLAINTEXT)
@@ -86,22 +86,22 @@ class ConnectionOptions(NamedTuple):
         return grpc.insecure_channel(address, options)
 
     def metadata(self) -> Entries:
-        """What a call that is made now shows to the server beside its message. Raises InvalidCredentials."""
+        """Metadata of a call that is made now. Raises InvalidCredentials."""
         token = self._token()
         return (*trace_context(), *token.entries()) if token else trace_context()
 
     def _token(self) -> Token | None:
         if self.token is not None and self.token_file is not None:
-            raise InvalidCredentials("token and token_file are both given: one is enough")
+            raise InvalidCredentials("token and token_file are both set; set one of them")
         if self.token is None and self.token_file is None:
             return None
         return Token(self.token, None if self.token_file is None else Path(self.token_file))
 
     def _credentials(self) -> grpc.ChannelCredentials:
-        """Raises InvalidCredentials for files that gRPC would stumble over later, and say less about."""
+        """Raises InvalidCredentials for invalid files, which gRPC would report later and less precisely."""
         if (self.tls_cert is None) != (self.tls_key is None):
             missing = "tls_key" if self.tls_key is None else "tls_cert"
-            raise InvalidCredentials(f"a client certificate goes with its key: give {missing} as well")
+            raise InvalidCredentials(f"a client certificate requires its key: set {missing} too")
         key = chain = None
         if self.tls_cert is not None and self.tls_key is not None:
             key, chain = _content(self.tls_key), _content(self.tls_cert)
@@ -137,7 +137,7 @@ def _check_pair(certificate: File, key: File) -> None:
         if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
             raise InvalidCredentials(f"{key}: is not the private key of {certificate}") from None
         raise InvalidCredentials(
-            f"{certificate} and {key}: are not a certificate and its private key in PEM without a passphrase"
+            f"{certificate} and {key}: not a PEM certificate and its private key without passphrase"
         ) from None
 
 
@@ -145,4 +145,4 @@ def _check_authority(file: File) -> None:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
     except (ssl.SSLError, OSError, ValueError):
-        raise InvalidCredentials(f"{file}: holds no certificate in PEM") from None
+        raise InvalidCredentials(f"{file}: contains no PEM certificate") from None

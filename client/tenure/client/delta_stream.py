@@ -55,11 +55,10 @@ class DeltaStream:
         self._sent = 0
 
     def send(self, delta: pb.StateDelta, timeout: float) -> pb.StateReference:
-        """State after a delta. `timeout` is in seconds, waiting for the server included.
+        """State after a delta. `timeout` is in seconds, including the wait for the server.
 
         Raises an error of `tenure.client.errors`. After InvalidSnapshot, StateMismatch and MessageTooLarge
-        the server has the state from before; after others it is not known, and the same delta may be sent
-        again.
+        the server has the previous state; after others its state is unknown, and the delta can be sent again.
         """
         deadline = monotonic() + timeout
         self._sent += 1
@@ -92,7 +91,7 @@ class DeltaStream:
         try:
             answer = call.reader.submit(next, call.responses, None).result(max(seconds, 0.001))
         except TimeoutError:
-            raise DeadlineExceeded(f"the server at {self._address} did not answer in time") from None
+            raise DeadlineExceeded(f"the server at {self._address} did not respond in time") from None
         except grpc.RpcError as failure:
             raise self._error_of(failure) from None
         finally:
@@ -100,7 +99,7 @@ class DeltaStream:
                 self.close()
         if answer is not None:
             return answer
-        raise Unavailable(f"the server at {self._address} ended the stream of deltas")
+        raise Unavailable(f"the server at {self._address} closed the delta stream")
 
     def _error_of(self, failure: grpc.RpcError) -> TenureError:
         """The call has no deadline, so DEADLINE_EXCEEDED is the server's idle timeout."""

@@ -11,7 +11,7 @@
      ├── MessageTooLarge     a message exceeds a limit of the server or the client
      └── InternalError       everything else; report it
 
-Nothing was decided when one of them is raised, and retries are safe.
+No decision was made when one of them is raised, and retries are safe.
 """
 
 from collections.abc import Iterable
@@ -103,19 +103,19 @@ def error_of(failure: grpc.RpcError, address: str) -> TenureError:
             code = failed.violations[0].type if failed.violations else ""
             return StateMismatch(code.removeprefix("STATE_ERROR_CODE_"), said)
         case grpc.StatusCode.DEADLINE_EXCEEDED:
-            return DeadlineExceeded(f"the server at {address} did not answer in time: allow more time")
+            return DeadlineExceeded(f"the server at {address} did not respond in time; set a longer timeout")
         case grpc.StatusCode.CANCELLED:
-            return Unavailable(f"the server at {address} hung up: ask again")
+            return Unavailable(f"connection to {address} closed by the server; retry")
         case grpc.StatusCode.UNAVAILABLE:
-            return Unavailable(f"the server at {address} cannot be reached: {said}")
+            return Unavailable(f"cannot reach the server at {address}: {said}")
         case grpc.StatusCode.UNAUTHENTICATED:
-            return Unauthenticated(f"the server at {address} does not let us in: {said}")
+            return Unauthenticated(f"the server at {address} rejected the credentials: {said}")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:
             if _detail(failure, RetryInfo) is not None:
                 return Unavailable(f"the server at {address} is busy: {said}")
             if _detail(failure, QuotaFailure) is not None:
                 return MessageTooLarge(said)
-            return MessageTooLarge(f"{said}: send less, or raise maxMessageMib in the server's configuration")
+            return MessageTooLarge(f"{said}; send less, or raise maxMessageMib in the server configuration")
     return InternalError(f"the server at {address} failed with {code.name}: {said}")
 
 

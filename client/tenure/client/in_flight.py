@@ -1,9 +1,9 @@
 """In-flight groups: what a caller stores of accepted groups, and for how long.
 
-    kept = retain_in_flight(kept, response)
-    kept += [track_group(group) for group in response.groups if accept(group)]
+    in_flight = retain_in_flight(in_flight, response)
+    in_flight += [track_group(group) for group in response.groups if accept(group)]
 
-Send `kept` with the next snapshot, as its `in_flight_groups`.
+Send `in_flight` with the next snapshot, as its `in_flight_groups`.
 """
 
 from collections.abc import Collection, Iterable
@@ -56,6 +56,6 @@ def track_group(group: DecisionGroup, failed: Collection[str] = ()) -> InFlightG
 
 
 def retain_in_flight(groups: Iterable[InFlightGroup], response: DecideResponse) -> list[InFlightGroup]:
-    """In-flight groups to send again after a response; the others are to be dropped."""
+    """In-flight groups to send again after a response; drop the others."""
     kept = {status.id for status in response.in_flight_group_statuses if status.state in _IN_FLIGHT_STATES}
     return [group for group in groups if group.id in kept]

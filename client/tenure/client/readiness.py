@@ -19,7 +19,7 @@ def wait_until_ready(
 ) -> None:
     """Poll the server's health until it responds; `deadline` is on the monotonic clock.
 
-    Raises TlsHandshakeFailed as soon as the certificates turn out not to fit, Unavailable at the deadline.
+    Raises TlsHandshakeFailed as soon as certificates are rejected, Unavailable at the deadline.
     """
 
     def check(seconds: float, *, wait: bool) -> str | None:
@@ -39,15 +39,15 @@ def wait_until_ready(
     said = check(_LAST_TRY_SECONDS, wait=False)
     if said is not None:
         _raise_if_untrusted(address, said)
-        hint = "is the address right, and does `tenure serve` run there?"
+        hint = "check the address and whether `tenure serve` is running there"
         if "Socket closed" in said:
-            hint = "somebody hangs up there: does the server ask for TLS, or for a certificate of the client?"
-        raise Unavailable(f"no server answers at {address}: {hint}") from None
+            hint = "the connection was closed; check whether the server requires TLS or a client certificate"
+        raise Unavailable(f"no response from {address}; {hint}") from None
 
 
 def _raise_if_untrusted(address: str, message: str) -> None:
     if any(sign in message.lower() for sign in _TLS_FAILURE_MARKERS):
         raise TlsHandshakeFailed(
-            f"the server at {address} cannot be trusted: does it speak TLS, did the given CA sign its "
-            f"certificate, and is that made out to this address? ({message})"
+            f"TLS handshake with {address} failed; check whether the server uses TLS, and whether its "
+            f"certificate is signed by the given CA and valid for this address ({message})"
         )

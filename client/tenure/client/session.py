@@ -57,7 +57,7 @@ class StateSession:
 
     If the server lost the state, has another version, or is unavailable, the session pushes its full snapshot
     and continues; the caller receives each response once. Used by one thread at a time. `timeout` is in
-    seconds and bounds each method as a whole, waiting for the server included.
+    seconds and bounds each method as a whole, including the wait for the server.
 
         session = StateSession(client)
         session.push(snapshot)
@@ -66,7 +66,7 @@ class StateSession:
         answer = session.decide()
 
     Methods raise errors of `tenure.client.errors`. After InvalidSnapshot, StateMismatch or MessageTooLarge
-    the session holds what it held before; after others it holds what it was given last.
+    the session has its previous snapshot; after others it has the last one it was given.
 
     Deltas use a stream, which stays open until `close` or the end of a `with` statement.
     """
@@ -76,7 +76,7 @@ class StateSession:
         self._timeout = timeout
         self._local_state: LocalState | None = None
         self._server_version: StateReference | None = None
-        """The server's state as far as known; None: none that can be used."""
+        """Reference of the state on the server; None: unknown or unusable."""
         self._deltas = client.open_delta_stream()
 
     def push(self, snapshot: ClusterSnapshot) -> None:
@@ -118,7 +118,7 @@ class StateSession:
 
     def _require_local_state(self) -> LocalState:
         if self._local_state is None:
-            raise ValueError("nothing was pushed yet: push a snapshot first")
+            raise ValueError("no state; push a snapshot first")
         return self._local_state
 
     def _sent(self, delta: StateDelta, base: StateReference) -> StateReference | None:
@@ -159,7 +159,7 @@ class StateSession:
 
     @contextmanager
     def _reset_on_error(self) -> Iterator[None]:
-        """Restore the previous state when the server rejects the new one and keeps the previous one."""
+        """Restore the previous state if the server rejects the new one."""
         held, there = self._local_state, self._server_version
         try:
             yield

@@ -48,7 +48,7 @@ def decode(content: bytes, form: Format) -> ClusterSnapshot:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        raise ContentError([f"is not UTF-8 text: byte {error.start} is no part of a character"]) from None
+        raise ContentError([f"not a UTF-8 text: byte {error.start} is not valid UTF-8"]) from None
     if form is Format.TEXT:
         return _from_text(text)
     return _from_document(text, parse_json if form is Format.JSON else parse_yaml)
@@ -154,6 +154,6 @@ def format_of(file: str) -> Format:
     """Format by file name extension. Raises SnapshotFileError for an unknown one."""
     form = ENDINGS.get(Path(file).suffix.lower())
     if form is None:
-        hint = f"say the format, or use a name that ends in {', '.join(ENDINGS)}"
-        raise SnapshotFileError(file, [f"the name does not tell the format: {hint}"])
+        hint = f"set --format, or use a name that ends in {', '.join(ENDINGS)}"
+        raise SnapshotFileError(file, [f"cannot infer the format from the file name; {hint}"])
     return form

@@ -29,13 +29,13 @@ def load_exporters() -> Exporters:
         from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
     except ImportError:
-        raise missing_extra_message("sending telemetry to a collector") from None
+        raise missing_extra_message("exporting telemetry to a collector") from None
     return Exporters(OTLPSpanExporter, OTLPMetricExporter, OTLPLogExporter)
 
 
 def missing_extra_message(what: str) -> TelemetryError:
     """Error for a missing extra."""
-    return TelemetryError(f"{what} needs more packages: pip install 'tenure[telemetry]'")
+    return TelemetryError(f"{what} requires the extra `telemetry`: pip install 'tenure[telemetry]'")
 
 
 _SEVERITY: Final = {
@@ -85,7 +85,7 @@ def serve(address: str) -> tuple[MetricReader, Callable[[], object]]:
         from opentelemetry.exporter.prometheus import PrometheusMetricReader
         from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
     except ImportError:
-        raise missing_extra_message("a page for Prometheus") from None
+        raise missing_extra_message("serving metrics for Prometheus") from None
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     reader = PrometheusMetricReader(disable_target_info=True, scope_info_enabled=False, registry=registry)
@@ -94,6 +94,6 @@ def serve(address: str) -> tuple[MetricReader, Callable[[], object]]:
         page, _ = start_http_server(int(port), host.strip("[]"), registry)
     except OSError as error:
         raise TelemetryError(
-            f"cannot serve metrics on {address}: {error.strerror}; choose another telemetry.metricsListen"
+            f"cannot serve metrics on {address}: {error.strerror}; change telemetry.metricsListen"
         ) from None
     return reader, page.shutdown

@@ -35,7 +35,7 @@ class TextFormatter(logging.Formatter):
     """One line per record, followed by its traceback, if any."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the name is logging's)
-        """The line. Line breaks are escaped, so that content cannot forge log lines."""
+        """Format a record. Line breaks are escaped, so that content cannot forge records."""
         line = super().formatMessage(record)
         escaped = line if line.isprintable() else "".join(map(_escaped, line))
         trace_id = trace.get_current_span().get_span_context().trace_id
@@ -46,7 +46,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object per record, traceback included."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The object; JSON escapes line breaks."""
+        """Format a record; JSON escapes line breaks."""
         fields: dict[str, Any] = {
             "time": _iso(record.created),
             "level": record.levelname.lower(),
@@ -96,12 +96,12 @@ class LogLevelControl:
     def reload(self) -> None:
         """Reload the level from the file; an invalid file changes nothing."""
         if self._override is not None:
-            _LOG.warning("The level of lines stays %s: --log-level says so.", self._override)
+            _LOG.warning("Log level stays %s (set by --log-level).", self._override)
             return
         try:
             level = self._read().level
         except ConfigurationError as error:
-            _LOG.error("The level of lines stays as it is, for the configuration cannot be read: %s", error)
+            _LOG.error("Log level unchanged: cannot read the configuration: %s", error)
             return
         set_level(level)
-        _LOG.warning("Lines are written from level %s on.", level)
+        _LOG.warning("Log level set to %s.", level)

@@ -1,4 +1,4 @@
-"""Options that commands of several packages share: how to reach a server, and how to print."""
+"""Options shared by commands of several packages: connections to a server, and output."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -31,14 +31,14 @@ AllowPlaintext = Annotated[
 
 
 class Output(StrEnum):
-    """How the answer is printed."""
+    """Output formats."""
 
     TABLE = "table"
     JSON = "json"
 
 
 class LogLevel(StrEnum):
-    """From which level on a process writes lines to standard error."""
+    """Levels of log messages on standard error."""
 
     DEBUG = "debug"
     INFO = "info"

@@ -41,13 +41,13 @@ def is_enabled(signal: Signal, endpoint: str | None) -> bool:
         return False
     exporter = _variable(f"OTEL_{signal.upper()}_EXPORTER")
     if exporter not in ("", "none", "otlp"):
-        raise TelemetryError(f"OTEL_{signal.upper()}_EXPORTER={exporter}: write otlp or none")
+        raise TelemetryError(f"OTEL_{signal.upper()}_EXPORTER={exporter} is not supported: use otlp or none")
     if exporter == "none":
         return False
     is_named = bool(endpoint or _variable("OTEL_EXPORTER_OTLP_ENDPOINT") or _of(signal, "ENDPOINT"))
     protocol = _of(signal, "PROTOCOL") or _variable("OTEL_EXPORTER_OTLP_PROTOCOL")
     if is_named and protocol not in ("", "grpc"):
-        raise TelemetryError(f"OTLP over {protocol} is not spoken here: write grpc")
+        raise TelemetryError(f"OTLP over {protocol} is not supported: use grpc")
     return is_named or exporter == "otlp"
 
 

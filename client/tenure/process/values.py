@@ -23,7 +23,7 @@ def parse_empty_section(value: object) -> object:
 
 def _duration(value: object) -> int:
     if not isinstance(value, str):
-        raise ValueError("must be a duration like 30s, 1h30m or 2d")
+        raise ValueError("must be a duration such as 30s, 1h30m or 2d")
     return parse_duration(value)
 
 
@@ -34,7 +34,7 @@ def _duration_or_never(value: object) -> int:
 def _address(value: str) -> str:
     host, _, port = value.rpartition(":")
     if not host or (":" in host and not host.startswith("[")) or not port.isdecimal() or int(port) > 65_535:
-        raise ValueError("must be HOST:PORT, like 127.0.0.1:9464")
+        raise ValueError("must be HOST:PORT, such as 127.0.0.1:9464")
     return value
 
 
@@ -57,7 +57,7 @@ PositiveDuration = Annotated[int, BeforeValidator(_duration), AfterValidator(_lo
 def _endpoint(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
-        raise ValueError("must be an address like http://127.0.0.1:4317, or https:// for TLS")
+        raise ValueError("must be an address such as http://127.0.0.1:4317, or https:// for TLS")
     return value
 
 

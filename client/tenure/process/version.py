@@ -1,10 +1,10 @@
-"""The version of Tenure that runs."""
+"""Version of Tenure."""
 
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 _UNINSTALLED: Final = "unknown"
-"""The version of code that runs from a checkout without being installed."""
+"""Version of a checkout that is not installed."""
 
 
 def package_version() -> str:

@@ -1,4 +1,4 @@
-"""`tenure decide`: one decision on a snapshot in a file."""
+"""`tenure decide`: one cycle on a snapshot from a file."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SnapshotFormat(StrEnum):
-    """How the snapshot is written down; the values of `tenure.client.snapshot_file.Format`."""
+    """Format of a snapshot; values of `tenure.client.snapshot_file.Format`."""
 
     JSON = "json"
     YAML = "yaml"
@@ -43,7 +43,7 @@ Form = Annotated[
     SnapshotFormat | None,
     typer.Option("--format", help="Format of SNAPSHOT if the file name has no known extension."),
 ]
-Timeout = Annotated[str, typer.Option(metavar="DURATION", help="How long to wait for --server.")]
+Timeout = Annotated[str, typer.Option(metavar="DURATION", help="Deadline of the request to --server.")]
 
 
 def decide(
@@ -60,9 +60,9 @@ def decide(
     token_file: TokenFile = None,
     allow_plaintext: AllowPlaintext = False,
 ) -> None:
-    """Decide once on a snapshot: scheduled, pending, evicted and protected pod groups.
+    """Decide on a snapshot and print a report.
 
-    SNAPSHOT is JSON, YAML, text or binary protobuf of tenure.v1.ClusterSnapshot, by the ending of its name.
+    SNAPSHOT is JSON, YAML, text or binary protobuf of tenure.v1.ClusterSnapshot, by its file name extension.
 
     Exit status: 0 decided; 2 invalid command line, file or snapshot; 3 the server failed.
     """
@@ -77,7 +77,7 @@ def read_and_decide(
     config: Path | None,
     actions: list[str],
 ) -> "tuple[ClusterSnapshot, DecideResponse]":
-    """The snapshot of a file and the decision on it, by a server or in this process."""
+    """Read a snapshot, and decide on a server or in this process."""
     from tenure.client.snapshot_file import Format, read_snapshot
 
     if connection.server:

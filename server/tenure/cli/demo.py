@@ -1,7 +1,4 @@
-"""`tenure demo`: a server, a small cluster, a decision, and what to look at in it.
-
-A server as a process of its own, for as long as it is needed.
-"""
+"""`tenure demo`: a server process, a sample cluster and its decisions."""
 
 import os
 import subprocess
@@ -22,21 +19,22 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = "two-departments.yaml"
 NOTICE: Final = (
-    "distill gets two GPUs although none was free: queue language is below its quota, queue vision above.",
-    "finetune is the least important in vision, yet sweep yields: finetune started 3 minutes ago, and vision"
-    " promises 10.",
-    "sweep keeps running with three pods: it needs two, the others were extra.",
-    "month-end may not ask other queues, as analytics uses its share already; it may ask its own.",
+    "distill reclaims two GPUs although none was free: queue language is below its quota, vision is above.",
+    "finetune has the lowest priority in vision, but pods of sweep are evicted: finetune started 3 minutes "
+    "ago, and vision guarantees a minimum runtime of 10 minutes.",
+    "sweep keeps running with three pods: its minimum is two, the others were surplus.",
+    "month-end cannot reclaim from other queues, because analytics already has its fair share. It preempts a "
+    "pod group of its own queue.",
 )
 _STOP_SECONDS: Final = 10
-"""How long the server may take to drain before it is killed."""
+"""Time to drain before the server is killed."""
 
 
 @contextmanager
 def server_process() -> Iterator[str]:
-    """Starts `tenure serve` on a free port of this machine; its address, until the block ends.
+    """Start `tenure serve` on a free loopback port and yield its address; stop it when the block ends.
 
-    Raises Unavailable when the server ends before it serves.
+    Raises Unavailable if the server exits before it serves.
     """
     command = [sys.executable, "-m", "tenure.cli", "serve", "--listen", "127.0.0.1:0", "--no-records"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 (our own)
@@ -47,12 +45,12 @@ def server_process() -> Iterator[str]:
 
 
 def _address(process: "subprocess.Popen[str]") -> str:
-    """The last word of the line in which the server says that it serves."""
+    """Address in the line that the server prints when it serves."""
     from tenure.client.errors import Unavailable
 
     line = process.stdout.readline() if process.stdout else ""
     if not line:
-        raise Unavailable("the server ended before it was ready; what it said is above")
+        raise Unavailable("the server exited before it was ready; see its output above")
     return line.split()[-1]
 
 
@@ -67,9 +65,9 @@ def _stop(process: "subprocess.Popen[str]") -> None:
 def demo(
     output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
 ) -> None:
-    """Start a server as its own process, send it a small sample cluster, and show the decision.
+    """Decide on a sample cluster with a temporary server.
 
-    The server is stopped again in any case.
+    The server is always stopped again.
     """
     from tenure.client.snapshot_file import read_snapshot
 
@@ -84,7 +82,7 @@ def demo(
 
 
 def _request_decisions(snapshot: "ClusterSnapshot") -> tuple["DecideResponse", str]:
-    """The answer of a server that lives only for it, and the address it had."""
+    """Response of a temporary server, and its address."""
     from tenure.client import Client
 
     with server_process() as address, Client(address) as client:
@@ -97,14 +95,14 @@ def _print_report(snapshot: "ClusterSnapshot", place: str) -> None:
     from tenure.render.cluster import Drawing
 
     console = Console(highlight=False, markup=False)
-    console.print("A cluster of four nodes: who uses each GPU, and for which queue\n", style="bold")
+    console.print("A cluster of four nodes: the pod group and queue on each GPU\n", style="bold")
     Drawing(snapshot).print(console)
     response, address = _request_decisions(snapshot)
-    console.print(f"The answer of a Tenure server that was started at {address}\n", style="bold")
+    console.print(f"Response of a Tenure server at {address}\n", style="bold")
     print_report(console, snapshot, response)
     console.print("\nWhat to notice", style="bold")
     console.print(_format_bullets(NOTICE))
-    console.print("\nWhat to try next", style="bold")
+    console.print("\nNext steps", style="bold")
     for purpose, command in _next_steps(place):
         console.print(f"  {purpose}:\n    {command}", soft_wrap=True)
 
@@ -123,13 +121,13 @@ def _next_steps(sample: str) -> list[tuple[str, str]]:
     tenure = "python -m tenure.cli" if program.endswith(".py") else _shortest(program)
     unprotected = f"sed 's/: 600s/: 60s/' {sample} > demo.yaml && {tenure} decide demo.yaml"
     return [
-        ("The same answer without a server", f"{tenure} decide {sample}"),
-        ("The steps as a caller gets them", f"{tenure} decide {sample} --output json"),
-        ("Protect for one minute instead of ten: now finetune yields", unprotected),
-        ("A server for your own calls", f"{tenure} serve"),
+        ("Decide without a server", f"{tenure} decide {sample}"),
+        ("Print the response as JSON", f"{tenure} decide {sample} --output json"),
+        ("Guarantee one minute instead of ten: finetune is evicted", unprotected),
+        ("Start a server", f"{tenure} serve"),
     ]
 
 
 def _shortest(path: str) -> str:
-    """The path from here if that is shorter, as a shell takes it."""
+    """Relative path if it is shorter, quoted for a shell."""
     return quote(min(path, os.path.relpath(path), key=len))

@@ -1,4 +1,4 @@
-"""What the command line says and returns when something is wrong. No traceback reaches a user."""
+"""Messages and exit codes of failed commands. Users never see a traceback."""
 
 import errno
 import sys
@@ -9,14 +9,14 @@ from traceback import extract_tb
 from typing import Final, NoReturn
 
 INVALID_INPUT: Final = 2
-"""Exit code: the command line, a file or the snapshot must be mended."""
+"""Exit code: invalid command line, file or snapshot."""
 SERVER_FAILURE: Final = 3
-"""Exit code: the server or Tenure itself failed; the same command may work later."""
+"""Exit code: the server or Tenure failed; a retry may succeed."""
 
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """End the process with a message and an exit code when the block raises."""
+    """End the process with a message and an exit code if the block raises."""
     try:
         yield
     except Exception as error:
@@ -24,9 +24,9 @@ def report_errors() -> Iterator[None]:
 
 
 def _report(error: Exception) -> NoReturn:
-    # Imported only here: the client alone takes longer to import than `tenure --help` to run.
+    # Imported here because `tenure --help` must be quick and the client is slow to import.
     from tenure.client.errors import InvalidCredentials, TenureError, TlsHandshakeFailed, Unauthenticated
-    from tenure.client.errors import InvalidSnapshot as RefusedSnapshot
+    from tenure.client.errors import InvalidSnapshot as RejectedSnapshot
     from tenure.client.snapshot_file import SnapshotFileError
     from tenure.process.exporters import TelemetryError
     from tenure.server.listen_address import ListenError
@@ -36,10 +36,10 @@ def _report(error: Exception) -> NoReturn:
 
     match error:
         case SnapshotValidationError():
-            _end(f"the snapshot is refused:\n{error}", INVALID_INPUT)
+            _end(f"invalid snapshot:\n{error}", INVALID_INPUT)
         case InvalidCredentials() | Unauthenticated() | TlsHandshakeFailed():
             _end(str(error), INVALID_INPUT)
-        case SnapshotFileError() | ConfigurationError() | ListenError() | RefusedSnapshot():
+        case SnapshotFileError() | ConfigurationError() | ListenError() | RejectedSnapshot():
             _end(str(error), INVALID_INPUT)
         case RecordsError():
             _end(str(error), INVALID_INPUT)
@@ -48,8 +48,8 @@ def _report(error: Exception) -> NoReturn:
         case TenureError():
             _end(str(error), SERVER_FAILURE)
         case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            _end(f"what is printed cannot be written: {error.strerror}", SERVER_FAILURE)
-    _end(f"a defect in Tenure, please report it: {_place(error)}", SERVER_FAILURE)
+            _end(f"cannot write output: {error.strerror}", SERVER_FAILURE)
+    _end(f"internal error, please report it: {_place(error)}", SERVER_FAILURE)
 
 
 def _end(message: str, code: int) -> NoReturn:
@@ -58,6 +58,6 @@ def _end(message: str, code: int) -> NoReturn:
 
 
 def _place(error: Exception) -> str:
-    """Kind, text and innermost place of an exception, on one line."""
+    """Type, text and innermost frame of an exception, on one line."""
     frame = extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"

@@ -1,4 +1,4 @@
-"""`tenure explain`: one question about one pod group."""
+"""`tenure explain`: why a pod group is pending, evicted, not evicted or protected."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ExplainTopic(StrEnum):
-    """What is asked."""
+    """Question about a pod group."""
 
     WHY_PENDING = "why-pending"
     WHY_VICTIM = "why-victim"
@@ -23,7 +23,7 @@ class ExplainTopic(StrEnum):
 
 
 class Audience(StrEnum):
-    """Who reads the answer."""
+    """Audience of the text."""
 
     PUBLIC = "public"
     TENANT = "tenant"
@@ -36,10 +36,10 @@ def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Pod group: its name, NAMESPACE/NAME or uid.")],
     preemptor: Annotated[
         str | None,
-        typer.Option("--for", metavar="NAME", help="With why-not-victim: the pod group that waits."),
+        typer.Option("--for", metavar="NAME", help="With why-not-victim: the pending pod group."),
     ] = None,
     audience: Annotated[
-        Audience, typer.Option(help="Who reads it: how much of others is told.")
+        Audience, typer.Option(help="Audience: the text names other workloads only for operators.")
     ] = Audience.OPERATOR,
     server: Server = None,
     config: Config = None,
@@ -52,24 +52,24 @@ def explain(
     token_file: TokenFile = None,
     allow_plaintext: AllowPlaintext = False,
 ) -> None:
-    """Explain the decision on a pod group, and what would change it.
+    """Explain the decision on a pod group.
 
     \b
-      why-pending NAME         why it waits, and what would help; every remedy is tried
-      why-victim NAME          why pods of it are evicted
-      why-not-victim NAME --for NAME  why it is not evicted for the other, which waits
+      why-pending NAME         why it is pending, and verified remedies
+      why-victim NAME          why its pods are evicted
+      why-not-victim NAME --for NAME  why it is not evicted for a pending pod group
       protected NAME           who may not evict it, until when, and by whose word
 
     For example: tenure explain cluster.yaml why-not-victim old-job --for new-job
 
-    SNAPSHOT is a file as for `tenure decide`. Answers depend on it alone; nothing is changed.
+    SNAPSHOT is a file as for `tenure decide`. The explanation depends on it alone. There are no side effects.
 
     Exit status: 0 explained; 2 invalid command line, file or snapshot; 3 the server failed.
     """
     from tenure.cli.local_or_remote import read_for_local, request_explanation
 
     if (topic is ExplainTopic.WHY_NOT_VICTIM) != (preemptor is not None):
-        raise typer.BadParameter("goes with why-not-victim, and why-not-victim needs it", param_hint="--for")
+        raise typer.BadParameter("is required with why-not-victim, and invalid otherwise", param_hint="--for")
     request = _request(read_for_local(snapshot, form), topic, name, preemptor)
     connection = Connection(server, timeout, tls_ca, tls_cert, tls_key, token_file, allow_plaintext)
     answer = request_explanation(request, connection, config)

@@ -1,4 +1,4 @@
-"""`tenure import`: snapshots from other people's data."""
+"""`tenure import`: snapshots from other schedulers and traces."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,33 +13,37 @@ if TYPE_CHECKING:
     from tenure.cli.importers.openb import ImportedTrace
 
 import_app = typer.Typer(
-    help="Make a snapshot from data of other schedulers and traces.", no_args_is_help=True
+    help="Convert data of other schedulers and traces to a snapshot.", no_args_is_help=True
 )
 
 _READERS: Final = {"kai": "kubernetes"}
-"""Extras that bring readers, by the name of the reader."""
+"""Extras that contain readers, by reader."""
 _TIMES: Final = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"]
 
 
 @import_app.command()
 def openb(
-    nodes: Annotated[Path, typer.Option(metavar="FILE", help="Node list of the trace, csv.")],
-    pods: Annotated[Path, typer.Option(metavar="FILE", help="Pod list of the trace, csv.")],
-    running: Annotated[int, typer.Option(metavar="N", min=0, help="The first N pods by creation run.")],
-    pending: Annotated[int, typer.Option(metavar="M", min=0, help="The next M pods wait.")],
+    nodes: Annotated[Path, typer.Option(metavar="FILE", help="Node list of the trace (CSV).")],
+    pods: Annotated[Path, typer.Option(metavar="FILE", help="Pod list of the trace (CSV).")],
+    running: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Number of running pods, the first by creation time.")
+    ],
+    pending: Annotated[
+        int, typer.Option(metavar="M", min=0, help="Number of pending pods, the next by creation time.")
+    ],
     output: Annotated[
         str,
-        typer.Option(metavar="FILE", help="Where the snapshot goes; .json, .yaml, .txtpb or .binpb."),
+        typer.Option(metavar="FILE", help="File for the snapshot: .json, .yaml, .txtpb or .binpb."),
     ] = "openb.binpb",
     now: Annotated[
         datetime | None,
-        typer.Option(metavar="TIME", formats=_TIMES, help="Time of the snapshot, like 2023-05-30T12:00:00Z."),
+        typer.Option(metavar="TIME", formats=_TIMES, help="Time of the snapshot (RFC 3339)."),
     ] = None,
 ) -> None:
-    """A snapshot from the openb trace of a production GPU cluster; docs/use/import.md describes the mapping.
+    """Convert the openb trace of a production GPU cluster to a snapshot; docs/use/import.md has the mapping.
 
-    The trace does not say where pods ran: Tenure's own allocate places them, in order of creation. Those
-    that fit on no node wait instead.
+    The trace does not contain the nodes of pods. The allocate action places them by creation time. Pods that
+    fit on no node are pending.
     """
     from tenure.cli.importers.openb import import_openb
     from tenure.cli.importers.openb_csv import TraceError
@@ -64,14 +68,14 @@ def openb(
 @import_app.command()
 def kai(
     file: Annotated[
-        Path, typer.Argument(metavar="SNAPSHOT.zip", help="What its endpoint /get-snapshot writes.")
+        Path, typer.Argument(metavar="SNAPSHOT.zip", help="Archive from the endpoint /get-snapshot.")
     ],
     output: Annotated[
         str,
-        typer.Option(metavar="FILE", help="Where the snapshot goes; .json, .yaml, .txtpb or .binpb."),
+        typer.Option(metavar="FILE", help="File for the snapshot: .json, .yaml, .txtpb or .binpb."),
     ] = "kai.binpb",
     config_output: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where the configuration of the scheduler goes, in YAML.")
+        Path, typer.Option(metavar="FILE", help="File for the scheduler configuration (YAML).")
     ] = Path("kai.yaml"),
     cluster_id: Annotated[str, typer.Option(metavar="NAME", help="Cluster ID.")] = "kai",
     now: Annotated[
@@ -79,15 +83,15 @@ def kai(
         typer.Option(
             metavar="TIME",
             formats=_TIMES,
-            help="When it was taken, like 2027-01-15T08:00:00Z; else the latest time its nodes tell of.",
+            help="Time of the snapshot (RFC 3339). Default: the latest time in its nodes.",
         ),
     ] = None,
 ) -> None:
-    """A snapshot and a configuration from a running KAI-Scheduler, to try Tenure on one's own cluster.
+    """Convert a snapshot of a running KAI-Scheduler, with its configuration.
 
-    Get the file from the scheduler's own HTTP port, where its plugin `snapshot` is on:
-    curl -o snapshot.zip http://SCHEDULER:PORT/get-snapshot. The mapping is described in
-    docs/reference/kubernetes-objects.md.
+    Download the file from the HTTP port of the scheduler, whose plugin `snapshot` must be enabled:
+    curl -o snapshot.zip http://SCHEDULER:PORT/get-snapshot. docs/reference/kubernetes-objects.md
+    has the mapping.
     """
     from tenure.cli.importers.kai_profile import import_profile
     from tenure.client.snapshot_file import format_of, write_snapshot
@@ -103,23 +107,23 @@ def kai(
             f"{config_output}: cannot be written: {error.strerror}", param_hint="--config-output"
         ) from None
     for said in configuration.unsupported:
-        typer.echo(f"left out of {config_output}: {said}", err=True)
+        typer.echo(f"not in {config_output}: {said}", err=True)
     typer.echo(f"{output}: {len(snapshot.nodes):,} nodes, {len(snapshot.queues):,} queues,")
     typer.echo(f"  {len(snapshot.pod_groups):,} pod groups, {len(snapshot.pods):,} pods")
     typer.echo(f"Decide on it: tenure decide {output} --config {config_output}")
 
 
 def _reader(name: str) -> Callable[..., Any]:
-    """The reader that another distribution brings for a kind of file."""
+    """Reader of another distribution for a kind of file."""
     for entry in entry_points(group="tenure.importers", name=name):
         reader: Callable[..., Any] = entry.load()
         return reader
-    raise typer.BadParameter(f"reading it needs another package: pip install 'tenure[{_READERS[name]}]'")
+    raise typer.BadParameter(f"requires another package: pip install 'tenure[{_READERS[name]}]'")
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error while somebody watches it."""
+    """Progress bar on standard error, if it is a terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -133,8 +137,8 @@ def _print_summary(trace: "ImportedTrace", output: str) -> None:
     snapshot = trace.snapshot
     gpus = sum(node.allocatable.gpu_milli for node in snapshot.nodes) // 1000
     typer.echo(f"{output}: {len(snapshot.nodes):,} nodes with {gpus:,} GPUs, {len(snapshot.pods):,} pods")
-    typer.echo(f"  {trace.running:,} run")
-    typer.echo(f"  {trace.pending:,} wait")
+    typer.echo(f"  {trace.running:,} running")
+    typer.echo(f"  {trace.pending:,} pending")
     if trace.unplaced:
-        typer.echo(f"  {trace.unplaced:,} were to run, but fitted on no node: they wait as well")
+        typer.echo(f"  {trace.unplaced:,} of them pending because they fit on no node")
     typer.echo(f"Decide on it: tenure decide {output}")

@@ -1,4 +1,4 @@
-"""Asking a what-if question: of a server, or in this process."""
+"""Simulate and explain on a server, or in this process."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read_for_local(file: str, form: SnapshotFormat | None) -> "ClusterSnapshot":
-    """The snapshot of a file."""
+    """Snapshot in a file."""
     from tenure.client.snapshot_file import Format, read_snapshot
 
     return read_snapshot(file, Format(form) if form else None)
@@ -23,7 +23,7 @@ def read_for_local(file: str, form: SnapshotFormat | None) -> "ClusterSnapshot":
 def request_simulation(
     request: "SimulateRequest", connection: Connection, config: Path | None
 ) -> "SimulateResponse":
-    """The cycles of a simulation."""
+    """Response of a simulation."""
     if connection.server:
         refuse_config(config)
         with connection.client(connection.server) as client:
@@ -39,7 +39,7 @@ def request_simulation(
 def request_explanation(
     request: "ExplainRequest", connection: Connection, config: Path | None
 ) -> "ExplainResponse":
-    """The answer to a question."""
+    """Response of an explanation."""
     if connection.server:
         refuse_config(config)
         with connection.client(connection.server) as client:

@@ -1,4 +1,4 @@
-"""The command line `tenure`. Commands import what they need when they run, so that help is quick."""
+"""The command line `tenure`. Commands import their dependencies when they run, so that help is quick."""
 
 import gc
 from importlib.metadata import entry_points
@@ -19,7 +19,9 @@ from tenure.cli.simulate import simulate
 from tenure.cli.workloads import workloads
 
 _OBJECTS_PER_COLLECTION: Final = 50_000
-"""A snapshot is millions of small objects without cycles: looking for garbage less often saves a quarter."""
+"""Garbage collection threshold. A snapshot has millions of small objects without cycles, so collecting less
+often saves a quarter of the time.
+"""
 
 app = typer.Typer(
     help="Tenure: scheduling decisions with runtime guarantees.",

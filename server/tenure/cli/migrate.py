@@ -1,4 +1,4 @@
-"""`tenure migrate`: manifests that say themselves whether a workload may be interrupted."""
+"""`tenure migrate`: set preemptibility explicitly in Kubernetes manifests."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from tenure.cli.migration import Plan
 
 UNFINISHED: Final = 1
-"""Exit code: something needs attention, or would change."""
+"""Exit code: manifests need attention, or would change."""
 
 
 class MigrateOutput(StrEnum):
-    """How the findings are printed."""
+    """Output formats."""
 
     DIFF = "diff"
     JSON = "json"
@@ -24,33 +24,35 @@ class MigrateOutput(StrEnum):
 Manifests = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE|DIR", help="A manifest, or a directory with .yaml, .yml and .json files at any depth."
+        metavar="FILE|DIR", help="Manifest, or directory with .yaml, .yml and .json files at any depth."
     ),
 ]
 Check = Annotated[
-    bool, typer.Option("--check", help="Change nothing; exit with 1 if there is anything to do.")
+    bool, typer.Option("--check", help="Write nothing; exit with status 1 if a file would change.")
 ]
 Classes = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Value of a priority class; repeat it for several."),
+    typer.Option(metavar="NAME=VALUE", help="Value of a priority class. Repeatable."),
 ]
-Form = Annotated[MigrateOutput, typer.Option(help="Output format: a diff, or a JSON list of findings.")]
+Form = Annotated[MigrateOutput, typer.Option(help="Output format: diff, or JSON list of findings.")]
 
 
 def migrate(
     path: Manifests, check: Check = False, priority_class: Classes = None, output: Form = MigrateOutput.DIFF
 ) -> None:
-    """Write into Kubernetes manifests whether each workload may be interrupted, where priority decides now.
+    """Set preemptibility explicitly in manifests.
 
-    A priority below 100 means preemptible, any other non-preemptible. The value of a priority class comes
-    from the PriorityClass objects among the manifests, then from --priority-class, then from the classes
-    that KAI comes with (train, build-preemptible, build, inference). Pod groups of KAI and workloads of
-    Run:ai get the field spec.preemptibility, pod groups of Volcano the annotation
-    kai.scheduler/preemptibility, all others a label of that name. Comments, order, quotes and line ends stay.
+    Changes objects whose preemptibility is derived from their priority.
 
-    What says it already is left alone. What cannot be decided is listed, with what to write.
+    A priority below 100 means preemptible, any other non-preemptible. The value of a priority class is that
+    of the PriorityClass objects in the manifests, else of --priority-class, else of the classes of KAI
+    (train, build-preemptible, build, inference). Pod groups of KAI and workloads of Run:ai get the field
+    spec.preemptibility, pod groups of Volcano the annotation kai.scheduler/preemptibility, all others a label
+    of that name. Comments, order, quotes and line ends are preserved.
 
-    Exit status: 0 nothing is left to do; 1 something needs attention, or --check found something to change;
+    Objects with an explicit value are not changed. Objects that need attention are listed with the fix.
+
+    Exit status: 0 done; 1 manifests need attention, or --check found changes;
     2 invalid command line or file: nothing is written unless all files are readable.
     """
     from tenure.cli.migration import ManifestError, Status

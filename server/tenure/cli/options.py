@@ -1,9 +1,4 @@
-"""Finding what a person named, and saying what is alike when there is no such thing.
-
-How commands reach a server: options that `tenure decide` and `tenure workloads` share.
-
-A state that a server keeps, read by a command.
-"""
+"""Options and lookups that commands share: server connections, pushed states, and pod groups by name."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -17,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def refuse_config(config: Path | None) -> None:
-    """Refuse a configuration that would be of no account."""
+    """Reject --config together with --server."""
     if config:
-        raise typer.BadParameter("a server decides with its own configuration", param_hint="--config")
+        raise typer.BadParameter("the server uses its own configuration", param_hint="--config")
 
 
 class Connection(NamedTuple):
-    """A server, and what is shown to it and asked of it."""
+    """Server and credentials from the command line."""
 
     server: str | None
     timeout: str
@@ -34,7 +29,7 @@ class Connection(NamedTuple):
     allow_plaintext: bool = False
 
     def client(self, server: str) -> "Client":
-        """A client of the server."""
+        """Connect to the server."""
         from tenure.client import Client
         from tenure.terms.durations import SECOND, parse_duration
 
@@ -60,36 +55,36 @@ if TYPE_CHECKING:
 
 Cluster = Annotated[
     str | None,
-    typer.Option(metavar="ID", help="In place of SNAPSHOT: the state that --server keeps of this cluster."),
+    typer.Option(metavar="ID", help="Use the pushed state of this cluster on --server instead of SNAPSHOT."),
 ]
 NodePool = Annotated[
-    str | None, typer.Option(metavar="NAME", help="With --cluster-id: its node pool, if any.")
+    str | None, typer.Option(metavar="NAME", help="Node pool of the state, with --cluster-id.")
 ]
-_TRIES: Final = 5
-"""How often a state is read that has changed again before it was decided on."""
+_MAX_ATTEMPTS: Final = 5
+"""Attempts to decide on a state that changes concurrently."""
 
 
 def check_source(
     snapshot: str | None, server: str | None, cluster_id: str | None, node_pool: str | None
 ) -> None:
-    """Refuse a command that names no state, two of them, or one without its server."""
+    """Reject a command without a snapshot, with two, or with a state but no server."""
     if (snapshot is None) == (cluster_id is None):
-        raise typer.BadParameter("give either a file or --cluster-id", param_hint="SNAPSHOT")
+        raise typer.BadParameter("requires either a file or --cluster-id", param_hint="SNAPSHOT")
     if cluster_id is not None and server is None:
-        raise typer.BadParameter("needs --server, which keeps the state", param_hint="--cluster-id")
+        raise typer.BadParameter("requires --server", param_hint="--cluster-id")
     if node_pool is not None and cluster_id is None:
-        raise typer.BadParameter("goes with --cluster-id", param_hint="--node-pool")
+        raise typer.BadParameter("requires --cluster-id", param_hint="--node-pool")
 
 
 def read_state_and_decide(
     connection: Connection, cluster_id: str, node_pool: str
 ) -> "tuple[ClusterSnapshot, DecideResponse]":
-    """The newest version of a kept state, and what is decided on it: simulated, so that nobody counts it."""
+    """Newest version of a pushed state, and the decisions on it. Simulated, so there are no side effects."""
     from tenure.client.errors import StateMismatch
 
     assert connection.server is not None
     with connection.client(connection.server) as client:
-        for _ in range(_TRIES - 1):
+        for _ in range(_MAX_ATTEMPTS - 1):
             try:
                 return _read_and_decide(client, cluster_id, node_pool)
             except StateMismatch as stale:
@@ -110,32 +105,30 @@ def _read_and_decide(
 if TYPE_CHECKING:
     from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodGroup
 
-_MOST_ALIKE: Final = 5
+_MAX_SIMILAR: Final = 5
 
 
 def pod_group(snapshot: "ClusterSnapshot", name: str, hint: str) -> "PodGroup":
-    """The pod group with this uid, name or NAMESPACE/NAME. Refuses what is unknown or not unique."""
+    """Pod group by uid, name or NAMESPACE/NAME. Raises BadParameter if it is unknown or ambiguous."""
     for names in _named(snapshot):
         if found := names.get(name):
             if len(found) == 1:
                 return found[0]
-            uids = ", ".join(sorted(group.uid for group in found)[:_MOST_ALIKE])
-            raise typer.BadParameter(
-                f"several pod groups are named {name!r}; say which: {uids}", param_hint=hint
-            )
+            uids = ", ".join(sorted(group.uid for group in found)[:_MAX_SIMILAR])
+            raise typer.BadParameter(f"ambiguous pod group {name!r}; use one of {uids}", param_hint=hint)
     known = {known for names in _named(snapshot) for known in names}
     raise typer.BadParameter(unknown_name_message("pod group", name, known), param_hint=hint)
 
 
 def unknown_name_message(what: str, name: str, known: Iterable[str]) -> str:
-    """That there is no such thing, and what is alike."""
-    alike = get_close_matches(name, sorted(known), n=_MOST_ALIKE, cutoff=0.5)
-    hint = f"; did you mean {', '.join(alike)}?" if alike else ""
-    return f"there is no {what} {name!r}{hint}"
+    """Error message for an unknown name, with similar names."""
+    similar = get_close_matches(name, sorted(known), n=_MAX_SIMILAR, cutoff=0.5)
+    hint = f"; did you mean {', '.join(similar)}?" if similar else ""
+    return f"unknown {what} {name!r}{hint}"
 
 
 def _named(snapshot: "ClusterSnapshot") -> list[dict[str, list["PodGroup"]]]:
-    """Pod groups by uid, by NAMESPACE/NAME and by name; the first that knows a name decides."""
+    """Pod groups by uid, by NAMESPACE/NAME and by name, in order of precedence."""
     by_uid: dict[str, list[PodGroup]] = {}
     by_path: dict[str, list[PodGroup]] = {}
     by_name: dict[str, list[PodGroup]] = {}

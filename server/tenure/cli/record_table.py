@@ -1,4 +1,4 @@
-"""Records as a table for people and as JSON for programs."""
+"""Output of `tenure records`: a table or JSON."""
 
 import json
 from collections import Counter
@@ -12,7 +12,7 @@ from tenure.terms.durations import SECOND
 from tenure.wire.timestamps import timestamp
 
 Listed = tuple[Record, Mapping[str, str]]
-"""A record, and what was reported of its steps: results by decision id."""
+"""A record, and the reported results by decision ID."""
 
 _COLUMNS = (
     TableColumn("Record", right=True),
@@ -24,7 +24,7 @@ _COLUMNS = (
 
 
 def print_records(console: Console, listed: Sequence[Listed]) -> None:
-    """Prints one line for each record."""
+    """Print one row for each record."""
     if not listed:
         console.print("No records.")
         return
@@ -35,12 +35,12 @@ def print_records(console: Console, listed: Sequence[Listed]) -> None:
 
 
 def records_json(listed: Sequence[Listed]) -> str:
-    """A list with an object for each record; `tenure records --help` lists the keys."""
+    """JSON list of records; `tenure records --help` lists the keys."""
     return json.dumps([_facts(record, reported) for record, reported in listed], indent=2)
 
 
 def decision_count(record: Record) -> dict[str, int]:
-    """How many steps of each kind were decided."""
+    """Number of decisions of each kind."""
     decisions = (decision for group in record.response.groups for decision in group.decisions)
     return dict(Counter(decision.WhichOneof("kind") or "unknown" for decision in decisions))
 
@@ -59,7 +59,7 @@ def _cells(record: Record, reported: Mapping[str, str]) -> tuple[str, ...]:
         str(record.id),
         time_text(record.now // SECOND * SECOND),
         f"{record.cluster_id}{pool}\n{origin}",
-        ", ".join([*decided, *stopped]) or "nothing to do",
+        ", ".join([*decided, *stopped]) or "no decisions",
         ", ".join(f"{number:,} {result}" for result, number in Counter(reported.values()).items()),
     )
 

@@ -1,4 +1,4 @@
-"""`tenure records`: the decisions that a server recorded."""
+"""`tenure records`: list recorded cycles."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_LISTED: Final = 2**31
-"""Records that can be asked for."""
+"""Maximum of --last."""
 
 RecordsPath = Annotated[
     Path | None,
-    typer.Argument(metavar="[FILE]", help="File of records; without it, where `tenure serve` keeps them."),
+    typer.Argument(metavar="[FILE]", help="Records file. Default: that of `tenure serve`."),
 ]
 
 
@@ -29,25 +29,24 @@ def records(
 ) -> None:
     """List recorded cycles, the newest last.
 
-    The file may belong to a server that runs, or to one that was killed. STATE names the cluster, its node
-    pool and the version of the state that was referred to, or says that it came with the request.
-    REPORTED is what callers said became of the steps.
+    The server may be running. STATE is the cluster, its node pool, and the version of the pushed state, or
+    "with request". REPORTED counts the results that callers reported.
 
     JSON: a list of objects with these keys; times are RFC 3339.
 
     \b
-      id                        what `tenure replay --record` takes
-      recorded_at, now          the server's clock, and the time that was decided at
+      id                        value for `tenure replay --record`
+      recorded_at, now          server time, and time of the cycle
       cluster_id, node_pool, version
-      epoch                     of the state referred to; empty: it came with the request
-      actions                   those the request named; empty: those of the profile
+      epoch                     of the pushed state; empty: snapshot in the request
+      actions                   those of the request; empty: those of the profile
       request_digest, profile_digest, engine_version, trace_id
-      stopped_early             whether the caller's time was up before the cycle was done
-      steps                     how many of each kind were decided
-      reported                  how many of them became what
+      stopped_early             whether the cycle stopped at the deadline
+      steps                     number of decisions by kind
+      reported                  number of results by status
 
-    Exit status: 0 listed; 2 invalid command line or file: unreadable records are
-    named, and the others listed.
+    Exit status: 0 listed; 2 invalid command line or file. Unreadable records are
+    reported after the others are listed.
     """
     with open_records(file) as kept:
         found, unread = each(kept, kept.ids(limit), lambda record: (record, kept.results(record)))
@@ -66,7 +65,7 @@ def records(
 def each(
     kept: "RecordsFile", numbers: Iterable[int], use: "Callable[[Record], T]"
 ) -> "tuple[list[T], list[RecordsError]]":
-    """What is made of the records of these ids, and what is wrong with those that cannot be used."""
+    """Results for these record IDs, and errors of records that cannot be used."""
     from tenure.server.records import RecordsError
 
     made, unread = [], []
@@ -80,7 +79,7 @@ def each(
 
 
 def raise_unreadable(unread: "list[RecordsError]") -> None:
-    """Raises RecordsError, with one line for each that is wrong; nothing when there is none."""
+    """Raises RecordsError with one line for each error, if there are any."""
     from tenure.server.records import RecordsError
 
     if unread:
@@ -88,7 +87,7 @@ def raise_unreadable(unread: "list[RecordsError]") -> None:
 
 
 def open_records(file: Path | None) -> "RecordsFile":
-    """A file of records, by default the one that a server has which was told nothing else."""
+    """Open a records file; by default that of a server with default settings."""
     from tenure.server.records import RecordsFile, default_path
 
     return RecordsFile(file or default_path())

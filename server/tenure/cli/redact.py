@@ -1,4 +1,4 @@
-"""`tenure redact`: a snapshot without names, to show to others."""
+"""`tenure redact`: anonymize a snapshot."""
 
 import os
 import stat
@@ -17,26 +17,26 @@ def redact(
     snapshot: SnapshotFile,
     output: Annotated[
         str,
-        typer.Option(metavar="FILE", help="Where the redacted snapshot goes; - is standard output."),
+        typer.Option(metavar="FILE", help="File for the redacted snapshot; - is standard output."),
     ],
     name_map: Annotated[
         Path | None,
         typer.Option(
             "--name-map",
             metavar="FILE",
-            help="Write new and old names there as JSON, readable by you alone. Keep it to yourself.",
+            help="File for the new and old names (JSON), readable by its owner only. Do not share it.",
         ),
     ] = None,
     form: Form = None,
 ) -> None:
     """Anonymize a snapshot so that you can share it.
 
-    Nodes, queues, pod groups, pods, namespaces, labels, taints and the rest get new names in the order of the
-    old ones: decisions on the result are those on SNAPSHOT under other names. Amounts, times and priorities
-    stay, and so does what Tenure or Kubernetes itself named.
+    Nodes, queues, pod groups, pods, namespaces, labels, taints and other objects get new names in the order
+    of the old ones, so decisions on the result equal those on SNAPSHOT except for names. Amounts, times,
+    priorities and names defined by Tenure or Kubernetes are preserved.
 
-    SNAPSHOT and --output are JSON, YAML, text or binary protobuf, by the ending of their names; standard
-    output has the format of SNAPSHOT.
+    SNAPSHOT and --output are JSON, YAML, text or binary protobuf, by file name extension; standard output has
+    the format of SNAPSHOT.
 
     For example: tenure redact cluster.yaml --output redacted.yaml --name-map names.json
 
@@ -57,7 +57,7 @@ def redact(
 
 
 def _format(output: str, snapshot: str, form: SnapshotFormat | None) -> "Format":
-    """That of the output's name; of standard output that of the snapshot."""
+    """Format by the name of the output; for standard output that of the snapshot."""
     from tenure.client.snapshot_file import STANDARD_STREAM, Format, format_of
 
     if output != STANDARD_STREAM:
@@ -66,16 +66,16 @@ def _format(output: str, snapshot: str, form: SnapshotFormat | None) -> "Format"
 
 
 def _check_apart(snapshot: str, output: str, names: Path | None) -> None:
-    """Nothing is written over what is read, and the names not over the snapshot."""
+    """Reject outputs that would overwrite the snapshot or each other."""
     read, written = Path(snapshot).resolve(), Path(output).resolve()
     if written == read and snapshot != "-":
         raise typer.BadParameter("would overwrite SNAPSHOT", param_hint="--output")
     if names and names.resolve() in (read, written):
-        raise typer.BadParameter("must be a file of its own", param_hint="--name-map")
+        raise typer.BadParameter("must differ from SNAPSHOT and --output", param_hint="--name-map")
 
 
 def _write_names(file: Path, names: Mapping[str, Mapping[str, str]]) -> None:
-    """For the owner alone, whatever the file's mode was before."""
+    """Write a file that only its owner can read."""
     import json
 
     from tenure.client.snapshot_file import SnapshotFileError

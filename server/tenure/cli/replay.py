@@ -1,4 +1,4 @@
-"""`tenure replay`: decide again on what was recorded, and compare."""
+"""`tenure replay`: replay recorded cycles and compare the responses."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from tenure.solver.plugin_api.profile import Profile
 
 DIFFERENT: Final = 1
-"""Exit code: a record is decided differently now."""
+"""Exit code: the response to a record differs."""
 
 
 def replay(
     file: RecordsPath = None,
     record: Annotated[
-        list[int] | None, typer.Option(metavar="ID", help="Only this record; repeat it for several.")
+        list[int] | None, typer.Option(metavar="ID", help="Replay only this record. Repeatable.")
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Decide by this scheduler configuration, not by the recorded one."),
+        typer.Option(metavar="FILE", help="Use this scheduler configuration instead of the recorded one."),
     ] = None,
     limit: Annotated[
         int | None,
@@ -35,20 +35,20 @@ def replay(
     """Replay recorded cycles and show every decision that differs.
 
     \b
-      tenure replay                         does this version decide as the one that served?
-      tenure replay --config new.yaml      what would another configuration have decided?
+      tenure replay                         compare this version with the one that decided
+      tenure replay --config new.yaml      evaluate another configuration
       tenure replay records.sqlite --record 17
 
-    By the recorded configuration an answer is to be the same, byte for byte. With --config decisions and
-    outcomes are compared. A record that was stopped early, because the caller's time was up, is compared as
-    far as it came: its evictions, holds and bindings are to be among those of the whole cycle.
+    With the recorded configuration, responses must be identical byte for byte. With --config, decisions and
+    outcomes are compared. If the recorded cycle stopped at its deadline, its evictions, reservations and
+    bindings must be among those of the complete cycle.
 
     JSON: replayed, same, different, stopped_early, and records, a list of objects with id, cluster_id,
     node_pool, version, now, stopped_early, engine_version, result (same, different) and differences: a list
     of kind (added, missing, other node, other reason, other content), step, subject, before and after.
 
-    Exit status: 0 all are the same; 1 some are not; 2 invalid command line or file: unreadable records
-    are named, and the others replayed.
+    Exit status: 0 identical; 1 different; 2 invalid command line or file. Unreadable records are
+    reported after the others are replayed.
     """
     from tenure.server.records.replay import replay as replayed
 
@@ -71,25 +71,23 @@ def _profile(file: Path | None) -> "Profile | None":
 
 
 def _select_records(kept: "RecordsFile", named: list[int] | None, limit: int | None) -> list[int]:
-    """Ids of records, the oldest first."""
+    """IDs of the records to replay, oldest first."""
     numbers = kept.ids(limit)
     if not named:
         return numbers
     if unknown := sorted(set(named) - set(numbers)):
-        there = f"there are {numbers[0]} to {numbers[-1]}" if numbers else "there are none"
-        raise typer.BadParameter(f"no record {unknown[0]}; {there}", param_hint="--record")
+        there = f"known: {numbers[0]} to {numbers[-1]}" if numbers else "there are no records"
+        raise typer.BadParameter(f"unknown record {unknown[0]}; {there}", param_hint="--record")
     return sorted(set(named))
 
 
 def _with_progress(numbers: list[int]) -> Iterator[int]:
-    """One after the other, with a bar on standard error while somebody watches it."""
+    """Iterate with a progress bar on standard error, if it is a terminal."""
     from rich.console import Console
     from rich.progress import track
 
     console = Console(stderr=True)
-    yield from track(
-        numbers, "Deciding again", console=console, transient=True, disable=not console.is_terminal
-    )
+    yield from track(numbers, "Replaying", console=console, transient=True, disable=not console.is_terminal)
 
 
 def _print(results: "list[ReplayResult]", output: Output, *, has_other: bool) -> None:

@@ -1,4 +1,4 @@
-"""What replaying records found, as tables for people and as JSON for programs."""
+"""Output of `tenure replay`: tables or JSON."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _COLUMNS = (
 
 
 def print_replay(console: Console, results: Sequence[ReplayResult], *, has_other: bool) -> None:
-    """Prints how many records are decided as before, and every decision that is not the same."""
+    """Print the number of identical records, and every difference."""
     console.print(Text(_headline(results, has_other=has_other), style="bold"))
     for note in _notes(results):
         console.print(Text(note, style="dim"))
@@ -31,7 +31,7 @@ def print_replay(console: Console, results: Sequence[ReplayResult], *, has_other
 
 
 def replay_json(results: Sequence[ReplayResult]) -> str:
-    """Totals and one object for each record; `tenure replay --help` lists the keys."""
+    """JSON with totals and one object for each record; `tenure replay --help` lists the keys."""
     different = sum(bool(result.differences) for result in results)
     document = {
         "replayed": len(results),
@@ -45,19 +45,19 @@ def replay_json(results: Sequence[ReplayResult]) -> str:
 
 def _headline(results: Sequence[ReplayResult], *, has_other: bool) -> str:
     different = sum(bool(result.differences) for result in results)
-    by = "by the other configuration" if has_other else "again"
+    how = " with the other configuration" if has_other else ""
     if not different:
-        return f"{format_count(len(results), 'record')} decided {by}: all the same."
-    return f"{format_count(len(results), 'record')} decided {by}: {different:,} not the same."
+        return f"{format_count(len(results), 'record')} replayed{how}: all identical."
+    return f"{format_count(len(results), 'record')} replayed{how}: {different:,} different."
 
 
 def _notes(results: Sequence[ReplayResult]) -> list[str]:
-    """What limits the comparison."""
+    """Notes on what the comparison does not cover."""
     stopped = sum(result.stopped_early for result in results)
     engines = {result.engine_version for result in results} - {package_version()}
     notes = []
     if stopped:
-        notes.append(f"{format_count(stopped, 'record')} stopped early: compared as far as the cycle came.")
+        notes.append(f"{format_count(stopped, 'record')} stopped early: compared up to that point.")
     if engines:
         notes.append(f"Recorded by version {', '.join(sorted(engines))}; this is {package_version()}.")
     return notes

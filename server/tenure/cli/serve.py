@@ -11,7 +11,7 @@ Listen = Annotated[
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Scheduler configuration; without it the default profile."),
+    typer.Option(metavar="FILE", help="Scheduler configuration. Default: the default profile."),
 ]
 AllowPlaintext = Annotated[
     bool,
@@ -43,8 +43,8 @@ TokenFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Tokens, one per line, with or without a name before it; every call but health checks must "
-        "carry one of them.",
+        help="Token file with one token per line, optionally after a name. Every call except health checks "
+        "requires a token.",
     ),
 ]
 
@@ -53,20 +53,20 @@ RecordsTo = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Where decisions are recorded, for `tenure records` and `tenure replay`; without it, where the "
-        "configuration says.",
+        help="Records file for `tenure records` and `tenure replay`. Default: records.file of the "
+        "configuration.",
     ),
 ]
-NoRecords = Annotated[bool, typer.Option("--no-records", help="Record nothing.")]
+NoRecords = Annotated[bool, typer.Option("--no-records", help="Do not record cycles.")]
 
 
 Level = Annotated[
     LogLevel | None,
     typer.Option(
         "--log-level",
-        help="Lines on standard error: warning tells what somebody should mend, info also what cycles "
-        "nominate for a requeue and what not, debug every check of it. Else telemetry.logs.level of the "
-        "configuration, which SIGHUP lets the server read again; warning when nobody says.",
+        help="Level of log messages on standard error. warning: problems to fix; info: also requeue "
+        "nominations; debug: every check of them. Default: telemetry.logs.level of the configuration, which "
+        "the server reloads on SIGHUP, else warning.",
     ),
 ]
 
@@ -85,14 +85,14 @@ def serve(
 ) -> None:
     """Serve decisions over gRPC until SIGTERM or Ctrl-C.
 
-    Prints one line when calls are answered; its last word is the address. When told to stop, the server
-    becomes NOT_SERVING, finishes the calls in flight and exits with 0. Certificates and tokens are read again
-    when their files change.
+    Prints one line when ready, which ends with the address. On SIGTERM the server becomes NOT_SERVING,
+    completes calls in flight and exits with status 0. Certificates and tokens are reloaded when their files
+    change.
     """
     if records and no_records:
-        raise typer.BadParameter("does not go with --no-records", param_hint="--records")
+        raise typer.BadParameter("cannot be used with --no-records", param_hint="--records")
     from tenure.process.log_format import LogLevelControl
-    from tenure.server.grpc_server import serve as serve_until_told
+    from tenure.server.grpc_server import serve as run_server
     from tenure.server.listen_address import check_listen_address
     from tenure.server.settings import Security, load_settings
 
@@ -110,7 +110,7 @@ def serve(
     )
     is_encrypted = settings.security.tls_cert is not None
     check_listen_address(listen, allow_plaintext=allow_plaintext, is_encrypted=is_encrypted)
-    serve_until_told(settings, listen, _announce, levels.reload)
+    run_server(settings, listen, _announce, levels.reload)
 
 
 def _announce(address: str) -> None:

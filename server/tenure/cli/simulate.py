@@ -1,7 +1,4 @@
-"""`tenure simulate`: what would be decided if something were different.
-
-`--without KIND=KEY`: what goes when something is taken away from a cluster.
-"""
+"""`tenure simulate`: decisions on a changed snapshot."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Final
@@ -18,9 +15,9 @@ HINT: Final = "--without"
 
 
 def remove(request: "SimulateRequest", what: Iterable[str]) -> None:
-    """Remove each from the snapshot of the request, with all that cannot be there without it.
+    """Remove objects from the snapshot, with everything that depends on them.
 
-    A pod group goes with its pods; pods of a node that goes wait again.
+    A pod group is removed with its pods. Pods of a removed node become pending.
     """
     for each in what:
         kind, equals, key = each.partition("=")
@@ -74,7 +71,7 @@ _KINDS: Final[dict[str, Callable[["SimulateRequest", str], None]]] = {
     "pod_group": _remove_pod_group,
     "pod": _remove_pod,
 }
-"""What may be taken away."""
+"""Kinds of objects that can be removed."""
 
 
 if TYPE_CHECKING:
@@ -87,18 +84,20 @@ def simulate(
     snapshot: SnapshotFile,
     with_file: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="FILE", help="Rows to add or change; repeat it for several files."),
+        typer.Option("--with", metavar="FILE", help="File with rows to add or change. Repeatable."),
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="KIND=KEY", help="Take away a node, queue, pod_group or pod; may be repeated."),
+        typer.Option(metavar="KIND=KEY", help="Remove a node, queue, pod_group or pod. Repeatable."),
     ] = None,
     now: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Decide at this time (RFC 3339), not at that of SNAPSHOT."),
+        typer.Option(metavar="TIME", help="Time of the cycle (RFC 3339) instead of the time of SNAPSHOT."),
     ] = None,
-    cycles: Annotated[int, typer.Option(min=1, max=100, help="Cycles to play, decisions carried out.")] = 1,
-    interval: Annotated[str, typer.Option(metavar="DURATION", help="Time between two cycles.")] = "1m",
+    cycles: Annotated[
+        int, typer.Option(min=1, max=100, help="Number of cycles; decisions are applied between them.")
+    ] = 1,
+    interval: Annotated[str, typer.Option(metavar="DURATION", help="Time between cycles.")] = "1m",
     server: Server = None,
     config: Config = None,
     output: Annotated[Output, typer.Option(help="Output format.")] = Output.TABLE,
@@ -110,10 +109,10 @@ def simulate(
     token_file: TokenFile = None,
     allow_plaintext: AllowPlaintext = False,
 ) -> None:
-    """Show what would be decided if something were different: who would start, and who would be evicted.
+    """Compare decisions with and without changes.
 
-    The files of --with are written like SNAPSHOT and hold only what is new or different, row by row. This
-    one gives a queue a larger quota and submits a job of one pod:
+    Files of --with have the format of SNAPSHOT, with new and changed rows only. This one raises the quota of
+    a queue and submits a pod group with one pod:
 
     \b
       queues:
@@ -128,9 +127,9 @@ def simulate(
       tenure simulate cluster.yaml --with bigger.yaml
       tenure simulate cluster.yaml --without node=gpu-4 --cycles 5 --interval 1m
 
-    A pod group is taken away with its pods; pods of a node that is taken away wait again. With several
-    cycles, bound pods run and evicted ones wait again in the cycle after. Nothing is started, evicted or
-    remembered. With --output json the answers of all cycles are printed, as tenure.v1.SimulateResponse.
+    A pod group is removed with its pods; pods of a removed node become pending. With several cycles, bound
+    pods run and evicted pods are pending in the next cycle. There are no side effects. --output json prints
+    all cycles as tenure.v1.SimulateResponse.
 
     Exit status: 0 simulated; 2 invalid command line, file or snapshot; 3 the server failed.
     """
@@ -154,7 +153,7 @@ def simulate(
 
 
 def _request(snapshot: "ClusterSnapshot", now: str | None, cycles: int, interval: str) -> "SimulateRequest":
-    """The snapshot as it is."""
+    """Request without the changes."""
     from tenure.terms.durations import parse_duration
     from tenure.v1.simulate_pb2 import SimulateRequest
     from tenure.wire.timestamps import span
@@ -168,13 +167,13 @@ def _request(snapshot: "ClusterSnapshot", now: str | None, cycles: int, interval
         try:
             request.now.FromJsonString(now)
         except ValueError:
-            told = f"{now!r} is not a time; write it like 2025-03-03T10:42:00Z"
+            told = f"{now!r} is not a time; use RFC 3339, such as 2025-03-03T10:42:00Z"
             raise typer.BadParameter(told, param_hint="--now") from None
     return request
 
 
 def _changed(plain: "SimulateRequest", files: list[str], without: list[str]) -> "SimulateRequest":
-    """The same with what is new, different and gone."""
+    """Request with added, changed and removed rows."""
     from tenure.client.snapshot_file import read_snapshot
     from tenure.v1.simulate_pb2 import SimulateRequest
 
@@ -187,7 +186,7 @@ def _changed(plain: "SimulateRequest", files: list[str], without: list[str]) -> 
 
 
 def _views(request: "SimulateRequest", response: "SimulateResponse") -> "list[ResponseView]":
-    """The answers beside the rows they are about; names of the rows that were there before are known too."""
+    """Views of the responses. Names of removed rows are known too."""
     from tenure.render.response_view import ResponseView
     from tenure.wire.deltas import overlay
 

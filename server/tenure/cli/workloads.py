@@ -40,7 +40,7 @@ def workloads(
     token_file: TokenFile = None,
     allow_plaintext: AllowPlaintext = False,
 ) -> None:
-    """List all pod groups with their preemptibility, protection, runtime and expected end.
+    """List pod groups with preemptibility and protection.
 
     Runs one cycle without side effects. SNAPSHOT is a file as for `tenure decide`. --cluster-id selects the
     newest state that a scheduler pushed to --server.

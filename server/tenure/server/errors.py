@@ -52,7 +52,7 @@ def state_error_status(found: StateError) -> grpc.Status:
 def resource_exhausted(what: str) -> grpc.Status:
     """RESOURCE_EXHAUSTED with a google.rpc.RetryInfo, which distinguishes it from an exceeded limit."""
     details = RetryInfo(retry_delay=Duration(seconds=RETRY_AFTER_SECONDS))
-    return _status(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{what}: retry later", details)
+    return _status(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{what}; retry later", details)
 
 
 def limit_exceeded(exceeded: LimitExceeded) -> grpc.Status:

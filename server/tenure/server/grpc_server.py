@@ -90,7 +90,7 @@ class GrpcServer:
         try:
             port = self._access_control.add_port(self._grpc, address)
         except RuntimeError:
-            raise ListenError(f"cannot listen on {address}: it is taken, or not of this machine") from None
+            raise ListenError(f"cannot listen on {address}: in use, or not a local address") from None
         self._grpc.start()
         self._receive_limits.start()
         self._service.start()
@@ -125,7 +125,7 @@ class GrpcServer:
         self._health.enter_graceful_shutdown()
         has_ended = self._service.drain(self._drain_seconds)
         if not has_ended:
-            _LOG.warning("Calls still in flight after %g seconds are cut short.", self._drain_seconds)
+            _LOG.warning("Stopping cycles still in flight after %g seconds.", self._drain_seconds)
             self._service.cut_short()
             has_ended = self._service.drain(_LAST_CYCLES_SECONDS)
         self._receive_limits.stop()
@@ -192,7 +192,7 @@ def serve(
         signal.signal(number, signal.SIG_DFL)
     has_ended = server.drain()
     if not has_ended:
-        _LOG.error("Calls that do not end are left behind.")
+        _LOG.error("Abandoning calls that did not finish.")
     telemetry.end()
     if not has_ended:
         os._exit(_ABANDONED)

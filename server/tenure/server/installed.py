@@ -32,7 +32,7 @@ def installed_registry() -> Registry:
 
 
 def _load(group: str, check: Callable[[str, Any], None]) -> tuple[dict[str, Any], dict[str, str]]:
-    """What the entry points of a group name, and what is wrong with those that cannot be loaded."""
+    """Objects of the entry points of a group, and errors of those that cannot be loaded."""
     found: dict[str, Any] = {}
     failures: dict[str, str] = {}
     for point in sorted(entry_points(group=group), key=lambda point: point.name):
@@ -48,14 +48,14 @@ def _load(group: str, check: Callable[[str, Any], None]) -> tuple[dict[str, Any]
 
 def _check_action(name: str, loaded: Any) -> None:
     if not isinstance(loaded, Action):
-        raise TypeError("it is no tenure.solver.plugin_api.action.Action")
+        raise TypeError("it is not a tenure.solver.plugin_api.action.Action")
     if loaded.name != name:
         raise ValueError(f"the action is named {loaded.name!r}, its entry point {name!r}")
 
 
 def _check_plugin(name: str, loaded: Any) -> None:
     if not callable(loaded):
-        raise TypeError("it is no class")
+        raise TypeError("it is not a class")
 
 
 def _describe_failure(point: EntryPoint, error: Exception) -> str:

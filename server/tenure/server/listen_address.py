@@ -28,11 +28,11 @@ def check_listen_address(address: str, *, allow_plaintext: bool, is_encrypted: b
     host, colon, port = address.rpartition(":")
     is_bare_ipv6 = ":" in host and not host.startswith("[")
     if not colon or is_bare_ipv6 or not port.isdecimal() or int(port) > 65_535:
-        raise ListenError(f"{address!r} is not HOST:PORT: write something like 127.0.0.1:50051")
+        raise ListenError(f"{address!r} is not HOST:PORT, such as 127.0.0.1:50051")
     if not (is_encrypted or allow_plaintext) and not is_loopback(host.strip("[]")):
         raise ListenError(
-            f"{address!r} can be reached from other machines, and calls are not encrypted: add --tls-cert "
-            "and --tls-key, or listen on 127.0.0.1, or add --allow-plaintext on a network you trust"
+            f"{address!r} is not a loopback address, and calls are not encrypted: add --tls-cert and "
+            "--tls-key, listen on 127.0.0.1, or add --allow-plaintext on a trusted network"
         )
 
 
@@ -100,7 +100,7 @@ class HealthPort:
         try:
             port = self._grpc.add_insecure_port(address)
         except RuntimeError:
-            raise ListenError(f"cannot listen on {address}: it is taken, or not of this machine") from None
+            raise ListenError(f"cannot listen on {address}: in use, or not a local address") from None
         self._grpc.start()
         self.address = f"{address.rpartition(':')[0]}:{port}"
 

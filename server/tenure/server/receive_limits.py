@@ -125,4 +125,4 @@ def _read(request: bytes | None, handler: Handler, context: grpc.ServicerContext
     with suppress(DecodeError):
         if request is not None:
             return read(request)
-    return context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the message cannot be read")
+    return context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the message cannot be parsed")

@@ -152,7 +152,7 @@ def test_progress_counts_the_pods_that_are_placed(files: tuple[Path, Path]) -> N
 
 
 @pytest.mark.parametrize(
-    ("running", "pending", "said"), [(4, 2, "has 5 pods, but 6 are to be taken"), (0, 0, "no pods to take")]
+    ("running", "pending", "said"), [(4, 2, "has 5 pods, but 6 are requested"), (0, 0, "no pods requested")]
 )
 def test_invalid_number_of_pods_is_rejected(
     files: tuple[Path, Path], running: int, pending: int, said: str

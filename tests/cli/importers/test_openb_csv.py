@@ -84,7 +84,7 @@ def test_missing_columns_are_named_with_what_is_expected(file: Path) -> None:
     ("content", "fault"),
     [
         (b"", ":1: missing columns"),
-        (b"\xff\xfe\x00", ": not a readable csv file"),
+        (b"\xff\xfe\x00", ": not a valid CSV file"),
         (b"sn\n" + b"x" * 200_000, ":1: missing columns"),
     ],
 )
@@ -95,5 +95,5 @@ def test_invalid_node_list_is_rejected(file: Path, content: bytes, fault: str) -
 
 
 def test_missing_file_is_named(file: Path) -> None:
-    with pytest.raises(TraceError, match=r"list\.csv: not a readable csv file"):
+    with pytest.raises(TraceError, match=r"list\.csv: not a valid CSV file"):
         read_nodes(file)

@@ -53,48 +53,48 @@ TWO = "preemptible or non-preemptible"
 ATTENTION = {
     "unknown value": (
         POD % (LABEL % "Never", TRAIN),
-        f"metadata.labels[{KEY}] is 'Never', which means nothing; write {TWO}",
+        f"metadata.labels[{KEY}] is 'Never', which is not a known value; write {TWO}",
     ),
     "a value that KAI does not accept (D8.1)": (
         GROUP + "preemptibility: Preemptible\n  priorityClassName: train\n",
-        "spec.preemptibility is 'Preemptible', which counts only as preemptible; write that",
+        "spec.preemptibility is 'Preemptible', which must be spelled preemptible",
     ),
     "a value that Run:ai does not accept (D8.1)": (
         RUNAI % ("", "priorityClassName: train, preemptibility: nonpreemptible"),
-        "spec.preemptibility is 'nonpreemptible', which counts only as Non-Preemptible; write that",
+        "spec.preemptibility is 'nonpreemptible', which must be spelled Non-Preemptible",
     ),
     "a value that is no text": (
         POD % (LABEL % "true", TRAIN),
-        f"metadata.labels[{KEY}] is 'true', which means nothing; write {TWO}",
+        f"metadata.labels[{KEY}] is 'true', which is not a known value; write {TWO}",
     ),
     "an annotation where the label counts (D8.3, seed example 3)": (
         POD % (NOTE % "Non-Preemptible", TRAIN),
-        f"metadata.annotations[{KEY}] is 'Non-Preemptible', but that is not where it counts; "
+        f"metadata.annotations[{KEY}] is 'Non-Preemptible', but this field is not read; "
         f"write metadata.labels[{KEY}]: {TWO}",
     ),
     "an annotation where the field counts (D8.2)": (
         GROUP.replace("{name: g}", "{name: g, annotations: {" + KEY + ": Preemptible}}") + "queue: a\n",
-        f"metadata.annotations[{KEY}] is 'Preemptible', but that is not where it counts; "
+        f"metadata.annotations[{KEY}] is 'Preemptible', but this field is not read; "
         f"write spec.preemptibility: {TWO}",
     ),
     "a field where the annotation counts (D8.12)": (
         VOLCANO % ("", "priorityClassName: build, preemptibility: Preemptible"),
-        "spec.preemptibility is 'Preemptible', but that is not where it counts; "
+        "spec.preemptibility is 'Preemptible', but this field is not read; "
         f"write metadata.annotations[{KEY}]: {TWO}",
     ),
     "Volcano's own annotation": (
         VOLCANO % (', annotations: {volcano.sh/preemptable: "false"}', "priorityClassName: train"),
-        "metadata.annotations[volcano.sh/preemptable] is 'false', but that is not where it counts; "
+        "metadata.annotations[volcano.sh/preemptable] is 'false', but this field is not read; "
         f"write metadata.annotations[{KEY}]: {TWO}",
     ),
     "a label where the field counts": (
         RUNAI % (LABEL % "preemptible", "priorityClassName: build"),
-        f"metadata.labels[{KEY}] is 'preemptible', but that is not where it counts; "
+        f"metadata.labels[{KEY}] is 'preemptible', but this field is not read; "
         "write spec.preemptibility: Preemptible or Non-Preemptible",
     ),
     "a label of a CronJob, whose jobs do not have it": (
         CRON % (LABEL % "non-preemptible"),
-        f"metadata.labels[{KEY}] is 'non-preemptible', but that is not where it counts; "
+        f"metadata.labels[{KEY}] is 'non-preemptible', but this field is not read; "
         f"write spec.jobTemplate.metadata.labels[{KEY}]: {TWO}",
     ),
     "pods that say different things": (
@@ -109,27 +109,27 @@ ATTENTION = {
     ),
     "an unknown value of the pods": (
         JOB % (f"{KEY}: yes", TRAIN, f"{KEY}: yes", TRAIN),
-        f"the label {KEY} of its pods is 'yes', which means nothing; write {TWO}",
+        f"the label {KEY} of its pods is 'yes', which is not a known value; write {TWO}",
     ),
     "unknown class": (
         POD % ("", ", priorityClassName: gold"),
-        "its priority class gold is not defined here; give its value: --priority-class gold=VALUE",
+        "its priority class gold is not defined in the manifests; add --priority-class gold=VALUE",
     ),
     "an unknown class in the label hides the known one of the pods (R8.3)": (
         POD % (", labels: {priorityClassName: gold}", TRAIN),
-        "its priority class gold is not defined here; give its value: --priority-class gold=VALUE",
+        "its priority class gold is not defined in the manifests; add --priority-class gold=VALUE",
     ),
     "classes that differ in meaning": (
         JOB % ("", TRAIN, "", BUILD),
-        "it names several priority classes, which differ in meaning: train, build; name one",
+        "it sets several priority classes with different preemptibility: train, build; set one of them",
     ),
     "pods of which some name no class": (
         JOB % ("", TRAIN, "", ""),
-        "only some of its pod templates name a priority class; name it in all of them",
+        "only some of its pod templates set a priority class; set it in all of them",
     ),
     "a class for KAI and another one for Run:ai": (
         POD % (", labels: {runai/priority-class: train}", BUILD),
-        "it names several priority classes, which differ in meaning: build, train; name one",
+        "it sets several priority classes with different preemptibility: build, train; set one of them",
     ),
 }
 

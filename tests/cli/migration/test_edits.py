@@ -113,7 +113,7 @@ def test_json_indentation_is_preserved(tmp_path: Path, before: str, expected: st
 UNSAFE = {
     "labels that an anchor shares": (
         POD + "metadata:\n  labels: &l {a: b}\n  annotations: *l\nspec: {priorityClassName: train}\n",
-        "a YAML anchor shares what is around metadata.labels.kai.scheduler/preemptibility with other places",
+        "the mapping of metadata.labels.kai.scheduler/preemptibility is shared by a YAML anchor",
     ),
     "labels that a merge key brings": (
         POD + "base: &b {labels: {a: b}}\nmetadata:\n  <<: *b\nspec: {priorityClassName: train}\n",
@@ -121,27 +121,27 @@ UNSAFE = {
     ),
     "labels that are none": (
         POD + "metadata:\n  labels: [a]\nspec: {priorityClassName: train}\n",
-        "metadata.labels is not a mapping from keys to values",
+        "metadata.labels is not a mapping",
     ),
     "a value that is none": (
         GROUP + "spec:\n  priorityClassName: train\n  preemptibility: {a: b}\n",
-        "spec.preemptibility is not a text",
+        "spec.preemptibility is not a string",
     ),
     "an empty text of several lines": (
         GROUP + "spec:\n  preemptibility: |\n  priorityClassName: train\n",
-        "preemptibility is empty in a manner that is not changed",
+        "preemptibility is empty in an unsupported style",
     ),
     "keys with question marks": (
         GROUP + "spec:\n  ? priorityClassName\n  : train\n",
-        "the keys around preemptibility are written in a manner that is not changed",
+        "the keys around preemptibility are in an unsupported style",
     ),
     "a key that is not there": (
         POD + "metadata:\n  ? # nobody knows\n  name: [a]\nspec: {priorityClassName: train}\n",
-        "the keys around labels are written in a manner that is not changed",
+        "the keys around labels are in an unsupported style",
     ),
     "nothing but aliases": (
         POD + "metadata: &m {name: a}\nspec: {priorityClassName: train}\nother: {m: *m}\n",
-        "a YAML anchor shares what is around metadata.labels with other places",
+        "the mapping of metadata.labels is shared by a YAML anchor",
     ),
 }
 

@@ -93,7 +93,7 @@ def test_definitions_that_differ_in_meaning_need_attention(tmp_path: Path) -> No
     (finding,) = plan_of(tmp_path, files).findings
     assert finding.status is Status.ATTENTION
     assert finding.message == (
-        "its priority class gold is defined as 7 and 800; say which one counts: --priority-class gold=VALUE"
+        "its priority class gold is defined as 7 and 800; select one with --priority-class gold=VALUE"
     )
 
 
@@ -115,7 +115,7 @@ def test_options() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["gold"], "'gold' is not NAME=VALUE, like gold=120"),
+        (["gold"], "'gold' is not NAME=VALUE, such as gold=120"),
         (["=1"], "'=1' is not NAME=VALUE"),
         (["gold=high"], "'gold=high' is not NAME=VALUE"),
         (["gold=1", "gold=2"], "gold is given twice: as 1 and as 2"),

@@ -174,7 +174,7 @@ def test_recovered_disk_is_used_again(tmp_path: Path, caplog: pytest.LogCaptureF
     wait_until(lambda: kept.is_recording)
     kept.close(10)
     assert rows(folder / "r", "SELECT count(*) FROM records") == [(1,)]
-    assert "recorded again" in caplog.text
+    assert "Recording decisions again" in caplog.text
 
 
 def test_deleted_or_corrupt_file_loses_only_pending_records(
@@ -252,7 +252,7 @@ def test_foreign_database_is_not_changed(tmp_path: Path, caplog: pytest.LogCaptu
     assert not kept.is_recording
     kept.close(10)
     assert path.read_bytes() == before
-    assert f"not recorded: {path}: is a database, but not one of records" in caplog.text
+    assert f"Cannot record decisions: {path}: is a database, but not a records file" in caplog.text
 
 
 def test_user_without_home_loses_only_records(
@@ -267,7 +267,7 @@ def test_user_without_home_loses_only_records(
     kept = FileRecorder(RecordSettings())
     assert not kept.is_recording
     kept.close(10)
-    assert "this user has no home" in caplog.text
+    assert "no home directory" in caplog.text
 
 
 def test_excessive_maximum_age_retains_every_record(tmp_path: Path) -> None:

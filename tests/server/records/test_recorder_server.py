@@ -157,7 +157,7 @@ def test_full_disk_loses_records_and_no_decision(tmp_path: Path) -> None:
         process.terminate()
         _, said = process.communicate(timeout=20)
         assert process.returncode == 0
-    assert said.count("Decisions are not recorded") == 1
+    assert said.count("Cannot record decisions") == 1
     assert "Traceback" not in said
     assert path.stat().st_size <= MOST_BYTES
     assert len(read(path)) <= answered

@@ -127,12 +127,15 @@ def test_recorded_profile_with_unknown_plugin_is_rejected(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("statement", "says"),
     [
-        ("PRAGMA user_version = 2", "has version 2 of the format of records; this version of Tenure knows 1"),
-        ("PRAGMA application_id = 7", "is a database, but not one of records"),
-        ("UPDATE records SET answer = x'00'", "record 1 cannot be read: packed bytes are damaged"),
-        ("UPDATE states SET body = x'00'", "the state of record 1 cannot be read: packed bytes are damaged"),
-        ("PRAGMA foreign_keys = OFF; DELETE FROM states", "the state of record 1 cannot be read: it is not"),
-        ("UPDATE profiles SET content = '{}'", "record 1 cannot be decided again: its profile"),
+        ("PRAGMA user_version = 2", "has format version 2; this version of Tenure supports 1"),
+        ("PRAGMA application_id = 7", "is a database, but not a records file"),
+        ("UPDATE records SET answer = x'00'", "record 1 cannot be read: packed bytes are corrupt"),
+        ("UPDATE states SET body = x'00'", "the state of record 1 cannot be read: packed bytes are corrupt"),
+        (
+            "PRAGMA foreign_keys = OFF; DELETE FROM states",
+            "the state of record 1 cannot be read: it is missing",
+        ),
+        ("UPDATE profiles SET content = '{}'", "record 1 cannot be replayed with its profile"),
         ("DROP TABLE profiles", "cannot be read: no such table: profiles"),
     ],
 )
@@ -145,6 +148,6 @@ def test_unusable_file_is_an_error_with_its_reason(statement: str, says: str, tm
 
 
 def test_missing_file_is_not_created(tmp_path: Path) -> None:
-    with pytest.raises(RecordsError, match="there is no such file of records"):
+    with pytest.raises(RecordsError, match="no such records file"):
         RecordsFile(tmp_path / "r")
     assert list(tmp_path.iterdir()) == []

@@ -158,11 +158,11 @@ def test_retry_time_is_the_latest_of_the_failed_decisions() -> None:
         (
             REPORTED_AT,
             {"e1": FAILED},
-            "decision e1 was not applied: the cluster rejected it: apply no further decisions",
+            "decision e1 was not applied: the cluster rejected it; apply no further decisions",
         ),
         (REPORTED_AT, {"e1": STALE, "e2": FAILED}, "a precondition failed and 1 more"),
         (REPORTED_AT, {"e1": LATER}, "the cluster rejected it; it can be retried"),
-        (END, {"e1": APPLIED}, "it expired: apply no further decisions of this group"),
+        (END, {"e1": APPLIED}, "it expired; apply no further decisions of this group"),
     ],
 )
 def test_status_has_a_message(now: int, steps: dict[str, str], says: str) -> None:

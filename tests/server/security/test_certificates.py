@@ -48,7 +48,7 @@ def test_certificate_of_another_ca_is_reported_immediately(
 ) -> None:
     with serve_tls(**own_authority.server()) as address:
         began = time.monotonic()
-        with pytest.raises(TlsHandshakeFailed, match="did the given CA sign its certificate"):
+        with pytest.raises(TlsHandshakeFailed, match="certificate is signed by the given CA"):
             call_capabilities(address, tls_ca=foreign_authority.file)
         assert time.monotonic() - began < 5
 
@@ -56,7 +56,7 @@ def test_certificate_of_another_ca_is_reported_immediately(
 def test_certificate_for_another_host_is_reported(own_authority: CertificateAuthority) -> None:
     with (
         serve_tls(**own_authority.server("elsewhere.example.com")) as address,
-        pytest.raises(TlsHandshakeFailed, match="is that made out to this address"),
+        pytest.raises(TlsHandshakeFailed, match="valid for this address"),
     ):
         call_capabilities(address, tls_ca=own_authority.file)
 
@@ -64,13 +64,16 @@ def test_certificate_for_another_host_is_reported(own_authority: CertificateAuth
 def test_plaintext_client_of_a_tls_server_gets_a_hint(own_authority: CertificateAuthority) -> None:
     with (
         serve_tls(**own_authority.server()) as address,
-        pytest.raises(Unavailable, match="does the server ask for TLS"),
+        pytest.raises(Unavailable, match="check whether the server requires TLS"),
     ):
         call_capabilities(address, timeout=0.5)
 
 
 def test_tls_client_of_a_plaintext_server_gets_a_hint(own_authority: CertificateAuthority) -> None:
-    with run_server() as (_, address), pytest.raises(TlsHandshakeFailed, match="does it speak TLS"):
+    with (
+        run_server() as (_, address),
+        pytest.raises(TlsHandshakeFailed, match="check whether the server uses TLS"),
+    ):
         call_capabilities(address, tls_ca=own_authority.file)
 
 
@@ -86,7 +89,7 @@ def test_client_without_certificate_cannot_connect_when_one_is_required(
 ) -> None:
     with (
         serve_tls(**own_authority.server(), tls_client_ca=own_authority.file) as address,
-        pytest.raises(Unavailable, match="or for a certificate of the client"),
+        pytest.raises(Unavailable, match="or a client certificate"),
     ):
         call_capabilities(address, timeout=0.5, tls_ca=own_authority.file)
 
@@ -96,7 +99,7 @@ def test_client_with_a_foreign_certificate_cannot_connect(
 ) -> None:
     with (
         serve_tls(**own_authority.server(), tls_client_ca=own_authority.file) as address,
-        pytest.raises(Unavailable, match="or for a certificate of the client"),
+        pytest.raises(Unavailable, match="or a client certificate"),
     ):
         call_capabilities(address, timeout=0.5, tls_ca=own_authority.file, **foreign_authority.client())
 
@@ -126,7 +129,7 @@ def test_invalid_new_certificate_retains_the_old_one_and_is_logged_once(
         assert call_capabilities(address, tls_ca=own_authority.file)
         assert call_capabilities(address, tls_ca=own_authority.file)
         (said,) = (record.getMessage() for record in caplog.records if record.levelno == logging.ERROR)
-        assert "the old ones stay" in said
+        assert "keeping the previous ones" in said
         assert "ours-server.key: is not the private key of" in said
         own_authority.server()
         assert call_capabilities(address, tls_ca=own_authority.file)
@@ -174,9 +177,9 @@ def broken_files(files: dict[str, Path], how: str, other: CertificateAuthority) 
         ("no key", r"ours-server\.key: cannot be read: No such file"),
         ("no certificate", r"ours-server\.pem: cannot be read: No such file"),
         ("folder", "cannot be read: Is a directory"),
-        ("garbage", "are not a certificate and its private key in PEM"),
+        ("garbage", "not a PEM certificate and its private key"),
         ("swapped", r"ours-server\.key: is not the private key of \S+ours-server\.pem"),
-        ("client ca", "holds no certificate in PEM"),
+        ("client ca", "contains no PEM certificate"),
         ("key alone", "add --tls-cert"),
         ("certificate alone", "add --tls-key"),
         ("client ca alone", "add --tls-cert and --tls-key"),
@@ -194,10 +197,10 @@ def test_server_rejects_unusable_files(
     ("how", "says"),
     [
         ("no key", r"ours-client\.key: cannot be read: No such file"),
-        ("garbage", "are not a certificate and its private key in PEM"),
+        ("garbage", "not a PEM certificate and its private key"),
         ("swapped", r"ours-client\.key: is not the private key of"),
-        ("key alone", "give tls_cert as well"),
-        ("certificate alone", "give tls_key as well"),
+        ("key alone", "set tls_cert too"),
+        ("certificate alone", "set tls_key too"),
     ],
 )
 def test_client_rejects_unusable_files(
@@ -209,5 +212,5 @@ def test_client_rejects_unusable_files(
 
 
 def test_client_rejects_a_ca_file_without_certificate(own_authority: CertificateAuthority) -> None:
-    with pytest.raises(InvalidCredentials, match="holds no certificate in PEM"):
+    with pytest.raises(InvalidCredentials, match="contains no PEM certificate"):
         Client("127.0.0.1:1", tls_ca=own_authority.server()["tls_key"])

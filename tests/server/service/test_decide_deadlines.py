@@ -146,6 +146,6 @@ def test_endless_cycle_does_not_prevent_process_exit() -> None:
                 process.terminate()
                 assert process.wait(30) == 1
                 assert call.code() is grpc.StatusCode.UNAVAILABLE
-                assert "Calls that do not end are left behind." in process.stderr.read()
+                assert "Abandoning calls that did not finish." in process.stderr.read()
         finally:
             process.kill()

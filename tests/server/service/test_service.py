@@ -124,7 +124,7 @@ def test_cycles_run_one_by_one_and_callers_time_out_at_their_deadline() -> None:
     with run_server(engine) as (_, address), Client(address) as client, ThreadPoolExecutor() as pool:
         first = pool.submit(client.decide, small_snapshot())
         assert engine.entered.acquire(timeout=10)
-        with pytest.raises(DeadlineExceeded, match="did not answer in time"):
+        with pytest.raises(DeadlineExceeded, match="did not respond in time"):
             client.decide(small_snapshot(), timeout=0.5)
         assert not engine.entered.acquire(blocking=False)
         engine.release.set()
@@ -142,7 +142,7 @@ def test_calls_beyond_the_queue_limit_are_rejected_as_retryable() -> None:
         (refused,), waiting = wait(calls, 10, FIRST_COMPLETED)
         engine.release.set()
         assert isinstance(refused.exception(), Unavailable)
-        assert "is busy: too many calls are waiting" in str(refused.exception())
+        assert "is busy: too many queued calls" in str(refused.exception())
         assert all(call.result(10).outcomes for call in waiting)
 
 
@@ -159,5 +159,5 @@ def test_internal_error_is_logged_with_traceback_and_returned_without(
     assert "secret of the inside" in caplog.text
     assert "Traceback" in caplog.text
     assert str(caught.value).endswith(
-        "failed with INTERNAL: a defect in the server: nothing was decided; report it"
+        "failed with INTERNAL: internal error; no decision was made; please report it"
     )

@@ -71,7 +71,7 @@ def test_returned_state_has_one_version_despite_concurrent_pushes(client: Client
 
 
 def test_missing_state_is_a_failed_precondition(client: Client) -> None:
-    with pytest.raises(StateMismatch, match="no state of cluster 'nowhere' and node pool 'pool'") as caught:
+    with pytest.raises(StateMismatch, match="unknown state: cluster 'nowhere', node pool 'pool'") as caught:
         client.get_state("nowhere", "pool")
     assert caught.value.code == "UNKNOWN_STATE"
 

@@ -146,7 +146,7 @@ FAULTS = {
         "options.stalenessGracePeriod: '-1s' is not a duration: write it like 30s, "
     ),
     "options: {skipSimilarPodGroups: maybe}": "options.skipSimilarPodGroups: Input should be a valid boolean",
-    "server: {drainTimeout: [1s]}": "server.drainTimeout: must be a duration like 30s, 1h30m or 2d",
+    "server: {drainTimeout: [1s]}": "server.drainTimeout: must be a duration such as 30s, 1h30m or 2d",
     "server: {maxMessageMib: 0}": "server.maxMessageMib: Input should be greater than or equal to 1",
     "actions: allocate, reclam": "actions[1]: unknown action 'reclam'; known: allocate, ",
     "options: {speedups: 'pruning, x'}": "options.speedups[1]: unknown speedup 'x'; known: all, none, ",

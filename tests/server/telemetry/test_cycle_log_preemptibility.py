@@ -15,7 +15,7 @@ from tests.server.telemetry.captured_telemetry import log_lines
 from tests.server.telemetry.requeue_cases import one_job
 
 ANNOTATION = "kai.scheduler/preemptibility"
-SET_PREEMPTIBILITY = f"say so by the annotation {ANNOTATION}"
+SET_PREEMPTIBILITY = f"set the annotation {ANNOTATION}"
 
 Decide = Callable[[ClusterSnapshot], DecideResponse]
 
@@ -96,7 +96,7 @@ def test_many_workloads_are_listed_up_to_a_limit_and_counted(
     for _ in range(2):
         decide(legacy(count=count))
     told = [text for _, text in log_lines(caplog.records)]
-    rest = [f"Legacy preemptibility: and {count - MAX_PER_CYCLE} more jobs of this cycle"]
+    rest = [f"Legacy preemptibility: {count - MAX_PER_CYCLE} more jobs in this cycle"]
     assert told[MAX_PER_CYCLE:] == (rest if count > MAX_PER_CYCLE else [])
 
 

@@ -1,1 +1,1 @@
-"""Snapshots from other people's data."""
+"""Readers of data from other schedulers and traces."""

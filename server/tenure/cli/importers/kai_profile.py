@@ -1,4 +1,4 @@
-"""A configuration file from the configuration and the parameters of KAI-Scheduler."""
+"""Convert configuration and parameters of KAI-Scheduler to a configuration file."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
@@ -11,7 +11,7 @@ from tenure.terms.durations import format_duration
 
 
 class PluginOption(Protocol):
-    """A plugin in the scheduler's configuration."""
+    """A plugin of the scheduler configuration."""
 
     name: str
     arguments: dict[str, str] | None
@@ -22,21 +22,21 @@ class Tier(Protocol):
 
     @property
     def plugins(self) -> Sequence[PluginOption] | None:
-        """The plugins, in order."""
+        """Plugins in order."""
 
 
 class Config(Protocol):
-    """The configuration of the scheduler."""
+    """Scheduler configuration."""
 
     actions: str
 
     @property
     def tiers(self) -> Sequence[Tier] | None:
-        """The tiers, in order."""
+        """Tiers in order."""
 
 
 class SchedulerParams(Protocol):
-    """The command line of the scheduler. Times in nanoseconds."""
+    """Command line of the scheduler. Times in nanoseconds."""
 
     max_number_consolidation_preemptees: int
     use_scheduling_signatures: bool
@@ -45,19 +45,19 @@ class SchedulerParams(Protocol):
 
 
 class KaiSettings(Protocol):
-    """What a reader of KAI-Scheduler's snapshots returns beside the snapshot."""
+    """Result of a reader of KAI snapshots, beside the snapshot."""
 
     @property
     def config(self) -> Config | None:
-        """The configuration file; None: the defaults."""
+        """Configuration; None: defaults."""
 
     @property
     def scheduler_params(self) -> SchedulerParams:
-        """The parameters."""
+        """Command-line parameters."""
 
 
 class ImportedProfile(NamedTuple):
-    """The content of a configuration file, and what Tenure knows no equal of."""
+    """Configuration file, and settings without an equivalent."""
 
     text: str
     unsupported: list[str]
@@ -66,7 +66,7 @@ class ImportedProfile(NamedTuple):
 def import_profile(source: KaiSettings) -> ImportedProfile:
     """Actions, plugins and options in the format of `docs/reference/configuration.md`.
 
-    What Tenure would refuse is left out and told: the scheduler ran with it, Tenure decides without.
+    Settings that Tenure rejects are dropped and reported.
     """
     document: dict[str, Any] = {}
     left_out: list[str] = []
@@ -77,7 +77,7 @@ def import_profile(source: KaiSettings) -> ImportedProfile:
 
 
 def _known(config: Config, left_out: list[str]) -> dict[str, Any]:
-    """Actions and plugins without those that Tenure refuses."""
+    """Actions and plugins that Tenure accepts."""
     document: dict[str, Any] = {}
     actions = []
     for name in filter(None, map(str.strip, config.actions.split(","))):
@@ -102,7 +102,7 @@ def _known(config: Config, left_out: list[str]) -> dict[str, Any]:
 
 
 def _known_plugin(name: str, arguments: dict[str, str], left_out: list[str]) -> dict[str, str] | None:
-    """The arguments that Tenure takes; None when it has no such plugin."""
+    """Accepted arguments; None if the plugin does not exist."""
     if problem := _unsupported_reason(name, {}):
         left_out.append(f"plugin {name}: {problem}")
         return None
@@ -116,7 +116,7 @@ def _known_plugin(name: str, arguments: dict[str, str], left_out: list[str]) -> 
 
 
 def _unsupported_reason(name: str, arguments: dict[str, str]) -> str:
-    """Why Tenure does not take a plugin with these arguments; empty when it does."""
+    """Problem of a plugin with these arguments; empty if accepted."""
     problems = check_profile(
         Profile((), (PluginConfig(name, arguments),), CycleOptions()), installed_registry()
     )
@@ -124,7 +124,7 @@ def _unsupported_reason(name: str, arguments: dict[str, str]) -> str:
 
 
 def _options(params: SchedulerParams) -> dict[str, Any]:
-    """The parameters that are options of a cycle. A number that is not set keeps Tenure's default."""
+    """Parameters that are cycle options. Unset numbers keep the default of Tenure."""
     grace = params.global_default_staleness_grace_period
     options: dict[str, Any] = {
         "allowConsolidatingReclaim": params.allow_consolidating_reclaim,

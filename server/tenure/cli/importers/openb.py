@@ -1,11 +1,8 @@
-"""A snapshot from the openb trace: a sample of the pods and nodes of a production GPU cluster.
+"""Snapshot from the openb trace: a sample of pods and nodes of a production GPU cluster.
 
-The mapping and its reasons are described in `docs/use/import.md`.
-
-Nodes for pods that ran somewhere, when nobody recorded where.
-
-The pods are bound by the allocate action in the order of their creation, in one queue without a quota,
-as if they had been submitted one after the other to an empty cluster.
+`docs/use/import.md` describes the mapping. The trace does not contain the nodes of pods, so the allocate
+action binds them by creation time, in one queue without a quota, as if submitted one by one to an empty
+cluster.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,14 +21,14 @@ from tenure.v1.decision_pb2 import Bind
 from tenure.v1.snapshot_pb2 import POD_STATUS_RUNNING, ClusterSnapshot, Pod, PodGroup, Queue
 
 BATCH: Final = 1000
-"""Pods per decision. Only the progress depends on it: every pod meets the pods before it, and no later."""
+"""Pods per cycle. Affects only progress reports: pods are placed in order."""
 
 Progress = Callable[[int, int], None]
-"""Called with the number of pods that were tried so far, and of all."""
+"""Called with the number of pods tried so far and the total."""
 
 
 def place_pods(pending: ClusterSnapshot, engine: Engine, progress: Progress) -> dict[str, Bind]:
-    """Bindings of the pods of a snapshot without running pods, by uid; those that do not fit are absent."""
+    """Bindings by pod uid; pods that do not fit are absent."""
     placed: dict[str, Bind] = {}
     queue = Queue(name="all")
     groups = {group.uid: group for group in pending.pod_groups}
@@ -55,7 +52,7 @@ def place_pods(pending: ClusterSnapshot, engine: Engine, progress: Progress) -> 
 
 
 def mark_running(pod: Pod, bind: Bind) -> None:
-    """Turns a pending pod into one that runs where the binding says."""
+    """Make a pending pod a running one with this binding."""
     pod.status = POD_STATUS_RUNNING
     pod.node = bind.node
     pod.gpu_groups.extend(bind.gpu_groups)
@@ -72,7 +69,7 @@ def _allocate(engine: Engine, cluster: ClusterSnapshot) -> Iterator[Bind]:
 
 
 def _keep_bound(cluster: ClusterSnapshot, bindings: dict[str, Bind]) -> None:
-    """Lets the bound pods run and takes away those that found no room."""
+    """Make bound pods running and remove those that do not fit."""
     for pod in cluster.pods:
         if pod.uid in bindings:
             mark_running(pod, bindings[pod.uid])
@@ -86,7 +83,7 @@ def _keep_bound(cluster: ClusterSnapshot, bindings: dict[str, Bind]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ImportedTrace:
-    """The snapshot, and how many of the pods that were to run found no room and wait instead."""
+    """Snapshot, and numbers of running, pending and unplaced pods."""
 
     snapshot: ClusterSnapshot
     running: int
@@ -104,11 +101,10 @@ def import_openb(
     now: datetime | None = None,
     progress: Progress = lambda done, total: None,
 ) -> ImportedTrace:
-    """Takes pods in order of creation: `running` of them run, the next `pending` wait.
+    """Snapshot of the first pods by creation time: `running` of them run, the next `pending` are pending.
 
-    A pod that is to run but fits on no node waits as well, ahead of the others. `now` defaults to the
-    creation of the last pod that is taken; no pod started later. Raises TraceError when a file has a
-    fault or is too short.
+    Pods that fit on no node are pending too, before the others. `now` defaults to the creation time of the
+    last pod; no pod started later. Raises TraceError if a file is invalid or too short.
     """
     trace_nodes, trace_pods = read_nodes(nodes), read_pods(pods)
     taken = _take(pods, trace_pods, running + pending)
@@ -125,9 +121,9 @@ def import_openb(
 
 def _take(file: Path, pods: Sequence[TracePod], count: int) -> Sequence[TracePod]:
     if not count:
-        raise TraceError("no pods to take: --running and --pending are both 0")
+        raise TraceError("no pods requested: --running and --pending are both 0")
     if count > len(pods):
-        raise TraceError(f"{file}: has {len(pods)} pods, but {count} are to be taken")
+        raise TraceError(f"{file}: has {len(pods)} pods, but {count} are requested")
     return pods[:count]
 
 
@@ -150,7 +146,7 @@ def _all_pending(
 
 
 def _first(snapshot: ClusterSnapshot, count: int) -> ClusterSnapshot:
-    """The same cluster with the first pods only."""
+    """Snapshot with the first pods only."""
     return ClusterSnapshot(
         cluster_id=snapshot.cluster_id,
         now=snapshot.now,

@@ -1,7 +1,7 @@
-"""The two csv files of the openb trace: one row per node, one row per pod.
+"""CSV files of the openb trace: one row per node, one row per pod.
 
-The files are checked as a whole before anything is built from them: every row is parsed into a frozen
-model, and the first fault is a `TraceError` that names file, line and column.
+Files are checked completely first: every row is parsed into a frozen model, and the first error is a
+TraceError with file, line and column.
 """
 
 import csv
@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 WHOLE_GPU_MILLI = 1000
-"""`gpu_milli` of a pod that takes whole GPUs."""
+"""`gpu_milli` of a pod with whole GPUs."""
 
 Amount = Annotated[int, Field(ge=0, le=10**12)]
 Seconds = Annotated[int, Field(ge=0, le=10**10)]
@@ -22,7 +22,7 @@ Qos = Literal["LS", "Guaranteed", "Burstable", "BE"]
 
 
 class TraceError(ValueError):
-    """A file of the trace cannot be used. The text says where the fault is and what is expected."""
+    """A file of the trace is invalid. The message has the position and the expected value."""
 
 
 class TraceNode(BaseModel):
@@ -40,12 +40,12 @@ class TraceNode(BaseModel):
 
     @property
     def key(self) -> str:
-        """What makes the row unique."""
+        """Unique key of the row."""
         return self.sn
 
 
 class TracePod(BaseModel):
-    """A row of the pod list. Times are seconds since the trace began."""
+    """A row of the pod list. Times are seconds since the start of the trace."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -56,7 +56,7 @@ class TracePod(BaseModel):
     gpu_milli: Annotated[int, Field(ge=0, le=WHOLE_GPU_MILLI)]
     """Share of each GPU in thousandths; below 1000 only with one GPU."""
     gpu_spec: str
-    """GPU models it may use, separated by `|`; empty: any."""
+    """Permitted GPU models, separated by `|`; empty: any."""
     qos: Qos
     creation_time: Seconds
     scheduled_time: OptionalSeconds
@@ -76,17 +76,17 @@ class TracePod(BaseModel):
 
     @property
     def start_time(self) -> int:
-        """When it was scheduled; pods the trace never saw scheduled count from their creation."""
+        """Scheduling time, else creation time."""
         return self.creation_time if self.scheduled_time is None else self.scheduled_time
 
     @property
     def gpu_models(self) -> tuple[str, ...]:
-        """The models of `gpu_spec`, each once, sorted; empty: any."""
+        """Models of `gpu_spec`, sorted, without duplicates; empty: any."""
         return tuple(sorted({model for model in self.gpu_spec.split("|") if model}))
 
     @property
     def gpu_demand_milli(self) -> int:
-        """GPUs it asks for in thousandths."""
+        """Requested GPUs in thousandths."""
         return self.num_gpu * self.gpu_milli
 
 
@@ -94,12 +94,12 @@ Row = TypeVar("Row", TraceNode, TracePod)
 
 
 def read_nodes(path: Path) -> list[TraceNode]:
-    """All nodes, in the order of the file. Raises TraceError."""
+    """All nodes in file order. Raises TraceError."""
     return _read(path, TraceNode)
 
 
 def read_pods(path: Path) -> list[TracePod]:
-    """All pods in order of creation, names breaking ties. Raises TraceError."""
+    """All pods by creation time and name. Raises TraceError."""
     return sorted(_read(path, TracePod), key=lambda pod: (pod.creation_time, pod.name))
 
 
@@ -108,7 +108,7 @@ def _read(path: Path, model: type[Row]) -> list[Row]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return list(_unique(path, _rows(path, csv.DictReader(file), model)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise TraceError(f"{path}: not a readable csv file: {error}") from error
+        raise TraceError(f"{path}: not a valid CSV file: {error}") from error
 
 
 def _rows(path: Path, reader: "csv.DictReader[str]", model: type[Row]) -> Iterator[tuple[int, Row]]:

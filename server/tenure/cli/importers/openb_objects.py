@@ -1,12 +1,9 @@
-"""Rows of the openb trace as messages of the contract.
+"""Rows of the openb trace as messages, with a queue tree that the trace lacks.
 
-A queue tree for the openb trace, which knows no queues.
-
-Two departments with two teams each. A pod goes to the department that its quality of service suggests
-and to a team by a checksum of its name, so that every team has pods of high and of low priority. Quotas
-come from what the pods of a team ask for: each covers all that may not be interrupted, and a part of the
-rest that differs from team to team, so that some teams are within their quota and some live on borrowed
-GPUs. `docs/use/import.md` gives the reasons.
+There are two departments with two teams each. The department of a pod follows from its quality of service,
+the team from a checksum of its name, so that every team has pods of high and low priority. The quota of a
+team covers its non-preemptible pods and a part of the others that differs by team: some teams are within
+their quota and some are above. `docs/use/import.md` has the reasons.
 """
 
 from collections.abc import Iterable
@@ -33,7 +30,7 @@ from tenure.v1.snapshot_pb2 import (
 )
 
 NON_PREEMPTIBLE: Final = frozenset({"LS", "Guaranteed"})
-"""Qualities of service that are never interrupted."""
+"""Qualities of service of non-preemptible pods."""
 
 HOUR: Final = 3600
 
@@ -44,7 +41,7 @@ class Team(NamedTuple):
     name: str
     department: str
     covered_percent: int
-    """How much of the interruptible demand the quota covers, beside all of the other demand."""
+    """Part of the preemptible demand that the quota covers, beside all other demand."""
     over_quota_weight: float
     preempt_min_hours: int | None
 
@@ -67,7 +64,7 @@ TEAMS: Final = (
 
 
 def team_of(pod: TracePod) -> Team:
-    """The team a pod belongs to. Depends on nothing but its name and quality of service."""
+    """Team of a pod, from its name and quality of service."""
     draw = crc32(pod.name.encode()) % 100
     online, research = TEAMS[:2], TEAMS[2:]
     at_home, away = (online, research) if pod.qos in NON_PREEMPTIBLE else (research, online)
@@ -76,7 +73,7 @@ def team_of(pod: TracePod) -> Team:
 
 
 def queue_tree(pods: Iterable[TracePod]) -> list[Queue]:
-    """Departments and teams with quotas computed from the GPU demand of the given pods."""
+    """Departments and teams, with quotas from the GPU demand of the pods."""
     demand = {team.name: [0, 0] for team in TEAMS}
     for pod in pods:
         demand[team_of(pod).name][pod.qos not in NON_PREEMPTIBLE] += pod.gpu_demand_milli
@@ -111,12 +108,12 @@ def _team_queue(team: Team, quota: int) -> Queue:
 
 
 EPOCH_SECONDS: Final = 1_672_531_200
-"""2023-01-01T00:00:00Z, where second 0 of the trace is put."""
+"""2023-01-01T00:00:00Z, second 0 of the trace."""
 
 MODEL_LABEL: Final = "nvidia.com/gpu.product"
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 POD_SLOTS: Final = 110
-"""Pods per node: what Kubernetes allows unless told otherwise."""
+"""Default pods per node in Kubernetes."""
 MIB: Final = 1024 * 1024
 
 GPU_MEMORY_MIB: Final = {
@@ -128,18 +125,18 @@ GPU_MEMORY_MIB: Final = {
     "G2": 24 * 1024,
     "G3": 80 * 1024,
 }
-"""Nominal memory of one GPU by model. The trace hides what G2 and G3 are; theirs is an assumption."""
+"""Nominal memory of one GPU by model. G2 and G3 are anonymous in the trace; their values are assumptions."""
 
 PRIORITY: Final = {"BE": 50, "Burstable": 75, "LS": 100, "Guaranteed": 125}
 
 
 def timestamp(trace_seconds: int) -> Timestamp:
-    """A time of the trace on the calendar."""
+    """Time of the trace as a timestamp."""
     return Timestamp(seconds=EPOCH_SECONDS + trace_seconds)
 
 
 def node(row: TraceNode) -> Node:
-    """The node, labelled with its GPU model; memory of an unknown GPU model is left unknown."""
+    """The node, labeled with its GPU model; memory of an unknown model is omitted."""
     memory_mib = GPU_MEMORY_MIB.get(row.model, 0) if row.gpu else 0
     return Node(
         name=row.sn,
@@ -155,7 +152,7 @@ def node(row: TraceNode) -> Node:
 
 
 def pod_group(row: TracePod) -> PodGroup:
-    """The pod as a workload of its own, in the queue of its team, not started."""
+    """Pod group of a pod in the queue of its team, not started."""
     protected = row.qos in NON_PREEMPTIBLE
     return PodGroup(
         uid=row.name,
@@ -182,13 +179,13 @@ def pod(row: TracePod) -> Pod:
 
 
 def shapes(rows: Iterable[TracePod]) -> list[PodShape]:
-    """One shape for each distinct request, by id."""
+    """One shape for each distinct request, by ID."""
     distinct = {shape_id(row): row for row in rows}
     return [_shape(id, distinct[id]) for id in sorted(distinct)]
 
 
 def shape_id(row: TracePod) -> str:
-    """What the pod asks for, as text: `6000m-12288Mi-1x460-P100|T4`."""
+    """Request of a pod as text: `6000m-12288Mi-1x460-P100|T4`."""
     parts = [f"{row.cpu_milli}m", f"{row.memory_mib}Mi"]
     if row.num_gpu:
         parts.append(f"{row.num_gpu}x{row.gpu_milli}")

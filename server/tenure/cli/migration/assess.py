@@ -1,11 +1,7 @@
-"""One object: what it says, else what its priority says, written down where the object says such things.
+"""Preemptibility of one object: its explicit value, else that of its priority class.
 
-Whatever leaves room for doubt is for somebody to decide: values and classes that nobody knows, pods that
-differ, values in places that do not count.
-
-What the priority class of an object says about its preemptibility (semantics R1.80, R8.3).
-
-What an object says itself about its preemptibility (semantics R8.1, R8.2).
+Ambiguous objects need attention: unknown values and classes, pods that differ, values in places that are not
+read (semantics R1.80, R8.1 to R8.3).
 """
 
 from dataclasses import dataclass
@@ -30,9 +26,9 @@ from tenure.wire.violations import quote_name
 
 
 def class_names(manifest: ManifestObject, kind: WorkloadKind) -> tuple[str, ...]:
-    """The priority classes it names, each once: several when its pods differ, none when a default decides.
+    """Distinct priority classes of an object: several if its pods differ, none if a default applies.
 
-    Raises NeedsAttention when some of its pods name one and others do not.
+    Raises NeedsAttention if only some of its pods set one.
     """
     root = manifest.root
     names = [next(filter(None, (text_at(root, *path) for path in kind.classes)), "")]
@@ -41,40 +37,40 @@ def class_names(manifest: ManifestObject, kind: WorkloadKind) -> tuple[str, ...]
     if not names[0]:
         names = [pods.label(CLASS) or text_at(pods.spec, CLASS) for pods in pod_templates(root)]
     if any(names) and not all(names):
-        raise NeedsAttention("only some of its pod templates name a priority class; name it in all of them")
+        raise NeedsAttention("only some of its pod templates set a priority class; set it in all of them")
     names.append(text_at(root, *RUNAI_CLASS_LABEL))
     return tuple(dict.fromkeys(filter(None, names)))
 
 
 def implied_value(names: tuple[str, ...], classes: PriorityClasses) -> Preemptibility:
-    """What all these classes mean for the object that names them. Raises NeedsAttention unless they agree."""
+    """Preemptibility that all these classes imply. Raises NeedsAttention unless they agree."""
     for name in names:
         if not classes.values(name):
-            fix = f"give its value: --priority-class {name}=VALUE"
-            raise NeedsAttention(f"its priority class {name} is not defined here; {fix}")
+            fix = f"add --priority-class {name}=VALUE"
+            raise NeedsAttention(f"its priority class {name} is not defined in the manifests; {fix}")
     modes = {by_priority(value) for name in names for value in classes.values(name)}
     if len(modes) == 1:
         return modes.pop()
     if len(names) == 1:
         values = " and ".join(map(str, sorted(classes.values(names[0]))))
-        fix = f"say which one counts: --priority-class {names[0]}=VALUE"
+        fix = f"select one with --priority-class {names[0]}=VALUE"
         raise NeedsAttention(f"its priority class {names[0]} is defined as {values}; {fix}")
     raise NeedsAttention(
-        f"it names several priority classes, which differ in meaning: {', '.join(names)}; name one"
+        f"it sets several priority classes with different preemptibility: {', '.join(names)}; set one of them"
     )
 
 
 _BY_PRIORITY: Final = (Preemptibility.PREEMPTIBLE, Preemptibility.NON_PREEMPTIBLE)
-"""What a priority can mean; semi-preemptible is only ever said."""
+"""Values that a priority implies; semi-preemptible is always explicit."""
 
 
 def explicit_value(manifest: ManifestObject, kind: WorkloadKind) -> str:
-    """The value it gives; empty when it gives none. Raises NeedsAttention for an unreliable value."""
+    """Explicit value, or empty. Raises NeedsAttention for an unreliable value."""
     own = lookup(manifest.root, *kind.place)
     if isinstance(own, ScalarNode) and not own.is_empty:
         _check(own.text, dotted(kind.place), kind, own.line + 1)
         return own.text
-    # A label that is there but empty ends the pod grouper's search: then the pods are not asked.
+    # An empty label ends the search of the pod grouper: it does not read the labels of the pods.
     value = _explicit_pod_value(manifest, kind) if own is None else ""
     if not value:
         _reject_ignored_places(manifest, kind)
@@ -96,11 +92,11 @@ def _explicit_pod_value(manifest: ManifestObject, kind: WorkloadKind) -> str:
 
 
 def _reject_ignored_places(manifest: ManifestObject, kind: WorkloadKind) -> None:
-    """Raises NeedsAttention when a value stands where it does not count: its intent is unclear."""
+    """Raises NeedsAttention for a value in a place that is not read."""
     for path in kind.ignored_places:
         found = lookup(manifest.root, *path)
         if isinstance(found, ScalarNode) and not found.is_empty:
-            says = f"{dotted(path)} is {quote_name(found.text)}, but that is not where it counts"
+            says = f"{dotted(path)} is {quote_name(found.text)}, but this field is not read"
             raise NeedsAttention(f"{says}; {_write(kind)}", found.line + 1)
 
 
@@ -112,10 +108,10 @@ def _check(value: str, field: str, kind: WorkloadKind, line: int) -> None:
         return
     if mode:
         raise NeedsAttention(
-            f"{field} is {quote_name(value)}, which counts only as {kind.spell(mode)}; write that", line
+            f"{field} is {quote_name(value)}, which must be spelled {kind.spell(mode)}", line
         )
     raise NeedsAttention(
-        f"{field} is {quote_name(value)}, which means nothing; {_write(kind, there=True)}", line
+        f"{field} is {quote_name(value)}, which is not a known value; {_write(kind, there=True)}", line
     )
 
 
@@ -125,21 +121,21 @@ def _write(kind: WorkloadKind, *, there: bool = False) -> str:
 
 
 Assessment = tuple[Finding, Edit | None]
-"""What was found, and the edit if the object changes."""
+"""Finding, and the edit if the object changes."""
 
-_NO_CLASS = "it names no priority class, so a default decides"
+_NO_CLASS = "it sets no priority class, so a default applies"
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestAssessor:
-    """Judges the objects of one file."""
+    """Assesses the objects of one file."""
 
     file: str
     layout: Layout
     classes: PriorityClasses
 
     def assess(self, manifest: ManifestObject) -> Assessment | None:
-        """The judgement on an object; None when it runs no pods."""
+        """Assessment of an object; None if it runs no pods."""
         if reason := EXEMPT.get((manifest.group, manifest.kind)):
             return self._found(manifest, Status.UNCHANGED, message=reason), None
         kind = kind_of(manifest)

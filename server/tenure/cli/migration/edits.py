@@ -1,11 +1,7 @@
-"""One value put into a text at a path of keys, written as its surroundings are.
+"""Set a value in a text at a path of keys, in the style of the surrounding text.
 
-Nothing is ever written where an alias or a merge key would carry it to other places, or where it would hide
-something: that is `UnsafeEdit`.
-
-How a key with its value is written: in braces or as a block, quoted or not, on one line or several.
-
-What a text shows of how it is written: indentation, line ends, quotes.
+Raises UnsafeEdit where an alias or a merge key would carry the value to other places, or where it would hide
+another value.
 """
 
 import re
@@ -20,7 +16,7 @@ STEP = "  "
 
 
 class Style(NamedTuple):
-    """A manner of writing. `lead` begins a line of its own; when it is empty, all stays on one line."""
+    """Style of a new value. `lead` begins a new line; if it is empty, everything stays on one line."""
 
     key_quote: str = ""
     value_quote: str = ""
@@ -30,32 +26,32 @@ class Style(NamedTuple):
 
     @property
     def separator(self) -> str:
-        """What stands between two pairs in braces."""
+        """Separator of pairs in braces."""
         return "," + (self.lead or (" " if self.colon.endswith(" ") else ""))
 
     def in_braces(self, keys: Path, value: str) -> str:
-        """The pair of the first key; the other keys are braces around the value."""
+        """The pair of the first key; further keys are nested in braces."""
         key, *rest = keys
         return f"{self.key_quote}{key}{self.key_quote}{self.colon}{self.content(tuple(rest), value)}"
 
     def content(self, keys: Path, value: str) -> str:
-        """The value, in one pair of braces for each key."""
+        """The value, nested in braces for each key."""
         if not keys:
             return f"{self.value_quote}{value}{self.value_quote}"
         inner = self._replace(lead=self.lead and self.lead + self.step)
         return "{" + inner.lead + inner.in_braces(keys, value) + self.lead + "}"
 
     def as_block(self, keys: Path, value: str) -> str:
-        """The pair of the first key, each further key on a line of its own below."""
+        """The pair of the first key, with further keys on indented lines below."""
         lines = [f"{self.step * depth}{key}:" for depth, key in enumerate(keys)]
         return self.lead.join(lines) + f" {self.value_quote}{value}{self.value_quote}"
 
 
 _NEWLINE: Final = re.compile(r"\r\n|\n|\r")
 _LINE_END: Final = re.compile(r"[\r\n\x85\u2028\u2029]")
-"""What ends a line for a YAML parser."""
+"""Line ends of YAML."""
 _DASHES: Final = re.compile(r"[ -]*")
-"""What may stand before the first key of a block: the dashes of the lists that it is an item of."""
+"""Text before the first key of a block: indentation and list dashes."""
 
 
 class Pair(NamedTuple):
@@ -65,37 +61,37 @@ class Pair(NamedTuple):
     value: Node
 
     def quote_for(self, beside: str) -> str:
-        """The quote of its value, when it is the pair that the new one is to be like."""
+        """Quote of its value, for pairs that a new one imitates."""
         return self.value.style if self.key.text == beside and isinstance(self.value, ScalarNode) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A text with positions of its lines."""
+    """A text with its line positions."""
 
     text: str
 
     @property
     def newline(self) -> str:
-        """How its lines end, by the first one."""
+        """Line end of the first line."""
         found = _NEWLINE.search(self.text)
         return found[0] if found else "\n"
 
     def line_end(self, position: int) -> int:
-        """Where the line of a position ends, before its line end."""
+        """End of the line of a position, before the line end."""
         found = _LINE_END.search(self.text, position)
         return found.start() if found else len(self.text)
 
     def starts_plainly(self, node: Node) -> bool:
-        """Whether something is written for it, with nothing but dashes before it on its line."""
+        """Whether a pair starts its line, after list dashes at most."""
         return node.end > node.start and bool(_DASHES.fullmatch(self._before(node)))
 
     def block_style(self, block: MappingNode, root: MappingNode) -> Style:
-        """How a further pair is written in a block of the object."""
+        """Style of a new pair in a block mapping."""
         return Style(lead=self.newline + " " * block.pairs[0][0].column, step=self._block_step(root))
 
     def brace_style(self, pair: Pair, braces: MappingNode) -> Style:
-        """How a further pair is written in the braces in which this one is."""
+        """Style of a new pair in the braces of this one."""
         key, before = pair.key, self._before(pair.key)
         colon = self.text[key.end : pair.value.start]
         return Style(
@@ -106,13 +102,13 @@ class Layout:
         )
 
     def _block_step(self, root: MappingNode) -> str:
-        """By how much the object indents what is inside, as the first block inside shows."""
+        """Indentation step, as in the first block of the object."""
         outer = root.pairs[0][0].column
         inner = (value.pairs[0][0].column for _, value in root.pairs if _is_block(value))
         return next((" " * (column - outer) for column in inner if column > outer), STEP)
 
     def _brace_step(self, inside: str, braces: MappingNode) -> str:
-        """By how much the braces indent what is inside, against the line on which they open."""
+        """Indentation of the braces relative to their line."""
         opening = self._before(braces)
         outside = opening[: len(opening) - len(opening.lstrip())]
         return inside.removeprefix(outside) if inside.startswith(outside) else STEP
@@ -126,11 +122,11 @@ def _is_block(node: Node) -> TypeGuard[MappingNode]:
 
 
 class UnsafeEdit(ValueError):
-    """The text cannot be changed there without changing something else. Says why."""
+    """A change would affect other places. The message has the reason."""
 
 
 class Edit(NamedTuple):
-    """Write `text` over what stands from `start` to `end`."""
+    """Replacement of the text from `start` to `end`."""
 
     start: int
     end: int
@@ -138,7 +134,7 @@ class Edit(NamedTuple):
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """The text with all edits made."""
+    """Text with all edits applied."""
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
@@ -146,7 +142,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ValueWriter:
-    """Puts a value into one object of a text, after the key `beside` where that is a neighbour."""
+    """Sets a value in one object of a text, after the key `beside` if it is in the same mapping."""
 
     layout: Layout
     root: MappingNode
@@ -154,15 +150,15 @@ class ValueWriter:
     neighbor: str
 
     def put(self, path: Path) -> Edit:
-        """The edit after which the value stands at the path.
+        """Edit that sets the value at the path.
 
-        What is missing on the way is added; what stands there and is empty is replaced. Raises UnsafeEdit.
+        Adds missing parents and replaces empty ones. Raises UnsafeEdit.
         """
         node, quote = self.root, ""
         for depth, key in enumerate(path):
             here, rest = ".".join(path[: depth + 1]), path[depth + 1 :]
             if node.shared:
-                raise UnsafeEdit(f"a YAML anchor shares what is around {here} with other places")
+                raise UnsafeEdit(f"the mapping of {here} is shared by a YAML anchor")
             found = node.own(key)
             if found is None:
                 if rest and lookup(node, key):
@@ -172,14 +168,14 @@ class ValueWriter:
             if isinstance(below, ScalarNode) and below.is_empty:
                 return self._replace(name, below, rest)
             if not isinstance(below, MappingNode):
-                raise UnsafeEdit(f"{here} is not a mapping from keys to values")
+                raise UnsafeEdit(f"{here} is not a mapping")
             node, quote = below, name.style
-        raise UnsafeEdit(f"{'.'.join(path)} is not a text")
+        raise UnsafeEdit(f"{'.'.join(path)} is not a string")
 
     def _replace(self, name: ScalarNode, old: ScalarNode, rest: Path) -> Edit:
-        """What is empty gives way to the value itself, or to braces around it."""
+        """Replace an empty value by the new value or by braces around it."""
         if old.start < name.end or old.is_block:
-            raise UnsafeEdit(f"{name.text} is empty in a manner that is not changed")
+            raise UnsafeEdit(f"{name.text} is empty in an unsupported style")
         style = Style(name.style, name.style or old.style)
         blank = " " if self.layout.text[old.start - 1] == ":" else ""
         return Edit(old.start, old.end, blank + style.content(rest, self.value))
@@ -193,7 +189,7 @@ class ValueWriter:
     def _into_block(self, node: MappingNode, keys: Path) -> Edit:
         first, pair = node.pairs[0][0], self._neighbour(node)
         if not self.layout.starts_plainly(first):
-            raise UnsafeEdit(f"the keys around {keys[0]} are written in a manner that is not changed")
+            raise UnsafeEdit(f"the keys around {keys[0]} are in an unsupported style")
         style = self.layout.block_style(node, self.root)
         if pair is None:
             return Edit(first.start, first.start, style.as_block(keys, self.value) + style.lead)
@@ -204,14 +200,14 @@ class ValueWriter:
     def _into_braces(self, node: MappingNode, keys: Path) -> Edit:
         pair = self._neighbour(node)
         if pair is None:
-            raise UnsafeEdit(f"the keys around {keys[0]} are written in a manner that is not changed")
+            raise UnsafeEdit(f"the keys around {keys[0]} are in an unsupported style")
         style = self.layout.brace_style(pair, node)
         style = style._replace(value_quote=style.key_quote or pair.quote_for(self.neighbor))
         at = pair.value.end
         return Edit(at, at, style.separator + style.in_braces(keys, self.value))
 
     def _neighbour(self, node: MappingNode) -> Pair | None:
-        """The pair to follow: the one of `beside`, else the last one after which a line can be added."""
+        """Pair to insert after: that of `beside`, else the last one that a line can follow."""
         named = (Pair(key, value) for key, value in node.pairs if isinstance(key, ScalarNode))
         pairs = [pair for pair in named if _can_be_followed(pair, node)]
         wanted = [pair for pair in pairs if pair.key.text == self.neighbor]
@@ -219,7 +215,7 @@ class ValueWriter:
 
 
 def _can_be_followed(pair: Pair, node: MappingNode) -> bool:
-    """Not an alias, whose node is elsewhere; in a block, only a key without `?` and a value on its line."""
+    """Whether a line can follow a pair: no alias, no `?` key, value on the same line."""
     key, value = pair
     if value.start < key.end:
         return False

@@ -1,4 +1,4 @@
-"""What was found out about one object."""
+"""Findings about manifests."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,20 +7,20 @@ from tenure.cli.migration.edits import Path
 
 
 class Status(StrEnum):
-    """What becomes of an object."""
+    """Result for an object."""
 
     CHANGED = "changed"
-    """It said nothing until now; the value is written."""
+    """It had no value; one is written."""
     EXPLICIT = "explicit"
-    """It says it already."""
+    """It has an explicit value."""
     ATTENTION = "attention"
-    """Somebody has to decide; it is not changed."""
+    """It needs attention and is not changed."""
     UNCHANGED = "left-alone"
-    """It names no priority class, or is of a kind that is left alone."""
+    """It sets no priority class, or its kind is excluded."""
 
 
 class NeedsAttention(ValueError):
-    """Somebody has to decide about an object. Says what is the matter, and what to do."""
+    """An object needs attention. The message has the problem and the fix."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class NeedsAttention(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One object of one file. Lines and documents count from one; what does not apply is empty."""
+    """One object of a file. Lines and documents count from one; fields that do not apply are empty."""
 
     status: Status
     file: str
@@ -38,9 +38,9 @@ class Finding:
     kind: str
     name: str
     field: str = ""
-    """Where its preemptibility stands, or is to stand."""
+    """Path of its preemptibility."""
     value: str = ""
-    """What stands there now."""
+    """Current value."""
     priority_classes: tuple[str, ...] = ()
     message: str = ""
 
@@ -50,6 +50,6 @@ class Finding:
 
 
 def dotted(path: Path) -> str:
-    """A path of keys as people write it: `metadata.labels[kai.scheduler/preemptibility]`."""
+    """A path of keys as text: `metadata.labels[kai.scheduler/preemptibility]`."""
     first, *others = path
     return first + "".join(f"[{key}]" if "/" in key else f".{key}" for key in others)

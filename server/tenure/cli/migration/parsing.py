@@ -1,7 +1,7 @@
-"""Texts to trees: the documents of a YAML stream, the one document of a JSON file.
+"""Parse manifests to trees: the documents of a YAML stream, or one JSON document.
 
-JSON is read by the YAML parser as well, which knows positions, after the JSON parser has accepted it. For
-what JSON allows and YAML does not, something of the same length stands in meanwhile.
+The YAML parser reads JSON too, because it reports positions, after the JSON parser has accepted it.
+Characters that JSON allows and YAML does not are replaced by others of the same length.
 """
 
 import json
@@ -13,7 +13,7 @@ import yaml
 from tenure.cli.migration.syntax_tree import MappingNode, Node, ScalarNode, SequenceNode
 
 _MAX_DEPTH: Final = 200
-"""Deepest nesting that is read; Kubernetes' own objects need about thirty."""
+"""Maximum nesting depth; objects of Kubernetes need about 30."""
 _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE: Final = yaml.reader.Reader.NON_PRINTABLE
 _ODD_LINE_END: Final = re.compile(r"[\x85\u2028\u2029]")
@@ -21,7 +21,7 @@ _ESCAPE: Final = re.compile(r"\\(?:(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTAL
 
 
 class ManifestSyntaxError(ValueError):
-    """A text that cannot be read. Names line and column, counted from one."""
+    """A text cannot be parsed. Has the line and column, counted from one."""
 
     def __init__(self, line: int, column: int, problem: str) -> None:
         super().__init__(f"{line}:{column}: {problem}")
@@ -29,7 +29,7 @@ class ManifestSyntaxError(ValueError):
 
 
 def parse_yaml(text: str) -> list[Node]:
-    """The documents of a stream, empty ones included. Raises ManifestSyntaxError."""
+    """Documents of a stream, including empty ones. Raises ManifestSyntaxError."""
     if found := _UNPRINTABLE.search(text):
         raise _error_at(text, found.start(), f"the character {found[0]!a} must be escaped")
     try:
@@ -41,7 +41,7 @@ def parse_yaml(text: str) -> list[Node]:
 
 
 def parse_json(text: str) -> list[Node]:
-    """The document of a JSON text. Raises ManifestSyntaxError."""
+    """Document of a JSON text. Raises ManifestSyntaxError."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -52,7 +52,7 @@ def parse_json(text: str) -> list[Node]:
 
 
 def _as_yaml(text: str) -> str:
-    """The same structure, position by position, without halves of UTF-16 pairs, odd line ends and tabs."""
+    """The same structure and positions, without surrogates, unusual line ends and tabs."""
     escaped = _ESCAPE.sub(lambda escape: r"\u003f" if escape[1] else escape[0], text)
     return _UNPRINTABLE.sub("?", _ODD_LINE_END.sub("?", escaped).replace("\t", " "))
 
@@ -67,9 +67,10 @@ def _documents(events: "Iterator[yaml.Event]") -> list[Node]:
 
 
 class _Builder:
-    """Makes the tree of one document from the events of the parser.
+    """Builds the tree of one document from parser events.
 
-    With a stack of its own instead of recursion: what is nested too deeply is refused and ends nothing.
+    Uses a stack instead of recursion, so that deep nesting is rejected without exhausting the interpreter
+    stack.
     """
 
     def __init__(self, events: "Iterator[yaml.Event]") -> None:
@@ -78,7 +79,7 @@ class _Builder:
         self._open: list[tuple[MappingNode | SequenceNode, list[Node]]] = []
 
     def build(self) -> Node:
-        """The root. Raises ManifestSyntaxError, or an error of the parser."""
+        """Root of the tree. Raises ManifestSyntaxError, or an error of the parser."""
         for event in self._events:
             if isinstance(event, yaml.CollectionStartEvent):
                 self._enter(event)
@@ -125,7 +126,7 @@ class _Builder:
         if node is None:
             _, line, column = _place(event)
             raise ManifestSyntaxError(
-                line + 1, column + 1, f"no anchor &{event.anchor} stands before this alias"
+                line + 1, column + 1, f"no anchor &{event.anchor} is defined before this alias"
             )
         node.shared = True
         return node

@@ -1,7 +1,4 @@
-"""All files of a run: read first, judged with the priority classes of all of them, written last.
-
-The files of manifests: found, read, and replaced as a whole.
-"""
+"""Files of a run: read first, assessed with the priority classes of all of them, written last."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -20,44 +17,43 @@ from tenure.cli.migration.priority_classes import PriorityClasses
 from tenure.cli.migration.workload_kinds import ManifestObject, objects_in
 
 ENDINGS: Final = (".yaml", ".yml", ".json")
-"""Endings of the names of files that are read."""
+"""Extensions of files that are read."""
 
 _BOM: Final = "\ufeff"
 
 
 class ManifestError(ValueError):
-    """Files cannot be read or written. Each line names a file and what is wrong with it."""
+    """Files cannot be read or written. Each line has a file and its problem."""
 
 
 def find_files(path: Path) -> list[Path]:
-    """The file, or all manifests below the directory, ordered by name.
+    """The file, or all manifests below the directory, by name.
 
-    Symbolic links inside a directory are not followed: what they lead to is either found anyway or is not
-    in the directory. Raises ManifestError.
+    Symbolic links inside a directory are not followed. Raises ManifestError.
     """
     if path.is_dir():
         return sorted(_below(path))
     if path.suffix.lower() not in ENDINGS:
-        raise ManifestError(f"{path}: is neither a directory nor a file that ends in {', '.join(ENDINGS)}")
+        raise ManifestError(f"{path}: is not a directory, and its name does not end in {', '.join(ENDINGS)}")
     return [path]
 
 
 def read_text(path: Path) -> tuple[str, str]:
-    """The byte order mark, if there is one, and the text after it. Raises ManifestError."""
+    """Byte order mark or empty text, and the rest of the text. Raises ManifestError."""
     try:
         text = path.read_bytes().decode()
     except OSError as error:
         raise ManifestError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        fault = f"byte {error.start} is no part of a character"
-        raise ManifestError(f"{path}: is not UTF-8 text: {fault}") from None
+        fault = f"byte {error.start} is not valid UTF-8"
+        raise ManifestError(f"{path}: not a UTF-8 text: {fault}") from None
     return (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Writes a file anew, so that whoever reads it sees the old text or the new one. Raises ManifestError.
+    """Replace a file atomically. Raises ManifestError.
 
-    A link that was named on the command line stays one: the file that it leads to is replaced.
+    If the path is a link, its target is replaced.
     """
     target = path.resolve()
     try:
@@ -89,11 +85,11 @@ def _refuse(error: OSError) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """One file: its text, the text it is to have, and what was found in it."""
+    """One file: its text, its new text, and findings."""
 
     path: Path
     mark: str
-    """Byte order mark, or nothing."""
+    """Byte order mark, or empty."""
     before: str
     after: str
     findings: tuple[Finding, ...]
@@ -101,21 +97,21 @@ class FilePlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run finds and would write. Nothing is written before `write`."""
+    """Findings and changes of a run. `write` writes the files."""
 
     files: tuple[FilePlan, ...]
 
     @property
     def findings(self) -> Iterator[Finding]:
-        """Of all files, in order."""
+        """Findings of all files, in order."""
         return (finding for file in self.files for finding in file.findings)
 
     def count(self, status: Status) -> int:
-        """How many objects there are of which this becomes."""
+        """Number of objects with this status."""
         return sum(finding.status is status for finding in self.findings)
 
     def write(self) -> None:
-        """Replace the files that change, each as a whole. Raises ManifestError."""
+        """Replace the changed files, each atomically. Raises ManifestError."""
         for file in self.files:
             if file.after != file.before:
                 replace_text(file.path, file.mark + file.after)
@@ -130,9 +126,9 @@ class _Source:
 
 
 def plan_migration(path: Path, given: Mapping[str, int]) -> Plan:
-    """What is to be done with a file or a directory, with values given for priority classes.
+    """Plan for a file or directory, with values of priority classes.
 
-    Raises ManifestError that names every file that cannot be read, and OptionError.
+    Raises ManifestError with every unreadable file, and OptionError.
     """
     sources, faults = [], []
     for file in find_files(path):
@@ -156,9 +152,9 @@ def _read(path: Path) -> _Source:
 
 
 def _hint(text: str, line: int) -> str:
-    """Templates of charts lie beside manifests and look like them."""
+    """Hint for templates of charts, which look like manifests."""
     templated = "{{" in "\n".join(text.split("\n")[max(line - 2, 0) : line])
-    return " (a template? render it first, and migrate what comes out)" if templated else ""
+    return " (if it is a template, render it first and migrate the result)" if templated else ""
 
 
 def _assess_objects(source: _Source, classes: PriorityClasses) -> FilePlan:

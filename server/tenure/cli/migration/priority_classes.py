@@ -1,4 +1,4 @@
-"""What a priority class is worth: by the manifests, by the command line, by what clusters come with."""
+"""Values of priority classes: from manifests, the command line and the defaults of clusters."""
 
 import re
 from collections import defaultdict
@@ -10,28 +10,28 @@ from tenure.cli.migration.workload_kinds import ManifestObject
 from tenure.solver.model.workload import LEGACY_NON_PREEMPTIBLE_PRIORITY, Preemptibility
 
 BUILT_IN: Final[Mapping[str, int]] = {
-    # Those that KAI comes with (semantics R1.81).
+    # Classes of KAI (semantics R1.81).
     "train": 50,
     "build-preemptible": 75,
     "build": 100,
     "inference": 125,
-    # Run:ai's older name of build-preemptible.
+    # Older name of build-preemptible in Run:ai.
     "interactive-preemptible": 75,
-    # Those of every Kubernetes cluster.
+    # Classes of every Kubernetes cluster.
     "system-cluster-critical": 2_000_000_000,
     "system-node-critical": 2_000_001_000,
 }
-"""Classes that need no definition."""
+"""Classes that clusters define."""
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 class OptionError(ValueError):
-    """A value given for a class cannot be used. Says why."""
+    """The value of a class is invalid. The message has the reason."""
 
 
 class PriorityClasses:
-    """The values of classes. Raises OptionError when a given value contradicts the only one found."""
+    """Values of classes. Raises OptionError if a given value contradicts the manifests."""
 
     def __init__(self, objects: Iterable[ManifestObject], given: Mapping[str, int]) -> None:
         self._found: dict[str, set[int]] = defaultdict(set)
@@ -44,7 +44,7 @@ class PriorityClasses:
             self._check(name, value)
 
     def values(self, name: str) -> frozenset[int]:
-        """What the class may be worth: nothing when unknown, several when the manifests differ."""
+        """Values of a class: none if unknown, several if manifests differ."""
         found = self._found.get(name, set())
         if len(found) > 1 and name in self._options:
             return frozenset({self._options[name]})
@@ -61,24 +61,24 @@ class PriorityClasses:
 
 
 def is_priority_class(manifest: ManifestObject) -> bool:
-    """Whether the object defines a class."""
+    """Whether an object is a PriorityClass."""
     return (manifest.group, manifest.kind) == ("scheduling.k8s.io", "PriorityClass")
 
 
 def by_priority(value: int) -> Preemptibility:
-    """The legacy rule (semantics R1.80)."""
+    """Preemptibility derived from priority (semantics R1.80)."""
     if value < LEGACY_NON_PREEMPTIBLE_PRIORITY:
         return Preemptibility.PREEMPTIBLE
     return Preemptibility.NON_PREEMPTIBLE
 
 
 def parse_options(texts: Iterable[str]) -> dict[str, int]:
-    """Classes with their values from `NAME=VALUE` each. Raises OptionError."""
+    """Parse `NAME=VALUE` texts. Raises OptionError."""
     given: dict[str, int] = {}
     for text in texts:
         name, _, value = text.partition("=")
         if not name or not _NUMBER.fullmatch(value):
-            raise OptionError(f"{text!r} is not NAME=VALUE, like gold=120")
+            raise OptionError(f"{text!r} is not NAME=VALUE, such as gold=120")
         if given.setdefault(name, int(value)) != int(value):
             raise OptionError(f"{name} is given twice: as {given[name]} and as {int(value)}")
     return given

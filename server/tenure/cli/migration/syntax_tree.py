@@ -1,7 +1,7 @@
-"""YAML and JSON as trees that know where each node stands in its text.
+"""YAML and JSON as trees with the position of each node.
 
-A manifest is edited in its text, so that everything else stays byte for byte what it was: comments, quotes,
-indentation, line ends. That asks for positions rather than values, and for what an anchor shares.
+Manifests are edited as text, so that comments, quotes, indentation and line ends are preserved. This requires
+positions, and knowledge of what an anchor shares.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 MERGE: Final = "<<"
-"""The key whose value lends its own keys to a mapping."""
+"""Key of a YAML merge."""
 
 _NULLS: Final = ("", "~", "null", "Null", "NULL")
 
@@ -20,28 +20,28 @@ class ScalarNode:
 
     text: str
     style: str
-    """How it is written: `"`, `'`, `|`, `>`, or nothing for a plain one."""
+    """Style: `"`, `'`, `|`, `>`, or empty for a plain one."""
     start: int
     end: int
     line: int
     column: int
     shared: bool = False
-    """Whether an alias stands for it somewhere: then a change of it would show in several places."""
+    """Whether an alias refers to it: a change would affect several places."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing: null, or an empty text."""
+        """Whether it is null or an empty text."""
         return not self.text or (not self.style and self.text in _NULLS)
 
     @property
     def is_block(self) -> bool:
-        """Whether it is written as lines below its key."""
+        """Whether it is a block on the lines below its key."""
         return self.style in ("|", ">")
 
 
 @dataclass(slots=True, eq=False)
 class MappingNode:
-    """Keys and values in the order of the text; `flow`: in braces, otherwise as a block."""
+    """Keys and values in text order; `flow`: in braces."""
 
     flow: bool
     start: int
@@ -52,7 +52,7 @@ class MappingNode:
     shared: bool = False
 
     def own(self, key: str) -> "tuple[ScalarNode, Node] | None":
-        """The key and the value written in it; of a key that occurs twice the last one counts."""
+        """Key and value of an entry; of a duplicate key the last one."""
         for name, value in reversed(self.pairs):
             if isinstance(name, ScalarNode) and name.text == key:
                 return name, value
@@ -61,7 +61,7 @@ class MappingNode:
 
 @dataclass(slots=True, eq=False)
 class SequenceNode:
-    """Items in the order of the text."""
+    """Items in text order."""
 
     start: int
     line: int
@@ -75,20 +75,20 @@ Node: TypeAlias = ScalarNode | MappingNode | SequenceNode
 
 
 def lookup(node: Node | None, *path: str) -> Node | None:
-    """What stands at a path of keys, with merge keys followed; None when nothing does."""
+    """Node at a path of keys, through merge keys; None if there is none."""
     for key in path:
         node = _member(node, key, frozenset())
     return node
 
 
 def text_at(node: Node | None, *path: str) -> str:
-    """The text at a path of keys; empty when there is none, or no scalar."""
+    """Text at a path of keys; empty if there is none."""
     found = lookup(node, *path)
     return found.text if isinstance(found, ScalarNode) and not found.is_empty else ""
 
 
 def walk(root: Node) -> Iterator[Node]:
-    """The node and all below it in the order of the text, each once even if it contains itself."""
+    """The node and its descendants in text order, each once."""
     stack, seen = [root], set[int]()
     while stack:
         node = stack.pop()

@@ -1,8 +1,5 @@
-"""Which objects say whether they may be interrupted, where they say it, and how the value is spelled.
-
-The Kubernetes objects in a file: one a document, or several in a list.
-
-The pod templates inside an object, wherever its kind keeps them.
+"""Kinds of objects with preemptibility: where it is set and how it is spelled; objects and pod templates in
+files.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,28 +22,28 @@ from tenure.solver.model.workload import Preemptibility
 
 @dataclass(frozen=True, slots=True)
 class ManifestObject:
-    """An object with its kind. `document` counts from one, `line` too."""
+    """An object of a file. `document` and `line` count from one."""
 
     root: MappingNode
     document: int
     group: str
-    """API group; empty for the core of Kubernetes."""
+    """API group; empty for the core group."""
     kind: str
 
     @property
     def line(self) -> int:
-        """Where it begins."""
+        """Its first line."""
         return self.root.line + 1
 
     @property
     def name(self) -> str:
-        """Its name, or the beginning of the name that it will be given."""
+        """Its name or generateName."""
         generated = text_at(self.root, "metadata", "generateName")
         return text_at(self.root, "metadata", "name") or (generated and f"{generated}*")
 
 
 def objects_in(documents: Iterable[Node]) -> Iterator[ManifestObject]:
-    """All objects of a file; what has no kind is none."""
+    """All objects of a file that have a kind."""
     for number, document in enumerate(documents, 1):
         for root in _members(document):
             version, kind = text_at(root, "apiVersion"), text_at(root, "kind")
@@ -55,7 +52,7 @@ def objects_in(documents: Iterable[Node]) -> Iterator[ManifestObject]:
 
 
 def _members(document: Node) -> list[Node]:
-    """The items of a list, as `kubectl get` prints several objects; of anything else only itself."""
+    """The items of a List object; otherwise the object itself."""
     items = lookup(document, "items")
     if text_at(document, "kind").endswith("List") and isinstance(items, SequenceNode):
         return items.items
@@ -64,21 +61,21 @@ def _members(document: Node) -> list[Node]:
 
 @dataclass(frozen=True, slots=True)
 class PodTemplate:
-    """Metadata and spec of pods; for a pod, the pod itself."""
+    """Metadata and spec of a pod or pod template."""
 
     owner: MappingNode
     spec: MappingNode
 
     def label(self, key: str) -> str:
-        """A label of the pods; empty when there is none."""
+        """A label of the pods; empty if it is not set."""
         return text_at(self.owner, "metadata", "labels", key)
 
 
 def pod_templates(root: MappingNode) -> list[PodTemplate]:
-    """All of an object, in the order of the text.
+    """All pod templates of an object, in text order.
 
-    What a field ending in "spec" holds is the spec of pods when it lists containers or names a priority
-    class; the second alone is what a patch looks like.
+    The value of a field whose name ends in "spec" is a pod spec if it has containers or a priority class. A
+    patch has only the second.
     """
     return [
         PodTemplate(node, value)
@@ -99,9 +96,9 @@ def _is_pod_spec(node: MappingNode) -> bool:
 
 
 CLASS: Final = "priorityClassName"
-"""Name of the field, and key of the label where KAI's pod grouper looks first (semantics R8.3)."""
+"""Name of the field, and key of the label that KAI's pod grouper reads first (semantics R8.3)."""
 RUNAI_CLASS_LABEL: Final = ("metadata", "labels", "runai/priority-class")
-"""How Run:ai names the class of workloads of other vendors (semantics D8.14); KAI does not read it."""
+"""Label of Run:ai for workloads of other vendors (semantics D8.14); KAI does not read it."""
 
 _FIELD: Final = ("spec", "preemptibility")
 _LABEL: Final = ("metadata", "labels", PREEMPTIBILITY)
@@ -114,21 +111,21 @@ _JOB_LABELS: Final = ("spec", "jobTemplate", "metadata", "labels")
 
 
 def lower(mode: Preemptibility) -> str:
-    """As KAI spells it, which accepts no other way (semantics R8.1): `non-preemptible`."""
+    """Spelling of KAI, the only one it accepts (semantics R8.1): `non-preemptible`."""
     return mode.name.lower().replace("_", "-")
 
 
 def title(mode: Preemptibility) -> str:
-    """As the workloads of Run:ai spell it (semantics D8.1): `Non-Preemptible`."""
+    """Spelling of Run:ai workloads (semantics D8.1): `Non-Preemptible`."""
     return lower(mode).title()
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadKind:
-    """How objects of one kind name their priority class and their preemptibility.
+    """Fields of a kind for priority class and preemptibility.
 
-    The first of `classes` that says something counts; with `has_pods`, the pod templates are asked after
-    them. `elsewhere` is where people write a preemptibility that does not count, or not for every reader.
+    The first of `classes` with a value applies; with `has_pods`, pod templates come after them.
+    `ignored_places` are fields where a preemptibility is not read, or not by every reader.
     """
 
     place: Path
@@ -136,7 +133,7 @@ class WorkloadKind:
     ignored_places: tuple[Path, ...]
     has_pods: bool = False
     any_spelling: bool = False
-    """Whether upper case and a missing hyphen are understood (semantics R8.20)."""
+    """Whether upper case and a missing hyphen are accepted (semantics R8.20)."""
     spell: Callable[[Preemptibility], str] = lower
 
 
@@ -146,7 +143,7 @@ _RAY: Final = WorkloadKind(_LABEL, (_RAY_CLASS_LABEL, _CLASS_LABEL), (_NOTE,), h
 _RUNAI: Final = WorkloadKind(
     _FIELD, (_CLASS_FIELD, _CLASS_LABEL, RUNAI_CLASS_LABEL), (_LABEL, _NOTE), spell=title
 )
-# Each job that a CronJob makes is a pod group of its own: the labels of the CronJob itself are not read.
+# Each job of a CronJob is a pod group: labels of the CronJob itself are not read.
 _CRON_JOB: Final = WorkloadKind(
     (*_JOB_LABELS, PREEMPTIBILITY), ((*_JOB_LABELS, CLASS),), (_LABEL, _NOTE), has_pods=True
 )
@@ -156,7 +153,7 @@ _POD_CLIQUES: Final = WorkloadKind(
 _VOLCANO_GROUP: Final = WorkloadKind(
     _NOTE, (_CLASS_FIELD,), (_FIELD, _LABEL, _VOLCANO_NOTE), any_spelling=True
 )
-# Volcano copies annotations and priority class of its jobs to the pod groups that it makes for them.
+# Volcano copies annotations and the priority class of its jobs to their pod groups.
 _VOLCANO_JOB: Final = WorkloadKind(_NOTE, (_CLASS_FIELD,), (_LABEL, _VOLCANO_NOTE), any_spelling=True)
 
 _KINDS: Final[Mapping[tuple[str, str], WorkloadKind]] = {
@@ -168,7 +165,7 @@ _KINDS: Final[Mapping[tuple[str, str], WorkloadKind]] = {
     ("ray.io", "RayCluster"): _RAY,
     ("ray.io", "RayJob"): _RAY,
     ("ray.io", "RayService"): _RAY,
-    # No pod templates, but KAI knows them and reads the labels.
+    # No pod templates, but KAI reads their labels.
     ("amlarc.azureml.com", "AmlJob"): _WORKLOAD,
     ("argoproj.io", "Workflow"): _WORKLOAD,
     ("egx.nvidia.io", "SPOTRequest"): _WORKLOAD,
@@ -183,14 +180,14 @@ _KINDS: Final[Mapping[tuple[str, str], WorkloadKind]] = {
 }
 
 EXEMPT: Final[Mapping[tuple[str, str], str]] = {
-    ("apps", "DaemonSet"): "its pods belong to their nodes, so nobody gains from interrupting them",
+    ("apps", "DaemonSet"): "its pods belong to their nodes; evicting them frees nothing",
     ("serving.knative.dev", "Service"): "KAI reads no preemptibility for the revisions of Knative",
 }
-"""Objects with pods that are left alone, and why."""
+"""Kinds with pods that are excluded, and why."""
 
 
 def kind_of(manifest: ManifestObject) -> WorkloadKind | None:
-    """How the object says it; None when it runs no pods."""
+    """Kind of an object; None if it runs no pods."""
     if known := _KINDS.get((manifest.group, manifest.kind)):
         return known
     if manifest.group == "run.ai" and manifest.kind.endswith("Workload"):

@@ -1,4 +1,4 @@
-"""Snapshots without names: another cluster in nothing but what things are called, with the same verdicts."""
+"""Redaction of snapshots: new names, identical decisions."""
 
 from tenure.cli.redaction.rewrite import RedactedSnapshot, redact
 

@@ -1,7 +1,7 @@
-"""What every text of a snapshot is: a name of some kind, or no name, and why not.
+"""Classification of all text fields of a snapshot: kind of name, or reason why it is not a name.
 
-Keys are field names within the package of the contract. Both tables follow from the schema of the wire; a
-field that is in neither is an error, so that no new one slips through.
+Keys are field names within the package of the contract. Both tables come from the schema of the wire. A field
+in neither is an error, so that new fields are classified.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot, InFlightDecision, Pod, PodGr
 from tenure.wire import schema
 
 Scope = Callable[[Message, Message], str]
-"""Within what a name has its meaning, from the row of the snapshot and the message that holds the name."""
+"""Scope of a name, from the row of the snapshot and the message with the name."""
 
 
 def _everywhere(row: Message, holder: Message) -> str:
@@ -37,12 +37,12 @@ def _of_key(row: Message, holder: Message) -> str:
 
 
 class NameField(NamedTuple):
-    """A field that holds names. Values of a map have their keys as scope, whatever `scope` is."""
+    """A field with names. For values of a map, the key is the scope and `scope` is ignored."""
 
     kind: NameKind
     scope: Scope = _everywhere
     declares: bool = False
-    """Whether its spelling is the one that counts."""
+    """Whether this field has the authoritative spelling."""
 
 
 _SCOPES: Final[Mapping[schema.Scope, Scope]] = {
@@ -61,9 +61,9 @@ NAMES: Final[Mapping[str, NameField]] = {
     for key, declared in _DECLARED.items()
     if declared.kind is not None
 }
-"""Fields that hold names."""
+"""Fields with names."""
 
 NO_NAMES: Final[Mapping[str, str]] = {
     key: declared.reason for key, declared in _DECLARED.items() if declared.kind is None
 }
-"""Fields with texts that are no names, and why."""
+"""Text fields without names, and why."""

@@ -1,6 +1,6 @@
-"""Kinds of names: what new ones look like, and which texts are no names.
+"""Kinds of names: form of new names, and texts that are preserved.
 
-A text stays when a decision reads it (a MIG profile) or when everybody has it (a condition of Kubernetes).
+A text is preserved if decisions read it (a MIG profile) or if it is public (a condition of Kubernetes).
 """
 
 import re
@@ -26,27 +26,27 @@ _PRESSURES: Final = ("disk", "memory", "pid")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NameKind:
-    """One kind of name. Names of different kinds have nothing to do with each other."""
+    """One kind of name, independent of other kinds."""
 
     word: str
-    """New names are made of it: node-07."""
+    """Prefix of new names: `node` in `node-07`."""
     unchanged: re.Pattern[str] = _NOTHING
-    """Texts that are no names."""
+    """Texts that are preserved."""
     stem: re.Pattern[str] = _NOTHING
-    """How a name begins that says more than the name: the new one begins likewise."""
+    """Meaningful prefixes, which new names keep."""
     tail: Callable[[str], str] = lambda text: ""
-    """What the new name for a text ends in."""
+    """Suffix of the new name of a text."""
     landmarks: tuple[str, ...] = ()
-    """Texts of other origin that names are sorted together with."""
+    """Texts of other origin that sort with these names."""
     any_case: bool = False
-    """Whether names are the same that differ in case alone."""
+    """Whether names differing in case only are equal."""
 
     def same(self, text: str) -> str:
-        """What all spellings of a name have in common."""
+        """Canonical spelling of a name."""
         return text.lower() if self.any_case else text
 
     def stem_of(self, text: str) -> str:
-        """The part of a name that its new one begins with."""
+        """Prefix of a name that its new name keeps."""
         found = self.stem.match(text)
         return found[0] if found else ""
 
@@ -66,7 +66,7 @@ TOPOLOGY: Final = NameKind("topology")
 CLAIM: Final = NameKind("claim")
 ZONE: Final = NameKind("zone")
 DEVICE: Final = NameKind("device")
-"""Devices in shared use. A device that a decision opened is named after its node, and stays so."""
+"""Shared devices. A device created by a decision is named after its node."""
 DEVICE_CLASS: Final = NameKind("device-class", tail=lambda text: "-gpu" if is_gpu_class(text) else "")
 RESOURCE: Final = NameKind(
     "resource",
@@ -86,7 +86,7 @@ LABEL: Final = NameKind(
     ),
 )
 VALUE: Final = NameKind("value")
-"""Of labels: each key has its own."""
+"""Values of labels; each key has its own scope."""
 TAINT: Final = NameKind(
     "taint",
     unchanged=_any_of(
@@ -98,7 +98,7 @@ TAINT: Final = NameKind(
     ),
 )
 TAINT_VALUE: Final = NameKind("taint-value")
-"""Each key of a taint has its own."""
+"""Values of taints; each key has its own scope."""
 CONDITION: Final = NameKind(
     "condition",
     unchanged=_any_of(
@@ -106,10 +106,10 @@ CONDITION: Final = NameKind(
     ),
 )
 ANNOTATION: Final = NameKind("annotation")
-"""Values that cannot be read; their new names cannot be read either."""
+"""Invalid values; their new names are invalid too."""
 BLOCKER: Final = NameKind("blocker")
 GROUP: Final = NameKind("group")
-"""Ids of decision groups: digests of names, which a guess at the names would confirm."""
+"""IDs of decision groups: digests of names, which would confirm a guess."""
 ACTION: Final = NameKind("action", unchanged=_any_of(*installed_registry().actions, FULFILL.name))
 
 STANDARD_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
@@ -117,4 +117,4 @@ STANDARD_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
     "kubernetes.io/os": _any_of("linux", "windows"),
     MIG_ENABLED: _any_of(*BOOLEANS),
 }
-"""Values that stay, by the key of the label."""
+"""Preserved values, by label key."""

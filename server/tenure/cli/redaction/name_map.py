@@ -1,8 +1,6 @@
-"""The names of one snapshot, old and new.
+"""Old and new names of one snapshot.
 
-New names in the order of the old ones, between texts that stay what they are.
-
-Every tie in a decision is broken by names, so the order of names must survive.
+Decisions break ties by name, so new names have the order of the old ones, between texts that are preserved.
 """
 
 import re
@@ -15,27 +13,27 @@ from tenure.cli.redaction.name_kinds import NameKind
 from tenure.codec.annotations import is_readable
 
 _LAST: Final = "~"
-"""Comes after every digit: no name with a prefix comes after the prefix and this."""
+"""Sorts after every digit, and so after every numbered name with the same prefix."""
 _FRONTS: Final = ("", "a-", "A-", "!")
-"""What a prefix may begin with, the plainest first and the one that is sorted first last."""
+"""Starts of prefixes, by preference; the one that sorts first is last."""
 
 
 class OldName(NamedTuple):
-    """A text in the order of its kind; `fixed` is what becomes of it if that is not free to choose."""
+    """A text in the order of its kind; `fixed` is its new name if it is determined."""
 
     text: str
     fixed: str | None
 
 
 class NewName(NamedTuple):
-    """A name without its number: numbers are given out over all scopes of a kind."""
+    """Prefix of a name; numbers are assigned across all scopes of a kind."""
 
     prefix: str
     tail: str
 
 
 def assign_names(kind: NameKind, scopes: Iterable[Mapping[str, str | None]]) -> list[dict[str, str]]:
-    """The new name of every text, scope by scope; what is given for a text is what it must become."""
+    """New name of every text by scope; fixed names are as given."""
     found = [dict(_free_names(kind, scope)) for scope in scopes]
     width = len(str(sum(map(len, found))))
     number = 0
@@ -50,7 +48,7 @@ def assign_names(kind: NameKind, scopes: Iterable[Mapping[str, str | None]]) -> 
 
 
 def _free_names(kind: NameKind, scope: Mapping[str, str | None]) -> Iterator[tuple[str, NewName]]:
-    """Those that are free to choose, in their order."""
+    """Texts with free names, in order."""
     landmarks: dict[str, str | None] = dict(zip(kind.landmarks, kind.landmarks, strict=True))
     texts = [OldName(*item) for item in sorted({**landmarks, **scope}.items())]
     runs = [(key, list(run)) for key, run in groupby(texts, key=lambda old: (old.fixed, _stem(kind, old)))]
@@ -70,14 +68,14 @@ def _stem(kind: NameKind, old: OldName) -> str:
 
 
 def _bound(stem: str, following: str | None, following_stem: str) -> str | None:
-    """What the names of a run must stay below; None: nothing, for the next ones can be put after them."""
+    """Upper bound for the names of a run; None: none is needed."""
     if following is not None:
         return following
     return None if stem.startswith(following_stem) else following_stem
 
 
 def _prefix(kind: NameKind, stem: str, low: str, high: str | None) -> str:
-    """The plainest beginning of names that all lie between two texts."""
+    """Simplest prefix for names between two texts."""
     fronts = [*(stem + front for front in _FRONTS), f"{low}-", f"{low}!"]
     for front in fronts:
         prefix = f"{front}{kind.word}-"
@@ -89,13 +87,13 @@ def _prefix(kind: NameKind, stem: str, low: str, high: str | None) -> str:
 
 _INTEGER: Final = re.compile(r"-*\d+")
 _OPENED: Final = re.compile(r"/gpu-[0-9]+")
-"""After the name of a node: a device that a decision opened for sharing."""
+"""Suffix of a node name: a device created by a decision."""
 
 
 class NameMap:
-    """Collects names with `note`; after `settle`, `new` gives the name that takes the place of one.
+    """Collects names with `note`; after `settle`, `new` returns the new name.
 
-    `compared` are the keys of labels whose values are compared as numbers: these numbers stay.
+    `compared` are the keys of labels whose values are compared as numbers: numbers are preserved.
     """
 
     def __init__(self, compared: Collection[str]) -> None:
@@ -104,13 +102,13 @@ class NameMap:
         self._new: dict[NameKind, dict[str, dict[str, str]]] = {}
 
     def add(self, kind: NameKind, scope: str, text: str, declares: bool = False) -> None:
-        """There is such a name; one that declares is spelt as it should be."""
+        """Note a name; a declaring field determines its spelling."""
         known = self._spelling.setdefault(kind, {}).setdefault(scope, {})
         if declares or kind.same(text) not in known:
             known[kind.same(text)] = text
 
     def assign(self) -> None:
-        """Give new names; nodes first, for devices are named after them."""
+        """Assign new names; nodes first, because devices are named after them."""
         for kind in sorted(self._spelling, key=lambda kind: (kind is not name_kinds.NODE, kind.word)):
             scopes = sorted(self._spelling[kind])
             spelt = [self._spelling[kind][scope] for scope in scopes]
@@ -125,11 +123,11 @@ class NameMap:
             }
 
     def new(self, kind: NameKind, scope: str, text: str) -> str:
-        """What takes the place of a name that was noted."""
+        """New name of a noted name."""
         return self._new[kind][scope][kind.same(text)]
 
     def replacements(self) -> dict[str, dict[str, str]]:
-        """Every new name with the old one, by kind; new names are unique."""
+        """Old name by new name, by kind; new names are unique."""
         found: dict[str, dict[str, str]] = {}
         for kind, scopes in self._new.items():
             pairs = {
@@ -143,7 +141,7 @@ class NameMap:
         return found
 
     def _fixed(self, kind: NameKind, scope: str, same: str) -> str | None:
-        """What a name must become; None: anything in the right order."""
+        """Determined new name; None: any name in order."""
         if kind.unchanged.fullmatch(same):
             return same
         if kind is name_kinds.VALUE:

@@ -1,9 +1,4 @@
-"""Redaction: collect all names, give new ones in the same order, write the snapshot anew with them.
-
-Columns of pods written anew: one text may be a name of several kinds, and then gets several names.
-
-A snapshot written anew, field by field, with every name changed by a rule.
-"""
+"""Redact a snapshot: collect all names, assign new ones in the same order, and rewrite every field."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -22,7 +17,7 @@ from tenure.wire.columns import TEXT_COLUMNS, read_table, write_tables
 
 
 def rewrite_columns(source: PodColumns, change: Callable[[NameField, str, str], str]) -> PodColumns:
-    """The same rows with other names. Columns must be sound."""
+    """Pod columns with new names. One text can be a name of several kinds, with several new names."""
     table = read_table(source)
     scopes = {"sub_group": table.pod_group}
     new: dict[str, Any] = {
@@ -36,7 +31,7 @@ def rewrite_columns(source: PodColumns, change: Callable[[NameField, str, str], 
 
 
 Change = Callable[[NameField, str, str], str]
-"""What takes the place of a name: from its field, its scope and its text, which is not empty."""
+"""New name, from field, scope and nonempty text."""
 
 _PACKAGE: Final = ClusterSnapshot.DESCRIPTOR.file.package
 _COLUMNS: Final = PodColumns.DESCRIPTOR.full_name
@@ -44,7 +39,7 @@ _ANNOTATIONS: Final = PodGroup.DESCRIPTOR.fields_by_name["annotations"].full_nam
 
 
 def rewrite(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
-    """The snapshot with every name changed. Fields that this version does not know are left out."""
+    """Snapshot with new names. Fields unknown to this version are dropped."""
     result = ClusterSnapshot()
     _Rewriter(change).copy(snapshot, result, None)
     result.DiscardUnknownFields()
@@ -52,16 +47,16 @@ def rewrite(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
 
 
 class _Use(NamedTuple):
-    """What to do with one field."""
+    """Handling of one field."""
 
     name: str
     is_list: bool
     inner: str
-    """Full name of a message of the contract; empty for all else."""
+    """Full name of a message of the contract, else empty."""
     is_other_message: bool
     key: NameField | None
     value: NameField | None
-    """The text, or the text of a map's values."""
+    """The text field, or the text field of map values."""
     is_map: bool
 
 
@@ -78,7 +73,7 @@ def _use(field: FieldDescriptor) -> _Use:
 
 
 def _name_of(field: FieldDescriptor) -> NameField | None:
-    """What the texts of a field are; None for what is no name. Raises KeyError for texts not classified."""
+    """Name field of a text field; None if it has no names. Raises KeyError for unclassified fields."""
     if field.type != FieldDescriptor.TYPE_STRING:
         return None
     key = field.full_name.removeprefix(f"{_PACKAGE}.")
@@ -86,7 +81,7 @@ def _name_of(field: FieldDescriptor) -> NameField | None:
 
 
 def _known(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Those that Tenure reads."""
+    """Fields that Tenure reads."""
     return {key: annotations[key] for key in KEYS if key in annotations}
 
 
@@ -95,7 +90,7 @@ class _Rewriter:
         self._change = change
 
     def copy(self, source: Any, target: Any, row: Message | None) -> None:
-        """Fill the target; `row` is the element of a list of the snapshot that holds the source."""
+        """Fill the target; `row` is the list element of the snapshot that contains the source."""
         for field, value in source.ListFields():
             use = _use(field)
             if use.is_map:
@@ -145,20 +140,20 @@ _NUMERIC: Final = (pb.SELECTOR_OPERATOR_GREATER_THAN, pb.SELECTOR_OPERATOR_LESS_
 
 
 class RedactedSnapshot(NamedTuple):
-    """A snapshot without names."""
+    """Redacted snapshot."""
 
     snapshot: pb.ClusterSnapshot
     names: Mapping[str, Mapping[str, str]]
-    """New names, each with the one it took the place of, by kind."""
+    """Old name by new name, by kind."""
 
 
 def redact(snapshot: pb.ClusterSnapshot) -> RedactedSnapshot:
-    """The same cluster under other names, about which every decision is the same.
+    """Same cluster with new names and identical decisions.
 
-    Amounts, times, priorities and the order of the lists stay. Ids of decisions differ, for they are digests
-    that names go into. Spellings of a sub group that differ in case alone become one.
+    Amounts, times, priorities and list order are preserved. IDs of decisions differ, because they are digests
+    of names. Spellings of a subgroup that differ in case only become one.
 
-    Raises SnapshotValidationError when no decision can be taken on the snapshot.
+    Raises SnapshotValidationError if the snapshot is invalid.
     """
     decode_snapshot(snapshot)
     names = NameMap(set(_compared_keys(snapshot)))

@@ -46,7 +46,7 @@ def _unpacked(reader: zstandard.ZstdDecompressor, packed: bytes) -> bytes:
     try:
         return reader.decompress(packed)
     except zstandard.ZstdError as error:
-        raise ValueError(f"packed bytes are damaged: {error}") from None
+        raise ValueError(f"packed bytes are corrupt: {error}") from None
 
 
 SCHEMA_VERSION: Final = 1
@@ -140,12 +140,12 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Open the database for reading, without changing it. Raises RecordsError."""
     if not path.is_file():
-        raise RecordsError(f"{path}: there is no such file of records")
+        raise RecordsError(f"{path}: no such records file")
     try:
         database = sqlite3.connect(f"{path.absolute().as_uri()}{_mode(path)}", _BUSY_SECONDS, uri=True)
         _check(database, path)
     except sqlite3.Error as error:
-        raise RecordsError(f"{path}: cannot be read as a file of records: {error}") from None
+        raise RecordsError(f"{path}: cannot be read as a records file: {error}") from None
     return database
 
 
@@ -176,10 +176,10 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
     (application,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if application != _APPLICATION:
-        raise RecordsError(f"{path}: is a database, but not one of records")
+        raise RecordsError(f"{path}: is a database, but not a records file")
     if version != SCHEMA_VERSION:
-        known = f"this version of Tenure knows {SCHEMA_VERSION}"
-        raise RecordsError(f"{path}: has version {version} of the format of records; {known}")
+        known = f"this version of Tenure supports {SCHEMA_VERSION}"
+        raise RecordsError(f"{path}: has format version {version}; {known}")
 
 
 def _mode(path: Path) -> str:
@@ -197,5 +197,5 @@ def default_path() -> Path:
     try:
         return user_state_path("tenure", appauthor=False) / "records.sqlite"
     except RuntimeError:
-        told = "this user has no home: name a file of records, or set HOME or XDG_STATE_HOME"
+        told = "no home directory: set --records, HOME or XDG_STATE_HOME"
         raise RecordsError(told) from None

@@ -22,11 +22,11 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 _METER: Final = metrics.get_meter("tenure.server")
 _WRITTEN: Final = _METER.create_counter(
     "tenure_records_written_total",
-    description="Decisions and outcomes that were recorded.",
+    description="Recorded cycles and results.",
 )
 _DROPPED: Final = _METER.create_counter(
     "tenure_records_dropped_total",
-    description="Decisions and outcomes that were not recorded, by reason.",
+    description="Cycles and results that were not recorded, by reason.",
 )
 BACKLOG: Final = "backlog"
 """Drop reason: decisions arrive faster than they can be written."""
@@ -221,7 +221,7 @@ class FileRecorder(Recorder):
             self._give_up(error)
             return
         if self._has_failed:
-            _LOG.warning("Decisions are recorded again in %s.", self._path)
+            _LOG.warning("Recording decisions again in %s.", self._path)
         self._has_failed = False
 
     def _give_up(self, error: Exception) -> None:
@@ -232,7 +232,7 @@ class FileRecorder(Recorder):
         if not self._has_failed:
             defect = None if isinstance(error, _ERRORS) else error
             told = error if isinstance(error, RecordsError) else f"{self._path}: {error}"
-            _LOG.error("Decisions are not recorded: %s", told, exc_info=defect)
+            _LOG.error("Cannot record decisions: %s", told, exc_info=defect)
         self._has_failed = True
         self._next_try = time.monotonic() + self._retry_seconds
         self._discard()

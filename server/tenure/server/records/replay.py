@@ -199,5 +199,5 @@ def _profile(record: Record) -> Profile:
         problems = [str(error)]
     if problems:
         told = "; ".join(problems)
-        raise RecordsError(f"record {record.id} cannot be decided again: its profile: {told}")
+        raise RecordsError(f"record {record.id} cannot be replayed with its profile: {told}")
     return profile

@@ -176,7 +176,7 @@ class StateRebuilder:
             if made is None or digest != made.digest:
                 made = _made(digest, StateFormat(form), body, made)
         if made is None or made.digest != wanted:
-            raise ValueError("it is not in the file")
+            raise ValueError("it is missing")
         self._last = made
         return made.snapshot
 
@@ -187,13 +187,13 @@ def _made(digest: bytes, form: StateFormat, body: bytes, before: _RebuiltState |
             content = decompress(body)
             return _RebuiltState(digest, content, ClusterSnapshot.FromString(content))
         if before is None:
-            raise ValueError("what it is made of is not in the file")
+            raise ValueError("a row that it is based on is missing")
         if form is StateFormat.PATCH:
             content = decompress_patch(body, before.content)
             return _RebuiltState(digest, content, ClusterSnapshot.FromString(content))
         return _RebuiltState(digest, b"", _after(before.snapshot, StateDelta.FromString(decompress(body))))
     except DecodeError as error:
-        raise ValueError(f"is damaged: {error}") from None
+        raise ValueError(f"is corrupt: {error}") from None
 
 
 def _after(snapshot: ClusterSnapshot, delta: StateDelta) -> ClusterSnapshot:

@@ -46,7 +46,7 @@ def _drop_first(database: sqlite3.Connection) -> int:
     (count,) = database.execute("SELECT count(*) FROM records").fetchone()
     first = "SELECT id FROM records ORDER BY id LIMIT ?"
     return database.execute(
-        f"DELETE FROM records WHERE id IN ({first})",  # noqa: S608 (nothing in it is anybody's text)
+        f"DELETE FROM records WHERE id IN ({first})",  # noqa: S608 (contains no input)
         [-(-count // _PART)],
     ).rowcount
 

@@ -30,7 +30,7 @@ def status_message(state: pb.GroupState, is_over: bool, failed: Sequence[pb.Deci
         case pb.GROUP_STATE_RETRY:
             return f"{_failure_message(failed)}; it can be retried"
     why = "it expired" if is_over else _failure_message(failed)
-    return f"{why}: apply no further decisions of this group"
+    return f"{why}; apply no further decisions of this group"
 
 
 def _failure_message(failed: Sequence[pb.DecisionResult]) -> str:

@@ -80,7 +80,7 @@ def _is_final_result(step: pb.DecisionResult) -> bool:
 
 _OUTCOMES: Final = metrics.get_meter("tenure.server").create_counter(
     "tenure_decision_results_total",
-    description="Steps of decisions by what callers reported of them.",
+    description="Decisions by reported result.",
 )
 
 

@@ -53,7 +53,7 @@ def _results(report: pb.GroupReport, path: str) -> Iterator[FieldViolation]:
     for i, step in enumerate(report.results):
         where = f"{path}.results[{i}]"
         if step.decision_id not in known:
-            told = f"{quote_name(step.decision_id)} is no decision of the group"
+            told = f"{quote_name(step.decision_id)} is not a decision of the group"
             yield FieldViolation(f"{where}.decision_id", told)
         elif first.setdefault(step.decision_id, i) != i:
             told = f"{quote_name(step.decision_id)} is already used by results[{first[step.decision_id]}]"

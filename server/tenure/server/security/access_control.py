@@ -19,7 +19,7 @@ from tenure.server.settings import Security
 _OPEN: Final = f"/{health.SERVICE_NAME}/"
 _HEADER: Final = "authorization"
 _SCHEME: Final = "bearer"
-_HOW: Final = "send the metadata `authorization: Bearer TOKEN` with a token of the server's token file"
+_HOW: Final = "send the metadata `authorization: Bearer TOKEN` with a token of the server"
 _LOG: Final = logging.getLogger(__name__)
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -42,12 +42,12 @@ class Authentication(grpc.ServerInterceptor):  # type: ignore[type-arg]  # gener
             return continuation(handler_call_details)
         token = _token(handler_call_details)
         if token is None:
-            return _refusal(f"the call has no token: {_HOW}")
+            return _refusal(f"missing token; {_HOW}")
         name = self._tokens.name_of(token)
         if name is None:
-            _LOG.warning("A call of %r is refused: its token is unknown", method)
-            return _refusal(f"the token of the call is unknown: {_HOW}")
-        _LOG.debug("A call of %r by %s", method, name or "a token without name")
+            _LOG.warning("Rejected call of %r: unknown token", method)
+            return _refusal(f"unknown token; {_HOW}")
+        _LOG.debug("Call of %r by %s", method, name or "an unnamed token")
         return continuation(handler_call_details)
 
 
@@ -96,11 +96,11 @@ def _certificates(security: Security) -> Certificates | None:
     certificate, key = security.tls_cert, security.tls_key
     if certificate is None and key is None:
         if security.tls_client_ca is not None:
-            raise ListenError("a CA of clients is of use with TLS only: add --tls-cert and --tls-key")
+            raise ListenError("a client CA requires TLS: add --tls-cert and --tls-key")
         return None
     if certificate is None or key is None:
         missing = "--tls-key" if key is None else "--tls-cert"
-        raise ListenError(f"TLS needs a certificate and its key: add {missing}")
+        raise ListenError(f"TLS requires a certificate and its key: add {missing}")
     return Certificates(CertificateFiles(certificate, key, security.tls_client_ca))
 
 

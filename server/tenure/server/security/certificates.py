@@ -46,7 +46,7 @@ class CertificateFiles(NamedTuple):
         contents = self._contents()
         self._check()
         if self._contents() != contents:
-            raise CertificateError(f"{self.certificate}: changed while it was read")
+            raise CertificateError(f"{self.certificate}: changed while being read")
         chain, key, *client_ca = contents
         return grpc.ssl_server_certificate_configuration([(key, chain)], client_ca[0] if client_ca else None)
 
@@ -73,7 +73,7 @@ def check_authority(file: Path) -> None:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
     except (ssl.SSLError, OSError, ValueError):
-        raise CertificateError(f"{file}: holds no certificate in PEM") from None
+        raise CertificateError(f"{file}: contains no PEM certificate") from None
 
 
 class Certificates:
@@ -108,9 +108,9 @@ class Certificates:
             try:
                 changed = self._files.read()
             except CertificateError as error:
-                _LOG.error("New certificates cannot be used, the old ones stay: %s", error)
+                _LOG.error("Cannot load new certificates; keeping the previous ones: %s", error)
                 return None
-            _LOG.info("New certificates are in use: %s", self._files.certificate)
+            _LOG.info("Loaded new certificates: %s", self._files.certificate)
             return changed
 
 
@@ -125,4 +125,4 @@ def _pair_problem(certificate: Path, key: Path, error: Exception) -> str:
     reason = getattr(error, "reason", "")
     if reason == "KEY_VALUES_MISMATCH":
         return f"{key}: is not the private key of {certificate}"
-    return f"{certificate} and {key}: are not a certificate and its private key in PEM without a passphrase"
+    return f"{certificate} and {key}: not a PEM certificate and its private key without passphrase"

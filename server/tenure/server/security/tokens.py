@@ -39,7 +39,7 @@ class Tokens:
         self._names = _read(file)
         self._reading = threading.Lock()
         if not self._names:
-            raise TokenFileError(f"{file}: holds no token: write one per line")
+            raise TokenFileError(f"{file}: contains no token; write one per line")
 
     def name_of(self, token: str) -> str | None:
         """Name of the owner of a token; empty if the file does not name it, None if the token is invalid.
@@ -62,9 +62,9 @@ class Tokens:
             try:
                 self._names = _read(self._file)
             except TokenFileError as error:
-                _LOG.error("New tokens cannot be used, the old ones stay: %s", error)
+                _LOG.error("Cannot load new tokens; keeping the previous ones: %s", error)
                 return
-        _LOG.info("New tokens are in use: %d of %s", len(self._names), self._file)
+        _LOG.info("Loaded %d tokens from %s", len(self._names), self._file)
 
 
 def _read(file: Path) -> dict[bytes, str]:
@@ -84,9 +84,9 @@ def _entries(file: Path, text: str) -> Iterator[tuple[str, str]]:
         if not words:
             continue
         if len(words) > 2:
-            raise TokenFileError(f"{file}, line {number}: must be a token, or a name and a token")
+            raise TokenFileError(f"{file}, line {number}: must be a token, or a name followed by a token")
         if len(words[-1]) < MIN_LENGTH:
-            raise TokenFileError(f"{file}, line {number}: the token has less than {MIN_LENGTH} characters")
+            raise TokenFileError(f"{file}, line {number}: the token is shorter than {MIN_LENGTH} characters")
         yield words[0] if len(words) == 2 else "", words[-1]
 
 

@@ -1,7 +1,7 @@
 """The gRPC service: admission, cycle queue, one function per method, and error mapping.
 
-A method is a function `(shared, request, context) -> response` in a file of its own and one line in
-`service.py`. It raises what went wrong; `error_mapping.py` says what that is on the wire.
+A method is a function `(shared, request, context) -> response` and one line in `service.py`. Exceptions are
+converted to statuses by `error_mapping.py`.
 """
 
 from tenure.server.service.service import SERVICE, DecisionService

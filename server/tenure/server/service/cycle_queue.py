@@ -35,7 +35,7 @@ class CycleQueue:
     def acquire(self, shard: Shard, seconds: float) -> Iterator[Deadline]:
         """Wait for a cycle of the shard, at most the given seconds; yield the deadline of the cycle.
 
-        Raises CycleQueueTimeout when the time was not enough, TooManyCalls when too many calls wait already.
+        Raises CycleQueueTimeout if the time runs out, TooManyCalls if too many calls are queued.
         """
         begin = time.monotonic()
         self._wait(shard, seconds)

@@ -24,7 +24,7 @@ def status_of(error: Exception, request_name: str) -> grpc.Status:
     if status is not None:
         return status
     _LOG.error("A defect: a call ended with an exception. Nothing was decided.", exc_info=error)
-    defect = "a defect in the server: nothing was decided; report it"
+    defect = "internal error; no decision was made; please report it"
     return errors.plain_status(grpc.StatusCode.INTERNAL, defect)
 
 
@@ -43,23 +43,23 @@ def _foreseen(error: Exception, request_name: str) -> grpc.Status | None:
         case ChunkTooLarge():
             return errors.plain_status(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
         case TooManyCalls():
-            return errors.resource_exhausted("too many calls are waiting")
+            return errors.resource_exhausted("too many queued calls")
         case TooManyStreams():
-            return errors.resource_exhausted("too many streams are open")
+            return errors.resource_exhausted("too many open streams")
         case UploadMemoryExhausted():
-            return errors.resource_exhausted("too many snapshots are on their way")
+            return errors.resource_exhausted("too many concurrent uploads")
         case Draining():
-            return errors.plain_status(grpc.StatusCode.UNAVAILABLE, "the server is draining: retry")
+            return errors.plain_status(grpc.StatusCode.UNAVAILABLE, "the server is draining; retry")
         case StreamIdleTimeout():
-            idle = "nothing came for too long: open another stream"
+            idle = "stream idle timeout; open a new stream"
             return errors.plain_status(grpc.StatusCode.DEADLINE_EXCEEDED, idle)
         case grpc.RpcError():
-            return errors.plain_status(grpc.StatusCode.CANCELLED, "the caller is gone")
+            return errors.plain_status(grpc.StatusCode.CANCELLED, "the call was cancelled")
         case SolverProcessLost():
-            return errors.plain_status(grpc.StatusCode.INTERNAL, f"{error}: nothing was decided; retry")
+            return errors.plain_status(grpc.StatusCode.INTERNAL, f"{error}; no decision was made; retry")
         case SolverUnavailable():
             return errors.plain_status(grpc.StatusCode.UNAVAILABLE, str(error))
         case CycleQueueTimeout():
-            too_late = "other cycles took all the time: retry later"
+            too_late = "deadline exceeded while queued; retry with a longer deadline"
             return errors.plain_status(grpc.StatusCode.DEADLINE_EXCEEDED, too_late)
     return None

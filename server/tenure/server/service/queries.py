@@ -28,11 +28,11 @@ def acquire_query_slot(
 ) -> Iterator[Deadline]:
     """Wait for a query slot of a shard; yield the deadline.
 
-    Questions about a shard wait for each other, not for its decisions, and its decisions not for them.
-    Raises CycleQueueTimeout when the time is up before there is an answer.
+    Queries of a shard wait for each other, but not for its decisions, nor decisions for queries. Raises
+    CycleQueueTimeout if the time runs out.
     """
     about = request.state if request.HasField("state") else request.snapshot
-    shard = Shard(about.cluster_id, f"{about.node_pool} (questions)")
+    shard = Shard(about.cluster_id, f"{about.node_pool} (queries)")
     with shared.cycle_queue.acquire(shard, context.time_remaining()) as deadline:
         if not context.add_callback(deadline.cancel):
             raise CycleQueueTimeout

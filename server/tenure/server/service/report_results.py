@@ -32,7 +32,7 @@ def _status(
         return pb.GroupStatus(
             id=report.group.id,
             state=pb.GROUP_STATE_CONFLICT,
-            message="steps were reported otherwise before: find out which is true",
+            message="decisions have another final result from an earlier report; report the true one",
             conflicting_decision_ids=conflict.decision_ids,
         )
     count_results(news)

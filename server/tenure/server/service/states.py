@@ -49,7 +49,7 @@ def apply_delta(
 
 
 def apply(shared: ServiceContext, delta: StateDelta) -> State:
-    """The state after a delta, kept from now on. Raises StateError."""
+    """Store and return the state after a delta. Raises StateError."""
     state = shared.states.apply(delta)
     shared.push_links.add(state.reference)
     return state
@@ -110,7 +110,7 @@ def _nonce(unread: UndecodedRequest[SyncStateRequest]) -> str:
 def get_state(
     shared: ServiceContext, request: GetStateRequest, context: grpc.ServicerContext
 ) -> Iterator[GetStateResponse]:
-    """The newest version of the state. A delta that comes meanwhile does not change it. Raises StateError."""
+    """Newest version of a state; concurrent deltas do not affect it. Raises StateError."""
     shard = (request.cluster_id, request.node_pool)
     state = shared.states.newest(StateReference(cluster_id=shard[0], node_pool=shard[1]))
     if state is None:

@@ -40,7 +40,10 @@ class ProcessEngine(Engine):
         stop: Callable[[], bool] = never,
         timeline: CycleTimeline | None = None,
     ) -> EncodedResponse:
-        """See Engine. Raises SolverProcessLost or SolverUnavailable as well."""
+        """See Engine. Raises SolverProcessLost or SolverUnavailable as well.
+
+        The state is sent, because processes store none.
+        """
         return self._solve(SolveRequest(request.SerializeToString(), _seconds(stop)), stop, timeline)
 
     def decide_state(
@@ -57,7 +60,7 @@ class ProcessEngine(Engine):
 
         Processes keep nothing, so they are sent it.
         """
-        assert read is not None, "a process has to be sent the state"
+        assert read is not None, "the state must be sent to the process"
         whole = DecideRequest(snapshot=read(), actions=request.actions)
         whole.snapshot.now.CopyFrom(header.now)
         return self._solve(SolveRequest(whole.SerializeToString(), _seconds(stop)), stop, timeline)
@@ -85,8 +88,8 @@ class ProcessEngine(Engine):
             case InvalidRequest(violations):
                 raise SnapshotValidationError(violations)
             case WorkerError(traceback):
-                _LOG.error("In a solver process: %s", traceback)
-                raise SolverError("a cycle ended with an exception in its process; see above")
+                _LOG.error("Exception in a solver process: %s", traceback)
+                raise SolverError("a cycle failed in its solver process; see the log")
 
 
 def _seconds(stop: Callable[[], bool]) -> float:

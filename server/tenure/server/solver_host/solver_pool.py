@@ -35,9 +35,9 @@ class SolverPool:
         self._changing = threading.Lock()
 
     def solve(self, request: SolveRequest, stop: Callable[[], bool]) -> SolveResult:
-        """The answer of some process.
+        """Response of a process of the pool.
 
-        Raises SolverProcessLost when that one is lost, SolverUnavailable when too many were.
+        Raises SolverProcessLost if the process is lost, SolverUnavailable after too many losses.
         """
         child = self._acquire()
         try:
@@ -74,7 +74,7 @@ class SolverPool:
     def _acquire(self) -> SolverProcess:
         with self._changing:
             if self._recovery_timer is not None:
-                raise SolverUnavailable("solver processes fail again and again: retry later, and see the log")
+                raise SolverUnavailable("solver processes fail repeatedly; see the server log")
             child = self._idle.pop() if self._idle else SolverProcess(self._profile)
             self._busy.add(child)
             return child

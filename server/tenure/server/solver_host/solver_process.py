@@ -19,9 +19,9 @@ class SolverProcessLost(RuntimeError):
 
 
 class SolverProcess:
-    """A process, started at once and ready a moment later. Used by one thread at a time.
+    """A process that starts at once and is ready later. Used by one thread at a time.
 
-    It decides by a profile in the form of `profile_text`.
+    Its profile is given as `profile_text`.
     """
 
     def __init__(self, profile: str) -> None:
@@ -40,9 +40,9 @@ class SolverProcess:
         return self._process.pid
 
     def solve(self, request: SolveRequest, stop: Callable[[], bool]) -> SolveResult:
-        """The answer; when `stop` says so, what is decided by then.
+        """Response; when `stop` returns true, the decisions made so far.
 
-        Raises SolverProcessLost when there is none.
+        Raises SolverProcessLost.
         """
         try:
             self._connection.send(request)
@@ -50,7 +50,7 @@ class SolverProcess:
             answer: SolveResult = self._connection.recv()
             return answer
         except (EOFError, OSError):
-            raise SolverProcessLost("a solver process ended in the middle of a cycle") from None
+            raise SolverProcessLost("a solver process exited during a cycle") from None
 
     def kill(self) -> None:
         """Kill the process."""
@@ -65,4 +65,4 @@ class SolverProcess:
                 self._connection.send(STOP)
                 told = time.monotonic()
             elif told is not None and time.monotonic() > told + GRACE_SECONDS:
-                raise SolverProcessLost("a solver process did not stop when it was told to")
+                raise SolverProcessLost("a solver process ignored a stop request")

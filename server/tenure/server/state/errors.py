@@ -40,44 +40,44 @@ class StateError(Exception):
 
 def unknown_state(cluster_id: str, node_pool: str, epoch: str) -> StateError:
     """There is no state of this cluster ID, node pool and epoch."""
-    what = f"no state of cluster {cluster_id!r}, node pool {node_pool!r} and epoch {epoch!r} is kept here"
-    return StateError(pb.STATE_ERROR_CODE_UNKNOWN_STATE, f"{what}: push a full snapshot (PutSnapshot)")
+    what = f"unknown state: cluster {cluster_id!r}, node pool {node_pool!r}, epoch {epoch!r}"
+    return StateError(pb.STATE_ERROR_CODE_UNKNOWN_STATE, f"{what}; push a full snapshot (PutSnapshot)")
 
 
 def no_state(cluster_id: str, node_pool: str) -> StateError:
     """There is no state of this cluster ID and node pool, of any epoch."""
-    what = f"no state of cluster {cluster_id!r} and node pool {node_pool!r} is kept here"
-    told = f"{what}: are the names right, and does a scheduler push it (PutSnapshot)?"
+    what = f"unknown state: cluster {cluster_id!r}, node pool {node_pool!r}"
+    told = f"{what}; check the names and whether a scheduler pushes it (PutSnapshot)"
     return StateError(pb.STATE_ERROR_CODE_UNKNOWN_STATE, told)
 
 
 def version_gap(current: int, named: int) -> StateError:
     """The version of the state is not the given one."""
     what = f"the state has version {current}, not {named}"
-    return StateError(pb.STATE_ERROR_CODE_VERSION_GAP, f"{what}: push a full snapshot (PutSnapshot)")
+    return StateError(pb.STATE_ERROR_CODE_VERSION_GAP, f"{what}; push a full snapshot (PutSnapshot)")
 
 
 def invalid_delta(violations: Sequence[FieldViolation]) -> StateError:
     """Rows are invalid."""
-    told = f"{len(violations)} field(s) are invalid: mend them and send the delta again"
+    told = f"{len(violations)} field(s) are invalid; fix them and resend the delta"
     return StateError(pb.STATE_ERROR_CODE_INVALID, told, violations)
 
 
 def clock_regression(current: str, named: str) -> StateError:
     """The time is before that of the state; both times as text."""
-    told = f"the time {named} is before that of the state, {current}: send a later one"
+    told = f"the time {named} is before that of the state, {current}; send a later one"
     return StateError(pb.STATE_ERROR_CODE_CLOCK_REGRESSION, told)
 
 
 def stale_state(age: int, most: int) -> StateError:
     """The state is older than accepted; both ages in nanoseconds."""
     told = f"the state is {format_duration(age)} old, more than {format_duration(most)}"
-    return StateError(pb.STATE_ERROR_CODE_STALE, f"{told}: send what changed since, or set the clocks right")
+    return StateError(pb.STATE_ERROR_CODE_STALE, f"{told}: send a delta, or synchronize the clocks")
 
 
 def no_message(kind: str) -> StateError:
     """The bytes are not a message of the expected type."""
-    told = f"the message is not a {kind}: mend it and send the delta again"
+    told = f"the message is not a {kind}; fix it and resend the delta"
     return StateError(pb.STATE_ERROR_CODE_INVALID, told)
 
 

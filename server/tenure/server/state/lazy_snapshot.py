@@ -1,7 +1,7 @@
-"""The snapshot of a state as a message, built when it is read: deciding does not need it.
+"""Snapshot of a state as a message, built when it is read; decisions do not need it.
 
 Deltas are stored next to the last built message. When they reach a considerable fraction of its size, each
-further delta merges a part of them (`DeltaCompaction`): memory stays bounded, and no delta waits for the
+further delta merges a part of them (`DeltaCompaction`): memory stays limited, and no delta waits for the
 whole merge. The resulting message is that of `overlay`.
 """
 

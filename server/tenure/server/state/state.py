@@ -57,7 +57,7 @@ class State:
 
     epoch: str
     header: ClusterSnapshot
-    """The snapshot with two of its lists only: in-flight groups and eviction history."""
+    """Snapshot with in-flight groups and eviction history as its only lists."""
     lazy_snapshot: LazySnapshot
     """The complete snapshot."""
     decoded: DecodedSnapshot
@@ -96,9 +96,9 @@ class State:
         return StateReference(**self.shard._asdict(), epoch=self.epoch, version=self.header.version)
 
     def with_time(self, now: Timestamp) -> tuple[Cluster, ClusterSnapshot]:
-        """The cluster at a time that is not before the state's, and a matching snapshot without rows.
+        """Cluster at a time not before that of the state, and a matching snapshot without rows.
 
-        Raises SnapshotValidationError when it is no time, StateError when it is before the state's.
+        Raises SnapshotValidationError for an invalid time, StateError for one before the state's.
         """
         if problem := time_problem(now):
             raise SnapshotValidationError([FieldViolation("now", problem)])
@@ -109,7 +109,7 @@ class State:
         return replace(self.cluster, now=now.ToNanoseconds()), header
 
     def check_clock(self, now: Timestamp) -> None:
-        """Raise StateError when a time is before the state's."""
+        """Raise StateError for a time before the state's."""
         if now.ToNanoseconds() < self.cluster.now:
             raise errors.clock_regression(self.header.now.ToJsonString(), now.ToJsonString())
 
@@ -120,7 +120,7 @@ class State:
 
 
 def full_state(epoch: str, snapshot: ClusterSnapshot, most: MaxRows) -> State:
-    """The state that begins with a full snapshot.
+    """State of a full snapshot.
 
     Raises SnapshotValidationError, or StateError for too many rows.
     """
@@ -164,7 +164,7 @@ def _after(state: State, delta: StateDelta) -> Overlay:
 
 
 def _decoded(state: State, after: Overlay) -> DecodedSnapshot:
-    """Return the state after a delta, decoded as a whole."""
+    """Return the state after a delta, decoded completely."""
     try:
         return with_base(decode(after.snapshot, state.decoded.guarded_actions), after.snapshot)
     except SnapshotValidationError as invalid:

@@ -54,7 +54,7 @@ class StateStore:
         self._changing = threading.Lock()
 
     def put(self, state: State) -> None:
-        """Keep a full state in place of that of its shard. Raises StateError when it is too large."""
+        """Replace the state of a shard. Raises StateError if it is too large."""
         if state.size > self._bounds.max_bytes:
             raise errors.too_large(state.size, self._bounds.max_bytes)
         with self._changing:
@@ -69,7 +69,7 @@ class StateStore:
         return state
 
     def apply(self, delta: StateDelta) -> State:
-        """The state after a delta, kept from now on. Raises StateError, and keeps the state from before.
+        """Store and return the state after a delta. Raises StateError and keeps the previous state.
 
         The last applied delta is not applied again.
         """

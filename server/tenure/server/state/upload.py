@@ -54,12 +54,12 @@ class UploadMemory:
     def reserve(self, upload: "Upload", size: int) -> None:
         """Reserve memory for one more chunk.
 
-        Raises ChunkTooLarge, StateError (all is too large) or UploadMemoryExhausted.
+        Raises ChunkTooLarge, StateError (the total is too large) or UploadMemoryExhausted.
         """
         if size > self._max_chunk_mib * _MIB:
-            told = f"a piece has {size:,} bytes, more than {self._max_chunk_mib} MiB"
+            told = f"a chunk has {size:,} bytes, more than {self._max_chunk_mib} MiB"
             raise ChunkTooLarge(
-                f"{told}: send smaller ones, or raise server.maxChunkMib in the configuration"
+                f"{told}: send smaller chunks, or raise server.maxChunkMib in the configuration"
             )
         with self._changing:
             if upload.size + size > self._max_bytes:
@@ -86,9 +86,7 @@ class Upload:
         """Merge one piece. Raises as `reserve` does, and SnapshotValidationError for columns."""
         self._memory.reserve(self, chunk.ByteSize())
         if self._is_complete:
-            raise SnapshotValidationError(
-                [FieldViolation("last_chunk", "is set in a piece that is not the last")]
-            )
+            raise SnapshotValidationError([FieldViolation("last_chunk", "is set in a chunk before the last")])
         self._is_complete = chunk.last_chunk
         findings = ViolationCollector(f"pieces[{self._chunks}].chunk.pod_columns")
         self._chunks += 1
@@ -105,12 +103,12 @@ class Upload:
                 getattr(self._snapshot, name).extend(getattr(chunk.chunk, name))
 
     def state(self) -> State:
-        """The state that all pieces make. Raises SnapshotValidationError with paths in the whole snapshot."""
+        """State of all chunks. Raises SnapshotValidationError with paths in the whole snapshot."""
         problems = []
         if not self._epoch:
-            problems.append(FieldViolation("epoch", f"{MISSING} in the first piece"))
+            problems.append(FieldViolation("epoch", f"{MISSING} in the first chunk"))
         if not self._is_complete:
-            problems.append(FieldViolation("last_chunk", f"{MISSING} in the last piece"))
+            problems.append(FieldViolation("last_chunk", f"{MISSING} in the last chunk"))
         if problems:
             raise SnapshotValidationError(problems)
         self._snapshot.pod_columns.CopyFrom(join_columns(self._columns))

@@ -1,13 +1,10 @@
-"""What operators see: spans, metrics and logs. Nothing of it changes an answer.
+"""Telemetry: spans, metrics and logs. It has no effect on responses.
 
-| file | what it is |
+| module | contents |
 |---|---|
-| `timeline` | a cycle as plain tuples: the solver's observer, with a clock |
-| `cycle_spans` | from a timeline to spans, within the span of the call |
-| `calls` | a span and metrics for every call |
-| `cycle_metrics`, `requeue_metrics`, `cycle_log` | what cycles decide, counted and written |
-| `gauges`, `load` | what is as it is now: shares of queues; states and who is inside |
-| `pushes` | which span pushed a state, for those that decide on it |
-| `log_lines`, `log_export` | lines as text or JSON, from which level on, and sent away |
-| `providers` | the SDK: exporters, the page for Prometheus, and their end |
+| `timeline` | phases of a cycle as tuples: the solver's observer, with a clock |
+| `cycle_spans` | spans from a timeline, within the span of the call |
+| `call_metrics` | a span and metrics for each call; links to the spans that pushed a state |
+| `cycle_metrics`, `requeue_metrics`, `cycle_log` | results of cycles as metrics and log messages |
+| `gauges` | shares of queues, pushed states, calls in flight |
 """

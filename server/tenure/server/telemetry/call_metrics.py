@@ -1,8 +1,7 @@
-"""Calls: a span and a measurement for each. Without an SDK set up nothing is recorded.
+"""A span and metrics for each call, and links from decisions to the span that pushed the state.
 
-Which span brought a state, so that the span of a decision on it can point there.
-
-A link, and no child: a state may be decided on for hours, and a trace of hours is of no use to anybody.
+Links are not parents: a state may be used for hours, and a trace that long is useless. Without an
+OpenTelemetry SDK nothing is recorded.
 """
 
 import re
@@ -24,19 +23,19 @@ from tenure.v1.state_pb2 import StateReference
 
 _TRACER: Final = trace.get_tracer("tenure.server")
 MAX_LINKS: Final = 256
-"""States of which the span is remembered; there are a few versions of each at a time."""
+"""Maximum number of states whose span is remembered; each has a few versions."""
 _Key = tuple[str, str, str, int]
 
 
 class PushLinks:
-    """Remembers the spans in which states came, the latest `MOST` of them. For many threads."""
+    """The spans that pushed the latest `MOST` states. Thread-safe."""
 
     def __init__(self) -> None:
         self._spans: OrderedDict[_Key, SpanContext] = OrderedDict()
         self._changing = threading.Lock()
 
     def add(self, state: StateReference) -> None:
-        """The state came in the span at hand, if that is kept."""
+        """Remember the current span for a state, if it is recorded."""
         span = trace.get_current_span()
         if not span.is_recording():
             return
@@ -48,7 +47,7 @@ class PushLinks:
 
     @contextmanager
     def delta_span(self) -> Iterator[None]:
-        """A trace of its own for one delta of a stream, which may go on for days."""
+        """A trace for one delta of a stream, which may last for days."""
         stream = trace.get_current_span().get_span_context()
         links = [Link(stream, {"tenure.link": "stream"})] if stream.is_valid else []
         with _TRACER.start_as_current_span(
@@ -57,7 +56,7 @@ class PushLinks:
             yield
 
     def link(self, state: StateReference) -> None:
-        """Let the span at hand point to the one in which the state came."""
+        """Link the current span to the one that pushed the state."""
         with self._changing:
             pushed = self._spans.get(_key(state))
         if pushed is not None:
@@ -71,23 +70,23 @@ def _key(state: StateReference) -> _Key:
 _METER: Final = metrics.get_meter("tenure.server")
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
 _KEEPS_NOTHING: Final = (trace.ProxyTracerProvider, trace.NoOpTracerProvider)
-"""Providers of spans where no SDK is set up."""
+"""Tracer providers without an SDK."""
 _STATE_ERRORS: Final = frozenset((grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN))
-"""Statuses that are the server's fault; all others are the caller's business and no error of the span."""
+"""Statuses that are errors of the server; other statuses are not errors of the span."""
 _DURATION: Final = _METER.create_histogram(
     "tenure_call_duration_seconds",
-    description="How long calls took, streams from their begin to their end.",
+    description="Duration of calls; of streams from start to end.",
     explicit_bucket_boundaries_advisory=SECONDS,
 )
 _FAILURES: Final = _METER.create_counter(
     "tenure_call_failures_total",
-    description="Calls that ended with an error, by what went wrong.",
+    description="Failed calls by cause.",
 )
 
 
 @contextmanager
 def call_span(service: str, method: str, context: grpc.ServicerContext) -> Iterator[Span]:
-    """A server span around one call, in the caller's trace when its metadata names one."""
+    """Server span of one call, in the trace that its metadata names."""
     begin = time.perf_counter()
     with _span(service, method, context) as span:
         try:
@@ -100,7 +99,7 @@ def call_span(service: str, method: str, context: grpc.ServicerContext) -> Itera
 
 
 def _span(service: str, method: str, context: grpc.ServicerContext) -> AbstractContextManager[Span]:
-    """The span; none where nobody keeps it, and no caller has a trace that others may want to name."""
+    """Start the span; None if neither the SDK nor the caller needs one."""
     metadata = {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
     caller = _PROPAGATOR.extract(metadata)
     is_traced = trace.get_current_span(caller).get_span_context().is_valid
@@ -117,7 +116,7 @@ def _span(service: str, method: str, context: grpc.ServicerContext) -> AbstractC
 
 
 def count_failure(error: Exception, *, is_defect: bool) -> None:
-    """Count a call that ends with an error: by its class, or as a defect when nobody foresaw it."""
+    """Count a failed call by its error class; an unexpected exception is `internal`."""
     cause = "caller_gone" if isinstance(error, grpc.RpcError) else _in_words(type(error).__name__)
     _FAILURES.add(1, {"cause": "defect" if is_defect else cause})
 

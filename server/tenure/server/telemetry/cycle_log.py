@@ -1,9 +1,8 @@
-"""Logs: what became of pod groups that are expected to end, and values that workloads should mend.
+"""Log messages about requeue nominations, and about values that workload owners should fix.
 
-The levels are those of the proposal: doubtful values and clock skew are warnings (V(4)), nominations and
-skips are information (V(5)), every check in detail is for debugging (V(6)). Jobs are NAME/NAMESPACE.
-
-What was said already, so that a log says it once.
+Levels follow the requeue proposal: invalid values and clock skew are warnings (V(4)), nominations and skips
+are information (V(5)), every check is for debugging (V(6)). Jobs are NAME/NAMESPACE. A warning is logged
+once.
 """
 
 import logging
@@ -25,14 +24,14 @@ from tenure.wire.timestamps import span, timestamp
 
 
 class SeenKeys:
-    """Remembers the `most` things that came up last. For one thread at a time."""
+    """The `most` latest keys. Not thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._keys: OrderedDict[Hashable, None] = OrderedDict()
 
     def is_new(self, thing: Hashable) -> bool:
-        """Whether it comes up for the first time, as far as memory goes; it is remembered from now on."""
+        """Whether a key is new; adds it."""
         is_new = thing not in self._keys
         self._keys[thing] = None
         self._keys.move_to_end(thing)
@@ -42,9 +41,9 @@ class SeenKeys:
 
 
 MAX_SEEN: Final = 100_000
-"""Warnings that are remembered as said; beyond that the oldest may be said again."""
+"""Maximum number of remembered warnings; older ones may be logged again."""
 MAX_PER_CYCLE: Final = 100
-"""Workloads of the legacy rule that one cycle names."""
+"""Maximum number of legacy workloads named per cycle."""
 
 _REQUEUE: Final = logging.getLogger("tenure.requeue")
 _PREEMPTIBILITY: Final = logging.getLogger("tenure.preemptibility")
@@ -53,7 +52,7 @@ _WARNING_CODES: Final = (
     pb.NOMINATION_SKIP_REASON_INVALID_NOT_BEFORE,
     pb.NOMINATION_SKIP_REASON_CLOCK_SKEW,
 )
-"""Skips that somebody should mend: warnings when they are new, with the error."""
+"""Skip reasons that need a fix: warnings with the error when they are new."""
 
 
 class CycleWorkloads:
@@ -78,13 +77,13 @@ class CycleWorkloads:
 
 
 class CycleLog:
-    """Writes about one cycle after the other; all it remembers is whom it has warned about."""
+    """Logs the results of cycles. Its only state is the set of logged warnings."""
 
     def __init__(self) -> None:
         self._seen = SeenKeys(MAX_SEEN)
 
     def write(self, summary: CycleSummary, workloads: CycleWorkloads) -> None:
-        """Write about one cycle. Not for several threads at a time."""
+        """Log one cycle. Not thread-safe."""
         for nomination in summary.nominations:
             self._nomination(workloads, nomination)
         for warning in summary.warnings:
@@ -123,26 +122,26 @@ class CycleLog:
     def _value(
         self, workloads: CycleWorkloads, warning: WarningSummary, logger: logging.Logger, what: str
     ) -> None:
-        """A value of one pod group that is read as something else."""
+        """Warn about an invalid value of a pod group."""
         for uid in warning.pod_groups:
             if self._is_new(workloads, uid, what):
                 logger.warning("%s: job=%s, error=%s", what, _Job(workloads, uid), warning.detail)
 
     def _legacy(self, workloads: CycleWorkloads) -> None:
-        """Everybody whose priority decides, to encourage them to say it; the warning names the first only."""
+        """Warn about pod groups with derived preemptibility; the snapshot warning names only the first."""
         groups = map(workloads.pod_groups.get, self._unseen(workloads))
         legacy = (group for group in groups if group is not None and _is_legacy(group))
         new = [group for group in legacy if self._is_new(workloads, group.uid, "legacy preemptibility")]
-        line = "Legacy preemptibility: job=%s, priority=%d, preemptibility=%s; say so by the annotation %s"
+        line = "Legacy preemptibility: job=%s, priority=%d, preemptibility=%s; set the annotation %s"
         for group in new[:MAX_PER_CYCLE]:
             job, mode = _Job(workloads, group.uid), PREEMPTIBILITY[_legacy_mode(group)]
             _PREEMPTIBILITY.warning(line, job, group.priority, mode, annotations.PREEMPTIBILITY)
         if len(new) > MAX_PER_CYCLE:
             rest = len(new) - MAX_PER_CYCLE
-            _PREEMPTIBILITY.warning("Legacy preemptibility: and %d more jobs of this cycle", rest)
+            _PREEMPTIBILITY.warning("Legacy preemptibility: %d more jobs in this cycle", rest)
 
     def _unseen(self, workloads: CycleWorkloads) -> Iterable[str]:
-        """Pod groups that no earlier cycle looked at: of a kept state, those that changed since it was."""
+        """Pod groups not seen in an earlier cycle: of a pushed state, those that changed since."""
         known = workloads.rows
         if known is None or self._seen.is_new((workloads.snapshot.cluster_id, known.origin)):
             return workloads.pod_groups
@@ -153,7 +152,7 @@ class CycleLog:
 
 
 class _Job(NamedTuple):
-    """A pod group as lines name it, made up only when a line is written."""
+    """Name of a pod group in log messages, formatted only if a message is written."""
 
     workloads: CycleWorkloads
     pod_group: str

@@ -24,64 +24,64 @@ from tenure.wire.enum_labels import enum_label
 _METER: Final = metrics.get_meter("tenure.server")
 _CYCLES: Final = _METER.create_histogram(
     "tenure_cycle_duration_seconds",
-    description="How long cycles took, from the message to the answer, waiting for their turn apart.",
+    description="Duration of cycles from request to response, without waiting in the queue.",
     explicit_bucket_boundaries_advisory=SECONDS,
 )
 _PHASES: Final = _METER.create_histogram(
     "tenure_cycle_phase_duration_seconds",
-    description="How long the phases of cycles took that are no actions.",
+    description="Duration of the phases of cycles other than actions.",
     explicit_bucket_boundaries_advisory=SECONDS,
 )
 _ACTIONS: Final = _METER.create_histogram(
     "tenure_action_duration_seconds",
-    description="How long each action of cycles took.",
+    description="Duration of actions.",
     explicit_bucket_boundaries_advisory=SECONDS,
 )
 _STOPPED: Final = _METER.create_counter(
     "tenure_cycles_stopped_early_total",
-    description="Cycles that answered with what they had because the caller's time was up.",
+    description="Cycles that were stopped at the deadline of the caller.",
 )
 _CACHED_RESPONSES: Final = _METER.create_counter(
     "tenure_cached_responses_total",
-    description="Answers about a state that had not changed, given without another cycle.",
+    description="Cached responses for unchanged states.",
 )
 _DECISIONS: Final = _METER.create_counter(
     "tenure_decisions_total",
-    description="Steps of decisions, by action and kind.",
+    description="Decisions by action and kind.",
 )
 _ALLOWED_EVICTIONS: Final = _METER.create_counter(
     "tenure_guard_allowed_evictions_total",
-    description="Evictions that a guard had a say in and let pass.",
+    description="Evictions that a guard was consulted about and allowed.",
 )
 _OUTCOMES: Final = _METER.create_counter(
     "tenure_pod_group_outcomes_total",
-    description="Verdicts on pod groups that had pods to schedule; each cycle gives each of them one.",
+    description="Outcomes of pod groups with pods to schedule, one per pod group and cycle.",
 )
 _PENDING_REASONS: Final = _METER.create_counter(
     "tenure_pending_reasons_total",
-    description="Why pod groups that had pods to schedule were not bound, once in each cycle.",
+    description="Reasons of outcomes other than bound, one per pod group and cycle.",
 )
 _SCENARIOS: Final = _METER.create_counter(
     "tenure_search_scenarios_total",
-    description="Scenarios of the search for victims: simulated, known to fail, or ruled out before.",
+    description="Scenarios of the victim search: simulated, cached failures, or pruned.",
 )
 _PLACEMENT_ATTEMPTS: Final = _METER.create_counter(
     "tenure_search_placement_attempts_total",
-    description="Times the search looked for a node for a pod.",
+    description="Attempts to place a pod.",
 )
 _VICTIMS_CONSIDERED: Final = _METER.create_counter(
     "tenure_search_victims_considered_total",
-    description="Victims the search took into scenarios.",
+    description="Victims considered in scenarios.",
 )
 
 
 def count_cached_response() -> None:
-    """Count an answer that was known from an earlier cycle."""
+    """Count a cached response."""
     _CACHED_RESPONSES.add(1)
 
 
 def measure(timeline: Timeline) -> None:
-    """Measure the phases of one cycle."""
+    """Record the durations of a cycle."""
     for entry in timeline.entries:
         taken = (entry.end - entry.begin) / SECOND
         if entry.phase is Phase.ACTION:
@@ -92,7 +92,7 @@ def measure(timeline: Timeline) -> None:
 
 
 def count(summary: CycleSummary) -> None:
-    """Count what one cycle decided."""
+    """Count the results of a cycle."""
     for (action, kind), number in summary.decisions.items():
         _DECISIONS.add(number, {"action": action, "kind": kind})
     for (guard, action), number in summary.allowed_evictions.items():
@@ -121,9 +121,9 @@ class Cycles:
         return Timeline(is_detailed=cycle_spans.is_recording())
 
     def write(self, summary: CycleSummary, workloads: CycleWorkloads, timeline: Timeline) -> None:
-        """Write telemetry of one cycle. Threads wait for each other.
+        """Write telemetry of one cycle. Serialized by a lock.
 
-        An empty timeline means that the response was cached: its cycle was written about before.
+        An empty timeline means that the response was cached; its cycle was recorded before.
         """
         if not timeline.entries:
             count_cached_response()

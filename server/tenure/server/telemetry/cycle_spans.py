@@ -1,8 +1,7 @@
-"""From the timeline of a cycle to spans, within the span of the call that asked for it.
+"""Spans of a cycle from its timeline, and names of spans, attributes and events.
 
-Names of spans, attributes and events. All values but ids, versions and counts come from finite sets.
-
-Workloads are named in events alone, and there only when the configuration says so.
+Attribute values except IDs, versions and counts come from finite sets. Workloads are named in events only,
+and only if the configuration permits it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +27,7 @@ SPAN_OF: Final = {
     Phase.FOLD: "tenure.decision.fold",
     Phase.ENCODE: "tenure.decision.encode",
 }
-"""Of an action and of a plugin the name follows after a space: `tenure.action reclaim`."""
+"""Span names; that of an action or plugin is appended after a space: `tenure.action reclaim`."""
 
 CLUSTER: Final = "tenure.cluster"
 NODE_POOL: Final = "tenure.node_pool"
@@ -41,10 +40,10 @@ PLUGIN: Final = "tenure.plugin"
 EXTENSION_POINT: Final = "tenure.extension_point"
 OUTCOME: Final = "tenure.outcome"
 POD_GROUP_INDEX: Final = "tenure.pod_group.index"
-"""Place of the pod group among those of the snapshot, by uid: the same within a cycle, and no name."""
+"""Position of the pod group by uid: stable within a cycle, and no name."""
 DECISION: Final = "tenure.decision.id"
 OMITTED: Final = "tenure.omitted."
-"""Before the kind of what is counted because it has no span of its own: `tenure.omitted.scenarios`."""
+"""Prefix of the counts of omitted spans: `tenure.omitted.scenarios`."""
 
 DECISION_EVENT: Final = "tenure.decision"
 DECISION_COUNT: Final = "tenure.decision.count"
@@ -53,19 +52,19 @@ POD_GROUP_UID: Final = "tenure.pod_group.uid"
 
 
 MAX_DECISIONS: Final = 64
-"""Groups of the decision that a cycle's span names by id."""
+"""Maximum number of decision groups whose IDs are attributes of the cycle span."""
 _TRACER: Final = trace.get_tracer("tenure.server")
 
 
 def is_recording() -> bool:
-    """Whether spans of the call at hand are kept, so that a close look at the cycle is worth its cost."""
+    """Whether the current span is recorded, which makes a detailed timeline worth its cost."""
     return trace.get_current_span().is_recording()
 
 
 def write(timeline: Timeline, summary: CycleSummary, uids: Sequence[str] = ()) -> None:
-    """Write the spans of a cycle that was looked at closely, for spans of the call are kept.
+    """Write the spans of a detailed timeline.
 
-    `uids` are those of the cluster's pod groups in their order; without them no workload is named.
+    `uids` are the pod group uids in order; without them no workload is named.
     """
     begin = timeline.entries[0].begin
     cycle = _TRACER.start_span(CYCLE, attributes=_cycle_attributes(summary), start_time=begin)
@@ -92,7 +91,7 @@ def _cycle_attributes(summary: CycleSummary) -> dict[str, AttributeValue]:
 
 
 def _write_entries(timeline: Timeline, cycle: Context, uids: Sequence[str]) -> None:
-    """Parents come before their children in a timeline."""
+    """Parents precede their children in a timeline."""
     spans: list[Span] = []
     contexts: list[Context] = []
     action = ""

@@ -1,11 +1,8 @@
-"""How busy a server is, as gauges: calls inside, cycles that run and wait, states that are kept.
+"""Gauges: shares of queues after the last cycle, and the load of the server. Histogram buckets.
 
-Borders of the buckets of histograms.
-
-Gauges: what is as it is now. Read when somebody asks for metrics, so a cycle only leaves its answer here.
-
-Clusters, node pools and queues are names that callers choose, so their number is bounded: the shards that
-decided last, and of each the first queues by name; the shares of the others are one, named `other`.
+Gauges are read when metrics are collected, so a cycle only stores its summary. Callers choose the names of
+clusters, node pools and queues, so their number is limited: the shards with the latest cycles, and the first
+queues of each by name; other queues are summed as `other`.
 """
 
 import threading
@@ -22,20 +19,20 @@ from tenure.server.shard import Shard
 from tenure.solver.model.resources import Share
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""From an answer about a handful of pods to the longest search anybody waits for."""
+"""Buckets from a small response to the longest search."""
 
 
 MAX_SHARDS: Final = 32
 MAX_QUEUES: Final = 100
-"""Of one shard."""
+"""Maximum number of queues of a shard."""
 OTHER: Final = "other"
 _METER: Final = metrics.get_meter("tenure.server")
 _UNITS: Final = (("cpu", 1e-3), ("memory", 1.0), ("gpu", 1e-3))
-"""Components of a share: label, and the factor that converts amounts to cores, bytes and devices."""
+"""Components of a share: label, and divisor to cores, bytes and devices."""
 
 
 class _Last(NamedTuple):
-    """What is kept of a shard's last cycle."""
+    """Summary of the last cycle of a shard."""
 
     time: float
     queues: Sequence[QueueSummary]
@@ -44,14 +41,14 @@ class _Last(NamedTuple):
 
 
 class LastCycles:
-    """The last cycle of each shard. For many threads."""
+    """Last cycle of each shard. Thread-safe."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[Shard, _Last] = OrderedDict()
         self._changing = threading.Lock()
 
     def update(self, summary: CycleSummary) -> None:
-        """Keep what gauges show of a cycle."""
+        """Store the values of a cycle."""
         shard = Shard(summary.cluster_id, summary.node_pool)
         with self._changing:
             self._last[shard] = _Last(time.time(), summary.queues, summary.protected)
@@ -60,7 +57,7 @@ class LastCycles:
                 self._last.popitem(last=False)
 
     def times(self, _: CallbackOptions) -> Iterable[Observation]:
-        """When each shard had its last cycle."""
+        """Time of the last cycle of each shard."""
         for shard, last in self._all():
             yield Observation(last.time, _labels(shard))
 
@@ -73,7 +70,7 @@ class LastCycles:
     def shares(
         self, share_of: Callable[[QueueSummary], Share]
     ) -> Callable[[CallbackOptions], Iterable[Observation]]:
-        """One of the shares of each queue."""
+        """A share of each queue."""
 
         def observe(_: CallbackOptions) -> Iterable[Observation]:
             for shard, last in self._all():
@@ -88,12 +85,12 @@ class LastCycles:
 
 
 LAST_CYCLES: Final = LastCycles()
-"""Of this process; a process has one set of metrics."""
+"""Metrics of this process."""
 
 _METER.create_observable_gauge(
     "tenure_last_cycle_timestamp_seconds",
     [LAST_CYCLES.times],
-    description="When the last cycle of a cluster and node pool ended, in seconds since 1970.",
+    description="End of the last cycle of a cluster and node pool, in seconds since 1970.",
 )
 _METER.create_observable_gauge(
     "tenure_guard_protected_pod_groups",
@@ -103,12 +100,12 @@ _METER.create_observable_gauge(
 _METER.create_observable_gauge(
     "tenure_queue_fair_share",
     [LAST_CYCLES.shares(attrgetter("fair_share"))],
-    description="What a queue is due in the last cycle: cores, bytes of memory and GPUs.",
+    description="Fair share of a queue in the last cycle, in cores, bytes of memory and GPUs.",
 )
 _METER.create_observable_gauge(
     "tenure_queue_allocated",
     [LAST_CYCLES.shares(attrgetter("allocated"))],
-    description="What a queue has after the last cycle: cores, bytes of memory and GPUs.",
+    description="Allocation of a queue after the last cycle, in cores, bytes of memory and GPUs.",
 )
 
 
@@ -128,32 +125,32 @@ def _labels(shard: Shard) -> dict[str, str]:
 
 
 class Load(NamedTuple):
-    """What a server has to do and to keep at a moment."""
+    """Load of a server."""
 
     calls: int
     streams: int
     running_cycles: int
-    """Cycles and questions that have their turn."""
+    """Running and queued cycles and queries."""
     queued_cycles: int
     states: int
     state_bytes: int
 
 
 _GAUGES: Final = {
-    "calls": ("tenure_calls_in_flight", "Calls that are inside, waiting for their turn or being answered."),
-    "streams": ("tenure_streams_open", "Streams that are open."),
-    "running_cycles": ("tenure_cycles_running", "Cycles, simulations and explanations that run."),
+    "calls": ("tenure_calls_in_flight", "Calls in flight, queued or being processed."),
+    "streams": ("tenure_streams_open", "Open streams."),
+    "running_cycles": ("tenure_cycles_running", "Running cycles, simulations and explanations."),
     "queued_cycles": (
         "tenure_cycles_queued",
-        "Cycles, simulations and explanations that wait for their turn.",
+        "Queued cycles, simulations and explanations.",
     ),
-    "states": ("tenure_states", "States that are kept."),
-    "state_bytes": ("tenure_state_bytes", "Size of all kept states together, as messages."),
+    "states": ("tenure_states", "Pushed states in memory."),
+    "state_bytes": ("tenure_state_bytes", "Total size of the pushed states, as messages."),
 }
 
 
 def register_gauges(load: Callable[[], Load]) -> None:
-    """Let metrics show the load of the one server of this process, for as long as the process runs."""
+    """Export the load of the server of this process. Call it once."""
     meter = metrics.get_meter("tenure.server")
     for field, (name, description) in _GAUGES.items():
         meter.create_observable_gauge(name, [_observe(load, field)], description=description)

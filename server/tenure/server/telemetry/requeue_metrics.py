@@ -1,7 +1,7 @@
-"""Metrics: what cycles nominate, requeue and warn about, with the names and labels of the proposal.
+"""Metrics of requeue nominations and snapshot warnings, with the names and labels of the proposal.
 
 Counted once per cycle. Labels come from finite sets: plugins of the profile and codes of the contract.
-Without an OpenTelemetry SDK set up by the operator nothing is recorded.
+Without an OpenTelemetry SDK nothing is recorded.
 """
 
 from collections import Counter
@@ -17,30 +17,30 @@ from tenure.wire.enum_labels import enum_label
 _METER: Final = metrics.get_meter("tenure.server")
 _NOMINATED: Final = _METER.create_counter(
     "kai_scheduler_requeue_nominations_total",
-    description="Pod groups nominated for a requeue because they ran longer than expected.",
+    description="Pod groups nominated for requeue because they exceeded their expected runtime.",
 )
 _SKIPPED: Final = _METER.create_counter(
     "kai_scheduler_requeue_nomination_skipped_total",
-    description="Pod groups that are expected to end and are left alone, by reason.",
+    description="Pod groups past their expected runtime that were not nominated or requeued, by reason.",
 )
 _COMMITTED: Final = _METER.create_counter(
     "kai_scheduler_requeue_committed_total",
-    description="Nominated pod groups that went back to their queue.",
+    description="Nominated pod groups that were requeued.",
 )
 _ROLLED_BACK: Final = _METER.create_counter(
     "kai_scheduler_requeue_rolled_back_total",
-    description="Nominated pod groups that keep running because nobody who waits would fit in their place.",
+    description="Nominated pod groups that keep running because no contender fits in their place.",
 )
 _WARNING_CODES: Final = _METER.create_counter(
     "tenure_snapshot_warnings_total",
-    description="Pod groups about which something in the snapshot was doubtful, by code.",
+    description="Pod groups with snapshot warnings, by code.",
 )
 
 
 def initialize_counters() -> None:
-    """Let every counter of the proposal exist before anything is counted, so that its growth can be seen.
+    """Create the counters of the proposal at zero, so that their first increase is visible.
 
-    With every reason, and the one plugin of the default profile that nominates.
+    With every reason, and the nominating plugin of the default profile.
     """
     labels = {"plugin": "expectedruntime"}
     for counter in (_NOMINATED, _COMMITTED, _ROLLED_BACK):
@@ -51,10 +51,10 @@ def initialize_counters() -> None:
 
 
 def count(summary: CycleSummary) -> None:
-    """Count one cycle (semantics R12.62, R12.64): a pod group counts once for each plugin that looked at it.
+    """Count one cycle (semantics R12.62, R12.64): a pod group counts once for each plugin that evaluated it.
 
-    Who is not due counts nowhere. Who is nominated and then protected by its minimum runtime counts as
-    nominated and, by the action, as skipped (semantics R12.49).
+    Pod groups that are not due are not counted. A nominated pod group that its minimum runtime protects
+    counts as nominated and, for the action, as skipped (semantics R12.49).
     """
     told = Counter(
         (counter, plugin, reason)
@@ -70,7 +70,7 @@ def count(summary: CycleSummary) -> None:
 
 
 def _count_nomination(nomination: NominationSummary) -> Iterator[tuple[metrics.Counter, int]]:
-    """What is counted of a nomination, and why it was skipped."""
+    """Counters of a nomination, and why it was skipped."""
     if nomination.is_candidate:
         yield _NOMINATED, 0
     if nomination.skip_reason:

@@ -1,8 +1,8 @@
-"""A cycle as a list of plain tuples: which part ran when, within which, and what came of it.
+"""Timeline of a cycle: which phase ran when, within which, with which result, as plain tuples.
 
-The solver tells a timeline what happens, in whatever process it runs; the timeline has the clock. Tuples can
-be pickled, so a solver process sends its timeline back with the answer. How long the list can become is
-bounded per action, so that the first action leaves room for the others.
+The solver calls the timeline in whatever process it runs; the timeline has the clock. Tuples can be pickled,
+so a solver process returns its timeline with the response. The number of entries is limited per action, so
+that the first action does not displace the others.
 """
 
 import time
@@ -14,39 +14,39 @@ from tenure.solver.framework.observer import Phase
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 
 MAX_ENTRIES: Final[Mapping[Phase, int]] = {Phase.POD_GROUP: 24, Phase.SCENARIO: 24, Phase.PLUGIN: 32}
-"""Entries of each kind that one action gets; the rest is counted."""
+"""Maximum number of entries of each kind per action; the rest is counted."""
 NO_PARENT: Final = -1
 _OMITTED: Final = -2
 
 
 class TimelineEntry(NamedTuple):
-    """One part of a cycle. Times in nanoseconds since 1970."""
+    """One phase of a cycle. Times in nanoseconds since 1970."""
 
     parent: int
-    """Its place in the list; NO_PARENT for those at the top."""
+    """Index of its parent; NO_PARENT for top-level phases."""
     phase: Phase
     name: str
     pod_group: int | None
-    """Index in the cluster, which is sorted by uid."""
+    """Index of the pod group in the cluster, which is sorted by uid."""
     begin: int
     end: int
     outcome: str
     counts: Mapping[str, int]
-    """What happened within it and has no entry of its own, by name."""
+    """Number of omitted entries within it, by name."""
 
 
 class Timeline:
-    """An observer for one cycle; `is_detailed` says whether it wants more than actions."""
+    """Observer of one cycle; `is_detailed`: whether it records more than actions."""
 
     def __init__(self, *, is_detailed: bool) -> None:
         self.is_detailed = is_detailed
         self.entries: list[TimelineEntry] = []
         self.group_ids: dict[tuple[str, int], str] = {}
-        """Ids of the decision's groups, by action and beneficiary; whoever encodes the decision tells."""
+        """IDs of decision groups by action and beneficiary, set by the encoder."""
         self._offset = time.time_ns() - time.monotonic_ns()
         self._open = [NO_PARENT]
         self._innermost = NO_PARENT
-        """Of the open parts that have an entry."""
+        """Indices of the open phases that have an entry."""
         self._counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
         self._used: Counter[Phase] = Counter()
         self._called: set[tuple[int, str, str]] = set()
@@ -76,7 +76,7 @@ class Timeline:
             self._innermost = parent
 
     def call(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
-        """See Observer. The first answer of a plugin within a part is an entry, the others are counted."""
+        """See Observer. The first result of a plugin within a phase is an entry, the others are counted."""
         sample = (self._open[-1], point, plugin)
         if sample in self._called:
             self._counts[self._innermost]["verdicts"] += 1
@@ -96,7 +96,7 @@ class Timeline:
         return time.monotonic_ns() + self._offset
 
     def _is_full(self, phase: Phase) -> bool:
-        """Whether the action has as many entries of the kind as it gets; takes one if not."""
+        """Whether the action may add another entry of this kind; counts it."""
         most = MAX_ENTRIES.get(phase)
         if most is None:
             return False
@@ -105,7 +105,7 @@ class Timeline:
 
 
 def _result_word(response: object) -> str:
-    """A plugin's answer in a word."""
+    """Result of a plugin as one word."""
     if response is None:
         return "yes"
     if isinstance(response, GuardVerdict):
