@@ -22,8 +22,8 @@ def checks(*verdicts: GuardVerdict) -> list[pb.GuardVerdict]:
 
 
 def test_eviction_names_the_guards_that_allowed_it_in_profile_order() -> None:
-    passed = GuardVerdict("preemptibility", ProtectionScope.NOTHING, "its priority 50")
-    ended = GuardVerdict("minruntime", ProtectionScope.NOTHING, "queue left", NOW - 1)
+    passed = GuardVerdict(ProtectionScope.NOTHING, "its priority 50", guard="preemptibility")
+    ended = GuardVerdict(ProtectionScope.NOTHING, "queue left", NOW - 1, guard="minruntime")
     first, second = checks(passed, ended)
     assert first == pb.GuardVerdict(guard="preemptibility", source="its priority 50")
     assert not first.HasField("until")
@@ -36,7 +36,7 @@ def test_eviction_names_the_guards_that_allowed_it_in_profile_order() -> None:
 
 @pytest.mark.parametrize("scope", ProtectionScope)
 def test_scope_of_a_guard_verdict_is_encoded(scope: ProtectionScope) -> None:
-    (check,) = checks(GuardVerdict("g", scope, "s"))
+    (check,) = checks(GuardVerdict(scope, "s", guard="g"))
     assert check.scope == SCOPES[scope]
 
 

@@ -5,6 +5,7 @@ from typing import ClassVar, Final
 
 import pytest
 from tenure.solver.cycle import decide
+from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.plugin_api.action import Action
@@ -27,16 +28,14 @@ class CheckpointGuard:
         pass
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
-        return GuardVerdict(
-            "checkpoint", ProtectionScope.ALL, "its checkpoint", END, detail="it writes a checkpoint"
-        )
+        return GuardVerdict(ProtectionScope.ALL, "its checkpoint", END, "it writes a checkpoint")
 
 
 class AllowingGuard(CheckpointGuard):
     """Protects nothing, and is called for every pair."""
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
-        return GuardVerdict("allowing", ProtectionScope.NOTHING, "")
+        return GuardVerdict(ProtectionScope.NOTHING, "")
 
 
 class RecordedPreemptibility(PreemptibilityGuard):
@@ -71,19 +70,65 @@ def test_protection_with_an_end_delays_the_pod_group_until_then() -> None:
     )
 
 
-@pytest.mark.skipif(not hasattr(PreemptibilityGuard, "__dict__"), reason="a compiled guard has no subclasses")
-@pytest.mark.parametrize("guards", [(), ("allowing",)])
-def test_other_guards_are_called_once_per_victim_beside_a_guard_that_shares_nothing(
-    guards: tuple[str, ...],
-) -> None:
-    plugins = {**BUILT_IN.plugins, "preemptibility": RecordedPreemptibility, "allowing": AllowingGuard}
+@pytest.fixture
+def calls() -> list[tuple[Action, int]]:
+    """Calls of preemptibility."""
+    RecordedPreemptibility.calls.clear()
+    return RecordedPreemptibility.calls
+
+
+PLUGINS: Final = {**BUILT_IN.plugins, "allowing": AllowingGuard, "checkpoint": CheckpointGuard}
+NOT_COMPILED: Final = pytest.mark.skipif(
+    not hasattr(PreemptibilityGuard, "__dict__"), reason="a compiled guard has no subclasses"
+)
+
+
+def preemptors() -> Cluster:
+    """Three pending pod groups of one queue, and four running ones."""
     builder = ClusterBuilder().node("n", gpus=4).queue("q", quota=8)
     for name in "abcd":
-        builder.running(name, queue="q", gpus=1, node="n")
+        builder.running(name, queue="q", gpus=1, node="n", started_ago="1h")
     for name in ("x", "y", "z"):
         builder.pending(name, queue="q", gpus=1, priority=75)
-    calls = RecordedPreemptibility.calls
-    calls.clear()
-    decided = decide(builder.build(), profile(*guards), registry=Registry(BUILT_IN.actions, plugins))
-    assert len(decided.groups) == 3
-    assert len(calls) == len(set(calls)) > 0
+    return builder.build()
+
+
+@NOT_COMPILED
+def test_preemptibility_is_called_as_often_with_an_unshared_guard_as_without(
+    calls: list[tuple[Action, int]],
+) -> None:
+    registry = Registry(BUILT_IN.actions, {**PLUGINS, "preemptibility": RecordedPreemptibility})
+    counts = []
+    for guards in ((), ("allowing",)):
+        calls.clear()
+        assert len(decide(preemptors(), profile(*guards), registry=registry).groups) == 3
+        counts.append(len(calls))
+    assert counts == [5, 5]
+
+
+@NOT_COMPILED
+def test_preemptibility_is_called_once_per_victim_beside_a_guard_that_protects_pairs(
+    calls: list[tuple[Action, int]],
+) -> None:
+    registry = Registry(BUILT_IN.actions, {**PLUGINS, "preemptibility": RecordedPreemptibility})
+    decided = decide(preemptors(), profile("checkpoint"), registry=registry)
+    assert [outcome.kind for outcome in decided.outcomes] == [OutcomeKind.DELAYED] * 3
+    assert len(calls) == len(set(calls)) == 4
+
+
+class RivalGuard(CheckpointGuard):
+    """Protects every pod group from the first pending pod group, for good."""
+
+    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
+        scope = ProtectionScope.ALL if preemptor == 4 else ProtectionScope.NOTHING
+        return GuardVerdict(scope, "its rival")
+
+
+def test_protection_from_one_preemptor_does_not_stop_similar_ones() -> None:
+    registry = Registry(BUILT_IN.actions, {**BUILT_IN.plugins, "rival": RivalGuard})
+    decided = decide(preemptors(), profile("rival"), registry=registry)
+    assert [(outcome.kind, outcome.reason.code) for outcome in decided.outcomes] == [
+        (OutcomeKind.INFEASIBLE, ReasonCode.NO_SOLUTION),
+        (OutcomeKind.WAITING_FOR_VICTIMS, ReasonCode.VICTIMS_EVICTED),
+        (OutcomeKind.WAITING_FOR_VICTIMS, ReasonCode.VICTIMS_EVICTED),
+    ]

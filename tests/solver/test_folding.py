@@ -21,8 +21,8 @@ from tenure.terms.reasons import ReasonCode
 
 ONE, TWO = 0, 1
 PASSED: Final = (
-    GuardVerdict("first", ProtectionScope.NOTHING, "preempt of one for two", NOW),
-    GuardVerdict("second", ProtectionScope.NOTHING, "preempt of one for two", NOW),
+    GuardVerdict(ProtectionScope.NOTHING, "preempt of one for two", NOW, guard="first"),
+    GuardVerdict(ProtectionScope.NOTHING, "preempt of one for two", NOW, guard="second"),
 )
 """What the two guards of the profile say of `one`; see `guard`."""
 
@@ -32,13 +32,12 @@ class AllowingGuard:
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._names = [group.name for group in context.cluster.pod_groups]
-        self._name = arguments["name"]
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         if action is STALE_GANG_EVICTION:
             return None
         source = f"{action} of {self._names[victim]} for {self._names[preemptor]}"
-        return GuardVerdict(self._name, ProtectionScope.NOTHING, source, NOW)
+        return GuardVerdict(ProtectionScope.NOTHING, source, NOW)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def guard_with_scope(scope: ProtectionScope | None, *protected: int) -> Any:
             if scope is None or (protected and victim not in protected):
                 return None
             code = ReasonCode.MIN_RUNTIME
-            return GuardVerdict(self._name, scope, f"who says {self._name}", NOW, code, f"by {self._name}")
+            return GuardVerdict(scope, f"argument of {self._name}", NOW, f"by {self._name}", code)
 
     return Saying
 
@@ -129,6 +129,37 @@ def test_verdicts_of_all_effective_guards_are_in_profile_order() -> None:
     ).guards
     found = guards.verdicts(PREEMPT, NEW, JOB)
     assert [(verdict.guard, verdict.scope) for verdict in found] == [("a", NOTHING), ("c", ALL)]
+
+
+class NamelessGuard:
+    """A guard that names another one in its verdict."""
+
+    def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
+        pass
+
+    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
+        return GuardVerdict(ALL, "argument", NOW, "it must stay", guard="preemptibility")
+
+
+def test_guards_are_named_by_the_profile() -> None:
+    guards = open_guarded_session(without_sub_groups(2, 2), NamelessGuard).guards
+    assert [verdict.guard for verdict in guards.verdicts(PREEMPT, NEW, JOB)] == ["a"]
+    assert guards.allows_victim(PREEMPT, NEW, JOB) == Rejection(
+        ReasonCode.PROTECTED, "it must stay", NOW, "a"
+    )
+
+
+@pytest.mark.parametrize(("key", "expected"), [("one", False), (None, True)])
+def test_verdict_is_a_finding_about_the_pair_without_a_key_for_the_preemptor(
+    key: str | None, expected: bool
+) -> None:
+    guards = open_guarded_session(
+        without_sub_groups(2, 2), counting_guard("one", []), counting_guard(key, [])
+    ).guards
+    assert guards.is_pair_finding(NEW, "b") is expected
+    assert guards.is_pair_finding(NEW, "a") is False
+    assert (guards.cache_key(NEW) is None) is expected
+    assert guards.shared_key(NEW) == guards.shared_key(JOB)
 
 
 def partly_running() -> ClusterBuilder:

@@ -1,12 +1,10 @@
 """Skipping pod groups that ask for no less than one that just failed."""
 
 import pytest
-from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.workload import Preemptibility
 from tenure.solver.search.similar_failures import SimilarFailures
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import JobOptions
-from tenure.terms.reasons import ReasonCode
 
 from tests.solver.sessions import open_session
 
@@ -66,13 +64,13 @@ def test_pod_group_with_no_smaller_request_is_hopeless(
 ) -> None:
     similar, tasks = failures((failed, failed_count), (next_, next_count))
     assert not similar.is_hopeless(1, tasks[1])
-    similar.add(0, tasks[0])
+    similar.add(0, tasks[0], has_protected=False)
     assert similar.is_hopeless(1, tasks[1]) is expected
 
 
 def test_consolidation_compares_across_queues_r5_81() -> None:
     similar, tasks = failures((TWO_GPUS, 1), ({**TWO_GPUS, "queue": "other"}, 1), by_queue=False)
-    similar.add(0, tasks[0])
+    similar.add(0, tasks[0], has_protected=False)
     assert similar.is_hopeless(1, tasks[1])
 
 
@@ -85,28 +83,19 @@ def test_smallest_failed_request_is_stored_r5_84(
     second: JobOptions, third: JobOptions, expected: bool
 ) -> None:
     similar, tasks = failures((TWO_GPUS, 1), (second, 1), (third, 1))
-    similar.add(0, tasks[0])
-    similar.add(1, tasks[1])
+    similar.add(0, tasks[0], has_protected=False)
+    similar.add(1, tasks[1], has_protected=False)
     assert similar.is_hopeless(2, tasks[2]) is expected
 
 
-PROTECTED = {
-    "nobody was protected": ([], True, True),
-    "min-runtime is the same for a whole queue, not for others": ([ReasonCode.MIN_RUNTIME], True, False),
-    "what is between two pod groups": ([ReasonCode.EVICTION_COOLDOWN], False, False),
-    "or was in vain between them": (
-        [ReasonCode.MIN_RUNTIME, ReasonCode.EVICTION_BACKOFF],
-        False,
-        False,
-    ),
-}
-
-
-@pytest.mark.parametrize(("codes", "in_queue", "anywhere"), PROTECTED.values(), ids=PROTECTED)
-def test_failure_is_general_unless_specific_to_one_pod_group_r5_84(
-    codes: list[ReasonCode], in_queue: bool, anywhere: bool
+@pytest.mark.parametrize(
+    ("by_queue", "has_protected", "expected"),
+    [(True, False, True), (True, True, True), (False, False, True), (False, True, False)],
+)
+def test_protection_applies_to_preemptors_of_the_same_queue_r5_84(
+    by_queue: bool, has_protected: bool, expected: bool
 ) -> None:
-    session = open_session(ClusterBuilder().queue("q").build())
-    protected = [Rejection(code, "") for code in codes]
-    assert SimilarFailures(session, by_queue=True).is_general(protected) is in_queue
-    assert SimilarFailures(session, by_queue=False).is_general(protected) is anywhere
+    builder = ClusterBuilder().queue("q").pending("a", queue="q", gpus=2).pending("b", queue="q", gpus=2)
+    similar = SimilarFailures(open_session(builder.build()), by_queue=by_queue)
+    similar.add(0, [0], has_protected=has_protected)
+    assert similar.is_hopeless(1, [1]) is expected

@@ -140,7 +140,7 @@ def _verdict(
 ) -> GuardVerdict | None:
     """Verdict of the guard that protects the victim, or None."""
     verdicts = replay.end.session.guards.verdicts(action, preemptor, victim)
-    return next((v for v in verdicts if (v.guard, v.code) == (rejection.source, rejection.code)), None)
+    return next((v for v in verdicts if (v.guard, v.reason) == (rejection.source, rejection.code)), None)
 
 
 def _describe_unused(replay: CycleReplay, names: AudienceNames, victim: int, action: Action) -> AudienceText:

@@ -127,8 +127,8 @@ class EvictionAction:
         if not is_exhausted:
             self._check_all_candidates(search, victims)
         protected = list(victims.protected.values())
-        if self._similar.is_general(protected):
-            self._similar.add(pod_group, tasks)
+        if not victims.has_pair_findings:
+            self._similar.add(pod_group, tasks, has_protected=bool(protected))
         rejection = min(protected, key=lambda victim: victim.until or 0, default=rejection)
         if not is_exhausted:
             parts.record_failure(search, rejection)

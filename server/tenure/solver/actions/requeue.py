@@ -24,7 +24,7 @@ from tenure.solver.framework.statement import Statement
 from tenure.solver.framework.stop_signal import CycleStopped
 from tenure.solver.model.decision import Atomicity, Patch, PatchKind, Requeue
 from tenure.solver.model.inherited_settings import requeue_delay
-from tenure.solver.model.rejection import PAIR_REASONS, Rejection
+from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination, NominationResult, NominationSkipReason
 from tenure.solver.model.workload import PodGroup
 from tenure.solver.plugin_api.action import Action, QueueGate, Relation
@@ -129,7 +129,7 @@ class _RequeueAction:
             rejection = self._guard_rejection(contender, victim)
             if rejection is not None:
                 protected.append(rejection)
-                if rejection.code not in PAIR_REASONS:
+                if not self._session.guards.is_pair_finding(contender, rejection.source):
                     hopeless.add(self._kind(contender))
                 continue
             objection = self._rejection(contender, victim) or self._evict(nomination, contender, victim)

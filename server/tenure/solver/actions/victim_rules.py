@@ -48,6 +48,14 @@ class VictimRules:
         """Why nobody of a leaf queue may be a victim of this one."""
         return self._session.chains.allows_victim_queue(self.action, pod_group, queue)
 
+    def is_pair_finding(self, pod_group: int, rejection: Rejection) -> bool:
+        """Whether a rejection says nothing about other preemptors."""
+        return self._guards.is_pair_finding(pod_group, rejection.source)
+
+    def is_pair_core(self, pod_group: int, victim: int) -> bool:
+        """Whether a victim must keep its minimum from this preemptor only, as far as is known."""
+        return self._guards.is_pair_core(self.action, pod_group, victim)
+
     def keeps_core(self, pod_group: int, victim: int) -> bool:
         """Whether a victim must keep its minimum."""
         return self._guards.keeps_core(self.action, pod_group, victim)
@@ -60,7 +68,7 @@ class VictimRules:
 class VictimSelector:
     """The victims of one preemptor; each pod group is checked once."""
 
-    __slots__ = ("_rejections", "_request", "_rules", "protected", "rule_key")
+    __slots__ = ("_rejections", "_request", "_rules", "has_pair_findings", "protected", "rule_key")
 
     def __init__(self, rules: VictimRules, pod_group: int) -> None:
         self._rules = rules
@@ -69,6 +77,8 @@ class VictimSelector:
         self._rejections: dict[int, Rejection | None] = {}
         self.protected: dict[int, Rejection] = {}
         """Pod groups that a guard protects for a time."""
+        self.has_pair_findings = False
+        """Whether a guard that is called for each pair protects a victim: other preemptors may evict it."""
 
     def allows_queue(self, queue: int) -> bool:
         """Whether any pod group of a leaf queue may be a victim."""
@@ -87,12 +97,17 @@ class VictimSelector:
         if victim in self._rejections:
             return self._rejections[victim]
         rejection = self._rejections[victim] = self._rules.rejection(self._request.preemptor, victim)
-        if rejection is not None and rejection.until is not None:
-            self.note_protection(victim, rejection)
+        if rejection is not None:
+            if self._rules.is_pair_finding(self._request.preemptor, rejection):
+                self.has_pair_findings = True
+            if rejection.until is not None:
+                self.note_protection(victim, rejection)
         return rejection
 
     def keeps_core(self, victim: int) -> bool:
         """Whether a victim must keep its core."""
+        if self._rules.is_pair_core(self._request.preemptor, victim):
+            self.has_pair_findings = True
         return self._rules.keeps_core(self._request.preemptor, victim)
 
     def note_protection(self, victim: int, rejection: Rejection) -> None:

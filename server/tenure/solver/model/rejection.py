@@ -1,11 +1,8 @@
 """The rejection that every "no" is made of."""
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from tenure.terms.reasons import ReasonCode
-
-PAIR_REASONS: Final = frozenset({ReasonCode.EVICTION_COOLDOWN, ReasonCode.EVICTION_BACKOFF})
-"""Findings about one (victim, preemptor) pair, which say nothing about other preemptors."""
 
 
 class Rejection(NamedTuple):

@@ -1,4 +1,4 @@
-"""Protection scopes of guards, and their results for victims."""
+"""Verdicts of guards about possible victims."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -16,14 +16,16 @@ class ProtectionScope(IntEnum):
 
 
 class GuardVerdict(NamedTuple):
-    """Result of one guard for one victim, whether protected or not."""
+    """Verdict of one guard about one victim, whether it protects or not."""
 
-    guard: str
     scope: ProtectionScope
     source: str
     """Origin of the value: `queue NAME`, `default of PLUGIN`, ..."""
     until: int | None = None
-    """When the protection ends or ended, in nanoseconds; None: time does not matter."""
-    code: ReasonCode = ReasonCode.PROTECTED
+    """When the protection ends or ended, in nanoseconds since the epoch; None: time does not matter."""
     detail: str = ""
-    """Why it protects, for people."""
+    """Why it protects, as text for operators."""
+    reason: ReasonCode = ReasonCode.PROTECTED
+    """A row of the reason catalog. Guards of other packages keep the default."""
+    guard: str = ""
+    """Name of the guard. Set by the framework."""

@@ -1,9 +1,8 @@
 """Skip pod groups that request no less than one that just failed (semantics R5.80-R5.86)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.rejection import PAIR_REASONS, Rejection
 from tenure.solver.model.resources import Vector
 from tenure.solver.model.workload import PodSet, SubGroupSet, TaskShape, TopologyConstraint
 
@@ -23,17 +22,13 @@ class SimilarFailures:
         failed = self._failed.get(self._signature(pod_group, tasks))
         return failed is not None and not _is_easier(self._requests(tasks), failed)
 
-    def is_general(self, protected: Iterable[Rejection]) -> bool:
-        """Whether these protections of victims also apply to preemptors with an equal or larger request.
+    def add(self, pod_group: int, tasks: list[int], *, has_protected: bool) -> None:
+        """Note that a search failed; stores the pod group if it is easier (semantics R5.84).
 
-        Protections between two pod groups do not; those between two queues apply within a queue only.
+        `has_protected`: guards protect victims for a time. That applies to preemptors of the same queue only.
         """
-        if self._by_queue:
-            return all(rejection.code not in PAIR_REASONS for rejection in protected)
-        return not list(protected)
-
-    def add(self, pod_group: int, tasks: list[int]) -> None:
-        """Note that a search failed; stores the pod group if it is easier (semantics R5.84)."""
+        if has_protected and not self._by_queue:
+            return
         signature, requests = self._signature(pod_group, tasks), self._requests(tasks)
         failed = self._failed.get(signature)
         if failed is None or _is_no_harder(requests, failed):

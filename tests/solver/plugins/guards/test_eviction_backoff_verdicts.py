@@ -93,7 +93,7 @@ def test_verdict_has_reason_source_and_end(
     code = ReasonCode.PROTECTED
     if detail:
         code = ReasonCode.EVICTION_BACKOFF if "ineffective" in detail else ReasonCode.EVICTION_COOLDOWN
-    assert guard_verdict(cluster, **arguments) == GuardVerdict(GUARD, scope, source, until, code, detail)
+    assert guard_verdict(cluster, **arguments) == GuardVerdict(scope, source, until, detail, code, GUARD)
 
 
 def reported_protections(**options: Any) -> list[Protection]:

@@ -157,12 +157,12 @@ def test_expected_runtime_is_resolved_from_pod_group_or_nearest_queue_r12_72(
 def test_verdict_has_detail_and_end() -> None:
     cluster, ends = with_runtime("preempt", "55m"), NOW + 300 * SECOND
     assert guard_verdict(cluster, "preempt", GUARD) == GuardVerdict(
-        GUARD,
         ProtectionScope.ALL,
         "its own expected runtime",
         ends,
-        ReasonCode.NEAR_COMPLETION,
         "old is expected to end in 5m",
+        ReasonCode.NEAR_COMPLETION,
+        GUARD,
     )
     (protection,) = reported_protection(cluster, GUARD, actions="preempt, reclaim")
     assert protection[1:] == (

@@ -66,15 +66,15 @@ def test_verdict_names_its_source(source: str, arguments: dict[str, str]) -> Non
         contested_cluster("preempt", eviction_count=3),
     )
     assert guard_verdict(free, "preempt", GUARD, **arguments) == GuardVerdict(
-        GUARD, ProtectionScope.NOTHING, source
+        ProtectionScope.NOTHING, source, guard=GUARD
     )
     assert guard_verdict(immune, "preempt", GUARD, **arguments) == GuardVerdict(
-        GUARD,
         ProtectionScope.ALL,
         source,
         None,
-        ReasonCode.EVICTION_LIMIT,
         "old reached its eviction limit (3 of 3)",
+        ReasonCode.EVICTION_LIMIT,
+        GUARD,
     )
     assert reported_protection(free, GUARD, **arguments) == []
     (protection,) = reported_protection(immune, GUARD, **arguments)

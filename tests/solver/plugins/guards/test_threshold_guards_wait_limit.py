@@ -64,15 +64,15 @@ def test_verdict_names_its_source(source: str, arguments: dict[str, str]) -> Non
         contested_cluster("preempt", total_eviction_wait="25h"),
     )
     assert guard_verdict(free, "preempt", GUARD, **arguments) == GuardVerdict(
-        GUARD, ProtectionScope.NOTHING, source
+        ProtectionScope.NOTHING, source, guard=GUARD
     )
     assert guard_verdict(immune, "preempt", GUARD, **arguments) == GuardVerdict(
-        GUARD,
         ProtectionScope.ALL,
         source,
         None,
-        ReasonCode.WAIT_LIMIT,
         "old reached its wait limit (1d1h of 1d)",
+        ReasonCode.WAIT_LIMIT,
+        GUARD,
     )
     assert reported_protection(free, GUARD, **arguments) == []
     (protection,) = reported_protection(immune, GUARD, **arguments)

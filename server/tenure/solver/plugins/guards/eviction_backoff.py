@@ -64,7 +64,7 @@ class EvictionBackoffGuard(Guard, GuardCacheKey, GuardExpiry, ProtectionReporter
         self._backoff = _duration(arguments, "backoff")
         self._max_backoff = _duration(arguments, "maxBackoff")
         self._arguments = frozenset(arguments)
-        self._no_protection = GuardVerdict(NAME, ProtectionScope.NOTHING, self._source("cooldown"))
+        self._no_protection = GuardVerdict(ProtectionScope.NOTHING, self._source("cooldown"))
         self._partners: dict[int, set[int]] | None = None
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
@@ -123,8 +123,8 @@ class EvictionBackoffGuard(Guard, GuardCacheKey, GuardExpiry, ProtectionReporter
         term = max(terms)
         source = self._source(term.argument)
         if term.until <= self._now:
-            return GuardVerdict(NAME, ProtectionScope.NOTHING, source, term.until)
-        return GuardVerdict(NAME, ProtectionScope.ALL, source, term.until, term.code, term.detail)
+            return GuardVerdict(ProtectionScope.NOTHING, source, term.until)
+        return GuardVerdict(ProtectionScope.ALL, source, term.until, term.detail, term.code)
 
     def _cooling_down(self, record: EvictionRecord) -> _Protection:
         """From the last eviction until the end of the cooldown, whatever its result."""

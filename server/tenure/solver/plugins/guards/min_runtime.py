@@ -141,11 +141,11 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         source = self._source(resolved)
         end = protection_end(group.last_start, resolved.minimum)
         if end is None or self._now >= end:
-            passes = GuardVerdict(NAME, ProtectionScope.NOTHING, source, end)
+            passes = GuardVerdict(ProtectionScope.NOTHING, source, end)
             self._no_protections[group.last_start, resolved] = passes
             return passes
         detail = f"{group.name} is protected by {source}"
-        return GuardVerdict(NAME, ProtectionScope.CORE, source, end, ReasonCode.MIN_RUNTIME, detail)
+        return GuardVerdict(ProtectionScope.CORE, source, end, detail, ReasonCode.MIN_RUNTIME)
 
     def _protection(
         self, group: PodGroup, actions: Sequence[Action], verdict: GuardVerdict, against: str

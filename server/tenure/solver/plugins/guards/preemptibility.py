@@ -34,14 +34,12 @@ class PreemptibilityGuard(Guard, ProtectionReporter):
         group = self._groups[victim]
         if action.name in group.opt_out_actions:
             detail = f"{group.name} opts out of {action.name}"
-            return GuardVerdict(
-                NAME, ProtectionScope.ALL, "its own opt-out", None, ReasonCode.OPTED_OUT, detail
-            )
+            return GuardVerdict(ProtectionScope.ALL, "its own opt-out", None, detail, ReasonCode.OPTED_OUT)
         passes = self._passing(group)
         if passes is not None:
             return passes
         scope, detail = _scope(group)
-        return GuardVerdict(NAME, scope, source(group), None, ReasonCode.NON_PREEMPTIBLE, detail)
+        return GuardVerdict(scope, source(group), None, detail, ReasonCode.NON_PREEMPTIBLE)
 
     def _passing(self, group: PodGroup) -> GuardVerdict | None:
         """Verdict for a preemptible pod group; None for others."""
@@ -50,9 +48,7 @@ class PreemptibilityGuard(Guard, ProtectionReporter):
         passes, priority = self._passes[group.preemptibility], group.priority
         says = passes.get(priority)
         if says is None:
-            says = GuardVerdict(
-                NAME, ProtectionScope.NOTHING, source(group), None, ReasonCode.NON_PREEMPTIBLE, ""
-            )
+            says = GuardVerdict(ProtectionScope.NOTHING, source(group), reason=ReasonCode.NON_PREEMPTIBLE)
             passes[priority] = says
         return says
 

@@ -21,7 +21,7 @@ class ThresholdGuard(Guard, ProtectionReporter):
     """A guard with an argument for its limit, and one, `actions`, for the actions that it applies to."""
 
     def __init__(
-        self, context: PluginContext, arguments: Mapping[str, str], name: str, limit: str, code: ReasonCode
+        self, context: PluginContext, arguments: Mapping[str, str], name: str, limit: str, reason: ReasonCode
     ) -> None:
         """`limit` is the name of the argument."""
         self._groups = context.cluster.pod_groups
@@ -29,7 +29,7 @@ class ThresholdGuard(Guard, ProtectionReporter):
         self._action_names = tuple([action.name for action in self._actions])
         self._name = name
         self._source = f"argument {limit}" if limit in arguments else f"default of {name}"
-        self._code = code
+        self._reason = reason
 
     def reached(self, group: PodGroup) -> str:
         """How the pod group reached the limit; empty if it did not."""
@@ -41,8 +41,8 @@ class ThresholdGuard(Guard, ProtectionReporter):
             return None
         detail = self.reached(self._groups[victim])
         if not detail:
-            return GuardVerdict(self._name, ProtectionScope.NOTHING, self._source)
-        return GuardVerdict(self._name, ProtectionScope.ALL, self._source, None, self._code, detail)
+            return GuardVerdict(ProtectionScope.NOTHING, self._source)
+        return GuardVerdict(ProtectionScope.ALL, self._source, None, detail, self._reason)
 
     def protections(self, pod_groups: Sequence[int]) -> Iterator[Protection]:
         """Protections while they run."""

@@ -1,8 +1,8 @@
 """Saves: collecting and checking the candidates of a queue for every preemptor.
 Sound: preemptors with equal keys of the guards and of the action's rule get equal verdicts on every victim;
-candidates are dropped when a commit changes the queue. Whether any protection ends at all is found out once
-per queue and guard key: the facts are those of the snapshot, and only pod groups that start in this cycle are
-added.
+candidates are dropped when a commit changes the queue. Whether a shared guard protects until a time is
+computed once per queue and guard key: the facts are those of the snapshot, and only pod groups that start in
+this cycle are added. Guards that are not shared are called for each pair.
 Switch: `candidate_sharing`. Plain: `victim_entries.CheckedCandidates`.
 Compared by: tests/solver/search/speedups/test_candidate_sharing.py, and the check `differential`.
 """
@@ -65,9 +65,18 @@ class SharedCandidates(CandidateSource):
         return (request.action, queue, has_spent, request.rule_key, guard_key)
 
     def _may_protect(self, which: str, queue: int, request: CandidateRequest) -> bool:
-        guard_key = self._session.guards.cache_key(request.preemptor)
-        if guard_key is None or self._session.chains.victim_filters:
+        """By the guards that are shared for the preemptor, then by the others."""
+        if self._session.chains.victim_filters or self._may_shared_protect(which, queue, request):
             return True
+        guards = self._session.guards
+        if guards.cache_key(request.preemptor) is not None:
+            return False
+        victims = self._lists.victim_groups(queue) if which is ALL else self._lists.spent(queue)
+        return guards.delays_pair(request.action, request.preemptor, victims)
+
+    def _may_shared_protect(self, which: str, queue: int, request: CandidateRequest) -> bool:
+        guards = self._session.guards
+        guard_key = guards.shared_key(request.preemptor)
         key, spent = (request.action, which, guard_key, queue), self._lists.spent(queue)
         if key in self._protected:
             return True
@@ -76,18 +85,14 @@ class SharedCandidates(CandidateSource):
             unchecked: Sequence[int] = self._lists.victim_groups(queue)
         else:
             unchecked = spent[checked or 0 :]
-        if unchecked and self._session.guards.may_expire(unchecked):
+        if unchecked and guards.may_expire(request.preemptor, unchecked):
             for victim in unchecked:
-                if self._is_delayed(request, victim):
+                self._session.stop.check()
+                if guards.delays(request.action, request.preemptor, victim):
                     self._protected.add(key)
                     return True
         self._checked[key] = len(spent)
         return False
-
-    def _is_delayed(self, request: CandidateRequest, victim: int) -> bool:
-        self._session.stop.check()
-        rejection = self._session.guards.allows_victim(request.action, request.preemptor, victim)
-        return rejection is not None and rejection.until is not None
 
 
 class ProtectedCandidate(NamedTuple):
