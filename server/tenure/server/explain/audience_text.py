@@ -162,7 +162,7 @@ def explain_not_evicted(
         action=action,
         queue="its queue",
     )
-    if not reason.victim_clause and rejection.detail:
+    if rejection.detail and (not reason.victim_clause or rejection.code is ReasonCode.PROTECTED):
         text = AudienceText(text.public, text.tenant, f"{text.operator} ({_signed(rejection)})")
     if verdict is None:
         return join([text, _until(rejection)])

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from typing import final
 
 from tenure.solver.framework.chains import Chains
-from tenure.solver.framework.core import Cores
+from tenure.solver.framework.core import Cores, Order
 from tenure.solver.framework.derived_data import DerivedData
 from tenure.solver.framework.eviction_result import settle
 from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.ledger import LEDGER, Ledger
-from tenure.solver.framework.order import Order
 from tenure.solver.framework.pod_group_phases import PHASES, PodGroupPhases
 from tenure.solver.framework.statement import Commit, Statement
 from tenure.solver.framework.stop_signal import StopSignal, never

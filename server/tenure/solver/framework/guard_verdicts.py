@@ -1,0 +1,213 @@
+"""Verdicts of guards about victims, and how they are shared between preemptors.
+
+Shared guards, by their trait `verdicts`, are called once per key and victim, the others once per pair. So a
+guard that shares nothing does not affect how often other guards are called.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+from tenure.solver.framework.chains import Chains
+from tenure.solver.model.persistent_vector import PersistentVector
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.points import Guard
+from tenure.solver.plugin_api.traits import Expiry, GuardCacheKey, GuardExpiry, SameFor, traits_of
+
+Verdicts = tuple[GuardVerdict | None, ...]
+"""One verdict per guard, in profile order; None: the guard does not apply."""
+
+
+class Sharing(NamedTuple):
+    """Name of a guard, what it guarantees about its verdicts, and its optional methods."""
+
+    name: str
+    verdicts: SameFor
+    expiry: Expiry
+    cache_key: GuardCacheKey | None
+    expiry_check: GuardExpiry | None
+
+    def may_expire(self, victims: Sequence[int]) -> bool:
+        """Whether a verdict for any of these may protect until a time."""
+        if self.expiry is Expiry.CHECK and self.expiry_check is not None:
+            return self.expiry_check.may_expire(victims)
+        return self.expiry is not Expiry.NEVER
+
+
+class Preemptor:
+    """A preemptor, its key for each guard, and verdicts of guards that are not shared."""
+
+    __slots__ = ("action", "has_own", "index", "keys", "number", "own", "summaries")
+
+    def __init__(self, index: int, keys: tuple[Hashable | None, ...], number: int) -> None:
+        self.index = index
+        self.keys = keys
+        """None: the guard is called for each pair."""
+        self.number = number
+        """Of the keys: preemptors with equal keys have the same number."""
+        self.has_own = None in keys
+        self.action: Action | None = None
+        self.summaries: dict[int, GuardSummary] = {}
+        """Summaries for the action, by victim."""
+        self.own: dict[tuple[int, int], GuardVerdict | None] = {}
+        """Verdicts for the action that are not shared, by place of the guard and victim."""
+
+
+class GuardSummary:
+    """Verdicts of all guards about one victim, and what follows."""
+
+    __slots__ = ("keeps_core", "rejection", "strictest", "verdicts")
+
+    def __init__(self, group: PodGroup, verdicts: Verdicts, sharing: Sequence[Sharing]) -> None:
+        self.verdicts = verdicts
+        self.strictest = _strictest(verdicts)
+        """Place of the first guard with the strictest scope; -1: no guard protects."""
+        self.keeps_core = self.strictest >= 0
+        self.rejection: Rejection | None = None
+        """Why it must not lose any task."""
+        if self.strictest >= 0 and (self.protects_all or not group.is_elastic):
+            self.rejection = self.objection(sharing)
+
+    @property
+    def protects_all(self) -> bool:
+        """Whether the whole pod group is protected."""
+        verdict = self.verdicts[self.strictest]
+        return verdict is not None and verdict.scope is ProtectionScope.ALL
+
+    def objection(self, sharing: Sequence[Sharing]) -> Rejection:
+        """The strictest verdict as a rejection, with the name of its guard."""
+        verdict = self.verdicts[self.strictest]
+        assert verdict is not None
+        return Rejection(verdict.reason, verdict.detail, verdict.until, sharing[self.strictest].name)
+
+
+class SharedVerdicts:
+    """Calls the guards of all plugins, and stores their verdicts."""
+
+    def __init__(self, pod_groups: PersistentVector[PodGroup], chains: Chains) -> None:
+        self._pod_groups = pod_groups
+        self._chains = chains
+        self._sharing: tuple[Sharing, ...] = ()
+        self._latest: Preemptor | None = None
+        self._numbers: dict[tuple[Hashable | None, ...], int] = {}
+        """Numbers of keys, in the order of their first use."""
+        self._known: dict[tuple[Action, int], dict[int, GuardSummary]] = {}
+        """Summaries by action and number of the keys, then by victim; for preemptors with all keys."""
+        self._shared: dict[tuple[Action, int, Hashable], dict[int, GuardVerdict | None]] = {}
+        """Verdicts by action, place of the guard and key, then by victim; for other preemptors."""
+
+    def fill(self) -> None:
+        """Read the traits of the guards. Called after the chains were filled or cleared."""
+        chains = self._chains
+        self._sharing = tuple([_sharing_of(guard, chains.name(guard)) for guard in chains.guards])
+
+    def _preemptor(self, action: Action, preemptor: int) -> Preemptor:
+        """The preemptor with the summaries that it may use."""
+        asking = self._keys_of(preemptor)
+        if asking.action is not action:
+            asking.action = action
+            if asking.has_own:
+                asking.summaries, asking.own = {}, {}
+            else:
+                asking.summaries = self._known.setdefault((action, asking.number), {})
+        return asking
+
+    def _keys_of(self, preemptor: int) -> Preemptor:
+        latest = self._latest
+        if latest is None or latest.index != preemptor:
+            keys = tuple([self._key(each, preemptor) for each in self._sharing])
+            number = self._numbers.setdefault(keys, len(self._numbers))
+            latest = self._latest = Preemptor(preemptor, keys, number)
+        return latest
+
+    def _key(self, sharing: Sharing, preemptor: int) -> Hashable | None:
+        if sharing.verdicts is SameFor.ANY:
+            return 0
+        if sharing.verdicts is SameFor.QUEUE:
+            return ("queue", self._pod_groups[preemptor].queue)
+        if sharing.verdicts is SameFor.KEY and sharing.cache_key is not None:
+            return sharing.cache_key.guard_cache_key(preemptor)
+        return None
+
+    def _verdict(
+        self, place: int, guard: Guard, action: Action, asking: Preemptor, victim: int
+    ) -> GuardVerdict | None:
+        """Verdict of one guard: shared by its key, or of the pair."""
+        key = asking.keys[place]
+        if key is None:
+            if (place, victim) not in asking.own:
+                asking.own[place, victim] = guard.guard(action, asking.index, victim)
+            return asking.own[place, victim]
+        shared = self._shared.setdefault((action, place, key), {})
+        if victim not in shared:
+            shared[victim] = guard.guard(action, asking.index, victim)
+        return shared[victim]
+
+    def cache_key(self, preemptor: int) -> int | None:
+        """Preemptors with equal keys meet the same protection; None: a guard is called for each pair."""
+        asking = self._keys_of(preemptor)
+        return None if asking.has_own else asking.number
+
+    def shared_key(self, preemptor: int) -> int:
+        """Preemptors with equal keys meet the same protection by the guards that are shared for them."""
+        return self._keys_of(preemptor).number
+
+    def is_pair_finding(self, preemptor: int, guard: str) -> bool:
+        """Whether a verdict of the guard was for the pair, so that it says nothing about other preemptors."""
+        asking = self._keys_of(preemptor)
+        if not asking.has_own:
+            return False
+        return any(each.name == guard and asking.keys[i] is None for i, each in enumerate(self._sharing))
+
+    def may_expire(self, preemptor: int, victims: Sequence[int]) -> bool:
+        """Whether a guard that is shared for the preemptor may protect any of these until a time."""
+        keys = self._keys_of(preemptor).keys
+        for place, sharing in enumerate(self._sharing):
+            if keys[place] is not None and sharing.may_expire(victims):
+                return True
+        return False
+
+    def delays_pair(self, action: Action, preemptor: int, victims: Sequence[int]) -> bool:
+        """Whether a guard that is not shared protects any of the victims from the preemptor until a time."""
+        asking = self._preemptor(action, preemptor)
+        if not asking.has_own:
+            return False
+        for place, guard in enumerate(self._chains.guards):
+            if asking.keys[place] is None and self._sharing[place].may_expire(victims):
+                for victim in victims:
+                    verdict = self._verdict(place, guard, action, asking, victim)
+                    if verdict is not None and verdict.scope and verdict.until is not None:
+                        return True
+        return False
+
+    def invalidate(self) -> None:
+        """Eviction records changed, and with them perhaps the keys of a preemptor and verdicts of pairs."""
+        self._latest = None
+
+
+def _sharing_of(guard: Any, name: str) -> Sharing:
+    """A trait without the method that it requires counts as not declared."""
+    traits = traits_of(guard)
+    cache_key: GuardCacheKey | None = guard if hasattr(guard, "guard_cache_key") else None
+    expiry_check: GuardExpiry | None = guard if hasattr(guard, "may_expire") else None
+    verdicts, expiry = traits.verdicts, traits.expiry
+    if verdicts is SameFor.KEY and cache_key is None:
+        verdicts = SameFor.PAIR
+    if expiry is Expiry.CHECK and expiry_check is None:
+        expiry = Expiry.POSSIBLE
+    return Sharing(name, verdicts, expiry, cache_key, expiry_check)
+
+
+def _strictest(verdicts: Verdicts) -> int:
+    """Place of the first verdict with the strictest scope; -1 if none protects."""
+    strictest = -1
+    for place, verdict in enumerate(verdicts):
+        if verdict is None:
+            continue
+        if verdict.scope is ProtectionScope.ALL:
+            return place
+        if verdict.scope is ProtectionScope.CORE and strictest < 0:
+            strictest = place
+    return strictest
