@@ -202,7 +202,7 @@ def test_requeue_is_listed_with_contender_and_cooldown() -> None:
         "result": "requeued",
         "skip_reason": None,
         "detail": "Pod group job (queue leaf) exceeded its expected runtime and is requeued: "
-        "urgent gets the room.",
+        "urgent receives its capacity.",
         "nominated_by": ["expectedruntime"],
         "overrun_seconds": 300,
         "until": None,

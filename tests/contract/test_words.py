@@ -24,8 +24,6 @@ TO_REWRITE: Final = (
     "protos/tenure/terms/**/*.py",
     "protos/tenure/wire/**/*.py",
     "server/tenure/codec/**/*.py",
-    "server/tenure/solver/*.py",
-    "server/tenure/solver/actions/**/*.py",
     "server/tenure/solver/framework/**/*.py",
     "server/tenure/solver/plugin_api/**/*.py",
     "server/tenure/solver/plugins/**/*.py",

@@ -1,9 +1,9 @@
-"""One cycle: the whole of Tenure in one function. Read this first.
+"""One cycle: all of Tenure in one function. Read this first.
 
-A cycle opens a session on a frozen cluster, gives those that were promised room what they were promised,
-runs the actions of the profile one after the other, and folds what was committed into a decision. It reads
-no clock, no environment and no randomness: the same cluster and profile give the same decision, unless the
-caller stops it.
+A cycle opens a session on a frozen cluster, fulfills reservations of in-flight groups, runs the actions of
+the profile one after the other, and folds what was committed into the result. It reads no clock, no
+environment and no randomness: the same cluster and profile give the same result, unless the caller stops the
+cycle.
 """
 
 from collections.abc import Callable
@@ -37,15 +37,14 @@ def decide(
     warm_start: WarmStart | None = None,
     registry: Registry = BUILT_IN,
 ) -> CycleResult:
-    """Decide who runs, who waits and who yields.
+    """Decide on every pending pod group.
 
-    The search asks `stop` every few steps. When it says yes, what was committed stays, and whoever was not
-    decided on for good is told so: no verdict of infeasibility. Opening a session and folding the decision
-    are not interrupted; they take time in proportion to the cluster, or to what changed in it with a warm
-    start. `observer` is told what happens; the decision is the same whoever
-    watches, and whatever was kept.
+    The search checks `stop` every few steps. When it returns True, what is committed stays, and pod groups
+    that were not evaluated completely are reported as such, never as infeasible. Session start
+    and folding are not interrupted; they take time in proportion to the cluster, or to its changes with a
+    warm start. `observer` receives events; neither observer nor warm start changes the result.
 
-    The profile's actions and plugins must be known (`registry.check_profile` tells); a KeyError otherwise.
+    Raises KeyError for unknown actions and plugins; `registry.check_profile` finds them before.
     """
     context, decision = run_cycle(cluster, profile, stop, observer, warm_start, registry)
     context.close()
@@ -60,7 +59,7 @@ def run_cycle(
     warm_start: WarmStart | None = None,
     registry: Registry = BUILT_IN,
 ) -> tuple[CycleContext, CycleResult]:
-    """The same, and the search as the cycle left it, for whoever asks why."""
+    """The same, and the search as the cycle left it, for explanations."""
     with ObservedPhase(observer, Phase.SESSION):
         context = open_with_in_flight(
             cluster,
@@ -93,12 +92,12 @@ def _open_context(
 
 
 def search_parts(session: Session) -> SearchParts:
-    """The plain search with the speedups of the options: the only place that knows both."""
+    """The plain parts of the search, with the speedups of the options. No other module knows both."""
     return attach(plain_parts(session), session.options.speedups)
 
 
 def _result(session: Session, waiting: list[int]) -> CycleResult:
-    """What is committed, and the verdicts on everybody."""
+    """The result: what is committed, outcomes, protections and warnings."""
     if session.stop.is_set:
         mark_budget_exhausted(session, waiting)
     update_eviction_history(session)

@@ -1,6 +1,6 @@
-"""Upkeep of what is remembered of evictions: what becomes known without any move, and what is forgotten.
+"""Upkeep of the eviction history: results that become known without a move, and records that expire.
 
-Every memory is looked at once, pod groups without one not at all.
+Every record is visited once; pod groups without one are not.
 """
 
 from typing import Final
@@ -10,13 +10,13 @@ from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.decision import Patch, PatchKind
 
 NAME: Final = "evictionbackoff"
-"""What such patches are listed under."""
+"""Action name of such patches."""
 
 
 def update_eviction_history(session: Session) -> None:
-    """Write down which evictions were of use and which came to nothing; forget what is long past.
+    """Patch records whose result is known; delete those past their retention.
 
-    To be called when all actions have run.
+    Call it when all actions have run.
     """
     for _, memory in sorted(session.eviction_history.items()):
         known = session.settled(memory)
@@ -31,10 +31,10 @@ def update_eviction_history(session: Session) -> None:
 
 
 def _age(session: Session, record: EvictionRecord) -> int:
-    """Nanoseconds since anything happened to the pair; negative when that is yet to come.
+    """Nanoseconds since the last event of the pair; negative if it is in the future.
 
-    One that is still open may be forgotten too: its preemptor asks no more, or its victim has been
-    terminating for all that time.
+    A record with a pending result may expire too: its preemptor is not pending any more, or its victim has
+    been terminating for all that time.
     """
     latest = max(record.last_eviction, record.last_failure or record.last_eviction)
     return session.cluster.now - latest

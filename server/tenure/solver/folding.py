@@ -1,7 +1,7 @@
-"""Folds what a session committed into the groups of a decision.
+"""Folding: from the commits of a session to decision groups.
 
-Every task contributes once: where it was before the cycle and where it is after it. What was evicted and
-put back, or promised and taken back, vanishes. A step belongs to the last commit that moved its task.
+Every task contributes once: with its placement before the cycle and after it. What was evicted and placed
+back, or reserved and released, vanishes. A decision belongs to the last commit that moved its task.
 """
 
 from collections import Counter
@@ -16,14 +16,14 @@ from tenure.solver.model.placement import TaskStatus
 from tenure.terms.reasons import ReasonCode
 
 START_PATCH_KINDS: Final = (PatchKind.LAST_START_TIME, PatchKind.TOTAL_EVICTION_WAIT)
-"""Patches that note that tasks start."""
+"""Patches for tasks that start."""
 EVICTION_PATCH_KINDS: Final = (
     PatchKind.LAST_EVICTION_TIME,
     PatchKind.EVICTION_COUNT,
     PatchKind.REQUEUE_NOT_BEFORE,
     PatchKind.SET_EVICTION_RECORD,
 )
-"""Patches that note that tasks are evicted; to remember counts as long as it is unsettled."""
+"""Patches for evicted tasks; an eviction record counts while its result is pending."""
 
 
 def fold_decisions(session: Session) -> tuple[DecisionGroup, ...]:
@@ -42,7 +42,7 @@ def fold_decisions(session: Session) -> tuple[DecisionGroup, ...]:
 
 
 class _Causes:
-    """Pod groups of which tasks are not where they were before the cycle, and in what way."""
+    """Pod groups with tasks whose placement changed in the cycle, and how."""
 
     __slots__ = ("_evicted", "_starting")
 
@@ -59,7 +59,7 @@ class _Causes:
                 self._evicted.add(facts.pod_group)
 
     def has(self, patch: Patch) -> bool:
-        """Whether what the patch notes is still so at the end: some task starts, or is evicted."""
+        """Whether the patch still applies at the end: some task starts, or is evicted."""
         if patch.kind in START_PATCH_KINDS:
             return patch.pod_group in self._starting
         if patch.kind in EVICTION_PATCH_KINDS and (patch.record is None or patch.record.result_pending):
@@ -68,7 +68,7 @@ class _Causes:
 
 
 def _standalone_patches(session: Session) -> tuple[DecisionGroup, ...]:
-    """Patches that come with no move: a group for each."""
+    """Patches without a move: one group each."""
     return tuple(
         DecisionGroup(
             action,
@@ -88,7 +88,7 @@ def _standalone_patches(session: Session) -> tuple[DecisionGroup, ...]:
 def _group(
     session: Session, commit: Commit, tasks: Sequence[int], patches: Sequence[Patch]
 ) -> DecisionGroup | None:
-    """What a commit comes to; None: nothing."""
+    """The decision group of a commit; None if nothing is left of it."""
     evictions: list[Evict] = []
     holds: list[Reserve] = []
     bindings: list[Bind] = []
@@ -126,7 +126,7 @@ def _group(
 
 
 def _completes(session: Session, reservations: Sequence[Reserve], bindings: Sequence[Bind]) -> bool:
-    """Whether any pod group has its minimum, if it has it, by these tasks; all of them have room now."""
+    """Whether any pod group reaches its minimum only by these tasks, all of which are placed now."""
     tasks, groups = session.cluster.tasks, session.cluster.pod_groups
     given = [*[hold.task for hold in reservations], *[binding.task for binding in bindings]]
     gained = Counter(tasks[task].pod_set for task in given)

@@ -1,7 +1,7 @@
-"""Resume: open a session in which the groups in flight count, and find out what becomes of each of them.
+"""Opens a session that includes in-flight groups, and finds the state of each of them.
 
-take up all that are not expired, and redeem their promises
-while one cannot be kept, and others may rest on what it asked for: again, without it
+add all groups that have not expired, and fulfill their reservations
+while a group must be cancelled on whose evictions others may depend: again, without it
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -32,7 +32,7 @@ from tenure.terms.reasons import ReasonCode
 
 
 def _fulfill(context: CycleContext, action: Action) -> None:
-    """Nothing: reservations are fulfilled while the session opens."""
+    """Does nothing: reservations are fulfilled while the session opens."""
 
 
 FULFILL: Final = Action(
@@ -43,9 +43,9 @@ FULFILL: Final = Action(
     atomicity=Atomicity.ALL,
     run=_fulfill,
 )
-"""What groups of the decision that fulfill reservations are listed under. No profile names it."""
+"""Action of decision groups that fulfill reservations. No profile names it."""
 MAX_ATTEMPTS: Final = 8
-"""After so many, groups that ask for anything are cancelled, so that the rest cannot rest on them."""
+"""After so many attempts, all groups with open decisions are cancelled, so that none depends on another."""
 DEPENDENCY_CANCELLED: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "it depends on in-flight groups that were cancelled"
 )
@@ -56,7 +56,7 @@ WAITING_FOR_VICTIMS: Final = Rejection(
     ReasonCode.VICTIMS_EVICTED, "the pods that are evicted for it have not left yet"
 )
 WAITING_FOR_RELEASE: Final = Rejection(
-    ReasonCode.PIPELINED, "the room that it was promised is not all free yet"
+    ReasonCode.PIPELINED, "its reserved capacity is not completely free yet"
 )
 SUPERSEDED: Final = Rejection(ReasonCode.ALLOCATED, "its pods are bound now")
 
@@ -67,10 +67,11 @@ ContextFactory = Callable[[Cluster, WarmStart | None], CycleContext]
 def open_with_in_flight(
     cluster: Cluster, warm_start: WarmStart | None, open_context: ContextFactory
 ) -> CycleContext:
-    """A search on a session of the cluster, in which who was promised room has it; `opened` opens one.
+    """Open a search in which reservations of in-flight groups are fulfilled; `open_context` opens one
+    session.
 
-    What became of every group in flight is in the session. When the caller's time is up before that is known,
-    the groups are kept as they are.
+    The state of every group is in the session. If the cycle is stopped before it is known, the groups are
+    kept as they are.
     """
     return (
         _InFlightOpener(cluster, warm_start, open_context).run()
@@ -80,18 +81,18 @@ def open_with_in_flight(
 
 
 class _InFlightOpener:
-    """The groups of one cluster, and what is known of them after each attempt."""
+    """The in-flight groups of one cluster, and what is known of them after each attempt."""
 
     def __init__(self, cluster: Cluster, warm_start: WarmStart | None, open_context: ContextFactory) -> None:
         self._cluster = cluster
         self._warm_start = warm_start
         self._open_context = open_context
         self._groups = in_order(cluster)
-        """Those that stand, the one that ends first first."""
+        """Groups that are not cancelled, by expiry."""
         self._cancelled: dict[int, Rejection] = {}
 
     def run(self) -> CycleContext:
-        """Attempt until nothing that an attempt rested on turns out to be wrong."""
+        """Repeat until no attempt depended on a group that was cancelled."""
         found = {
             index: find_invalid_reason(self._cluster, self._cluster.in_flight[index])
             for index in self._groups
@@ -116,7 +117,7 @@ class _InFlightOpener:
         return attempt.context
 
     def _retry(self, attempt: ReservationFulfiller) -> ReservationFulfiller:
-        """Another attempt, on a session of its own."""
+        """Another attempt, on a new session."""
         attempt.undo()
         attempt.context.close()
         return self._attempt()
@@ -133,7 +134,7 @@ class _InFlightOpener:
         return attempt
 
     def _is_settled(self, attempt: ReservationFulfiller) -> bool:
-        """Whether all that was taken up still stands; notes what does not."""
+        """Whether all added groups are still valid; cancels those that are not."""
         wrong = {
             index: each.rejection
             for index, each in attempt.attempts.items()
@@ -147,7 +148,7 @@ class _InFlightOpener:
         self._groups = [index for index in self._groups if index not in found]
 
     def _is_in_progress(self, index: int) -> bool:
-        """Whether others may rest on what the group asked for and nobody has seen done."""
+        """Whether others may depend on decisions of the group that are not visible yet."""
         group = self._cluster.in_flight[index]
         return any(open_evictions(self._cluster, group)) or any(open_bindings(self._cluster, group))
 
@@ -178,7 +179,7 @@ class _InFlightOpener:
 
 
 def _commit(fulfiller: ReservationFulfiller) -> None:
-    """Keep what was redeemed: one commit for each group."""
+    """Commit fulfilled reservations: one commit per group."""
     session, started = fulfiller.session, set[int]()
     for attempt in fulfiller.attempts.values():
         if not attempt.tasks:

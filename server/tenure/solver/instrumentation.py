@@ -33,7 +33,7 @@ from tenure.solver.search.scenario_simulator import ScenarioSimulator
 from tenure.solver.search.solver import Solver
 
 STOPPED_OUTCOME: Final = "stopped"
-"""Outcome of a part that an exception ended, as when the caller's time is up."""
+"""Outcome of a phase that an exception ended, for example because the cycle was stopped."""
 
 
 def instrument_plugins(chains: Chains, observer: Observer) -> None:
@@ -133,9 +133,7 @@ class _InstrumentedNominator(_InstrumentedPlugin, RequeueNominator):
 
 
 def build_instrumented_context(session: Session, parts: SearchParts, observer: Observer) -> CycleContext:
-    """The search of a session that tells the observer of every pod group that is placed or searched for, and
-    of every scenario.
-    """
+    """Build a search that reports every pod group that is placed or searched for, and every scenario."""
     told = _Instrumentation(observer)
     placer = _InstrumentedPlacer(session, parts, told)
     solver = _InstrumentedSolver(session, parts, placer, told)
@@ -143,7 +141,7 @@ def build_instrumented_context(session: Session, parts: SearchParts, observer: O
 
 
 class _Instrumentation:
-    """What the observer is told about the search of one session."""
+    """Reports phases of the search of one session."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -162,7 +160,7 @@ class _Instrumentation:
         self._has_open_scenario = True
 
     def end_scenario(self, outcome: str) -> None:
-        """When it finds room it stays open for the verdict on it, if a search will give one."""
+        """A scenario that placed the preemptor stays open until it is validated, if a search will do so."""
         if outcome != "placed" or not self.is_solving:
             self.close_scenario(outcome)
 
@@ -173,14 +171,14 @@ class _Instrumentation:
             self._observer.end(outcome)
 
     def validate(self, validates: Validator, scenario: Scenario) -> Rejection | None:
-        """The verdict on a scenario that found room."""
+        """Validate a scenario that placed the preemptor, and end it."""
         rejection = validates(scenario)
         self.close_scenario("accepted" if rejection is None else _outcome_word(rejection))
         return rejection
 
 
 class _InstrumentedPlacer(Placer):
-    """Tells of pod groups that are placed on free room. What a simulation places is part of its scenario."""
+    """Reports pod groups placed on free capacity. A placement in a simulation belongs to its scenario."""
 
     def __init__(self, session: Session, parts: SearchParts, instrumentation: _Instrumentation) -> None:
         super().__init__(session, parts.allowed_nodes, parts.node_order)
@@ -202,7 +200,7 @@ class _InstrumentedPlacer(Placer):
 
 
 class _InstrumentedSolver(Solver):
-    """Tells of pod groups that are searched for, and of the verdicts on scenarios."""
+    """Reports searches, and validations of scenarios."""
 
     def __init__(
         self, session: Session, parts: SearchParts, placer: Placer, instrumentation: _Instrumentation
@@ -226,7 +224,7 @@ class _InstrumentedSolver(Solver):
 
 
 class _InstrumentedSimulator(ScenarioSimulator):
-    """Tells of every scenario."""
+    """Reports every scenario."""
 
     def __init__(
         self, session: Session, parts: SearchParts, placer: Placer, instrumentation: _Instrumentation

@@ -1,7 +1,7 @@
-"""Carrying out a decision: the cluster of the next cycle, if everything is done that was decided.
+"""Applies a result: the cluster of the next cycle if every decision is carried out.
 
-For whoever plays several cycles: simulations, explanations, tests. A caller that really carries a decision
-out looks at its cluster again instead.
+For consecutive cycles in simulations, explanations and tests. A caller that applies decisions observes its
+cluster again instead.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,9 +27,10 @@ from tenure.solver.model.workload import PodGroup, Task
 def apply_decisions(
     cluster: Cluster, decision: CycleResult, elapsed: int, ids: Sequence[str] | None = None
 ) -> Cluster:
-    """The cluster `elapsed` nanoseconds later: bound pods run, evicted and terminating ones wait again.
+    """The cluster `elapsed` nanoseconds later: bound pods run, evicted and terminating ones are pending
+    again.
 
-    Pods that were promised room wait as well; the promises are in flight. `ids` are those of the decision's
+    Pods with reservations are pending as well; their groups are in flight. `ids` are those of the decision
     groups; None: any.
     """
     asked = [s.group for s in decision.in_flight if s.state is InFlightGroupState.IN_FLIGHT]
@@ -53,9 +54,9 @@ def apply_decisions(
 
 
 def placements(cluster: Cluster, groups: Iterable[DecisionGroup]) -> list[Placement]:
-    """The placement of every task once these groups of a decision are carried out, by task index.
+    """Placement of every task when these decision groups are applied, by task index.
 
-    Evicted tasks are RELEASING on their node; those that move are PIPELINED on the new one.
+    Evicted tasks are RELEASING on their node; relocated ones are PIPELINED on the new one.
     """
     after = [task.placement for task in cluster.tasks]
     for group in groups:
@@ -84,7 +85,7 @@ def _later(task: Task, placement: Placement) -> Task:
 def _reservations(
     cluster: Cluster, decision: CycleResult, ids: Sequence[str] | None
 ) -> tuple[InFlightGroup, ...]:
-    """Groups of which promises are left: evictions and bindings are done, and must not be asked for again."""
+    """In-flight groups with reservations left: evictions and bindings are applied, not to be repeated."""
     kept = [s.group for s in decision.in_flight if s.state is InFlightGroupState.IN_FLIGHT]
     groups = [cluster.in_flight[index]._replace(evictions=(), bindings=()) for index in kept]
     for ordinal, group in enumerate(decision.groups):
@@ -125,7 +126,7 @@ def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
 def _eviction_history(
     before: Iterable[EvictionRecord], patches: Iterable[list[Patch]]
 ) -> tuple[EvictionRecord, ...]:
-    """The memory of evictions after the patches, by victim and preemptor."""
+    """Eviction records after the patches, by victim and preemptor."""
     memories = {(memory.victim, memory.preemptor): memory for memory in before}
     for patch in (patch for of_group in patches for patch in of_group):
         if patch.record is not None:

@@ -1,4 +1,4 @@
-"""What became of every pod group that had tasks to schedule, and who is protected until when."""
+"""The outcome of every pod group with tasks to schedule, and protections of running ones."""
 
 from collections.abc import Iterable, Sequence, Set
 from typing import Final
@@ -28,9 +28,9 @@ INSUFFICIENT_RESOURCES: Final = Rejection(
 
 
 def mark_budget_exhausted(session: Session, waiting: Iterable[int]) -> None:
-    """The cycle was stopped: what was found out so far about those that wait is no verdict on them.
+    """Report pending pod groups as not evaluated, because the cycle was stopped.
 
-    Only what no further search could have changed stays (`terms.reasons.dominance`): invalid input, limits.
+    Rejections that no further search could change stay (`terms.reasons.dominance`): invalid input, limits.
     """
     for pod_group in waiting:
         session.reject(pod_group, OUT_OF_TIME)
@@ -73,7 +73,7 @@ def _rejection(session: Session, group: PodGroup) -> Rejection:
 
 
 def _count(session: Session, group: PodGroup) -> tuple[int, int, int]:
-    """Tasks bound and held in this cycle, and still pending."""
+    """Tasks bound and reserved in this cycle, and still pending."""
     bound = held = pending = 0
     tasks, placements = session.cluster.tasks, session.ledger.placements
     for task in group.tasks:
@@ -88,7 +88,7 @@ def _count(session: Session, group: PodGroup) -> tuple[int, int, int]:
 
 
 class _Protected:
-    """Running pod groups about which a guard had something to say, as of the last cycle."""
+    """Running pod groups with a guard's verdict, as of the last cycle."""
 
     def __init__(self) -> None:
         self.now: int | None = None
@@ -116,10 +116,10 @@ _PROTECTED: Final = Derived(_Protected.of, _Protected.follow, _Protected.copy)
 
 
 def collect_protections(session: Session) -> tuple[Protection, ...]:
-    """What the guards say about every pod group that goes on running, by uid.
+    """Protections of every pod group that keeps running, by uid.
 
-    One that starts in this very cycle is protected from its new start on: the next answer tells. Protections
-    only end as time goes by, as a rule, so of a pod group that stays as it is nothing new is said.
+    A pod group that starts in this cycle is protected from its new start on, which the next response reports.
+    Protections usually only end as time passes, so an unchanged pod group gets no new ones.
     """
     moved = session.moved_pod_groups()
     ran = sorted(session.phases.running & _protection_candidates(session, moved))

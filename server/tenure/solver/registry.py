@@ -61,11 +61,11 @@ _PLUGINS: Final[Mapping[str, PluginFactory]] = {
     "sg-multinodegang": MultiNodeGang,
 }
 BUILT_IN: Final = Registry({action.name: action for action in _ACTIONS}, _PLUGINS)
-"""What profiles may name when no other package is installed."""
+"""Names that profiles may use without other packages."""
 SERVICE_FEATURES: Final = {
     "snapshot": "every request is a snapshot",
 }
-"""Plugin names of existing configurations whose work is done outside the solver: nothing to open."""
+"""Plugin names of existing configurations whose work is done outside the solver."""
 
 DEFAULT_PLUGINS: Final = (
     "predicates",
@@ -91,7 +91,7 @@ DEFAULT_PLUGINS: Final = (
     "sg-multinodegang",
 )
 ALWAYS_ON: Final = ("preemptibility",)
-"""Safety does not depend on the configuration: opened first, listed or not."""
+"""Required plugins: safety does not depend on the configuration."""
 
 
 def default_profile() -> Profile:
@@ -100,9 +100,7 @@ def default_profile() -> Profile:
 
 
 def with_required_plugins(profile: Profile) -> Profile:
-    """The profile as a session opens it: what is always on first, service features left out. One that is so
-    already is returned itself.
-    """
+    """The profile with required plugins first and without service features; itself if nothing changes."""
     named = [setting.name for setting in profile.plugins]
     first = tuple([PluginConfig(name) for name in ALWAYS_ON if name not in named])
     if not first and SERVICE_FEATURES.keys().isdisjoint(named):
@@ -112,7 +110,7 @@ def with_required_plugins(profile: Profile) -> Profile:
 
 
 def check_profile(profile: Profile, registry: Registry = BUILT_IN) -> list[tuple[str, str]]:
-    """Every problem of a profile as (path, what is wrong and what to write instead)."""
+    """Every problem of a profile as (path, message)."""
     problems = []
     for i, action in enumerate(profile.actions):
         if action in registry.failed_actions:
@@ -148,7 +146,7 @@ def _check_speedups(profile: Profile) -> list[tuple[str, str]]:
 
 
 def _check_retention(profile: Profile, setting: PluginConfig) -> list[tuple[str, str]]:
-    """Nothing may be forgotten that would still protect somebody."""
+    """Eviction records must be kept as long as they may protect a pod group."""
     retention = profile.options.eviction_history_retention
     if setting.name != "evictionbackoff" or retention >= (longest := longest_protection(setting.arguments)):
         return []

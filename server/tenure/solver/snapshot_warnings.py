@@ -1,6 +1,7 @@
-"""What is doubtful about the pod groups of a cluster, and how a cycle reads it.
+"""Warnings about dubious input, and how a cycle interprets it.
 
-In doubt nothing is evicted; only a missing start time protects from nothing (semantics R7.20, R8.20).
+If unclear, a pod group is not evicted; only a missing start time protects from nothing (semantics R7.20,
+R8.20).
 """
 
 from bisect import bisect_left
@@ -17,21 +18,21 @@ from tenure.solver.resolution.slot_map import SlotChange
 
 
 class _WarningCandidates:
-    """Pod groups about which there may be doubts, by index."""
+    """Pod groups that may cause warnings, by index."""
 
     def __init__(self, now: int) -> None:
         self.now = now
-        """What is odd then may be so no more later on; of what is odd before, it says nothing."""
+        """Time of the snapshot: a start time in its future is dubious only until then."""
         self.legacy: list[int] = []
-        """That do not say whether they are preemptible, in order."""
+        """Pod groups that do not set preemptibility, in order."""
         self.odd: set[int] = set()
-        """That have no start time, or one that is yet to come."""
+        """Pod groups without a start time, or with one in the future."""
         self.bad: set[int] = set()
-        """That say anything that might not be readable."""
+        """Pod groups with a value that might be invalid."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> "_WarningCandidates":
-        """Of all pod groups of a cluster."""
+        """Candidates among all pod groups of a cluster."""
         made = cls(cluster.now)
         for group in cluster.pod_groups:
             if _is_legacy(group):
@@ -40,13 +41,13 @@ class _WarningCandidates:
         return made
 
     def copy(self) -> "_WarningCandidates":
-        """The same, to be changed apart."""
+        """Independent copy."""
         other = _WarningCandidates(self.now)
         other.legacy, other.odd, other.bad = self.legacy.copy(), self.odd.copy(), self.bad.copy()
         return other
 
     def follow(self, cluster: Cluster, change: SlotChange) -> None:
-        """Be that of a cluster, which may differ by a change from this."""
+        """Follow a change of the cluster."""
         self.now = max(self.now, cluster.now)
         for index in change.pod_groups:
             self.odd.discard(index)
@@ -70,7 +71,7 @@ _CANDIDATES: Final = Derived(_WarningCandidates.of, _WarningCandidates.follow, _
 
 
 def collect_warnings(session: Session) -> tuple[SnapshotWarning, ...]:
-    """Those of the snapshot, then one for all pod groups alike, then one for each value that is bad."""
+    """Warnings of the snapshot, then one for each kind of missing value, then one per invalid value."""
     cluster, doubtful = session.cluster, _warning_candidates(session)
     own = (doubt for index in sorted(doubtful.bad) for doubt in _own(cluster.pod_groups[index]))
     return (*cluster.warnings, *_shared(session, doubtful), *own)
@@ -83,7 +84,7 @@ def _warning_candidates(session: Session) -> _WarningCandidates:
 
 
 def _shared(session: Session, doubtful: _WarningCandidates) -> Iterator[SnapshotWarning]:
-    """Doubts that are told of many pod groups at once."""
+    """Warnings about many pod groups at once."""
     cluster = session.cluster
     if doubtful.legacy:
         message = "preemptibility is not set; derived from priority (preemptible below 100)"
@@ -104,12 +105,12 @@ def _is_legacy(group: PodGroup) -> bool:
 
 
 def _may_be_bad(group: PodGroup) -> bool:
-    """Whether it says anything that might not be readable: most say nothing."""
+    """Whether it has any value that might be invalid; most pod groups have none."""
     return group.requeue is not NO_TERMS or bool(group.unknown_preemptibility)
 
 
 def _own(group: PodGroup) -> Iterator[SnapshotWarning]:
-    """Values of one pod group that cannot be read."""
+    """Invalid values of one pod group."""
     terms = group.requeue
     never_past = "ignored: the pod group is never past its expected runtime"
     found = (

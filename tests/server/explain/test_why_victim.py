@@ -371,5 +371,5 @@ def test_operators_see_why_a_pod_group_is_not_requeued() -> None:
     builder.running("firm", queue="other", gpus=1, node="n2", priority=120)
     cluster = builder.pending("job", queue="q", gpus=1, count=2, priority=60).build()
     answer = why_not_victim(CycleReplay.of(cluster, DEFAULT), index(cluster, "old"), index(cluster))
-    assert "requeue: it keeps running because evicting it would make no room" in answer.text.operator
+    assert "requeue: it keeps running because no contender fits in its place" in answer.text.operator
     assert "requeue" not in answer.text.tenant

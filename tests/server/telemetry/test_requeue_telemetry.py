@@ -173,7 +173,7 @@ def test_log_records_have_their_levels(
         (
             late_job_with_unfitting_contender,
             f"Requeue eligibility: {JOB}, result=no_benefit, overrun=3600s, "
-            "detail=evicting it would make no room for those that wait",
+            "detail=no contender fits in its place",
         ),
     ],
     ids=lambda given: getattr(given, "__name__", None),

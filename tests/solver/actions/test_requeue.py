@@ -66,7 +66,7 @@ NOT_REQUEUED: Final = {
     "it would not fit in its place": (
         [{"gpus": 1, "priority": 50, "node_selector": {"zone": "elsewhere"}}],
         NominationResult.NO_BENEFIT,
-        "evicting it would make no room for those that wait",
+        "no contender fits in its place",
     ),
     "R9.2 the contender is within its preemption delay": (
         [{"gpus": 1, "priority": 50, "preemption_delay": "1d", "created_ago": "1h"}],

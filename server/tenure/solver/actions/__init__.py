@@ -1,1 +1,1 @@
-"""Actions: what a cycle does, in the order of the profile. They speak to extension points only."""
+"""Actions: the steps of a cycle. They reach plugins through extension points only."""

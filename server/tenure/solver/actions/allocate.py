@@ -1,8 +1,8 @@
-"""Allocate: give free room to pending pod groups, in the order of the queues (semantics section 3).
+"""Allocate: place pending pod groups on free capacity, in queue order (semantics section 3).
 
 while a pod group is left
     take the first; place its next tasks, all or none
-    if they are placed: keep them, and let the pod group compete again for what it still wants
+    if they are placed, keep them, and let the pod group compete again with its remaining tasks
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ from tenure.terms.reasons import ReasonCode
 
 
 def _allocate(context: CycleContext, action: Action) -> None:
-    """Bind what fits idle room; promise room that is being released."""
+    """Bind tasks that fit idle capacity; pipeline those that wait for releasing capacity."""
     tree = context.pending(lambda group: None)
     while (entry := tree.pop()) is not None:
         context.session.stop.check()

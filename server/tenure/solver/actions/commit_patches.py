@@ -1,4 +1,4 @@
-"""What a commit writes down about the pod groups it starts and evicts, as patches of its group."""
+"""Patches of a commit: fields of the pod groups that it starts and evicts."""
 
 from typing import Final
 
@@ -10,11 +10,13 @@ from tenure.solver.model.workload import PodGroup
 from tenure.terms.durations import parse_duration
 
 MAX_EVICTION_WAIT: Final = parse_duration("5200w")
-"""Most that is counted: a hundred years, the longest duration a snapshot may hold."""
+"""Maximum of durations: a hundred years, the longest that a snapshot may contain."""
 
 
 def patch_start(session: Session, pod_group: int, is_start: bool) -> None:
-    """The latest commit binds tasks of the pod group; `is_start`: it had none before (semantics R3.31)."""
+    """The latest commit binds tasks of the pod group; `is_start`: none was allocated before (semantics
+    R3.31).
+    """
     group = session.cluster.pod_groups[pod_group]
     if is_start:
         session.add_patch(Patch(pod_group, PatchKind.LAST_START_TIME, session.cluster.now))
@@ -26,15 +28,15 @@ def patch_start(session: Session, pod_group: int, is_start: bool) -> None:
 
 
 def _ran(session: Session, group: PodGroup) -> bool:
-    """Whether any task of it held room when the cycle began."""
+    """Whether any task of it was allocated when the cycle began."""
     return any(session.cluster.tasks[task].placement.status.is_allocated for task in group.tasks)
 
 
 def _patch_growth(session: Session, pod_group: int) -> None:
-    """It runs and gets more: evictions for it were of use.
+    """Patch records of a running pod group that grows: evictions for it were effective.
 
-    When a pod group starts, the next snapshot tells whether it really did. When one grows, no snapshot
-    tells which of its pods are new, so the decision has to do.
+    When a pod group starts, the next snapshot shows whether it did. When it grows, no snapshot shows which of
+    its pods are new, so the decision itself counts.
     """
     for known in session.pending_results[pod_group]:
         memory = session.eviction_history[known.victim, pod_group]
@@ -45,10 +47,10 @@ def _patch_growth(session: Session, pod_group: int) -> None:
 
 
 def _total_eviction_wait(group: PodGroup, now: int) -> int:
-    """How long ago it was evicted since it last started; 0 when it was not.
+    """Time since it was evicted after its last start; 0 if it was not.
 
-    A pod group that lost only a part, ran on and starts anew is credited with that time too: in doubt a
-    guard protects.
+    A pod group that lost a part, ran on and starts again is credited with that time too: if unclear, a guard
+    protects.
     """
     evicted, started = group.last_eviction, group.last_start
     if evicted is None or (started is not None and started > evicted):
@@ -57,7 +59,7 @@ def _total_eviction_wait(group: PodGroup, now: int) -> int:
 
 
 def patch_evictions(session: Session) -> None:
-    """The latest commit evicts tasks; moved ones count as evicted too (semantics R2.22)."""
+    """The latest commit evicts tasks; relocated ones count as evicted too (semantics R2.22)."""
     commit, now = session.commits[-1], session.cluster.now
     tasks, placements = session.ledger.tasks, session.ledger.placements
     evicted: set[int] = set()
@@ -73,7 +75,7 @@ def patch_evictions(session: Session) -> None:
 
 
 def _update_eviction_record(session: Session, victim: int, preemptor: int) -> EvictionRecord:
-    """What is remembered of the victim and the preemptor, with the eviction of this cycle."""
+    """The eviction record of victim and preemptor, including the eviction of this cycle."""
     now, memory = session.cluster.now, session.eviction_history.get((victim, preemptor))
     if memory is None:
         return EvictionRecord(victim, preemptor, now, 0, None, True)
@@ -81,7 +83,7 @@ def _update_eviction_record(session: Session, victim: int, preemptor: int) -> Ev
 
 
 def _patch_eviction_record(session: Session, record: EvictionRecord) -> None:
-    """From now on, in this cycle too, and by a patch of the latest commit."""
+    """Set the record for the rest of this cycle, and by a patch of the latest commit."""
     session.eviction_history[record.victim, record.preemptor] = record
     session.groups_with_history.update((record.victim, record.preemptor))
     session.guards.invalidate()

@@ -23,7 +23,7 @@ _NOT_FOR_ALL: Final = Rejection(
 _TOO_FEW_GPUS: Final = Rejection(
     ReasonCode.INSUFFICIENT_RESOURCES, "the cluster does not have enough free GPUs in total"
 )
-_ITSELF: Final = Rejection(ReasonCode.NO_SOLUTION, "it does not make room for itself")
+_ITSELF: Final = Rejection(ReasonCode.NO_SOLUTION, "it cannot be relocated for itself")
 _NO_OTHER_PLACE: Final = Rejection(ReasonCode.NO_SOLUTION, "a relocated pod group cannot be placed elsewhere")
 
 
@@ -54,11 +54,11 @@ class Relocation(ActionRule):
         return _ITSELF if victim.index == preemptor.index else None
 
     def victim_cache_key(self, preemptor: PodGroup) -> Hashable | None:
-        """The same for all that are no victims themselves."""
+        """The same for all preemptors that are not victims themselves."""
         return None if self._context.pod_groups.is_victim(preemptor.index) else 0
 
     def allows_scenario(self, scenario: Scenario) -> Rejection | None:
-        """No victim may be left without a place (semantics R6.33)."""
+        """Every victim must be placed again (semantics R6.33)."""
         placements = self._context.session.ledger.placements
         for tasks in scenario.victims().values():
             if any(placements[task].status is TaskStatus.RELEASING for task in tasks):

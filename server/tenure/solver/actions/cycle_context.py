@@ -1,4 +1,4 @@
-"""What every action works with: the session and the search built on it."""
+"""The session of a cycle and the search built on it: what actions work with."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class CycleContext:
         return cls(session, parts, parts.gangs, parts.pod_groups, placer, Solver(session, parts, placer))
 
     def close(self) -> None:
-        """Free what the cycle took: parts of it hold each other, and would wait for the garbage collector."""
+        """Release the cycle: its parts refer to each other and would wait for the garbage collector."""
         self.parts.close()
         self.session.close()
 
     def pending(self, admits: Callable[[PodGroup], Rejection | None]) -> QueueTree:
-        """Ready pod groups with pending tasks, in the order of the queues; the others are noted (R3.1)."""
+        """Ready pod groups with pending tasks, in queue order; the others are rejected (semantics R3.1)."""
         tree = QueueTree(self.session)
         for queue in self.pod_groups.leaf_queues():
             entries = [entry for entry in self._entries(queue) if self._is_ready(entry.pod_group, admits)]
@@ -47,12 +47,12 @@ class CycleContext:
         return tree
 
     def entry(self, pod_group: int) -> QueueTreeEntry:
-        """The pod group as it stands in its queue now."""
+        """Entry of the pod group in its queue, as of now."""
         key = self.session.pod_group_key(pod_group)
         return QueueTreeEntry(key, pod_group, self.gangs.request(pod_group))
 
     def after_delay(self, group: PodGroup) -> Rejection | None:
-        """Whether the preemption delay is over (semantics R9.2)."""
+        """Rejection while the preemption delay has not elapsed (semantics R9.2)."""
         end = max(group.creation, group.last_eviction or 0) + group.preemption_delay
         if group.preemption_delay <= 0 or self.session.cluster.now >= end:
             return None
@@ -61,7 +61,7 @@ class CycleContext:
         return Rejection(ReasonCode.PREEMPTION_DELAY, detail, end)
 
     def unready_rejection(self, pod_group: int) -> Rejection | None:
-        """Too few tasks for the minimum, or none but blocked ones (semantics R1.54, R5.90)."""
+        """Rejection if too few tasks can be scheduled for the minimum (semantics R1.54, R5.90)."""
         blocked = self.gangs.blocked_reason(pod_group)
         if self.gangs.is_ready(pod_group):
             return None if self.gangs.tasks_to_allocate(pod_group) else blocked

@@ -1,4 +1,4 @@
-"""What actions that search for victims have in common: one search per pending pod group."""
+"""What the evicting actions share: one search for victims per pending pod group."""
 
 from collections.abc import Callable, Hashable, Sequence
 
@@ -16,7 +16,7 @@ from tenure.terms.reasons import ReasonCode
 
 
 class EvictionAction:
-    """Runs one search per pending pod group, in the order of the queues, each pod group once."""
+    """Searches once for every pending pod group, in queue order."""
 
     def __init__(self, context: CycleContext, action: Action) -> None:
         self._context = context
@@ -47,18 +47,18 @@ class EvictionAction:
                 self._give_up(tree)
 
     def _give_up(self, tree: QueueTree) -> None:
-        """Say of everybody left that the search did not get to them: no verdict of infeasibility."""
+        """Report that the search did not reach the remaining pod groups: they are not infeasible."""
         while (entry := tree.pop()) is not None:
             self._session.reject(entry.pod_group, BUDGET_EXHAUSTED)
 
     def may_start(self, pod_group: int) -> Rejection | None:
-        """Why the pod group does not take part at all: it is not ready, or must not yet evict anybody."""
+        """Why the pod group does not take part: it is not ready, or must not cause evictions yet."""
         return self._context.unready_rejection(pod_group) or self._may_start(
             self._session.cluster.pod_groups[pod_group]
         )
 
     def _may_start(self, group: PodGroup) -> Rejection | None:
-        """What the action's rule says, then the preemption delay."""
+        """Rejection by the action's rule, then by the preemption delay."""
         if self._rule is not None:
             tasks = self._context.gangs.tasks_to_allocate(group.index)
             rejection = self._rule.may_start(group, tasks)
@@ -77,7 +77,7 @@ class EvictionAction:
         return self._infeasible(tasks)
 
     def _infeasible(self, tasks: list[int]) -> Rejection | None:
-        """Tasks that no node could run even if it were empty (semantics R3.64, R5.90)."""
+        """Rejection if no node could run a task even if it were empty (semantics R3.64, R5.90)."""
         for task in tasks:
             if not self._context.parts.allowed_nodes.is_possible(self._session.cluster.tasks[task].shape):
                 detail = "no node could run it, not even an empty one"
@@ -85,7 +85,7 @@ class EvictionAction:
         return None
 
     def victim_queues(self, pod_group: int) -> Sequence[int]:
-        """Leaf queues whose pod groups may have to yield to it."""
+        """Leaf queues whose pod groups may be evicted for it."""
         mine, leaves = (
             self._session.cluster.pod_groups[pod_group].queue,
             self._context.pod_groups.leaf_queues(),

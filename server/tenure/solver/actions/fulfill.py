@@ -1,14 +1,14 @@
-"""Redeem: who was promised room gets it, before anybody else is given any.
+"""Fulfill: reservations of in-flight groups are placed before any other pod group.
 
-for every group in flight, the one that ends first first
-    promise its pods their nodes again; if those of its beneficiary do not fit: it cannot be kept
-then for every group that can be kept, those first whose victims have left
-    bind its pods where the room is idle, promise it to the others
-a pod group that cannot start as a whole is promised all of its room
+for every in-flight group, the earliest expiry first
+    pipeline its pods on their reserved nodes; if those of its beneficiary do not fit, the group is cancelled
+then for every group that is kept, those first whose victims have terminated
+    bind its pods where capacity is idle; the others stay pipelined
+a pod group that cannot start completely is pipelined completely
 
-So whether a promise can be kept does not hang on who is bound first. A pod that moves comes back with another
-uid: the first that waits and fits takes its place. Nothing is committed here; `resume` does that, once it is
-sure that what the groups rest on is so.
+So whether a reservation can be kept does not depend on which pod is bound first. A relocated pod returns with
+another uid: the first pending one that fits replaces it. Nothing is committed here; `in_flight_session` does
+that when it is certain that what the groups depend on is true.
 """
 
 from collections.abc import Sequence
@@ -33,43 +33,43 @@ ALREADY_RESERVED: Final = Rejection(
 )
 NOT_NEEDED: Final = Rejection(ReasonCode.GONE, "its pods no longer need the reserved capacity")
 NODE_OVERCOMMITTED: Final = Rejection(
-    ReasonCode.INSUFFICIENT_RESOURCES, "a node has no room for a binding that is under way"
+    ReasonCode.INSUFFICIENT_RESOURCES, "a node lacks the capacity for an in-flight binding"
 )
 
 
 @dataclass(slots=True)
 class FulfillmentAttempt:
-    """One group in flight, and what comes of it."""
+    """One in-flight group, and its state in this attempt."""
 
     group: InFlightGroup
     statement: Statement
     evicted: frozenset[int]
     """Tasks that it evicts."""
     pending_victims: frozenset[int]
-    """Pod groups of those that are not seen to leave."""
+    """Pod groups of evicted tasks that are not terminating yet."""
     tasks: list[int] = field(default_factory=list)
-    """Those that have room again."""
+    """Tasks that are placed."""
     has_unplaced_victims: bool = False
-    """Whether somebody who moved is not back yet."""
+    """Whether a relocated pod has not returned yet."""
     rejection: Rejection | None = None
-    """Why it cannot be kept."""
+    """Why the group must be cancelled."""
 
     @classmethod
     def of(cls, cluster: Cluster, group: InFlightGroup, statement: Statement) -> "FulfillmentAttempt":
-        """Before anything is placed."""
+        """Placements before the attempt."""
         leaving = frozenset(cluster.tasks[step.task].pod_group for step in open_evictions(cluster, group))
         return cls(group, statement, frozenset(step.task for step in group.evictions), leaving)
 
 
 class ReservationFulfiller:
-    """Redeems the groups of a session that they were taken up in."""
+    """Fulfills the groups of the session that they were added to."""
 
     def __init__(self, context: CycleContext, cluster: Cluster, groups: Sequence[int]) -> None:
         self.context = context
         self.session = context.session
         self._ledger = context.session.ledger
         self._cluster = cluster
-        """As the caller sees it."""
+        """The task's placement in the snapshot."""
         self.attempts = {
             index: FulfillmentAttempt.of(cluster, cluster.in_flight[index], context.session.statement())
             for index in groups
@@ -77,7 +77,7 @@ class ReservationFulfiller:
         self._named = {hold.task for each in self.attempts.values() for hold in each.group.reservations}
 
     def run(self) -> None:
-        """Fill the attempts. When a binding has no room they say so, and nothing else is looked at."""
+        """Place all groups. If bindings exceed a node, those groups are rejected and no other is tried."""
         if self._find_overcommitted():
             return
         for attempt in self.attempts.values():
@@ -89,7 +89,7 @@ class ReservationFulfiller:
         self._pipeline_incomplete_gangs()
 
     def undo(self) -> None:
-        """Take everything back."""
+        """Roll everything back."""
         self._roll_back()
         for attempt in self.attempts.values():
             attempt.rejection = None
@@ -100,14 +100,14 @@ class ReservationFulfiller:
             attempt.tasks.clear()
 
     def _waits_for_victims(self, attempt: FulfillmentAttempt) -> int:
-        """2: some are not even seen to leave; 1: some are leaving; 0: none."""
+        """2: some victims are not terminating yet; 1: some are terminating; 0: none is left."""
         if attempt.pending_victims:
             return 2
         tasks = (self._cluster.tasks[task] for task in attempt.evicted if task != NOWHERE)
         return int(any(task.placement.status is TaskStatus.RELEASING for task in tasks))
 
     def _find_overcommitted(self) -> bool:
-        """Object to groups, the last first, that bind to nodes with more on them than they have."""
+        """Reject groups, the last first, whose bindings exceed the capacity of a node."""
         found = False
         for attempt in reversed(self.attempts.values()):
             bound = [self.session.cluster.tasks[t.task] for t in open_bindings(self._cluster, attempt.group)]
@@ -120,7 +120,7 @@ class ReservationFulfiller:
         return found
 
     def _is_overcommitted(self, task: Task) -> bool:
-        """Whether there is less than nothing left of anything the task takes on its node."""
+        """Whether any resource that the task uses on its node is overused."""
         node, shape = task.placement.node, task.shape
         room = self._ledger.node_infos[node]
         amounts = (*enumerate(shape.request), *self._ledger.claims.amounts(shape))
@@ -130,7 +130,7 @@ class ReservationFulfiller:
         return any(gpu.allocated > room.device_memory for gpu in gpus) or (bool(gpus) and room.idle[GPU] < 0)
 
     def _fulfill(self, attempt: FulfillmentAttempt, simulation: bool) -> None:
-        """Its beneficiary first, then those who make way for it."""
+        """Tasks of the beneficiary first, then relocated victims."""
         if self._is_not_needed(attempt):
             attempt.rejection = NOT_NEEDED
             return
@@ -148,14 +148,14 @@ class ReservationFulfiller:
                 return
 
     def _is_not_needed(self, attempt: FulfillmentAttempt) -> bool:
-        """Whether pods are still to leave although none of the pods it promised their room wants it."""
+        """Whether victims still have to terminate although no pod needs the reserved capacity."""
         own = [hold for hold in attempt.group.reservations if hold.pod_group == attempt.group.beneficiary]
         if not own or not attempt.pending_victims:
             return False
         return not any(self._is_claimed(attempt, hold) or self._is_reserved(hold) for hold in own)
 
     def _is_reserved(self, reserve: InFlightDecision) -> bool:
-        """Whether the pod has the room, or whoever may come in its place waits."""
+        """Whether the pod is placed, or a pod that can replace it is pending."""
         if reserve.task == NOWHERE:
             return bool(self._candidates(reserve.pod_group))
         placement = self._cluster.tasks[reserve.task].placement
@@ -168,7 +168,7 @@ class ReservationFulfiller:
         reservations: Sequence[InFlightDecision],
         simulation: bool,
     ) -> Rejection | None:
-        """Place what is promised to one pod group, or say why not."""
+        """Place the reservations of one pod group, or return why not."""
         present = [hold for hold in reservations if self._is_claimed(attempt, hold)]
         absent = [hold for hold in reservations if hold.task == NOWHERE]
         objection = self._find_claim_rejection(attempt, index, [hold.task for hold in present], bool(absent))
@@ -179,7 +179,7 @@ class ReservationFulfiller:
         return objection
 
     def _is_claimed(self, attempt: FulfillmentAttempt, reserve: InFlightDecision) -> bool:
-        """Whether the pod it names still waits for the room, or is leaving another place for it."""
+        """Whether the named pod is still pending, or releasing another placement."""
         if reserve.task == NOWHERE:
             return False
         status = self.session.cluster.tasks[reserve.task].placement.status
@@ -194,7 +194,7 @@ class ReservationFulfiller:
     def _find_claim_rejection(
         self, attempt: FulfillmentAttempt, index: int, present: list[int], has_absent: bool
     ) -> Rejection | None:
-        """Whether the pod group may be given that much, and can use it."""
+        """Rejection of the pod group: it may not use that much, or cannot use it."""
         if not (present or has_absent):
             return None
         if self._cluster.pod_groups[index].queue is None:
@@ -219,9 +219,10 @@ class ReservationFulfiller:
     def _place_successor(
         self, attempt: FulfillmentAttempt, reserve: InFlightDecision, simulation: bool
     ) -> Rejection | None:
-        """Whoever comes in the place of a pod that is gone; nobody may be there yet.
+        """Place a pod that replaces one that no longer exists; none may be there yet.
 
-        Of the beneficiary somebody is there, or its promise is of no use: it does not move.
+        A pod of the beneficiary must be there, or the reservation is useless: the beneficiary is not
+        relocated.
         """
         self.session.stop.check()
         objection, too_large = None, set[int]()
@@ -239,7 +240,7 @@ class ReservationFulfiller:
         return objection
 
     def _candidates(self, pod_group: int) -> list[int]:
-        """Tasks that wait and that nobody named in a promise, in order."""
+        """Pending tasks that no reservation names, in order."""
         placements, blocked = self._ledger.placements, self.session.blocked
         return self.session.order.tasks(
             [
@@ -252,7 +253,7 @@ class ReservationFulfiller:
         )
 
     def _pipeline_incomplete_gangs(self) -> None:
-        """Whoever cannot start as a whole, in whatever groups its pods are, is promised all of its room."""
+        """Pipeline all tasks of pod groups that cannot start completely, in whatever groups they are."""
         placing: dict[int, dict[int, FulfillmentAttempt]] = {}
         for index, attempt in self.attempts.items():
             for task in attempt.tasks:

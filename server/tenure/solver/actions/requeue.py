@@ -1,13 +1,14 @@
-"""Requeue: pod groups that ran longer than expected yield to a more important one (semantics section 12).
+"""Requeue: pod groups past their expected runtime are evicted for one of higher priority (semantics section
+12).
 
-for each nominated pod group, the least important first, then the most overdue
-    for each pod group of higher priority that waits, in the order of the queues
-        take ever more of the nominated one, its surplus first, until the other finds room
-        place both in normal order; if the waiting one is whole and something really left, keep it
-    nobody found room: nothing happened, it keeps running
+for each nominated pod group, the lowest priority first, then the longest overrun
+    for each pending pod group of higher priority, in queue order: a contender
+        evict ever more of the nominated one, surplus first, until the contender fits
+        place both in queue order; if the contender is placed and a pod is really evicted, keep it
+    no contender fits: the nominated pod group keeps running
 
-The ordinary mechanisms went first. Fairness among queues is not asked about the victim, for overriding it
-is the purpose; guards are, and the contender must be entitled to what it takes (semantics R12.42).
+The other actions run before. Fairness among queues does not protect the victim, because overriding it is the
+purpose. Guards do, and the contender must be entitled to what it receives (semantics R12.42).
 """
 
 from collections import deque
@@ -33,11 +34,11 @@ from tenure.solver.search.oracle import BUDGET_EXHAUSTED, Budget
 from tenure.solver.search.victim_order import one_victim, victim_order
 from tenure.terms.reasons import ReasonCode
 
-NO_BENEFIT = Rejection(ReasonCode.NO_SOLUTION, "evicting it would make no room for those that wait")
+NO_BENEFIT = Rejection(ReasonCode.NO_SOLUTION, "no contender fits in its place")
 
 
 def _requeue(context: CycleContext, action: Action) -> None:
-    """Decide on everybody who is nominated; all who are expected to end get a result."""
+    """Decide on every candidate; all nominations receive a result."""
     nominations = context.session.chains.nominations(action)
     candidates = [nomination for nomination in nominations if nomination.is_candidate]
     undecided = deque(sorted(candidates, key=_order(context)))
@@ -52,7 +53,7 @@ def _requeue(context: CycleContext, action: Action) -> None:
 
 
 def _order(context: CycleContext) -> Callable[[Nomination], tuple[int, ...]]:
-    """Priority, overrun, start and uid (semantics R12.40); the option puts the overrun first."""
+    """Priority, overrun, start and uid (semantics R12.40); by option the overrun is first."""
     groups = context.session.cluster.pod_groups
     is_by_priority = context.session.options.requeue_order == "priority"
 
@@ -79,7 +80,7 @@ class _RequeueAction:
         self._kind = cache(self._kind_of)
 
     def run(self, undecided: deque[Nomination]) -> None:
-        """Give every candidate its result, and take it off the list then."""
+        """Set the result of every candidate, and remove it from the list then."""
         while undecided:
             nomination = undecided[0]
             if self._budget.is_over:
@@ -93,7 +94,7 @@ class _RequeueAction:
             undecided.popleft()
 
     def _in_order(self) -> Iterator[int]:
-        """Pod groups that wait, are ready and past their preemption delay (semantics R12.41)."""
+        """Pending pod groups that are ready and past their preemption delay (semantics R12.41)."""
         tree = self._context.pending(self._context.after_delay)
         while (entry := tree.pop()) is not None:
             yield entry.pod_group
@@ -102,7 +103,7 @@ class _RequeueAction:
         return [index for index in self._waiting if self._groups[index].priority > priority]
 
     def _is_touched(self, pod_group: int) -> bool:
-        """Whether this cycle gave, took or moved any task of it (semantics R12.70)."""
+        """Whether this cycle placed, evicted or relocated any task of it (semantics R12.70)."""
         tasks, placements = self._session.cluster.tasks, self._session.ledger.placements
         return any(placements[t] != tasks[t].placement for t in self._groups[pod_group].tasks)
 
@@ -143,7 +144,7 @@ class _RequeueAction:
         self._reject(nomination, protected, objection)
 
     def _kind_of(self, contender: int) -> object:
-        """Contenders of one kind ask for the same by the same rules: what one cannot have, none can."""
+        """Contenders with equal keys have equal requests and rules: if one does not fit, none does."""
         tasks = self._context.gangs.tasks_to_allocate(contender)
         asked = [self._session.cluster.tasks[task] for task in tasks]
         if any(task.claims for task in asked) or len(self._groups[contender].pod_sets) > 1:
@@ -161,7 +162,7 @@ class _RequeueAction:
     def _reject(
         self, nomination: Nomination, protected: Sequence[Rejection], objection: Rejection | None
     ) -> None:
-        """Say why it keeps running: guards only when nothing else stood in the way of anybody."""
+        """Set why it keeps running. Guards are the reason only if they rejected every contender."""
         if objection is not None:
             nomination.result = NominationResult.NO_BENEFIT
             nomination.detail, nomination.code = objection.detail, objection.code
@@ -183,7 +184,7 @@ class _RequeueAction:
         return rejection or guards.allows_victim(self._action, contender, victim.index)
 
     def _own_rejection(self, rule: Action, contender: int, victim: PodGroup) -> Rejection | None:
-        """What the filters of victims say by the rules of an action."""
+        """Rejection by victim filters under the rules of an action."""
         chains = self._session.chains
         assert victim.queue is not None
         rejection = chains.allows_victim_queue(rule, contender, victim.queue)
@@ -194,18 +195,18 @@ class _RequeueAction:
         return PREEMPT if self._groups[contender].queue == victim.queue else RECLAIM
 
     def _rejection(self, contender: int, victim: PodGroup) -> Rejection | None:
-        """Whether the contender may not ask for that much."""
+        """Rejection of the contender by gates: it may not use that much."""
         chains = self._session.chains
         tasks = self._context.gangs.tasks_to_allocate(contender)
         chains.on_search_start(contender, tasks)
         return chains.admits(self._rule(contender, victim), contender, tasks)
 
     def _evict(self, nomination: Nomination, contender: int, victim: PodGroup) -> Rejection | None:
-        """Requeue as little of the victim as gives the contender room, or say why that cannot be."""
+        """Requeue as little of the victim as the contender needs, or return why that is impossible."""
         tasks = self._context.gangs.tasks_to_allocate(contender)
         fits = self._context.parts.fit_check(contender, tasks, self._context.solver.feasible(tasks))
         if (fits is None or fits.is_sufficient()) and self._fits_anyway(contender, tasks):
-            return Rejection(ReasonCode.NO_SOLUTION, "those that wait find room without it")
+            return Rejection(ReasonCode.NO_SOLUTION, "the contender fits without evicting it")
         batches: list[Batch] = []
         objection = NO_BENEFIT
         for batch in self._batches(contender, victim):
@@ -225,9 +226,9 @@ class _RequeueAction:
         return objection
 
     def _least(self, scenario: Scenario, victim: PodGroup) -> Scenario:
-        """Without the batches that are not needed: surplus goes in its own order, wherever it runs.
+        """Drop the batches that are not needed: surplus comes in its own order, whatever its node.
 
-        Of a pod group that loses its minimum, nothing can stay.
+        If a pod group loses its minimum, all of it is evicted.
         """
         if not self._keeps_minimum(scenario, victim):
             return scenario
@@ -245,13 +246,13 @@ class _RequeueAction:
         return victim.root.is_met(left)
 
     def _fits_anyway(self, contender: int, tasks: list[int]) -> bool:
-        """Whether it finds room that others leave already, so that nobody need yield for it."""
+        """Whether it fits capacity that is free or releasing, without this eviction."""
         placer, nodes = self._context.placer, self._context.parts.node_order.all_nodes
         with self._session.statement() as trial:
             return not placer.place(trial, contender, tasks, nodes, simulation=True)
 
     def _batches(self, contender: int, victim: PodGroup) -> Iterator[Batch]:
-        """Surplus one by one, then the core, as victims are taken everywhere (semantics R12.43)."""
+        """Surplus one by one, then the core, as in victim order (semantics R12.43)."""
         assert victim.queue is not None
         order = victim_order(
             self._session,
@@ -265,13 +266,13 @@ class _RequeueAction:
             yield batch
 
     def _validate(self, scenario: Scenario, victim: PodGroup) -> Rejection | None:
-        """What speaks against the scenario; leaves no trace (semantics R12.45)."""
+        """Simulate and validate the scenario; leaves no trace (semantics R12.45)."""
         self._session.counters.simulated += 1
         with self._session.statement() as trial:
             return self._simulate(trial, scenario, victim)
 
     def _simulate(self, statement: Statement, scenario: Scenario, victim: PodGroup) -> Rejection | None:
-        """Evict, place contender and victim in normal order; both rules and use must agree."""
+        """Evict, then place contender and victim in queue order; both rules and effect must be right."""
         solver = self._context.solver
         if not solver.simulator.run(statement, scenario, solver.feasible(scenario.pending)):
             return NO_BENEFIT
@@ -293,10 +294,10 @@ class _RequeueAction:
         self._served.update((scenario.preemptor, victim.index))
         nomination.result, nomination.code = NominationResult.REQUEUED, ReasonCode.REQUEUED
         nomination.contender, nomination.not_before = scenario.preemptor, not_before
-        nomination.detail = f"{self._groups[scenario.preemptor].name} gets the room"
+        nomination.detail = f"{self._groups[scenario.preemptor].name} receives its capacity"
 
     def _forbidden(self, scenario: Scenario, victim: PodGroup) -> Rejection | None:
-        """Guards and validators; in strict mode also those of the action whose rules apply."""
+        """Rejection by guards and validators; in strict mode also by those of the action that applies."""
         rejection = validate_by_plugins(self._context, self._action)(scenario)
         if rejection is None and self._session.options.requeue_strict:
             rule = self._rule(scenario.preemptor, victim)
@@ -305,7 +306,7 @@ class _RequeueAction:
 
 
 def _mark_budget_exhausted(nomination: Nomination) -> None:
-    """The search ended before a verdict."""
+    """Note that the search ended before the candidate was evaluated."""
     nomination.result, nomination.code = NominationResult.BUDGET_EXHAUSTED, ReasonCode.BUDGET_EXHAUSTED
 
 

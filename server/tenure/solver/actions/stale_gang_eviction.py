@@ -1,4 +1,4 @@
-"""Stale gang eviction: gangs that stay below their minimum give up their room (semantics 6.4)."""
+"""Stale gang eviction: gangs that stay below their minimum are evicted (semantics 6.4)."""
 
 from typing import Final
 
@@ -12,10 +12,10 @@ from tenure.terms.reasons import ReasonCode
 
 
 def _evict_stale_gangs(context: CycleContext, action: Action) -> None:
-    """Evict after the grace period; remember since when, and forget when the gang is whole again.
+    """Evict after the grace period; patch since when a gang is stale, and reset it when it is complete again.
 
-    Nobody is evicted in a cycle that was stopped: what was not tried might have made the gang whole. Who was
-    whole when the cycle began, and of whom nothing moved, is whole.
+    A stopped cycle evicts none, because what was not tried might have completed the gang. A gang that was
+    complete when the cycle began, and of which no task moved, is complete.
     """
     session = context.session
     if session.stop.is_set:
@@ -41,7 +41,7 @@ def _evict_stale_gangs(context: CycleContext, action: Action) -> None:
 
 
 def is_stale(context: CycleContext, group: PodGroup) -> bool:
-    """Whether it runs, has not begun to succeed, and is below its minimum (semantics R1.58)."""
+    """Whether it runs, has no succeeded task, and is below its minimum (semantics R1.58)."""
     if context.gangs.is_satisfied(group.index):
         return False
     placements, used = context.session.ledger.placements, context.session.ledger.active_used
@@ -69,4 +69,4 @@ STALE_GANG_EVICTION: Final = Action(
     atomicity=Atomicity.BEST_EFFORT,
     run=_evict_stale_gangs,
 )
-"""Its evictions are for no other pod group: each helps by itself."""
+"""The evictions are for no other pod group: each has an effect by itself."""

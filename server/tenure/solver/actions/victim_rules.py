@@ -22,7 +22,7 @@ class VictimRules:
         self._rule = rule
 
     def rejection(self, pod_group: int, victim: int) -> Rejection | None:
-        """Why a pod group may not be a victim of this one, its queue apart."""
+        """Why a pod group may not be a victim for this preemptor, apart from its queue."""
         if self._rule is not None:
             rejection = self._rule.allows_victim(self._groups[pod_group], self._groups[victim])
             if rejection is not None:
@@ -35,7 +35,7 @@ class VictimRules:
         return self._guards.allows_victim(self.action, pod_group, victim)
 
     def full_rejection(self, pod_group: int, victim: int) -> Rejection | None:
-        """The same; the action's rule comes first, and then what is said of its queue."""
+        """The same; after the action's rule, rejections of its queue come first."""
         rejection = None
         if self._rule is not None:
             rejection = self._rule.allows_victim(self._groups[pod_group], self._groups[victim])
@@ -45,7 +45,7 @@ class VictimRules:
         return rejection or self.rejection(pod_group, victim)
 
     def queue_rejection(self, pod_group: int, queue: int) -> Rejection | None:
-        """Why nobody of a leaf queue may be a victim of this one."""
+        """Why no pod group of a leaf queue may be a victim for this preemptor."""
         return self._session.chains.allows_victim_queue(self.action, pod_group, queue)
 
     def is_pair_finding(self, pod_group: int, rejection: Rejection) -> bool:
@@ -57,11 +57,11 @@ class VictimRules:
         return self._guards.is_pair_core(self.action, pod_group, victim)
 
     def keeps_core(self, pod_group: int, victim: int) -> bool:
-        """Whether a victim must keep its minimum."""
+        """Whether a victim must keep its core."""
         return self._guards.keeps_core(self.action, pod_group, victim)
 
     def rule_key(self, pod_group: int) -> Hashable | None:
-        """Preemptors with equal keys meet the same rule of the action; None: never share results."""
+        """Preemptors with equal keys have equal victims by the action's rule; None: never share results."""
         return 0 if self._rule is None else self._rule.victim_cache_key(self._groups[pod_group])
 
 

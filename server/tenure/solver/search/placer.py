@@ -27,7 +27,7 @@ NO_DOMAIN: Final = Rejection(
 )
 NO_NODE: Final = Rejection(ReasonCode.NO_NODE_MATCHES, "no node meets its constraints")
 INSUFFICIENT_RESOURCES: Final = Rejection(
-    ReasonCode.INSUFFICIENT_RESOURCES, "no node that meets its constraints has enough free room"
+    ReasonCode.INSUFFICIENT_RESOURCES, "no node that meets its constraints has enough free capacity"
 )
 
 
@@ -74,18 +74,18 @@ class Placer:
         task = self._session.cluster.tasks[index]
         name = self._session.cluster.nodes[node].name
         if not self._allowed.of(task.shape) >> node & 1:
-            return Rejection(ReasonCode.NO_NODE_MATCHES, f"node {name} does not take its pods any more")
+            return Rejection(ReasonCode.NO_NODE_MATCHES, f"node {name} no longer accepts its pods")
         waits = self._ledger.placements[index].status is TaskStatus.PENDING
         run = _Run(statement, simulation=simulation or not waits)
         checks = self._session.chains.placement_checks(index) if self._placement_filters else []
         fit = self._ledger.fit(task.shape, node)
         if fit == NO or any(check(node) for check in checks):
             return Rejection(
-                ReasonCode.INSUFFICIENT_RESOURCES, f"node {name} has no room for its pods any more"
+                ReasonCode.INSUFFICIENT_RESOURCES, f"node {name} no longer has capacity for its pods"
             )
         if not self._put(run, task, node, fit == NOW, gpu_groups):
             return Rejection(
-                ReasonCode.INSUFFICIENT_RESOURCES, f"node {name} has no devices for its pods any more"
+                ReasonCode.INSUFFICIENT_RESOURCES, f"node {name} no longer has devices for its pods"
             )
         return None
 
