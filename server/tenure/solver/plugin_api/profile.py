@@ -108,6 +108,7 @@ def profile_of(text: str) -> Profile:
     try:
         content = json.loads(text)
         plugins = tuple(PluginConfig(name, dict(arguments)) for name, arguments in content["plugins"])
-        return Profile(tuple(content["actions"]), plugins, CycleOptions(**content["options"]))
+        options = CycleOptions(**{**content["options"], "speedups": tuple(content["options"]["speedups"])})
+        return Profile(tuple(content["actions"]), plugins, options)
     except (TypeError, KeyError) as error:
         raise ValueError(f"is not a profile of this version: {error}") from None

@@ -1,0 +1,30 @@
+"""A profile survives the way through its text, which records and solver processes use."""
+
+from dataclasses import replace
+
+import pytest
+from tenure.solver.plugin_api.profile import Profile, profile_of, profile_text
+from tenure.solver.registry import default_profile
+
+DEFAULT = default_profile()
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        DEFAULT,
+        replace(DEFAULT, options=replace(DEFAULT.options, speedups=())),
+        replace(DEFAULT, options=replace(DEFAULT.options, speedups=("node_index",))),
+    ],
+    ids=["default", "no speedups", "one speedup"],
+)
+def test_profile_of_its_text_is_the_same(profile: Profile) -> None:
+    assert profile_of(profile_text(profile)) == profile
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", '{"actions": [], "plugins": [], "options": {"unknown": 1, "speedups": []}}']
+)
+def test_text_that_is_no_profile_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a profile of this version"):
+        profile_of(text)
