@@ -65,20 +65,46 @@ _SCOPE: Final = tag(pb.Protection, "scope")
 _AGAINST_POD_GROUP: Final = tag(pb.Protection, "against_pod_group")
 
 
-def encode_protection(cache: EncodingCache, protection: Protection) -> bytes:
-    """Protection of one pod group."""
-    fields = [_PROTECTED_POD_GROUP, cache.pod_group(protection.pod_group).encoded]
-    fields += [_GUARD, cache.encoded_text(protection.guard)]
-    for action in protection.actions:
-        fields += [_ACTIONS, cache.encoded_text(action)]
-    if protection.until is not None:
-        fields += [_UNTIL, cache.moment(protection.until)]
-    fields.append(scalar(_SOURCE, cache.encoded_text(protection.source)))
-    fields.append(scalar(_AGAINST, cache.encoded_text(protection.against)))
-    fields.append(scalar(_SCOPE, SCOPES[protection.scope]))
-    if protection.against_pod_group is not None:
-        fields += [_AGAINST_POD_GROUP, cache.pod_group(protection.against_pod_group).encoded]
-    return message(fields)
+class ProtectionEncoder:
+    """Encodes protections. There may be several per pod group, and most differ in pod group and time only."""
+
+    def __init__(self, cluster: Cluster, cache: EncodingCache) -> None:
+        self._cluster = cluster
+        self._cache = cache
+        self._guards: dict[tuple[str, tuple[str, ...]], bytes] = {}
+        """Fields before the time."""
+        self._sources: dict[tuple[str, str, int], bytes] = {}
+        """Fields after the time."""
+
+    def encode(self, protection: Protection) -> bytes:
+        """Protection of one pod group."""
+        fields = [_PROTECTED_POD_GROUP, text(self._cluster.pod_groups[protection.pod_group].uid)]
+        guard = self._guards.get((protection.guard, protection.actions))
+        fields.append(self._encode_guard(protection) if guard is None else guard)
+        if protection.until is not None:
+            fields += [_UNTIL, self._cache.moment(protection.until)]
+        source = self._sources.get((protection.source, protection.against, protection.scope))
+        fields.append(self._encode_source(protection) if source is None else source)
+        if protection.against_pod_group is not None:
+            fields += [_AGAINST_POD_GROUP, self._cache.pod_group(protection.against_pod_group).encoded]
+        return message(fields)
+
+    def _encode_guard(self, protection: Protection) -> bytes:
+        fields = [_GUARD, text(protection.guard)]
+        for action in protection.actions:
+            fields += [_ACTIONS, text(action)]
+        encoded = self._guards[protection.guard, protection.actions] = b"".join(fields)
+        return encoded
+
+    def _encode_source(self, protection: Protection) -> bytes:
+        source, against, scope = protection.source, protection.against, protection.scope
+        fields = [
+            scalar(_SOURCE, text(source)),
+            scalar(_AGAINST, text(against)),
+            scalar(_SCOPE, SCOPES[scope]),
+        ]
+        encoded = self._sources[source, against, scope] = b"".join(fields)
+        return encoded
 
 
 _ID: Final = tag(pb.InFlightGroupStatus, "id")
@@ -187,8 +213,9 @@ def encode_response(
     fields = [encode_header(summary), *groups]
     for outcome in sorted(result.outcomes, key=_outcome_order):
         fields += [_OUTCOMES, encode_outcome(cache, outcome, messages)]
+    protections = ProtectionEncoder(cluster, cache)
     for protection in sorted(result.protections, key=_protection_order):
-        fields += [_PROTECTIONS, encode_protection(cache, protection)]
+        fields += [_PROTECTIONS, protections.encode(protection)]
     if result.next_wake_time is not None:
         fields += [_NEXT_WAKE_TIME, cache.moment(result.next_wake_time)]
     for queue in sorted(result.queues):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tenure.codec.encode import encode_protection
+from tenure.codec.encode import ProtectionEncoder
 from tenure.codec.encoding_cache import EncodingCache
 from tenure.server.explain.audience_text import AudienceText
 from tenure.solver.model.cluster import Cluster
@@ -47,9 +47,9 @@ class ExplainResult:
             until=None if self.until is None else timestamp(self.until),
             remedies=self.remedies,
         )
-        recurring = EncodingCache(cluster)
+        encoder = ProtectionEncoder(cluster, EncodingCache(cluster))
         for protection in self.protections:
-            answer.MergeFromString(_PROTECTIONS + encode_protection(recurring, protection))
+            answer.MergeFromString(_PROTECTIONS + encoder.encode(protection))
         return answer
 
 
