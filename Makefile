@@ -42,9 +42,10 @@ e2e: .venv/ready ## the adapter on a real API server; the image, the chart and t
 	$(BIN)/python -m tests build kubeapi helm
 	REQUIRE_KUBE=1 $(BIN)/pytest -n auto -m kube tests/kubernetes tests/e2e/kubernetes tests/packaging
 
-proto: .venv-proto/ready ## regenerate the message classes
+proto: .venv-proto/ready .venv/ready ## regenerate the message classes, rows and facts
 	.venv-proto/bin/python -m grpc_tools.protoc -Iprotos --python_out=protos --pyi_out=protos protos/tenure/v1/*.proto
 	.venv-proto/bin/python -m grpc_tools.protoc -Iprotos --grpc_python_out=protos protos/tenure/v1/decision_service.proto
+	$(BIN)/python -m tenure.wire.generate
 
 # The oldest compiler we support, so that the generated classes run on every later protobuf.
 .venv-proto/ready: Makefile

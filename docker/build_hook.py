@@ -23,14 +23,16 @@ COMPILED = (
     "tenure/server/state/warm_start.py",
 )
 INTERPRETED = (
+    "tenure/wire/generate.py",
     "tenure/codec/engine.py",
     "tenure/codec/simulation.py",
     "tenure/solver/testing",
     "tenure/solver/explain",
     "tenure/solver/model/fast_dataclass.py",
 )
-"""Parts of these that run beside a cycle, not in it; the engines, which the server subclasses (an interpreted
-class cannot inherit a compiled one); and the module that shows type checkers something else than it does.
+"""Parts of these that run beside a cycle, not in it; the generator, which runs as a program; the engines,
+which the server subclasses (an interpreted class cannot inherit a compiled one); and the module that shows
+type checkers something else than it does.
 """
 
 SETUP = """

@@ -101,7 +101,7 @@ def many_pod_groups(number: int) -> ClusterSnapshot:
 
 def test_workloads_are_sorted_by_queue_priority_and_name() -> None:
     _, found = list_workloads(many_pod_groups(6))
-    assert [each.group.name for each in found] == [
+    assert [each.group.facts.name for each in found] == [
         *("job", "job-02", "job-04", "job-00"),
         *("job-05", "job-01", "job-03"),
     ]

@@ -3,7 +3,7 @@
 import pytest
 from tenure.codec.decode import decode_snapshot
 from tenure.solver.model.caller_state import EvictionRecord
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_COUNT
 
@@ -52,15 +52,19 @@ def test_counters_and_opt_outs_of_a_pod_group() -> None:
     runs.total_eviction_wait.seconds = 90
     runs.opt_out_actions.extend(["requeue", "preempt", "requeue"])
     first, second = decode_snapshot(snapshot).pod_groups
-    assert (first.eviction_count, first.total_eviction_wait) == (3, 90 * SECOND)
-    assert first.opt_out_actions == {"preempt", "requeue"}
-    assert (second.eviction_count, second.total_eviction_wait, second.opt_out_actions) == (0, 0, frozenset())
+    assert (first.facts.eviction_count, first.facts.total_eviction_wait) == (3, 90 * SECOND)
+    assert first.facts.opt_out_actions == {"preempt", "requeue"}
+    assert (second.facts.eviction_count, second.facts.total_eviction_wait, second.facts.opt_out_actions) == (
+        0,
+        0,
+        frozenset(),
+    )
 
 
 def test_semi_preemptible_is_a_value_of_the_field() -> None:
     snapshot = small_snapshot()
     snapshot.pod_groups[0].preemptibility = pb.PREEMPTIBILITY_SEMI_PREEMPTIBLE
-    assert decode_snapshot(snapshot).pod_groups[0].preemptibility is Preemptibility.SEMI_PREEMPTIBLE
+    assert decode_snapshot(snapshot).pod_groups[0].facts.preemptibility is Preemptibility.SEMI_PREEMPTIBLE
 
 
 def test_largest_counts_can_be_incremented() -> None:

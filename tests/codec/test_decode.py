@@ -10,7 +10,7 @@ from tenure.solver.model.node import MigStrategy
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.resources import GpuRequest
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
-from tenure.solver.model.workload import TopologyConstraint
+from tenure.solver.model.workload_parts import TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.small_snapshot import small_snapshot
@@ -23,8 +23,8 @@ def test_amounts_and_times_preserve_their_units() -> None:
     assert cluster.now == 1_700_000_000 * SECOND
     assert cluster.nodes[0].allocatable == (8000, 64000, 2000, 10)
     assert cluster.shapes[0].request == (1000, 1000, 1000, 1)
-    assert cluster.pod_groups[0].creation == 1_600_000_000 * SECOND
-    assert cluster.pod_groups[0].last_start == 1_690_000_000 * SECOND
+    assert cluster.pod_groups[0].facts.creation == 1_600_000_000 * SECOND
+    assert cluster.pod_groups[0].facts.last_start == 1_690_000_000 * SECOND
 
 
 def test_entities_refer_to_each_other_by_index() -> None:
@@ -44,8 +44,8 @@ def test_display_names_default_to_uids() -> None:
     snapshot = small_snapshot()
     snapshot.pod_groups[0].ClearField("name")
     cluster = decode_snapshot(snapshot)
-    assert cluster.pod_groups[0].name == "runs"
-    assert cluster.tasks[0].name == "runs-0"
+    assert cluster.pod_groups[0].facts.name == "runs"
+    assert cluster.tasks[0].facts.name == "runs-0"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -210,7 +210,7 @@ def test_missing_or_inner_queue_is_not_a_violation(queue: str) -> None:
     snapshot = small_snapshot()
     snapshot.pod_groups[1].queue = queue
     waits = decode_snapshot(snapshot).pod_groups[1]
-    assert (waits.queue, waits.queue_name) == (None, queue)
+    assert (waits.queue, waits.facts.queue_name) == (None, queue)
 
 
 def test_pod_group_without_sub_groups_has_one_pod_set() -> None:
@@ -259,7 +259,7 @@ def test_staleness_grace_can_be_negative() -> None:
     snapshot = small_snapshot()
     snapshot.pod_groups[0].staleness_grace_period.seconds = -1
     groups = decode_snapshot(snapshot).pod_groups
-    assert [group.staleness_grace_period for group in groups] == [-SECOND, None]
+    assert [group.facts.staleness_grace_period for group in groups] == [-SECOND, None]
 
 
 @pytest.mark.parametrize("status", [pb.POD_STATUS_PENDING, pb.POD_STATUS_GATED, pb.POD_STATUS_SUCCEEDED])
@@ -274,13 +274,13 @@ def test_node_of_a_pod_that_occupies_none_is_ignored(status: pb.PodStatus) -> No
 def test_nominated_node_can_be_missing(named: str, index: int) -> None:
     snapshot = small_snapshot()
     snapshot.pods[2].nominated_node = named
-    assert decode_snapshot(snapshot).tasks[2].nominated_node == index
+    assert decode_snapshot(snapshot).tasks[2].facts.nominated_node == index
 
 
 def test_task_priority_distinguishes_zero_from_none() -> None:
     snapshot = small_snapshot()
     snapshot.pods[2].task_priority = 0
-    assert [task.priority for task in decode_snapshot(snapshot).tasks] == [None, None, 0, None]
+    assert [task.facts.priority for task in decode_snapshot(snapshot).tasks] == [None, None, 0, None]
 
 
 def _creation(s: pb.ClusterSnapshot, first: int, second: int) -> None:

@@ -6,8 +6,8 @@ from tenure.codec.nodes import encode_placement
 from tenure.solver.model.claims import ResourceClaim
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.constraints import PodAffinityTerm
-from tenure.solver.model.node import NumaPlacement, NumaPolicy
-from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.node import NumaPolicy
+from tenure.solver.model.placement import NumaPlacement, TaskStatus
 from tenure.solver.model.resources import CPU, GPU
 from tenure.solver.model.snapshot_warning import WarningCode
 from tenure.v1 import resources_pb2
@@ -56,19 +56,27 @@ def test_pending_pods_with_a_claim_on_a_missing_node_are_excluded_with_a_warning
     del gone.nodes[2]
     gone.pods[1].resource_claims.append("shared")
     cluster = decode_snapshot(gone)
-    status = {task.uid: task.placement.status for task in cluster.tasks}
+    status = {task.facts.uid: task.placement.status for task in cluster.tasks}
     assert status["waits-2"] is status["waits-3"] is TaskStatus.UNKNOWN
     assert (status["waits-1"], status["runs-1"]) == (TaskStatus.PENDING, TaskStatus.RUNNING)
     (warning,) = (each for each in cluster.warnings if each.code is WarningCode.UNKNOWN_NODE)
     assert warning.detail == "ignored: 2 pods with resource claims on nodes that are not in the snapshot"
-    assert [cluster.pod_groups[index].uid for index in warning.pod_groups] == ["waits"]
+    assert [cluster.pod_groups[index].facts.uid for index in warning.pod_groups] == ["waits"]
 
 
 def test_claim_of_one_pod_is_part_of_its_request_and_a_shared_one_is_not() -> None:
     first, second = list(decoded(CLAIMS).tasks)[4:]
-    assert (first.claims, first.shape.shared_claims, first.shape.claimed_gpu_milli) == ((0, 1), (1,), 2000)
+    assert (first.facts.claims, first.shape.shared_claims, first.shape.claimed_gpu_milli) == (
+        (0, 1),
+        (1,),
+        2000,
+    )
     assert (first.shape.request[GPU], first.shape.request[GPUS], first.shape.request[NICS]) == (2000, 2, 0)
-    assert (second.claims, second.shape.shared_claims, second.shape.shared_gpu_milli) == ((1,), (1,), 3000)
+    assert (second.facts.claims, second.shape.shared_claims, second.shape.shared_gpu_milli) == (
+        (1,),
+        (1,),
+        3000,
+    )
     assert second.shape.request[GPU] == 0
     assert not second.shape.is_cpu_only
 
@@ -84,7 +92,7 @@ def test_pods_with_equal_claims_of_their_own_are_interchangeable() -> None:
         """
     ).tasks
     first, second = tasks[4], tasks[6]
-    assert first.claims != second.claims
+    assert first.facts.claims != second.facts.claims
     assert first.shape is second.shape
 
 
@@ -151,16 +159,21 @@ def test_pod_affinity_terms_and_labels_are_sorted() -> None:
     task = decoded(AFFINITY).tasks[4]
     assert task.shape.constraints.pod_affinity == (PodAffinityTerm((("a", "1"), ("b", "2")), "rack"),)
     assert task.shape.constraints.pod_anti_affinity == (PodAffinityTerm((("a", "1"),), "host"),)
-    assert task.labels == (("a", "1"), ("b", "2"))
+    assert task.facts.labels == (("a", "1"), ("b", "2"))
 
 
 def test_labels_without_affinity_reference_are_dropped() -> None:
     snapshot: ClusterSnapshot = small_snapshot()
     snapshot.pods[0].labels["a"] = "1"
-    assert decode_snapshot(snapshot).tasks[0].labels == ()
+    assert decode_snapshot(snapshot).tasks[0].facts.labels == ()
 
 
 def test_blocked_reason_of_a_pod_is_decoded() -> None:
     snapshot: ClusterSnapshot = small_snapshot()
     snapshot.pods[2].blocked_reason = "no such volume"
-    assert [task.blocked_reason for task in decode_snapshot(snapshot).tasks] == ["", "", "no such volume", ""]
+    assert [task.facts.blocked_reason for task in decode_snapshot(snapshot).tasks] == [
+        "",
+        "",
+        "no such volume",
+        "",
+    ]

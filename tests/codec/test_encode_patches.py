@@ -133,14 +133,14 @@ def test_patched_field_decodes_to_the_patched_value(field: str, row: tuple[str, 
     snapshot, message = small_snapshot(), ROWS[name][1]
     group = next(each for each in snapshot.pod_groups if each.uid == message.pod_group)
     group.MergeFrom(type(group)(**{field: getattr(message, field)}))
-    found = next(each for each in decode_snapshot(snapshot).pod_groups if each.uid == message.pod_group)
-    assert getattr(found, attribute) == value
+    found = next(each for each in decode_snapshot(snapshot).pod_groups if each.facts.uid == message.pod_group)
+    assert getattr(found.facts, attribute) == value
 
 
 def test_requeue_not_before_decodes_to_the_patched_value() -> None:
     snapshot = small_snapshot()
     snapshot.pod_groups[0].requeue_not_before.CopyFrom(LATER_MESSAGE)
-    assert decode_snapshot(snapshot).pod_groups[0].requeue.not_before.value == LATER
+    assert decode_snapshot(snapshot).pod_groups[0].facts.requeue.not_before.value == LATER
 
 
 @pytest.mark.parametrize(

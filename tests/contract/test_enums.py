@@ -12,7 +12,7 @@ from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import NominationResult, NominationSkipReason
 from tenure.solver.model.snapshot_warning import WarningCode
 from tenure.solver.model.verdict import ProtectionScope
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decide_pb2, decision_pb2, explain_pb2, resources_pb2, snapshot_pb2
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tenure.wire.generate import generate
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCES: Final = ("protos/tenure", "server/tenure", "client/tenure", "client/tenure-kubernetes/tenure")
@@ -23,9 +24,14 @@ MAX_TEST_FILES_IN_A_FOLDER: Final = 20
 
 
 def modules() -> Mapping[str, Path]:
-    """Source files by module name, without packages and generated messages."""
+    """Source files by module name, without packages, generated messages and other generated modules."""
     files = [file for source in SOURCES for file in sorted((ROOT / source).rglob("*.py"))]
-    written = [file for file in files if file.name != "__init__.py" and "_pb2" not in file.name]
+    generated = {ROOT / path for path in generate()}
+    written = [
+        file
+        for file in files
+        if file.name != "__init__.py" and "_pb2" not in file.name and file not in generated
+    ]
     return {_name(file): file for file in written}
 
 

@@ -22,8 +22,6 @@ TO_REWRITE: Final = (
     "docs/**/*.md",
     "protos/README.md",
     "protos/tenure/terms/**/*.py",
-    "protos/tenure/wire/**/*.py",
-    "server/tenure/codec/**/*.py",
     "server/tenure/solver/framework/**/*.py",
     "server/tenure/solver/plugin_api/**/*.py",
     "server/tenure/solver/plugins/**/*.py",

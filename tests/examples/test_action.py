@@ -14,7 +14,7 @@ from tenure.server.installed import installed_registry
 from tenure.server.settings import ServerLimits
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import OutcomeKind
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile, profile_of, profile_text
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, check_profile, default_profile

@@ -33,10 +33,13 @@ def test_core_meets_the_minimum_without_any_surplus_pod() -> None:
         session = open_session(random_cluster(SeededDraw(seed)))
         for group in session.cluster.pod_groups:
             active, found = _active(session, group.index), session.cores.current(group.index)
-            assert found == core(group, active), (seed, group.name)
+            assert found == core(group, active), (seed, group.facts.name)
             if has_minimum(group.root, active):
-                assert has_minimum(group.root, found), (seed, group.name)
-                assert not any(has_minimum(group.root, found - {task}) for task in found), (seed, group.name)
+                assert has_minimum(group.root, found), (seed, group.facts.name)
+                assert not any(has_minimum(group.root, found - {task}) for task in found), (
+                    seed,
+                    group.facts.name,
+                )
 
 
 def test_victim_with_protected_core_loses_all_its_surplus_r8_31() -> None:
@@ -46,7 +49,7 @@ def test_victim_with_protected_core_loses_all_its_surplus_r8_31() -> None:
         for group in session.cluster.pod_groups:
             if group.queue is not None and group.is_evictable:
                 active, surplus = _active(session, group.index), _surplus(session, group.index, group.queue)
-                assert surplus == active - session.cores.current(group.index), (seed, group.name)
+                assert surplus == active - session.cores.current(group.index), (seed, group.facts.name)
                 given_up += len(surplus)
     assert given_up > CLUSTERS // 3, "the pod groups are too small to say anything"
 

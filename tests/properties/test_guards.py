@@ -13,7 +13,7 @@ from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.persistent_vector import PersistentVector
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.testing import apply_decisions
 from tenure.terms.durations import SECOND
@@ -155,7 +155,12 @@ def test_every_guard_is_violated_when_guards_are_removed() -> None:
 def _without_protection(cluster: Cluster) -> Cluster:
     """Everybody may be interrupted by everything."""
     groups = (
-        replace(group, preemptibility=Preemptibility.PREEMPTIBLE, opt_out_actions=frozenset())
+        replace(
+            group,
+            facts=replace(
+                group.facts, preemptibility=Preemptibility.PREEMPTIBLE, opt_out_actions=frozenset()
+            ),
+        )
         for group in cluster.pod_groups
     )
     return replace(cluster, pod_groups=PersistentVector(groups))

@@ -31,9 +31,9 @@ def run_in_flight_cycle(builder: ClusterBuilder, profile: Profile | None = None)
     bound = [bind for group in decision.groups for bind in group.bindings]
     return InFlightCycle(
         results={cluster.in_flight[s.group].id: (s.state, s.reason.code) for s in decision.in_flight},
-        kept_reservations={tasks[hold.task].uid: nodes[hold.node].name for hold in kept},
-        reserved={tasks[hold.task].uid: nodes[hold.node].name for hold in held},
-        bound={tasks[bind.task].uid: nodes[bind.node].name for bind in bound},
-        evicted=sorted(tasks[task].uid for task in evictions(decision)),
+        kept_reservations={tasks[hold.task].facts.uid: nodes[hold.node].facts.name for hold in kept},
+        reserved={tasks[hold.task].facts.uid: nodes[hold.node].facts.name for hold in held},
+        bound={tasks[bind.task].facts.uid: nodes[bind.node].facts.name for bind in bound},
+        evicted=sorted(tasks[task].facts.uid for task in evictions(decision)),
         decision=decision,
     )

@@ -19,7 +19,7 @@ def cluster() -> ClusterBuilder:
 
 def outcome(builder: ClusterBuilder, group: str) -> PodGroupOutcome:
     built = builder.build()
-    outcomes = {built.pod_groups[o.pod_group].uid: o for o in decide(built, default_profile()).outcomes}
+    outcomes = {built.pod_groups[o.pod_group].facts.uid: o for o in decide(built, default_profile()).outcomes}
     return outcomes[group]
 
 

@@ -31,7 +31,7 @@ class AllowingGuard:
     """A guard that lets everybody pass, and says what it was asked."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
-        self._names = [group.name for group in context.cluster.pod_groups]
+        self._names = [group.facts.name for group in context.cluster.pod_groups]
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         if action is STALE_GANG_EVICTION:

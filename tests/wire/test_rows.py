@@ -90,8 +90,7 @@ def values_of_row(row: PodRow | PodGroupRow, fields: tuple[str, ...]) -> dict[st
 def _value(row: PodRow | PodGroupRow, name: str) -> object:
     if not name.endswith("_time"):
         return getattr(row, name)
-    short = name.removesuffix("_time")
-    return getattr(row, short) if getattr(row, f"has_{short}") else None
+    return getattr(row, name) if getattr(row, f"has_{name}") else None
 
 
 def values_of_message(message: Message, fields: tuple[str, ...]) -> dict[str, object]:

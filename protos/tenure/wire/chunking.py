@@ -1,4 +1,4 @@
-"""A snapshot in pieces that a server takes one by one."""
+"""Split a snapshot into chunks that a server accepts."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -9,13 +9,13 @@ from tenure.wire.columns import from_columns, to_columns
 from tenure.wire.deltas import KEYS
 
 MAX_CHUNK_BYTES: Final = 2**20 - 2**12
-"""Of the rows of one piece; the rest of the MiB that a server takes is for what goes around them."""
+"""Maximum bytes of the rows of one chunk. The rest of 1 MiB is for the message around them."""
 _AROUND_ROW: Final = 64
-"""Most bytes by which a row is larger in its list, or as columns, than by itself."""
+"""Maximum bytes that a list, or columns, add to a row."""
 
 
 def chunk_snapshot(epoch: str, snapshot: ClusterSnapshot) -> Iterator[PutSnapshotRequest]:
-    """The snapshot in pieces of at most a MiB, with pods as columns. A row that is larger goes alone."""
+    """Chunks of at most 1 MiB, with pods as columns. A larger row is a chunk of its own."""
     ahead = split_snapshot(snapshot)
     request = PutSnapshotRequest(epoch=epoch, chunk=next(ahead))
     for part in ahead:
@@ -26,7 +26,7 @@ def chunk_snapshot(epoch: str, snapshot: ClusterSnapshot) -> Iterator[PutSnapsho
 
 
 def split_snapshot(snapshot: ClusterSnapshot) -> Iterator[ClusterSnapshot]:
-    """The rows of the snapshot in parts that fit in a piece each; the first has the other fields too."""
+    """Rows of the snapshot in chunks; the first chunk has the other fields too."""
     return map(to_columns, _split(snapshot))
 
 

@@ -1,4 +1,4 @@
-"""Pods as columns: two thirds of the bytes of the same pods as messages, and faster to read."""
+"""Pods as columns: two thirds of the size of the same pods as messages, and faster to read."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, compress, pairwise
@@ -12,13 +12,13 @@ _SECOND: Final = 10**9
 TEXT_COLUMNS: Final = text_columns()
 """Columns of indices into `string_table`."""
 COLUMNS: Final = ("name", "status", "creation_time_delta_ns", *TEXT_COLUMNS)
-"""All columns but `uid`: as long as it, or empty."""
+"""All columns except `uid`: as long as `uid`, or empty."""
 _POD_FIELDS: Final = frozenset(("uid", "name", "status", "creation_time", *TEXT_COLUMNS))
 """Fields of pods that have a column."""
 
 
 class PodTable(NamedTuple):
-    """Columns of one length with their texts; absent ones are filled with the default of the field in Pod."""
+    """Columns of one length with their texts. Absent columns have the default of the field in Pod."""
 
     uid: Sequence[str]
     name: Sequence[str]
@@ -28,12 +28,12 @@ class PodTable(NamedTuple):
     status: Sequence[int]
     node: Sequence[str]
     creation: Sequence[int]
-    """Nanoseconds since the epoch."""
+    """Nanoseconds since the Unix epoch."""
     nominated_node: Sequence[str]
 
 
 def check_structure(columns: PodColumns, findings: ViolationCollector) -> bool:
-    """Whether every column is as long as `uid` or empty, and every index has a text; notes what is not."""
+    """Whether every column is as long as `uid` or empty, and every index has a text. Adds violations."""
     rows, texts = len(columns.uid), len(columns.string_table)
     is_sound = True
     for field in COLUMNS:
@@ -52,7 +52,7 @@ def check_structure(columns: PodColumns, findings: ViolationCollector) -> bool:
 
 
 def read_table(columns: PodColumns) -> PodTable:
-    """The columns written out. Raises IndexError when an index has no text."""
+    """Read columns. Raises IndexError if an index has no text."""
     rows, texts = len(columns.uid), list(columns.string_table)
     named = {
         field: [texts[index] for index in column] if (column := getattr(columns, field)) else [""] * rows
@@ -68,7 +68,7 @@ def read_table(columns: PodColumns) -> PodTable:
 
 
 def write_tables(tables: Iterable[PodTable]) -> PodColumns:
-    """Tables, one after the other, as columns. Columns that hold nothing but the default are left out."""
+    """Concatenate tables as columns. Columns with defaults only are left out."""
     columns, texts = PodColumns(), dict[str, int]()
     for field, parts in zip(PodTable._fields, zip(*tables, strict=True), strict=False):
         values: list[Any] = list(chain.from_iterable(parts))
@@ -89,13 +89,13 @@ def _differences(times: Iterable[int]) -> list[int]:
 
 
 def join_columns(chunks: Sequence[PodColumns]) -> PodColumns:
-    """All rows of sound columns, one after the other; texts that no row uses any more are dropped."""
+    """Concatenate valid columns. Unused texts are dropped."""
     filled = [piece for piece in chunks if piece.uid]
     return filled[0] if len(filled) == 1 else write_tables([read_table(piece) for piece in filled])
 
 
 def remove_rows(columns: PodColumns, gone: Container[str]) -> PodColumns:
-    """The rows of sound columns whose uid is not among those that are gone."""
+    """Remove the rows with these UIDs from valid columns."""
     stays = [uid not in gone for uid in columns.uid]
     if all(stays):
         return columns
@@ -103,7 +103,7 @@ def remove_rows(columns: PodColumns, gone: Container[str]) -> PodColumns:
 
 
 def to_columns(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """The same snapshot with every pod in `pod_columns` whose fields all have a column, the others in `pods`.
+    """The same snapshot with pods in `pod_columns` if all their fields have a column, else in `pods`.
 
     Decisions on both are the same.
     """
@@ -119,7 +119,7 @@ def to_columns(snapshot: ClusterSnapshot) -> ClusterSnapshot:
 
 
 def to_pods(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """The same snapshot with every pod in `pods`. Columns must fit together."""
+    """The same snapshot with every pod in `pods`. Columns must be valid."""
     result = ClusterSnapshot()
     result.CopyFrom(snapshot)
     result.ClearField("pod_columns")
@@ -128,7 +128,7 @@ def to_pods(snapshot: ClusterSnapshot) -> ClusterSnapshot:
 
 
 def from_columns(columns: PodColumns) -> Iterator[Pod]:
-    """The rows as pods; a time of zero is unset. Raises IndexError when columns do not fit together."""
+    """Rows as pods; a time of 0 is unset. Raises IndexError if columns are invalid."""
     table = read_table(columns)
     for i, uid in enumerate(table.uid):
         pod = Pod(uid=uid, name=table.name[i], status=table.status[i])  # type: ignore[arg-type]  # an enum
@@ -140,7 +140,7 @@ def from_columns(columns: PodColumns) -> Iterator[Pod]:
 
 
 def _fits(pod: Pod) -> bool:
-    """Whether columns can hold all of a pod. A malformed time stays where the server will find it."""
+    """Whether columns can represent a pod. An invalid time stays in a message: the server reports it."""
     if not 0 <= pod.creation_time.nanos < _SECOND:
         return False
     return all(field.name in _POD_FIELDS for field, _ in pod.ListFields())

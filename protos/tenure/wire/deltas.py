@@ -1,6 +1,6 @@
-"""Deltas between two versions of a snapshot: made of them, merged, checked and applied.
+"""Deltas between two versions of a snapshot: compute, merge, check and apply them.
 
-Rows are replaced and removed by their keys. Columns of pods change without a message for each pod.
+Rows are replaced and removed by key. Columns of pods change without a message for each pod.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -15,21 +15,21 @@ from tenure.wire.schema import row_keys
 from tenure.wire.violations import FieldViolation, ViolationCollector, quote_name
 
 KEY_FIELDS: Final = row_keys()
-"""Every list of a snapshot with the fields that make the key of a row. Columns of pods are apart."""
+"""Fields of the row key, by list of a snapshot. Columns of pods are treated separately."""
 KEYS: Final[Mapping[str, Callable[[Any], Any]]] = {
     name: attrgetter(*fields) for name, fields in KEY_FIELDS.items()
 }
-"""The key of a row, by its list."""
+"""Key of a row, by list."""
 COLUMNS: Final = "pod_columns"
 _ALL_ROWS: Final = 1 << 60
-"""More rows than a list has."""
+"""Greater than the length of any list."""
 
 
 def compute_delta(old: ClusterSnapshot, new: ClusterSnapshot) -> StateDelta:
-    """What changed from one snapshot to a later one of the same cluster and node pool.
+    """Delta from a snapshot to a later one of the same cluster and node pool.
 
-    The base has no epoch: that belongs to the sender of the state. Raises ValueError when the two are not of
-    one cluster and node pool.
+    The base has no epoch, since the sender of the state chooses it. Raises ValueError if the snapshots are
+    not of the same cluster and node pool.
     """
     if (old.cluster_id, old.node_pool) != (new.cluster_id, new.node_pool):
         raise ValueError("the snapshots are not of the same cluster and node pool")
@@ -49,26 +49,26 @@ def compute_delta(old: ClusterSnapshot, new: ClusterSnapshot) -> StateDelta:
 
 
 class RowChanges(NamedTuple):
-    """What changes in every list that is named."""
+    """Changes in these lists."""
 
     gone: Mapping[str, Collection[Any]]
-    """Keys of rows that are removed or replaced."""
+    """Keys of removed and replaced rows."""
     fresh: Mapping[str, Iterable[Any]]
-    """Rows that come last."""
+    """Rows that are appended."""
     columns: PodColumns
-    """Rows that come last in `pod_columns`."""
+    """Rows that are appended to `pod_columns`."""
 
 
 class MergedDelta:
-    """What one delta would contain instead of several."""
+    """Merges several deltas into one."""
 
     def __init__(self) -> None:
         self._fresh: dict[str, dict[Any, Any]] = {name: {} for name in KEYS}
-        """Rows by list and key, in the order in which they came."""
+        """Rows by list and key, in the order of arrival."""
         self._gone: dict[str, dict[Any, None]] = {name: {} for name in KEYS}
 
     def add(self, upserts: ClusterSnapshot, removals: StateKeys) -> None:
-        """One delta more, after all others. It has no `pod_columns`."""
+        """Add a delta after all others. It has no `pod_columns`."""
         for name, key in KEYS.items():
             rows, gone = self._fresh[name], self._gone[name]
             for removed in _removed(removals, name):
@@ -81,7 +81,7 @@ class MergedDelta:
                 gone[its_key] = None
 
     def changes(self) -> RowChanges:
-        """What it changes in the state below the first delta."""
+        """Changes in the state that the first delta applies to."""
         fresh = {name: rows.values() for name, rows in self._fresh.items()}
         return RowChanges(self._gone, fresh, PodColumns())
 
@@ -89,10 +89,10 @@ class MergedDelta:
 def change_rows(
     result: ClusterSnapshot, base: ClusterSnapshot, changes: RowChanges, chunk_size: int = _ALL_ROWS
 ) -> Iterator[None]:
-    """Fill the lists of a new snapshot: the rows of a sound one without those that are gone, then fresh ones.
+    """Fill the lists of a new snapshot: rows of a valid base that are not removed, then new rows.
 
     Yields after every `chunk_size` rows of a list; columns are one chunk. Nothing is shared with the base, so
-    that the memory of what is replaced is freed.
+    that the memory of replaced rows is freed.
     """
     for name, key in KEYS.items():
         kept, rows, gone = getattr(base, name), getattr(result, name), changes.gone.get(name, ())
@@ -108,7 +108,7 @@ def change_rows(
 
 
 def apply_deltas(snapshot: ClusterSnapshot, *deltas: StateDelta) -> ClusterSnapshot:
-    """The snapshot, with every pod in `pods`, after deltas, one or more; their bases are of no account."""
+    """The snapshot after one or more deltas, with every pod in `pods`. Bases of the deltas are ignored."""
     merged, last = MergedDelta(), deltas[-1]
     for delta in deltas:
         merged.add(to_pods(delta.upserts), delta.removals)
@@ -125,13 +125,13 @@ def apply_deltas(snapshot: ClusterSnapshot, *deltas: StateDelta) -> ClusterSnaps
 
 @dataclass(frozen=True)
 class Overlay:
-    """A state with upserts, which are the last rows of every list."""
+    """A state with upserts, which are the last rows of each list."""
 
     snapshot: ClusterSnapshot
     upserts: ClusterSnapshot
 
     def locate(self, violation: FieldViolation) -> FieldViolation:
-        """A violation of the snapshot as its sender finds it: in `upserts`, or by key in the state."""
+        """Path of a violation for the sender: in `upserts`, or by key in the state."""
         name, opening, rest = violation.field.partition("[")
         index, _, inner = rest.partition("]")
         if not opening or not index.isdecimal():
@@ -144,10 +144,10 @@ class Overlay:
 
 
 def overlay(state: ClusterSnapshot, upserts: ClusterSnapshot, removals: StateKeys) -> Overlay:
-    """A new snapshot: rows of a sound state without those that are removed, and upserts that were checked.
+    """New snapshot: rows of a valid state that are not removed, and checked upserts.
 
-    An upsert takes the place of the row with its key; a row that is removed and upserted is there. The header
-    is the state's.
+    An upsert replaces the row with its key. A row that is both removed and upserted exists. The header is
+    that of the state.
     """
     result = ClusterSnapshot(cluster_id=state.cluster_id, node_pool=state.node_pool, version=state.version)
     result.now.CopyFrom(state.now)
@@ -160,7 +160,7 @@ def overlay(state: ClusterSnapshot, upserts: ClusterSnapshot, removals: StateKey
 
 
 def check_upserts(upserts: ClusterSnapshot) -> list[FieldViolation]:
-    """What is wrong with upserts by themselves: a key that occurs twice, columns that do not fit together."""
+    """Violations of upserts alone: duplicate keys, invalid columns."""
     sent = {field.name for field, _ in upserts.ListFields()}
     findings = {
         name: ViolationCollector(f"upserts.{name}") for name in (*KEY_FIELDS, COLUMNS) if name in sent
@@ -191,7 +191,7 @@ def _add_removals(removals: StateKeys, name: str, keys: Iterable[Any]) -> None:
 
 
 def _note_repeats(keys: Iterable[tuple[str, int, Any]], findings: Mapping[str, ViolationCollector]) -> None:
-    """Note keys that occur twice, given with their list and position. Empty ones are for the codec."""
+    """Add violations for duplicate keys, given with list and position. The codec reports empty keys."""
     first: dict[Any, tuple[str, int]] = {}
     for name, i, key in keys:
         place = (name, i)

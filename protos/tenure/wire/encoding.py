@@ -1,6 +1,6 @@
-"""Tags, with which fields begin: the number of the field, and how what it holds is written.
+"""Wire format of protobuf, as far as is necessary to skip from field to field.
 
-The wire format of protobuf, as far as it is needed to go from field to field.
+A field begins with a tag: its number and its wire type.
 """
 
 from typing import Final, cast
@@ -12,20 +12,20 @@ VARINT: Final = 0
 """A number, a bool or an enum: seven bits in each byte, the last byte without the eighth bit."""
 FIXED64: Final = 1
 SIZED: Final = 2
-"""A text, a message or a packed list: its length in bytes goes before it."""
+"""A text, a message or a packed list, preceded by its length in bytes."""
 GROUP: Final = 3
 GROUP_END: Final = 4
-"""Fields between two tags: no field of the contract, but an unknown one may be such."""
+"""Fields between two tags. The contract has no such fields, but unknown fields can be."""
 FIXED32: Final = 5
 
 LONGEST_VARINT: Final = 10
-"""Bytes that only numbers below zero have."""
+"""Length in bytes of negative numbers, and of no others."""
 _PIECE: Final = 2**16
 _CONTINUED: Final = bytes(range(0x80, 0x100))
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins at a position, and the position after it."""
+    """Number at a position, and the position after it."""
     value = 0
     for shift in range(0, 7 * LONGEST_VARINT, 7):
         byte = data[at]
@@ -37,7 +37,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def skip(data: bytes, at: int, wire_type: int) -> int:
-    """The position after a value that is no text, message or packed list."""
+    """Position after a value that is not a text, a message or a packed list."""
     match wire_type:
         case 0:
             while data[at] >= 0x80:
@@ -51,7 +51,7 @@ def skip(data: bytes, at: int, wire_type: int) -> int:
 
 
 def text_of(data: bytes, number: int) -> str:
-    """The last text with a number among the fields of a message, as far as they can be gone through."""
+    """Last text with this field number in a message, as far as the message is well formed."""
     text, at = b"", 0
     try:
         while at < len(data):
@@ -69,29 +69,29 @@ def text_of(data: bytes, number: int) -> str:
 
 
 def packed_length(data: bytes, start: int, stop: int) -> int:
-    """How many numbers a packed list of varints holds: each ends with the only byte below 128 it has."""
+    """Length of a packed list of varints. Each varint has one byte below 128, its last."""
     return count_others(data, start, stop, _CONTINUED)
 
 
 def count_others(data: bytes, start: int, stop: int, values: bytes) -> int:
-    """How many bytes between two positions have none of these values."""
+    """Number of bytes between two positions that have none of these values."""
     return sum(
         [len(data[at : min(at + _PIECE, stop)].translate(None, values)) for at in range(start, stop, _PIECE)]
     )
 
 
 def malformed() -> DecodeError:
-    """The error of the parser, for what it would not accept either."""
+    """Error of the parser, for bytes that the parser would reject too."""
     return DecodeError("the bytes are no message")
 
 
 def tag_of(kind: type[Message], field: str) -> int:
-    """The tag of a field that is a text, a message, a varint, or a list of texts or messages."""
+    """Tag of a field that is a text, a message, a varint, or a list of texts or messages."""
     found = cast(Descriptor, kind.DESCRIPTOR).fields_by_name[field]
     is_sized = found.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE)
     return found.number << 3 | (SIZED if is_sized else VARINT)
 
 
 def wire_type(tag: int) -> int:
-    """How what a field holds is written."""
+    """Wire type of a tag."""
     return tag & 0x7

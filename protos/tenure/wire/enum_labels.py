@@ -1,4 +1,4 @@
-"""Names of values of the contract, as programs and people read them."""
+"""Labels of enum values for metrics, logs and tables."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -12,14 +12,14 @@ PREEMPTIBILITY: Final[Mapping[int, str]] = {
     Preemptibility.PREEMPTIBILITY_NON_PREEMPTIBLE: "Non-Preemptible",
     Preemptibility.PREEMPTIBILITY_SEMI_PREEMPTIBLE: "Semi-Preemptible",
 }
-"""The values of the annotation, as they are usually written."""
+"""Values of the annotation in their usual spelling."""
 
 
 @lru_cache
 def enum_label(enum: EnumTypeWrapper, value: int) -> str:
-    """A value in lower case without the enum's prefix: `missing_start`; `other` for one of a later version.
+    """Name of a value in lower case without the prefix of the enum, such as `missing_start`.
 
-    Finite, so that it can label a metric.
+    A value of a later version is `other`, so the set of labels is finite.
     """
     if value not in enum.values():
         return "other"

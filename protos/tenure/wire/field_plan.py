@@ -1,4 +1,4 @@
-"""What to do with every field of a message: made once from the contract's descriptors."""
+"""Plan of a scan: how each field of a message is counted and measured. Computed once per message type."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from tenure.wire.encoding import FIXED32, FIXED64, SIZED, VARINT
 from tenure.wire.schema import declared_texts
 
 ELEMENTS: Final = "elements"
-"""The limit of all that has no limit of its own."""
+"""Limit for everything without a limit of its own."""
 
 _SNAPSHOT: Final = ClusterSnapshot.DESCRIPTOR.full_name
 _DELTA: Final = StateDelta.DESCRIPTOR.full_name
 _COLUMNS: Final = PodColumns.DESCRIPTOR.full_name
 _LONG_NAMES: Final = frozenset([field.full_name for field, declared in declared_texts() if declared.is_long])
-"""Fields of a snapshot that may be longer than names: keys and values of labels, and what is no name."""
+"""Fields of a snapshot that can be longer than names: labels, and texts that are not names."""
 _LONG_ELSEWHERE: Final = frozenset(("message", "description", "detail", "gpu_groups"))
-"""Fields of other messages: texts for people, and devices."""
+"""Fields of other messages: sentences and devices."""
 
 _UPSERTS: Final = "upserts"
-"""A snapshot within a delta or a simulation, whose paths begin before it."""
+"""A snapshot within a delta or a simulation; paths of violations start with this field."""
 _ANNOTATIONS: Final = "annotations"
-"""Not measured here: most are of no account, and what their owner writes must not refuse a whole cluster."""
+"""Not measured: owners of workloads write them, and they must not invalidate a snapshot."""
 
 _WIDTHS: Final = {
     FieldDescriptor.TYPE_DOUBLE: 8,
@@ -36,11 +36,11 @@ _WIDTHS: Final = {
     FieldDescriptor.TYPE_FIXED32: 4,
     FieldDescriptor.TYPE_SFIXED32: 4,
 }
-"""Bytes of numbers that are not varints."""
+"""Size in bytes of numbers that are not varints."""
 
 
 class FieldKind(Enum):
-    """What a field holds."""
+    """Kind of value of a field."""
 
     MESSAGE = auto()
     NAME = auto()
@@ -55,23 +55,23 @@ class Field:
     name: str
     kind: FieldKind
     counter: str
-    """Under which its occurrences are added up; empty when they cost nothing."""
+    """Counter of its occurrences; empty if they are not counted."""
     limit: str
-    """The limit they count against."""
+    """Limit of the counter."""
     is_list: bool
-    """Whether paths name a position in it: of maps they do not."""
+    """Whether paths contain positions in it; not for maps."""
     leads_on: bool
-    """Whether it is no row, and rows may be below it: then its size says nothing."""
+    """Whether it is not a row but can contain rows, so that its size is irrelevant."""
     starts_paths: bool
-    """Whether paths of violations begin below it."""
+    """Whether paths of violations start below it."""
     inner: Descriptor | None
     width: int
-    """Bytes of each number of a packed list; 0: they are varints."""
+    """Size in bytes of each number of a packed list; 0: varints."""
 
 
 @cache
 def plan_of(message: Descriptor) -> Mapping[int, Field]:
-    """The fields of a message that matter, by tag."""
+    """Fields of a message that are counted or measured, by tag."""
     plan = {}
     for field in message.fields:
         entry = _field(message, field)
@@ -111,7 +111,7 @@ def _field(message: Descriptor, field: FieldDescriptor) -> Field | None:
 
 
 def _kind(message: Descriptor, field: FieldDescriptor) -> FieldKind | None:
-    """None for what is neither counted nor measured."""
+    """None if it is neither counted nor measured."""
     if field.message_type is not None:
         own = field.message_type.file.package == message.file.package
         return FieldKind.MESSAGE if own else None
@@ -124,5 +124,5 @@ def _kind(message: Descriptor, field: FieldDescriptor) -> FieldKind | None:
 
 
 def is_unmeasured(message: Descriptor) -> bool:
-    """Whether texts of a message may have any length: entries of the annotations."""
+    """Whether texts of a message can have any length: entries of annotations."""
     return message.GetOptions().map_entry and message.name == f"{_ANNOTATIONS.capitalize()}Entry"

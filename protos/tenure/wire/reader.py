@@ -1,7 +1,8 @@
-"""Messages read from their bytes: taking the fields of a parsed message one by one takes much longer.
+"""Read messages from their bytes, field by field.
 
-For lists that may have tens of thousands of rows. The bytes must come from a message that was serialized:
-then they are well formed, a field that is no list occurs once at most, and texts are UTF-8.
+A list can have tens of thousands of rows. Reading their bytes is much faster than accessing the fields of
+parsed messages. The bytes must come from the protobuf serializer: then they are well formed, a field that is
+not a list occurs at most once, and texts are UTF-8.
 """
 
 from typing import Final
@@ -12,11 +13,11 @@ from tenure.wire.encoding import GROUP, GROUP_END, LONGEST_VARINT, SIZED, skip, 
 _SECONDS: Final = tag_of(Timestamp, "seconds")
 _NANOS: Final = tag_of(Timestamp, "nanos")
 _ALL: Final = 1 << 64
-"""Numbers below zero are written as what they are above this."""
+"""A negative number is written as the number plus this."""
 
 
 class WireReader:
-    """Goes through the fields of a message: the tag of each, and then what it holds."""
+    """Reads the fields of a message in order: a tag, then its value."""
 
     __slots__ = ("_at", "_data", "_end")
 
@@ -27,15 +28,15 @@ class WireReader:
 
     @property
     def at(self) -> int:
-        """The position that is read next."""
+        """Position of the next byte."""
         return self._at
 
     def between(self, start: int, end: int) -> bytes:
-        """The bytes between two positions."""
+        """Bytes between two positions."""
         return self._data[start:end]
 
     def tag(self) -> int:
-        """The tag of the next field; 0 at the end of the message."""
+        """Tag of the next field; 0 at the end of the message."""
         return self.number() if self._at < self._end else 0
 
     def number(self) -> int:
@@ -49,20 +50,20 @@ class WireReader:
         return value if self._at - at < LONGEST_VARINT else value - _ALL
 
     def text(self) -> str:
-        """A text, or one of a list of texts."""
+        """A text, or one element of a list of texts."""
         length = self.number()
         start = self._at
         self._at = start + length
         return self._data[start : self._at].decode()
 
     def enter(self) -> int:
-        """Go into a message, or one of a list of messages. What this returns is for `leave`."""
+        """Enter a message, or one element of a list of messages. Returns the argument of `exit`."""
         length, outer = self.number(), self._end
         self._end = self._at + length
         return outer
 
     def exit(self, outer: int) -> None:
-        """Go on with the fields after the message that was entered, which was read to its end."""
+        """Leave a message that was read to its end; continue with the next field of the outer message."""
         self._end = outer
 
     def moment(self) -> tuple[int, int]:
@@ -80,7 +81,7 @@ class WireReader:
         return seconds, nanos
 
     def skip(self, tag: int) -> None:
-        """Pass over a field that begins with this tag."""
+        """Skip the value of a field with this tag."""
         kind = wire_type(tag)
         if kind == SIZED:
             length = self.number()

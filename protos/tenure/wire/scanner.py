@@ -1,12 +1,10 @@
-"""Goes through the bytes of a request: counts rows and entries, and measures texts.
+"""Scan the bytes of a request before it is parsed: count rows and entries, and measure texts.
 
-A message of 16 MB may be eight million empty rows, and parsed be fifty times as large. So it is gone through
-field by field first, by the plan of its message, which builds nothing and ends at the first limit exceeded.
+A message of 16 MB can have eight million empty rows and occupy fifty times as much memory when parsed. The
+scan builds nothing, follows the plan of the message (`field_plan`) and stops at the first exceeded limit.
 
-Honest rows are many and small. Inside a row no larger than the longest name no text can be too long, and
-entries are counted only when there may be too many of them altogether.
-
-Rows of a snapshot that was put together from several messages, each within the limits by itself.
+Ordinary rows are many and small. Within a row that is at most as large as the longest name, no text can be
+too long, and entries are counted only if there can be too many of them in total.
 """
 
 from collections.abc import Mapping
@@ -23,7 +21,7 @@ from tenure.wire.violations import FieldViolation, SnapshotValidationError
 
 
 def check_rows(snapshot: ClusterSnapshot, most: RowLimits) -> None:
-    """Raises LimitExceeded for the first list with too many rows."""
+    """Check the number of rows. Raises LimitExceeded for the first list with too many rows."""
     for name in KEY_FIELDS:
         limit: int = getattr(most, name)
         if len(getattr(snapshot, name)) > limit:
@@ -36,17 +34,17 @@ _LIMITS: Final = (*KEY_FIELDS, ELEMENTS)
 """Names of all limits on rows."""
 _NUMBERS: Final = FieldKind.NUMBERS
 _UNLIMITED: Final = 1 << 60
-"""More than any request has."""
+"""Greater than any count of a request."""
 _SHORT: Final = 8
 _SHORT_LENGTHS: Final = bytes(range(_SHORT))
 
 
 def check_request(request: bytes, kind: type[Message], limits: RequestLimits) -> None:
-    """Look through the bytes of a message of the contract.
+    """Scan the bytes of a message of the contract.
 
-    Raises LimitExceeded for too many rows, SnapshotValidationError for every text that is too long (paths are
-    those within the snapshot, if it is part of one), and DecodeError for what the parser would not accept
-    either.
+    Raises LimitExceeded for too many rows, SnapshotValidationError with every text that is too long (paths
+    are within the snapshot, if the text is part of one), and DecodeError for bytes that the parser would
+    reject too.
     """
     scan = _Scan(request, limits)
     try:
@@ -68,17 +66,17 @@ class _Scan:
         self._small = -1 if self._may_have_too_many_elements() else min(self._longest.values())
 
     def _may_have_too_many_elements(self) -> bool:
-        """Whether more entries fit in than are accepted.
+        """Whether the bytes can contain more entries than the limit.
 
-        Every entry has its length before it: there are no more short ones than bytes of such a value, and
-        each longer one takes that many bytes and its tag and length.
+        Every entry is preceded by its length: there are no more short entries than bytes with such a value,
+        and each longer entry occupies that many bytes besides its tag and length.
         """
         size = len(self._data)
         short = size - count_others(self._data, 0, size, _SHORT_LENGTHS)
         return short + size // (_SHORT + 2) > self._most[ELEMENTS]
 
     def message(self, at: int, end: int, message: Descriptor, path: str) -> None:
-        """The fields from one position to another. Millions of them: what is often done is done in place."""
+        """Scan the fields between two positions. There can be millions: frequent operations are inlined."""
         data, plan, small = self._data, plan_of(message), self._small
         seen: dict[int, _FieldCount] = {}
         run, run_tag = self._unknown, 0  # rows of a list follow each other
@@ -116,7 +114,7 @@ class _Scan:
                 self._scan_nested(field, start, at, message, where)
 
     def _met(self, seen: "dict[int, _FieldCount]", tag: int, field: Field | None) -> "_FieldCount":
-        """The fields of a message with this tag that were met. There may be millions of unknown tags."""
+        """Scanned fields of a message with this tag. There can be millions of unknown tags."""
         if field is None:
             return self._unknown
         found = seen.get(tag)
@@ -125,7 +123,7 @@ class _Scan:
         return found
 
     def _allowance(self, counter: str) -> "_Allowance":
-        """How many more of what has this counter are accepted; what costs nothing has none."""
+        """Remaining entries of a counter; None if they are not counted."""
         allowance = self._allowances.get(counter)
         if allowance is None:
             most = self._most.get(counter, self._most["pods"]) if counter else _UNLIMITED
@@ -149,7 +147,7 @@ class _Scan:
             self._measure(field.kind, start, stop, where)
 
     def _measure(self, kind: FieldKind, start: int, stop: int, where: str) -> None:
-        """Lengths are in characters, of which there are no more than bytes."""
+        """Lengths are in characters; a text has at most as many characters as bytes."""
         length, most = len(self._data[start:stop].decode("utf-8", "replace")), self._longest[kind]
         if length > most:
             limit = "max_name_length" if kind is FieldKind.NAME else "max_text_length"
@@ -158,7 +156,7 @@ class _Scan:
 
 
 class _Allowance:
-    """How many more of something are accepted."""
+    """Remaining number of entries of a counter."""
 
     __slots__ = ("remaining",)
 
@@ -167,7 +165,7 @@ class _Allowance:
 
 
 class _FieldCount:
-    """The fields of one message with the same tag, as far as they were met."""
+    """Fields of one message with the same tag that were scanned so far."""
 
     __slots__ = ("allowance", "field", "times")
 

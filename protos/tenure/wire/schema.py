@@ -1,7 +1,8 @@
-"""Every field of a snapshot, declared once: what it holds, and what its texts name.
+"""Every field of a snapshot, declared once.
 
-Row keys, columns of pods, limits on texts and redaction follow from this table. A new field is a line in it:
-a test finds fields that have none.
+Row keys, columns of pods, limits on texts and redaction read this table. `make proto` generates from it the
+facts of the solver, the rows that are read from bytes, and the conversion of rows to facts (`generate`).
+docs/internals/wire.md shows how to add a field.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,11 +16,11 @@ from tenure.v1 import snapshot_pb2 as pb
 
 
 class NameKind(Enum):
-    """What a text is the name of. Names of different kinds are independent of each other."""
+    """Kinds of names. Names of different kinds are independent of each other."""
 
     ACTION = auto()
     ANNOTATION = auto()
-    """Values that are names at most by accident: the owner of a workload writes them."""
+    """Values that the owner of a workload writes; they may contain names by accident."""
     BLOCKER = auto()
     CLAIM = auto()
     CLUSTER = auto()
@@ -47,24 +48,43 @@ class NameKind(Enum):
 
 
 class Scope(Enum):
-    """Within what a name has its meaning."""
+    """Scope of a name."""
 
     SNAPSHOT = auto()
     NODE = auto()
     POD_GROUP = auto()
     KEY = auto()
-    """The field `key` beside it, or the key of the map."""
+    """The field `key` of the same message, or the key of the map."""
 
 
 class FieldType(Enum):
-    """What a field holds."""
+    """Type of a field."""
 
     TEXT = auto()
     VALUE = auto()
-    """A number, a bool, an enum, a time or a duration, or a list of such."""
+    """A number, a bool, an enum, a time or a duration, or a list of these."""
     MAP = auto()
     MESSAGE = auto()
     """Messages that have a row of their own in this table."""
+
+
+class FactKind(Enum):
+    """How the value of a field becomes a fact of the solver, and how it is checked."""
+
+    TEXT = auto()
+    FLAG = auto()
+    NUMBER = auto()
+    COUNT = auto()
+    """A number from 0 to MAX_COUNT."""
+    TIME = auto()
+    """Nanoseconds since the Unix epoch; None if unset."""
+    REQUIRED_TIME = auto()
+    TIME_OR_ZERO = auto()
+    """A time that is 0 if unset."""
+    DURATION = auto()
+    """Nanoseconds, 0 if unset."""
+    SIGNED_DURATION = auto()
+    """Nanoseconds, None if unset. A negative value has a meaning of its own."""
 
 
 class Field(NamedTuple):
@@ -73,18 +93,32 @@ class Field(NamedTuple):
     name: str
     holds: FieldType
     kind: NameKind | None = None
-    """What the text, or the texts of a map's values, name."""
+    """Kind of name of the text, or of the values of a map."""
     scope: Scope = Scope.SNAPSHOT
     key_kind: NameKind | None = None
-    """What the keys of a map name."""
+    """Kind of name of the keys of a map."""
     is_long: bool = False
-    """Whether texts may be longer than names."""
+    """Whether texts can be longer than names."""
     declares: bool = False
-    """Whether the spelling is the one that counts."""
+    """Whether its spelling is the authoritative one."""
     is_column: bool = False
     """Whether `PodColumns` has a column of indices for it."""
     reason: str = ""
-    """Why the texts, or the keys of a map, are no names."""
+    """Why the texts, or the keys of a map, are not names."""
+    fact: FactKind | None = None
+    """None: the codec reads the field by hand."""
+    into: str = ""
+    """Name of the fact."""
+    is_common: bool = False
+    """Whether most rows have it, so that it is read from the bytes without parsing the message."""
+
+    def as_fact(self, kind: FactKind, into: str = "") -> "Field":
+        """The field with a fact that is generated."""
+        return self._replace(fact=kind, into=into or self.name)
+
+    def common(self) -> "Field":
+        """The field as one that most rows have."""
+        return self._replace(is_common=True)
 
 
 def name(
@@ -96,23 +130,28 @@ def name(
     declares: bool = False,
     is_column: bool = False,
 ) -> Field:
-    """A text, or a list of texts, that names something."""
+    """A text, or a list of texts, that is a name."""
     return Field(field, FieldType.TEXT, kind, scope, None, is_long, declares, is_column)
 
 
 def text(field: str, reason: str) -> Field:
-    """A text that names nothing, and why."""
+    """A text that is not a name, and why."""
     return Field(field, FieldType.TEXT, reason=reason)
 
 
 def mapping(field: str, key: NameKind | None, value: NameKind | None = None, reason: str = "") -> Field:
-    """A map: what keys and values name; None for values that are numbers, and for keys that are no names."""
+    """A map with kinds of names for keys and values; None for numbers, and for keys that are not names."""
     return Field(field, FieldType.MAP, value, Scope.SNAPSHOT, key, True, reason=reason)
 
 
 def values(*fields: str) -> tuple[Field, ...]:
-    """Numbers, bools, enums, times and durations."""
+    """Numbers, bools, enums, times and durations that are read by hand."""
     return tuple([Field(field, FieldType.VALUE) for field in fields])
+
+
+def fact(field: str, kind: FactKind, into: str = "") -> Field:
+    """A number, a bool, a time or a duration with a fact that is generated."""
+    return Field(field, FieldType.VALUE).as_fact(kind, into)
 
 
 def messages(*fields: str) -> tuple[Field, ...]:
@@ -126,11 +165,11 @@ class Row(NamedTuple):
     message: type[Message]
     fields: tuple[Field, ...]
     key: tuple[str, ...] = ()
-    """Fields that make the key, where rows of a snapshot are such messages."""
+    """Fields of the row key, if rows of a snapshot are such messages."""
 
     @property
     def descriptor(self) -> Descriptor:
-        """The message as the contract describes it."""
+        """Descriptor of the message."""
         return cast(Descriptor, self.message.DESCRIPTOR)
 
 
@@ -151,7 +190,7 @@ ROWS: Final = (
     Row(
         pb.Node,
         (
-            name("name", _K.NODE),
+            name("name", _K.NODE).as_fact(FactKind.TEXT),
             mapping("labels", _K.LABEL, _K.VALUE),
             *messages("allocatable", "taints", "numa_zones"),
             *values("gpu_memory_mib", "unschedulable", "mig_strategy", "numa_policy"),
@@ -188,14 +227,20 @@ ROWS: Final = (
     Row(
         pb.PodGroup,
         (
-            name("uid", _K.POD_GROUP),
-            name("name", _K.POD_GROUP_NAME),
-            name("namespace", _K.NAMESPACE),
-            name("queue", _K.QUEUE),
-            *values("priority", "preemptibility", "min_member", "min_sub_group"),
+            name("uid", _K.POD_GROUP).as_fact(FactKind.TEXT).common(),
+            name("name", _K.POD_GROUP_NAME).common(),
+            name("namespace", _K.NAMESPACE).as_fact(FactKind.TEXT).common(),
+            name("queue", _K.QUEUE).as_fact(FactKind.TEXT, "queue_name").common(),
+            fact("priority", FactKind.NUMBER).common(),
+            *(field.common() for field in values("preemptibility", "min_member")),
+            *values("min_sub_group"),
             *messages("sub_groups", "topology_constraint"),
-            *values("creation_time", "last_start_time", "last_eviction_time"),
-            *values("stale_since", "staleness_grace_period", "preemption_delay"),
+            fact("creation_time", FactKind.REQUIRED_TIME, "creation").common(),
+            fact("last_start_time", FactKind.TIME, "last_start").common(),
+            fact("last_eviction_time", FactKind.TIME, "last_eviction"),
+            fact("stale_since", FactKind.TIME),
+            fact("staleness_grace_period", FactKind.SIGNED_DURATION),
+            fact("preemption_delay", FactKind.DURATION),
             *values("expected_runtime", "requeue_delay", "requeue_not_before"),
             mapping(
                 "annotations",
@@ -204,7 +249,8 @@ ROWS: Final = (
                 reason="only the keys that Tenure reads stay; others go with their values",
             ),
             text("opt_out_actions", "a closed list of actions; a snapshot with another is refused"),
-            *values("eviction_count", "total_eviction_wait"),
+            fact("eviction_count", FactKind.COUNT),
+            fact("total_eviction_wait", FactKind.DURATION),
         ),
         key=("uid",),
     ),
@@ -229,16 +275,19 @@ ROWS: Final = (
     Row(
         pb.Pod,
         (
-            name("uid", _K.POD),
-            name("name", _K.POD_NAME),
-            name("pod_group", _K.POD_GROUP, is_column=True),
-            name("sub_group", _K.SUB_GROUP, Scope.POD_GROUP, is_column=True),
-            name("shape", _K.SHAPE, is_column=True),
-            *values("status", "creation_time", "task_priority", "leader"),
-            name("node", _K.NODE, is_column=True),
-            name("gpu_groups", _K.DEVICE, Scope.NODE, is_long=True),
+            name("uid", _K.POD).as_fact(FactKind.TEXT).common(),
+            name("name", _K.POD_NAME).common(),
+            name("pod_group", _K.POD_GROUP, is_column=True).as_fact(FactKind.TEXT).common(),
+            name("sub_group", _K.SUB_GROUP, Scope.POD_GROUP, is_column=True).common(),
+            name("shape", _K.SHAPE, is_column=True).common(),
+            *(field.common() for field in values("status")),
+            fact("creation_time", FactKind.TIME_OR_ZERO, "creation").common(),
+            fact("task_priority", FactKind.NUMBER, "priority"),
+            fact("leader", FactKind.FLAG),
+            name("node", _K.NODE, is_column=True).common(),
+            name("gpu_groups", _K.DEVICE, Scope.NODE, is_long=True).common(),
             name("nominated_node", _K.NODE, is_column=True),
-            name("blocked_reason", _K.BLOCKER, is_long=True),
+            name("blocked_reason", _K.BLOCKER, is_long=True).as_fact(FactKind.TEXT),
             name("resource_claims", _K.CLAIM),
             mapping("labels", _K.LABEL, _K.VALUE),
             *messages("numa_placement"),
@@ -336,19 +385,19 @@ _BY_NAME: Final[Mapping[str, Row]] = {row.descriptor.full_name: row for row in R
 
 
 def row_keys() -> Mapping[str, tuple[str, ...]]:
-    """Every list of a snapshot with the fields that make the key of a row."""
+    """Fields of the row key, by list of a snapshot."""
     snapshot = _BY_NAME[pb.ClusterSnapshot.DESCRIPTOR.full_name].descriptor
     lists = [field for field in snapshot.fields if field.is_repeated]
     return {field.name: _BY_NAME[_inner(field).full_name].key for field in lists}
 
 
 def text_columns() -> tuple[str, ...]:
-    """Fields of pods that have a column of indices."""
+    """Fields of pods with a column of indices."""
     return tuple([field.name for field in _BY_NAME[pb.Pod.DESCRIPTOR.full_name].fields if field.is_column])
 
 
 def declared_texts() -> Iterator[tuple[FieldDescriptor, Field]]:
-    """Every field with texts, keys and values of maps included, with its declaration."""
+    """Every field with texts, including keys and values of maps, with its declaration."""
     for row in ROWS:
         for declared in row.fields:
             field = row.descriptor.fields_by_name[declared.name]

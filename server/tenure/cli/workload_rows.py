@@ -11,7 +11,7 @@ from tenure.solver.model.inherited_settings import expected_runtime
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import ParsedValue
 from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet
-from tenure.solver.model.workload import Preemptibility as Mode
+from tenure.solver.model.workload_parts import Preemptibility as Mode
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.snapshot_pb2 import PodGroup as PodGroupMessage
 from tenure.wire.enum_labels import PREEMPTIBILITY
@@ -47,8 +47,8 @@ class Workload:
     @property
     def preemptibility(self) -> str:
         """Preemptibility as a value of the annotation."""
-        if self.group.preemptibility:
-            return PREEMPTIBILITY[self.group.preemptibility]
+        if self.group.facts.preemptibility:
+            return PREEMPTIBILITY[self.group.facts.preemptibility]
         return PREEMPTIBILITY[Mode.PREEMPTIBLE if self.group.is_preemptible else Mode.NON_PREEMPTIBLE]
 
 
@@ -62,7 +62,7 @@ def workloads(cluster: Cluster, view: ResponseView, queue: str | None = None) ->
     for protection in view.response.protections:
         protections[protection.pod_group].append(protection)
     found = [
-        _workload(cluster, view, group, protections[group.uid], nominations.get(group.uid))
+        _workload(cluster, view, group, protections[group.facts.uid], nominations.get(group.facts.uid))
         for group in cluster.pod_groups
         if queue is None or queue in queues_of(cluster, group)
     ]
@@ -72,7 +72,7 @@ def workloads(cluster: Cluster, view: ResponseView, queue: str | None = None) ->
 def queues_of(cluster: Cluster, group: PodGroup) -> tuple[str, ...]:
     """Queue of a pod group and its ancestors."""
     above = () if group.queue is None else cluster.queues[group.queue].path
-    return (group.queue_name, *(cluster.queues[index].name for index in above))
+    return (group.facts.queue_name, *(cluster.queues[index].name for index in above))
 
 
 def _workload(
@@ -91,7 +91,7 @@ def _workload(
         running=running,
         pending=sum(statuses[status] for status in _WAITING),
         minimum=_minimum(group.root),
-        runs_for=cluster.now - group.last_start if running and group.last_start else None,
+        runs_for=cluster.now - group.facts.last_start if running and group.facts.last_start else None,
         protections=tuple(_relevant(protections)) if running else (),
         expected=expected,
         expected_source=source,
@@ -100,9 +100,9 @@ def _workload(
 
 
 def _source(view: ResponseView, group: PodGroup) -> str:
-    if not group.preemptibility:
+    if not group.facts.preemptibility:
         return LEGACY
-    message = view.pod_groups.get(group.uid)
+    message = view.pod_groups.get(group.facts.uid)
     return EXPLICIT if isinstance(message, PodGroupMessage) and message.preemptibility else ANNOTATION
 
 
@@ -149,4 +149,4 @@ def _extent(protection: pb.Protection) -> tuple[tuple[bool, int], int, int, bool
 
 def _by_queue(workload: Workload) -> tuple[str, int, str, str]:
     group = workload.group
-    return group.queue_name, -group.priority, group.name, group.uid
+    return group.facts.queue_name, -group.facts.priority, group.facts.name, group.facts.uid

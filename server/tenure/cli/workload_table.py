@@ -34,14 +34,14 @@ def workloads_json(view: ResponseView, workloads: Sequence[Workload]) -> str:
 def _facts(workload: Workload) -> Facts:
     group, expected = workload.group, workload.expected
     return {
-        "uid": group.uid,
-        "name": group.name,
-        "namespace": group.namespace,
-        "queue": group.queue_name,
-        "priority": group.priority,
+        "uid": group.facts.uid,
+        "name": group.facts.name,
+        "namespace": group.facts.namespace,
+        "queue": group.facts.queue_name,
+        "priority": group.facts.priority,
         "preemptibility": workload.preemptibility,
         "preemptibility_source": workload.preemptibility_source,
-        "preemptibility_problem": group.unknown_preemptibility,
+        "preemptibility_problem": group.facts.unknown_preemptibility,
         "pods_running": workload.running,
         "pods_pending": workload.pending,
         "pods_minimum": workload.minimum,
@@ -123,13 +123,13 @@ def _section(view: ResponseView, workloads: Sequence[Workload]) -> TableSection:
 
 
 def _kind(workload: Workload) -> tuple[str, str, str]:
-    return workload.group.queue_name, workload.preemptibility, workload.preemptibility_source
+    return workload.group.facts.queue_name, workload.preemptibility, workload.preemptibility_source
 
 
 def _cells(view: ResponseView, workload: Workload) -> tuple[str, ...]:
     return (
         _name_text(workload),
-        str(workload.group.priority),
+        str(workload.group.facts.priority),
         f"{workload.preemptibility}\n{_source_text(workload)}",
         f"{workload.running}/{workload.pending}/{workload.minimum}",
         _protected(view, workload),
@@ -139,12 +139,12 @@ def _cells(view: ResponseView, workload: Workload) -> tuple[str, ...]:
 
 def _name_text(workload: Workload) -> str:
     group = workload.group
-    name = f"{group.namespace}/{group.name}" if group.namespace else group.name
-    return f"{name}\n{group.queue_name}"
+    name = f"{group.facts.namespace}/{group.facts.name}" if group.facts.namespace else group.facts.name
+    return f"{name}\n{group.facts.queue_name}"
 
 
 def _source_text(workload: Workload) -> str:
-    if workload.group.unknown_preemptibility:
+    if workload.group.facts.unknown_preemptibility:
         return "! unknown value"
     source = workload.preemptibility_source
     return f"! {source}" if source == LEGACY else source

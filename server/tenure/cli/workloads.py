@@ -103,7 +103,9 @@ def workloads(
 
 def _check_queue(cluster: "Cluster", name: str) -> None:
     """Refuse a queue that neither exists nor is named by any pod group."""
-    known = {queue.name for queue in cluster.queues} | {group.queue_name for group in cluster.pod_groups}
+    known = {queue.name for queue in cluster.queues} | {
+        group.facts.queue_name for group in cluster.pod_groups
+    }
     if name not in known:
         some = ", ".join(sorted(known)[:_KNOWN_QUEUES])
         more = ", ..." if len(known) > _KNOWN_QUEUES else ""

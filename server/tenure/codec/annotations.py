@@ -1,7 +1,7 @@
-"""What annotations say where a field is unset, and values that cannot be read (semantics R12.1, R8.20).
+"""Read annotations of pod groups, which apply if the field is unset (semantics R12.1, R8.20).
 
-A bad value of one workload does not refuse the snapshot of the whole cluster: it becomes a problem of the
-setting, which the solver reads so that nothing becomes easier to evict.
+An invalid value of one workload does not invalidate the snapshot of the cluster. It becomes a problem of the
+setting, which the solver interprets so that the pod group does not become easier to evict.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.codec.checks import duration, time
 from tenure.solver.model.requeue import NO_TERMS, ParsedValue, RequeueSettings
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.terms.durations import SECOND, parse_duration
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_ANNOTATION, MAX_DURATION_SECONDS
@@ -23,7 +23,7 @@ EXPECTED_RUNTIME: Final = "kai.scheduler/expected-runtime"
 REQUEUE_DELAY: Final = "kai.scheduler/requeue-delay"
 REQUEUE_NOT_BEFORE: Final = "kai.scheduler/requeue-not-before"
 KEYS: Final = (PREEMPTIBILITY, EXPECTED_RUNTIME, REQUEUE_DELAY, REQUEUE_NOT_BEFORE)
-"""The annotations that are read."""
+"""Annotations that are read."""
 
 _MODES: Final = {
     "": Preemptibility.UNSPECIFIED,
@@ -33,16 +33,16 @@ _MODES: Final = {
     "semi-preemptible": Preemptibility.SEMI_PREEMPTIBLE,
     "semipreemptible": Preemptibility.SEMI_PREEMPTIBLE,
 }
-"""Every spelling there is: what is close to one of them ("-preemptible") is still unknown, and protects."""
+"""All valid spellings. A similar value such as "-preemptible" is unknown, and protects."""
 
 
 def preemptibility(text: str) -> Preemptibility | None:
-    """The mode that a text names, in any case and with or without the hyphen; None: no known one."""
+    """Mode of a text, in any case and with or without the hyphen; None if it is unknown."""
     return _MODES.get(text.strip().lower())
 
 
 def is_readable(key: str, text: str) -> bool:
-    """Whether the value of an annotation is a mode, a duration or a time, as its key wants."""
+    """Whether the value of an annotation is valid for its key: a mode, a duration or a time."""
     if key == PREEMPTIBILITY:
         return preemptibility(text) is not None
     if key == REQUEUE_NOT_BEFORE:
@@ -55,7 +55,7 @@ def is_readable(key: str, text: str) -> bool:
 
 
 def requeue_terms(i: int, message: pb.PodGroup, findings: ViolationCollector) -> RequeueSettings:
-    """What it says about expected runtime and requeue: each the field, else the annotation."""
+    """Requeue settings of a pod group: each the field, else the annotation."""
     notes = message.annotations
     if not (notes or _has_terms(message)):
         return NO_TERMS
@@ -104,7 +104,7 @@ def _not_before(i: int, message: pb.PodGroup, findings: ViolationCollector) -> P
 
 
 def _moment(text: str) -> ParsedValue:
-    """An RFC 3339 time."""
+    """Parse an RFC 3339 time."""
     moment = Timestamp()
     try:
         if "T" not in _short(text).upper():
@@ -118,7 +118,7 @@ def _moment(text: str) -> ParsedValue:
 
 
 def _short(text: str) -> str:
-    """A value as it is, unless nobody would write one of that length: then ValueError."""
+    """Return the value. Raises ValueError if it is longer than any valid value."""
     if len(text) > MAX_ANNOTATION:
         raise ValueError(text)
     return text

@@ -1,9 +1,7 @@
-"""Groups in flight: from messages to the model, and what became of them back to messages.
+"""Decode the state that callers carry between cycles: in-flight groups and the eviction history.
 
-What does not go with the rest of the snapshot is no violation: clusters race with their callers. It is told
-apart here (index NOWHERE, zones left out), and the cycle decides what becomes of the group.
-
-What is remembered of evictions: from messages to the model.
+A reference to an object that is not in the snapshot is not a violation, since clusters change while callers
+work. It is marked (index NOWHERE, no zones), and the cycle determines the state of the group.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,8 +10,8 @@ from dataclasses import dataclass
 from tenure.codec.checks import MISSING, amount, time
 from tenure.codec.nodes import decode_placement
 from tenure.solver.model.caller_state import EvictionRecord, InFlightDecision, InFlightGroup
-from tenure.solver.model.node import Node, Zones
-from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.node import Node
+from tenure.solver.model.placement import NOWHERE, Zones
 from tenure.solver.model.workload import PodGroup, Task
 from tenure.v1 import snapshot_pb2
 from tenure.v1 import snapshot_pb2 as pb
@@ -24,7 +22,10 @@ from tenure.wire.violations import ViolationCollector, quote_name
 def decode_eviction_history(
     messages: Sequence[pb.EvictionRecord], pod_groups: Mapping[str, int], findings: ViolationCollector
 ) -> tuple[EvictionRecord, ...]:
-    """By victim and preemptor; `pod_groups` gives indices by uid. Unknown pod groups are of no account."""
+    """Eviction records by victim and preemptor, without those of unknown pod groups.
+
+    `pod_groups` maps UIDs to indices.
+    """
     memories: dict[tuple[int, int], EvictionRecord] = {}
     first: dict[tuple[str, str], int] = {}
     for i, message in enumerate(messages):
@@ -58,7 +59,7 @@ def _decode(
 
 
 def check_in_flight(messages: Sequence[snapshot_pb2.InFlightGroup], findings: ViolationCollector) -> None:
-    """Note what is wrong with the times; ids are checked with those of the other lists."""
+    """Add violations for invalid times. IDs are checked with those of the other lists."""
     for i, message in enumerate(messages):
         if message.HasField("expire_time"):
             time(message.expire_time, findings, i, "expire_time")
@@ -68,12 +69,12 @@ def check_in_flight(messages: Sequence[snapshot_pb2.InFlightGroup], findings: Vi
 
 @dataclass(frozen=True, slots=True)
 class InFlightRows:
-    """What steps may refer to."""
+    """Objects that in-flight decisions refer to."""
 
     task: Callable[[str], Task | None]
-    """Finds a pod by its uid."""
+    """Pod by UID."""
     pod_group: Callable[[str], PodGroup | None]
-    """Finds a pod group likewise."""
+    """Pod group by UID."""
     nodes: Sequence[Node]
     node_ranks: Mapping[str, int]
     slots: Mapping[str, int]
@@ -84,7 +85,7 @@ def decode_in_flight(
     messages: Sequence[snapshot_pb2.InFlightGroup],
     rows: InFlightRows,
 ) -> tuple[InFlightGroup, ...]:
-    """The groups by id; messages were checked."""
+    """In-flight groups by ID. The messages were checked."""
     return tuple(_group(message, rows) for message in sorted(messages, key=lambda message: message.id))
 
 
@@ -123,7 +124,7 @@ def _index(group: PodGroup | None) -> int:
 
 
 def _zones(message: snapshot_pb2.InFlightDecision, node: Node, slots: Mapping[str, int]) -> Zones:
-    """What it takes in the zones of the node; nothing when that cannot be read."""
+    """Amounts in the zones of the node; empty if they are invalid."""
     amounts = (placement.amounts.extended for placement in message.numa_placement)
     if any(name not in slots for extended in amounts for name in extended):
         return ()

@@ -1,4 +1,4 @@
-"""Checks of single values. Each notes what is wrong and returns a value to go on with."""
+"""Check single values. Each function adds violations and returns a usable value."""
 
 import math
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ MISSING: Final = "is required"
 
 
 def index_names(names: list[str], findings: ViolationCollector, field: str = "name") -> dict[str, int]:
-    """The position of each name; notes empty and repeated ones."""
+    """Position of each name. Adds violations for empty and duplicate names."""
     positions = {name: i for i, name in enumerate(names)}
     if len(positions) == len(names) and "" not in positions:
         return positions
@@ -30,14 +30,14 @@ def index_names(names: list[str], findings: ViolationCollector, field: str = "na
 
 
 def name_ranks(positions: Mapping[str, int]) -> dict[str, int]:
-    """The rank of each name in sorted order, which is its index in the model."""
+    """Rank of each name in sorted order, which is its index in the model."""
     return {name: rank for rank, name in enumerate(sorted(positions))}
 
 
 def amount(
     value: int, findings: ViolationCollector, index: int, field: str, largest: int = MAX_AMOUNT
 ) -> int:
-    """An amount that is neither negative nor beyond the largest."""
+    """Check that an amount is not negative and not above a maximum."""
     if value < 0:
         findings.add(index, field, f"{value} is negative")
     elif value > largest:
@@ -46,7 +46,7 @@ def amount(
 
 
 def quota(value: int, findings: ViolationCollector, index: int, field: str) -> int:
-    """An amount up to what all nodes may have together, or -1 for unlimited."""
+    """Check an amount up to the maximum sum of all nodes, or -1 for unlimited."""
     if value < UNLIMITED:
         findings.add(index, field, f"{value} is negative; -1 is unlimited")
         return value
@@ -54,7 +54,7 @@ def quota(value: int, findings: ViolationCollector, index: int, field: str) -> i
 
 
 def weight(value: float, findings: ViolationCollector, index: int, field: str) -> float:
-    """A non-negative finite number, or -1, which the reference gives its default departments (R4.19)."""
+    """Check a non-negative finite number, or -1, which the reference uses for default departments (R4.19)."""
     if math.isnan(value):
         findings.add(index, field, "is not a number")
     elif value != -1.0 and not 0.0 <= value <= MAX_WEIGHT:
@@ -65,7 +65,7 @@ def weight(value: float, findings: ViolationCollector, index: int, field: str) -
 def check_enum(
     value: int, known: frozenset[int], findings: ViolationCollector, index: int, field: str
 ) -> bool:
-    """Whether an enum value is one of the contract's."""
+    """Check an enum value. Returns whether it is known."""
     if value in known:
         return True
     problem = "is required" if value == 0 else f"{value} is not a value of this version of the contract"
@@ -74,19 +74,19 @@ def check_enum(
 
 
 def time(moment: Timestamp, findings: ViolationCollector, index: int, field: str) -> int:
-    """Nanoseconds since the epoch."""
+    """Check a timestamp; return nanoseconds since the Unix epoch."""
     return check_wire_time(moment.seconds, moment.nanos, findings, index, field)
 
 
 def check_wire_time(seconds: int, nanos: int, findings: ViolationCollector, index: int, field: str) -> int:
-    """The same for a timestamp whose fields were read."""
+    """Check a timestamp that was read from bytes; return nanoseconds since the Unix epoch."""
     if problem := _time_problem(seconds, nanos):
         findings.add(index, field, problem)
     return nanoseconds(seconds) + nanos
 
 
 def time_problem(moment: Timestamp) -> str:
-    """What is wrong with a timestamp; empty when nothing is."""
+    """Problem of a timestamp; empty if it is valid."""
     return _time_problem(moment.seconds, moment.nanos)
 
 
@@ -101,7 +101,7 @@ def _time_problem(seconds: int, nanos: int) -> str:
 def duration(
     span: Duration, findings: ViolationCollector, index: int, field: str, *, negative: bool = False
 ) -> int:
-    """Nanoseconds; `negative` says whether less than zero has a meaning."""
+    """Check a duration; return nanoseconds. `negative`: whether negative values are valid."""
     value = span.seconds * SECOND + span.nanos
     if abs(span.nanos) >= SECOND or span.seconds * span.nanos < 0:
         findings.add(index, field, "seconds and nanos do not belong together")

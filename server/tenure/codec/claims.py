@@ -1,11 +1,11 @@
-"""Device claims, and the devices of nodes: from messages to the model."""
+"""Decode resource claims and the devices of nodes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from tenure.codec.checks import MISSING, amount
 from tenure.solver.model.claims import ResourceClaim
-from tenure.solver.model.facts import TaskSpec
+from tenure.solver.model.facts import TaskFacts
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.resources import GPU, WHOLE_GPU, Amounts, device_slot, is_gpu_class
 from tenure.v1 import snapshot_pb2 as pb
@@ -20,9 +20,9 @@ def decode_claims(
     slots: Mapping[str, int],
     findings: ViolationCollector,
 ) -> tuple[ResourceClaim, ...]:
-    """The claims by id; `ranks` gives the index of each id, `nodes` and `slots` that of each name.
+    """Resource claims by ID. `ranks` maps IDs to indices, `nodes` and `slots` map names.
 
-    A claim on a node that is not in the snapshot is on none; `missing_nodes.py` treats its pods.
+    A claim on a node that is not in the snapshot has no node; see `missing_nodes` for its pods.
     """
     claims = []
     for i, message in enumerate(messages):
@@ -43,11 +43,11 @@ def decode_claims(
 
 def check_templates(
     messages: Sequence[pb.ResourceClaim],
-    tasks: Iterable[TaskSpec],
+    tasks: Iterable[TaskFacts],
     ranks: Mapping[str, int],
     findings: ViolationCollector,
 ) -> None:
-    """A claim from a template is for one pod alone; `ranks` gives the index of each id."""
+    """Check that a claim from a template has one pod at most. `ranks` maps IDs to indices."""
     users = Counter(claim for task in tasks for claim in task.claims)
     for i, message in enumerate(messages):
         pods = users[ranks.get(message.id, -1)]
@@ -58,7 +58,7 @@ def check_templates(
 def decode_devices(
     i: int, message: pb.Node, slots: Mapping[str, int], findings: ViolationCollector
 ) -> Amounts:
-    """Devices of a node by the slot of their class, in thousandths for the GPUs among them in their slot."""
+    """Devices of a node by slot of their class; in thousandths in the slot of GPUs."""
     if not message.devices:
         return ()
     counts: Counter[str] = Counter()
@@ -73,7 +73,7 @@ def decode_devices(
 def _amounts(
     i: int, message: pb.ResourceClaim, slots: Mapping[str, int], findings: ViolationCollector
 ) -> Amounts:
-    """What a claim takes; numbers that no node can have are cut to the first of them."""
+    """Amounts of a claim. Numbers that no node can have are truncated."""
     if not message.requests:
         findings.add(i, "requests", "must have at least one request")
     counts: Counter[str] = Counter()

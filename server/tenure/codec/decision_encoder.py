@@ -35,7 +35,7 @@ def encode_bind(cluster: Cluster, cache: EncodingCache, binding: Bind) -> bytes:
 
 
 def _placement(cluster: Cluster, cache: EncodingCache, step: Reserve | Bind) -> list[bytes]:
-    fields = [_POD, text(cluster.tasks[step.task].uid), _RESERVED_NODE, cache.node(step.node).encoded]
+    fields = [_POD, text(cluster.tasks[step.task].facts.uid), _RESERVED_NODE, cache.node(step.node).encoded]
     for group in step.gpu_groups:
         fields += [_GPU_GROUPS, text(group)]
     if step.zones:
@@ -184,7 +184,7 @@ class DecisionEncoder:
 
     def _evict(self, ids: Identifiers, group: DecisionGroup, step: Evict) -> bytes:
         recurring, task = self._recurring, self._cluster.tasks[step.task]
-        pod, node = text(task.uid), recurring.node(step.node)
+        pod, node = text(task.facts.uid), recurring.node(step.node)
         fields = [
             _EVICTED,
             pod,
@@ -201,7 +201,7 @@ class DecisionEncoder:
         return message(
             [
                 _ID,
-                ids.decision(_EVICT_KIND, quoted(task.uid), node.quoted),
+                ids.decision(_EVICT_KIND, quoted(task.facts.uid), node.quoted),
                 _EVICT,
                 message(fields),
                 _REASON,
@@ -232,7 +232,7 @@ class DecisionEncoder:
         )
 
     def _reserve(self, ids: Identifiers, group: DecisionGroup, step: Reserve) -> bytes:
-        pod = self._cluster.tasks[step.task].uid
+        pod = self._cluster.tasks[step.task].facts.uid
         code = _VICTIMS_EVICTED if group.evictions else _PIPELINED
         said = self._messages.reserve(step.task, step.node, bool(group.evictions))
         return message(
@@ -249,7 +249,7 @@ class DecisionEncoder:
         )
 
     def _bind(self, ids: Identifiers, group: DecisionGroup, step: Bind) -> bytes:
-        pod = self._cluster.tasks[step.task].uid
+        pod = self._cluster.tasks[step.task].facts.uid
         said = self._messages.bind(step.task, step.node)
         return message(
             [

@@ -1,4 +1,4 @@
-"""A snapshot message to a frozen cluster, or a list of everything that is wrong with it."""
+"""Decode a snapshot into a cluster, or report all its violations."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,10 +24,10 @@ from tenure.codec.queues import Levels, decode_queues, decode_topologies
 from tenure.codec.shapes import decode_shapes, resource_names
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.facts import PodGroupSpec, TaskSpec
+from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import Vector
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.registry import BUILT_IN
 from tenure.solver.resolution.claim_resolution import resolve_claims
 from tenure.solver.resolution.persistent_map import PersistentMap
@@ -51,36 +51,36 @@ _LISTS: Final = (
     "pod_columns",
     "in_flight_groups",
 )
-"""The lists of a snapshot in the order of the message."""
+"""Lists of a snapshot in the order of the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedSnapshot:
-    """The cluster that a snapshot describes, and what of it a change of its workloads starts from."""
+    """A decoded snapshot: the cluster, and the data that incremental decoding starts from."""
 
     cluster: Cluster
-    pod_groups: PersistentMap[PodGroupSpec]
-    """Pod groups before they were linked, by uid."""
-    tasks: PersistentMap[TaskSpec]
-    """Pods likewise, by uid."""
+    pod_groups: PersistentMap[PodGroupFacts]
+    """Facts about pod groups, by UID."""
+    tasks: PersistentMap[TaskFacts]
+    """Facts about pods, by UID."""
     references: PodReferences
-    """What pods may refer to."""
+    """Objects that pods refer to."""
     topology_levels: Levels
-    """What topology constraints may refer to."""
+    """Levels that topology constraints refer to."""
     guarded_actions: Sequence[str] = BUILT_IN.guarded.names
-    """Actions that pod groups may opt out of."""
+    """Actions that pod groups can opt out of."""
     base: DecodeBase | None = field(default=None, compare=False, repr=False)
-    """What the next change of its workloads starts from, if this came about by one."""
+    """Base of the next change of workloads; None until the first change."""
     change: SlotChange | None = field(default=None, compare=False, repr=False)
-    """Where its workloads differ from those that it came about from; None: anywhere."""
+    """Differences between its workloads and those of the previous version; None: unknown."""
 
 
 class _Parts(NamedTuple):
-    """A cluster, and what it was put together from."""
+    """A cluster and its parts."""
 
     cluster: Cluster
-    pod_groups: list[PodGroupSpec]
-    tasks: list[TaskSpec]
+    pod_groups: list[PodGroupFacts]
+    tasks: list[TaskFacts]
     references: PodReferences
     levels: Levels
 
@@ -88,18 +88,18 @@ class _Parts(NamedTuple):
 def decode_snapshot(
     message: ClusterSnapshot, guarded_actions: Sequence[str] = BUILT_IN.guarded.names
 ) -> Cluster:
-    """The cluster that the snapshot describes, whatever the order of its lists; see `decode`."""
+    """Cluster of a snapshot. The order of its lists does not matter. Raises as `decode`."""
     return _decode(message, guarded_actions).cluster
 
 
 def decode(
     message: ClusterSnapshot, guarded_actions: Sequence[str] = BUILT_IN.guarded.names
 ) -> DecodedSnapshot:
-    """What the snapshot describes; pod groups may opt out of `guarded_actions`.
+    """Decode a snapshot; pod groups can opt out of `guarded_actions`.
 
-    Raises SnapshotValidationError with every violating field. Three things are no violation: a pod group
-    whose queue is missing or has children (it gets no queue), a pod of an unknown sub group, and a pod or
-    device claim on a node that is not in the snapshot (both are warned about).
+    Raises SnapshotValidationError with all violations. The following are not violations: a pod group whose
+    queue is missing or has children (the pod group has no queue), a pod of an unknown subgroup, and a pod or
+    resource claim on a node that is not in the snapshot (a warning is returned for both).
     """
     cluster, pod_groups, tasks, known, levels = _decode(message, guarded_actions)
     by_uid = PersistentMap({group.uid: group for group in pod_groups})
@@ -110,7 +110,7 @@ def decode(
 
 def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str]) -> _Parts:
     found = {name: ViolationCollector(name) for name in _LISTS}
-    nodes_sent = list(message.nodes)  # a list of a message makes its rows anew each time it is gone through
+    nodes_sent = list(message.nodes)  # iterating over a list of a message creates its rows each time
     pods_sent, groups_sent = read_rows(message)
     names = resource_names(message)
     _refuse(_excessive_names(names))
@@ -171,9 +171,9 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str]) -> _Parts:
 def _in_flight_rows(
     workloads: ResolvedWorkloads, nodes: Sequence[Node], slots: Mapping[str, int]
 ) -> InFlightRows:
-    tasks = {task.uid: task for task in workloads.tasks}
-    pod_groups = {group.uid: group for group in workloads.pod_groups}
-    ranks = {node.name: node.index for node in nodes}
+    tasks = {task.facts.uid: task for task in workloads.tasks}
+    pod_groups = {group.facts.uid: group for group in workloads.pod_groups}
+    ranks = {node.facts.name: node.index for node in nodes}
     return InFlightRows(tasks.get, pod_groups.get, nodes, ranks, slots)
 
 
@@ -193,21 +193,21 @@ def _header_violations(message: ClusterSnapshot) -> Iterator[FieldViolation]:
 
 
 def _excessive_names(names: tuple[str, ...]) -> Iterator[FieldViolation]:
-    """Checked before anything else: every node and every shape has an amount of each."""
+    """Checked first, since every node and every shape has an amount of each resource."""
     if len(names) > MAX_RESOURCE_NAMES:
         told = f"with shapes and claims name {len(names)} kinds of resources"
         yield FieldViolation("nodes", f"{told}, more than {MAX_RESOURCE_NAMES}")
 
 
 def total_requests(shapes: Iterable[TaskShape], pods: Mapping[int, int]) -> list[tuple[int, Vector]]:
-    """Requests, and how many pods have them; `pods` counts them by shape."""
+    """Requests with the number of their pods; `pods` has the number by shape."""
     return [(pods[shape.index], shape.request) for shape in shapes if shape.index in pods]
 
 
 def excessive_totals(
     names: tuple[str, ...], field: str, amounts: Sequence[tuple[int, Vector]]
 ) -> Iterator[FieldViolation]:
-    """Resources whose sum does not fit the answer's 64 bits, though each amount is within its limit."""
+    """Resources whose sum exceeds the 64 bits of a response, although each amount is within its limit."""
     for slot, name in enumerate(names):
         if sum([n * vector[slot] for n, vector in amounts]) > MAX_TOTAL:
             yield FieldViolation(field, f"amounts of {name} add up to more than {MAX_TOTAL}")

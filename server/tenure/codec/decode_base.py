@@ -1,11 +1,11 @@
-"""What a change of workloads starts from, so that nobody looks at the rows that stay."""
+"""Base of incremental decoding: resolved workloads and sums, so that unchanged rows are not visited."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tenure.codec.missing_nodes import is_left_out
-from tenure.solver.model.facts import PodGroupSpec, TaskSpec
+from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.resolution.incremental_resolution import IncrementalResolver
 from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.solver.resolution.slot_map import SlotChange, SlotMap
@@ -14,25 +14,25 @@ from tenure.solver.resolution.slot_spacing import resolve_with_free_slots, young
 
 @dataclass(frozen=True, slots=True)
 class DecodeBase:
-    """Workloads as they are linked, and sums over them. Never changed in place."""
+    """Resolved workloads and sums over them. Immutable."""
 
     slots: SlotMap
     pods: dict[int, int]
     """Number of pods by index of their shape."""
-    left_out_pods: Mapping[str, TaskSpec]
-    """Pods that are left out because something is not in the snapshot, by uid."""
+    left_out_pods: Mapping[str, TaskFacts]
+    """Pods that are ignored because an object is not in the snapshot, by UID."""
 
     @classmethod
     def of(
         cls,
-        pod_groups: Mapping[str, PodGroupSpec],
-        tasks: Mapping[str, TaskSpec],
+        pod_groups: Mapping[str, PodGroupFacts],
+        tasks: Mapping[str, TaskFacts],
         leaves: Mapping[str, int],
         added: tuple[Collection[str], Collection[str]] = ((), ()),
     ) -> "DecodeBase":
-        """That of these rows, linked with room for others that come; see `spaced`.
+        """Base of these rows, with free slots for new rows; see `resolve_with_free_slots`.
 
-        Where nobody knows what came last, it is taken to be the youngest pod group.
+        `added` are the rows that were added last; by default, the youngest pod group.
         """
         pods = dict(Counter([spec.shape.index for spec in tasks.values()]))
         lost = {uid: spec for uid, spec in tasks.items() if is_left_out(spec)}
@@ -42,15 +42,15 @@ class DecodeBase:
     def next_version(
         self,
         changed: tuple[Sequence[str], Sequence[str]],
-        before: PersistentMap[TaskSpec],
-        pod_groups: PersistentMap[PodGroupSpec],
-        tasks: PersistentMap[TaskSpec],
+        before: PersistentMap[TaskFacts],
+        pod_groups: PersistentMap[PodGroupFacts],
+        tasks: PersistentMap[TaskFacts],
         leaves: Mapping[str, int],
     ) -> tuple["DecodeBase", SlotChange | None]:
-        """The footing when rows with the `changed` uids, of pod groups and of pods, are other ones or gone.
+        """Base after changing or removing the rows with these UIDs of pod groups and pods.
 
-        `before` has the pods until now, the next two all rows from now on. The change is None when all were
-        linked anew.
+        `before` has the previous pods; `pod_groups` and `tasks` have all rows after the change. The
+        SlotChange is None if everything was resolved again.
         """
         relinking = IncrementalResolver(self.slots, pod_groups, tasks)
         if relinking.change(*changed, before):
@@ -66,7 +66,7 @@ class DecodeBase:
 
 
 def _count(
-    pods: dict[int, int], left_out: dict[str, TaskSpec], before: TaskSpec | None, after: TaskSpec | None
+    pods: dict[int, int], left_out: dict[str, TaskFacts], before: TaskFacts | None, after: TaskFacts | None
 ) -> None:
     if before is not None:
         pods[before.shape.index] -= 1

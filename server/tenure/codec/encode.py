@@ -78,7 +78,7 @@ class ProtectionEncoder:
 
     def encode(self, protection: Protection) -> bytes:
         """Protection of one pod group."""
-        fields = [_PROTECTED_POD_GROUP, text(self._cluster.pod_groups[protection.pod_group].uid)]
+        fields = [_PROTECTED_POD_GROUP, text(self._cluster.pod_groups[protection.pod_group].facts.uid)]
         guard = self._guards.get((protection.guard, protection.actions))
         fields.append(self._encode_guard(protection) if guard is None else guard)
         if protection.until is not None:
@@ -142,11 +142,11 @@ _MESSAGES: Final = {
 def encode_nomination(cluster: Cluster, nomination: Nomination) -> pb.Nomination:
     """One nomination, with its reason as a sentence."""
     group, groups = cluster.pod_groups[nomination.pod_group], cluster.pod_groups
-    told = f"Pod group {group.name} (queue {group.queue_name}) {_MESSAGES[nomination.result]}"
+    told = f"Pod group {group.facts.name} (queue {group.facts.queue_name}) {_MESSAGES[nomination.result]}"
     skip, code = nomination.skip_reason, nomination.code
     detail = printable_detail(nomination.detail)
     return pb.Nomination(
-        pod_group=group.uid,
+        pod_group=group.facts.uid,
         result=f"NOMINATION_RESULT_{nomination.result.name}",
         skip_reason=None if skip is None else f"NOMINATION_SKIP_REASON_{skip.name}",
         nominated_by=nomination.nominated_by if nomination.is_candidate else (),
@@ -158,7 +158,7 @@ def encode_nomination(cluster: Cluster, nomination: Nomination) -> pb.Nomination
             detail=detail,
         ),
         overrun=span(nomination.overrun) if nomination.overrun else None,
-        contender="" if nomination.contender is None else groups[nomination.contender].uid,
+        contender="" if nomination.contender is None else groups[nomination.contender].facts.uid,
         not_before=None if nomination.not_before is None else timestamp(nomination.not_before),
     )
 

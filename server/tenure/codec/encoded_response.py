@@ -232,7 +232,7 @@ def _summarize_nominations(cluster: Cluster, result: CycleResult) -> tuple[Nomin
     return tuple(
         [
             NominationSummary(
-                pod_group=pod_groups[each.pod_group].uid,
+                pod_group=pod_groups[each.pod_group].facts.uid,
                 result=int(each.result),
                 skip_reason=0 if each.skip_reason is None else int(each.skip_reason),
                 is_candidate=each.is_candidate,
@@ -240,7 +240,7 @@ def _summarize_nominations(cluster: Cluster, result: CycleResult) -> tuple[Nomin
                 detail=printable_detail(each.detail),
                 until=each.until,
                 overrun=each.overrun,
-                contender="" if each.contender is None else pod_groups[each.contender].uid,
+                contender="" if each.contender is None else pod_groups[each.contender].facts.uid,
                 not_before=each.not_before,
             )
             for each in result.nominations
@@ -256,7 +256,7 @@ def _summarize_warnings(cluster: Cluster, result: CycleResult) -> tuple[WarningS
                 code=int(warning.code),
                 subject=_subject(cluster, warning),
                 detail=escape_control_characters(warning.detail),
-                pod_groups=tuple([pod_groups[index].uid for index in warning.pod_groups[:MAX_NAMED]]),
+                pod_groups=tuple([pod_groups[index].facts.uid for index in warning.pod_groups[:MAX_NAMED]]),
                 total=len(warning.pod_groups),
             )
             for warning in result.warnings
@@ -267,4 +267,4 @@ def _summarize_warnings(cluster: Cluster, result: CycleResult) -> tuple[WarningS
 def _subject(cluster: Cluster, warning: SnapshotWarning) -> str:
     if not warning.is_about_one:
         return ""
-    return f"pod group {escape_control_characters(cluster.pod_groups[warning.pod_groups[0]].name)}: "
+    return f"pod group {escape_control_characters(cluster.pod_groups[warning.pod_groups[0]].facts.name)}: "

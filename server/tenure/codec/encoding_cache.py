@@ -1,11 +1,9 @@
-"""What recurs in the rows of an answer: each pod group, node, word and moment is written once.
+"""Cache of encoded names, texts and times of one response, and deterministic IDs of decisions.
 
-Deterministic ids of decisions.
-
-An id is the first 16 hex digits of the SHA-256 over a JSON list: first what the answer is based on (cluster
-id, node pool, version, now, profile digest), then what the id names. For a group that is its ordinal, its
-action and its beneficiary; for a step the ordinal of its group, its kind, its subject and its node. So the
-same request gives the same ids everywhere, and steps that differ in anything that matters differ in id.
+An ID is the first 16 hex digits of the SHA-256 of a JSON list: the basis of the response (cluster ID, node
+pool, version, now, profile digest), then the identified object. For a group these are its ordinal, action and
+beneficiary; for a decision the ordinal of its group, its kind, subject and node. So the same request gives
+the same IDs everywhere, and different decisions have different IDs.
 """
 
 import json
@@ -21,20 +19,20 @@ from tenure.wire.writer import moment, text
 __all__ = ["ID_LENGTH", "NO_SUBJECT", "Identifiers", "compute_id_seed", "quoted"]
 
 ID_LENGTH: Final = 16
-"""Hex digits of an id: 64 bits, so that a million ids of a cycle collide with a chance of 3 in 10^8."""
+"""Hex digits of an ID: 64 bits. A million IDs collide with a probability of 3 in 10^8."""
 
 NO_SUBJECT: Final = quoted("")
-"""In place of a node, where a step has none."""
+"""In place of the node of a decision without one."""
 
 
 def compute_id_seed(header: ResponseHeader) -> str:
-    """What the ids of an answer have in common."""
+    """Common part of the IDs of a response."""
     now = (header.now.seconds, header.now.nanos)
     return json.dumps([header.cluster_id, header.node_pool, header.version, now, header.profile_digest])
 
 
 class Identifiers:
-    """Makes the ids of one group and its steps, as texts of fields. What they name is given as `quoted`."""
+    """Computes the IDs of one group and its decisions. Arguments are `quoted`."""
 
     __slots__ = ("_group", "_step")
 
@@ -47,7 +45,7 @@ class Identifiers:
         return _id(f"{self._group}{action}, {beneficiary}]")
 
     def decision(self, kind: str, subject: str, node: str = NO_SUBJECT) -> bytes:
-        """The id of a step: a `kind` is done to the pod or pod group with uid `subject`."""
+        """Encoded ID of a decision of a kind about the pod or pod group with UID `subject`."""
         return text(_id(f"{self._step}{kind}, {subject}, {node}]"))
 
 
@@ -56,29 +54,29 @@ def _id(named: str) -> str:
 
 
 CHUNK_SIZE: Final = 128
-"""Most answers mention few of all pod groups and nodes, and some nearly all: there is room for so many more
-where one is mentioned.
+"""Number of names per chunk. Most responses mention few pod groups and nodes, some
+nearly all; memory is allocated by chunk.
 """
 
 
 class EncodedName:
-    """A pod group or node in the forms in which rows mention it."""
+    """Forms of the name of a pod group or node."""
 
     __slots__ = ("capitalized_name", "display_name", "encoded", "quoted")
 
     def __init__(self, name: str, display_name: str) -> None:
         self.encoded = text(name)
-        """Its uid or name as the text of a field."""
+        """UID or name as the text of a field."""
         self.quoted = quoted(name)
-        """The same in JSON, for ids."""
+        """UID or name in JSON, for IDs."""
         self.display_name = escape_control_characters(display_name)
-        """What sentences call it."""
+        """Name in sentences."""
         self.capitalized_name = self.display_name[:1].upper() + self.display_name[1:]
-        """The same where they begin with it."""
+        """Name at the beginning of a sentence."""
 
 
 class _EncodedNames:
-    """Those of pod groups or of nodes, by index."""
+    """Encoded names of pod groups or nodes, by index."""
 
     __slots__ = ("_chunks",)
 
@@ -86,12 +84,12 @@ class _EncodedNames:
         self._chunks: list[list[EncodedName | None]] = [[]] * (count // CHUNK_SIZE + 1)
 
     def get(self, index: int) -> EncodedName | None:
-        """None when it was not mentioned yet."""
+        """Name by index; None if it was not used yet."""
         piece = self._chunks[index // CHUNK_SIZE]
         return piece[index % CHUNK_SIZE] if piece else None
 
     def put(self, index: int, name: EncodedName) -> EncodedName:
-        """It is mentioned like this from now on."""
+        """Add a name."""
         number = index // CHUNK_SIZE
         if not self._chunks[number]:
             self._chunks[number] = [None] * CHUNK_SIZE
@@ -100,7 +98,7 @@ class _EncodedNames:
 
 
 class EncodingCache:
-    """What recurs in one answer, written when it first occurs."""
+    """Encoded values of one response, computed on first use."""
 
     __slots__ = ("_cluster", "_moments", "_nodes", "_pod_groups", "_texts")
 
@@ -112,19 +110,19 @@ class EncodingCache:
         self._moments: dict[int, bytes] = {}
 
     def pod_group(self, index: int) -> EncodedName:
-        """A pod group; sentences tell its queue as well."""
+        """Name of a pod group; sentences add its queue."""
         mention = self._pod_groups.get(index)
         if mention is None:
             group = self._cluster.pod_groups[index]
-            said = f"pod group {group.name} (queue {group.queue_name})"
-            mention = self._pod_groups.put(index, EncodedName(group.uid, said))
+            said = f"pod group {group.facts.name} (queue {group.facts.queue_name})"
+            mention = self._pod_groups.put(index, EncodedName(group.facts.uid, said))
         return mention
 
     def node(self, index: int) -> EncodedName:
-        """A node."""
+        """Name of a node."""
         mention = self._nodes.get(index)
         if mention is None:
-            name = self._cluster.nodes[index].name
+            name = self._cluster.nodes[index].facts.name
             mention = self._nodes.put(index, EncodedName(name, name))
         return mention
 
@@ -136,7 +134,7 @@ class EncodingCache:
         return written
 
     def moment(self, nanoseconds: int) -> bytes:
-        """The timestamp of a moment."""
+        """Timestamp of a time in nanoseconds."""
         written = self._moments.get(nanoseconds)
         if written is None:
             written = self._moments[nanoseconds] = moment(nanoseconds)

@@ -44,12 +44,12 @@ def build_header(snapshot: ClusterSnapshot, digest: str) -> ResponseHeader:
 
 
 class CycleTimeline(Observer, Protocol):
-    """An observer that also learns the ids of a cycle's groups."""
+    """An observer that also receives the IDs of decision groups."""
 
     entries: list[Any]
     """Events, as plain objects; another process may have made them."""
     group_ids: dict[tuple[str, int], str]
-    """Ids by action and beneficiary; filled when `is_detailed`."""
+    """IDs by action and beneficiary, if `is_detailed`."""
 
 
 class _PreparedProfile(NamedTuple):

@@ -1,8 +1,8 @@
-"""A change of pods, pod groups and groups in flight, decoded without reading again the rows that stay.
+"""Decode a change of pods, pod groups and in-flight groups without reading unchanged rows.
 
-What a pod or pod group means depends on few other rows, which such a change leaves alone: nodes, shapes,
-topologies. Rows that stay keep their places (`resolution.slot_map`). Any other change takes the long way:
-everything is decoded anew, which also finds the words for what is wrong.
+Facts about a pod or a pod group depend on few other rows: nodes, shapes, topologies. Such a change does not
+modify them, and unchanged rows keep their slots (`resolution.slot_map`). After any other change, and if the
+change is invalid, everything is decoded again, which also reports the violations.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ from tenure.codec.pod_columns import decode_columns
 from tenure.codec.pod_groups import decode_pod_groups
 from tenure.codec.pods import PodReferences, decode_pods
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.facts import PodGroupSpec, TaskSpec
+from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.solver.resolution.reference_resolution import leaves_by_name
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRecord, InFlightGroup
@@ -34,20 +34,20 @@ _WORKLOADS: Final = frozenset(("pod_groups", "pods", "pod_columns", "in_flight_g
 
 
 class _Rows(NamedTuple):
-    pod_groups: PersistentMap[PodGroupSpec]
-    tasks: PersistentMap[TaskSpec]
+    pod_groups: PersistentMap[PodGroupFacts]
+    tasks: PersistentMap[TaskFacts]
     references: PodReferences
-    """What pods may refer to from now on."""
+    """Objects that pods refer to after the change."""
     changed_uids: tuple[list[str], list[str]]
-    """Uids of pod groups and of pods that are other ones now, or gone; those that are gone first."""
+    """UIDs of changed or removed pod groups and pods, removed ones first."""
 
 
 def decode_change(
     before: DecodedSnapshot, state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys, now: int
 ) -> DecodedSnapshot | None:
-    """What `decode` would make of a sound state with sound upserts laid over it, at a time in nanoseconds.
+    """Same result as `decode` for a valid state with valid upserts, at a time in nanoseconds.
 
-    `state` is what `before` was decoded from. None when everything has to be decoded anew.
+    `state` is the snapshot that `before` was decoded from. Returns None if everything must be decoded again.
     """
     if not _concerns_workloads_alone(before, upserts, removes):
         return None
@@ -78,9 +78,9 @@ def decode_change(
 
 
 def with_base(decoded: DecodedSnapshot, state: ClusterSnapshot) -> DecodedSnapshot:
-    """The same with what its next change starts from, for states that are going to change.
+    """Add the base of the next change, for states that will change.
 
-    `state` has the memory and the groups in flight that it was decoded from. Indices are others then.
+    `state` has the eviction history and in-flight groups that it was decoded from. Indices change.
     """
     if decoded.base is not None or decoded.cluster.claims or decoded.references.zones:
         return decoded
@@ -99,9 +99,13 @@ def _cluster(
     in_flight: Sequence[InFlightGroup],
     now: int,
 ) -> Cluster:
-    """The cluster of a decoded snapshot with the workloads of a footing; memory and groups are sound."""
+    """Cluster with the workloads of a base. The eviction history and in-flight groups are valid."""
     cluster, slots, known = decoded.cluster, decode_base.slots, decoded.references
-    ranks = {group.uid: group.index for group in slots.pod_groups if group.uid} if eviction_history else {}
+    ranks = (
+        {group.facts.uid: group.index for group in slots.pod_groups if group.facts.uid}
+        if eviction_history
+        else {}
+    )
     referred = InFlightRows(slots.task, slots.group, cluster.nodes, known.nodes, known.slots)
     return replace(
         cluster,
@@ -122,7 +126,7 @@ def _cluster(
 def _in_flight(
     state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys
 ) -> list[InFlightGroup] | None:
-    """The groups in flight after the change; None when something is wrong with them."""
+    """In-flight groups after the change; None if they are invalid."""
     found = ViolationCollector("upserts")
     check_in_flight(upserts.in_flight_groups, found)
     groups = {group.id: group for group in state.in_flight_groups}
@@ -133,7 +137,7 @@ def _in_flight(
 
 
 def _concerns_workloads_alone(before: DecodedSnapshot, upserts: ClusterSnapshot, removes: StateKeys) -> bool:
-    """Claims tie pods to each other, and pods on nodes with zones may bring new resources."""
+    """Whether only workloads change, and nothing connects pods: no claims, no nodes with zones."""
     if before.cluster.claims or before.references.zones:
         return False
     return all(field.name in _WORKLOADS for rows in (upserts, removes) for field, _ in rows.ListFields())
@@ -142,9 +146,9 @@ def _concerns_workloads_alone(before: DecodedSnapshot, upserts: ClusterSnapshot,
 def _changed(
     before: DecodedSnapshot, decode_base: DecodeBase, upserts: ClusterSnapshot, removes: StateKeys
 ) -> _Rows | None:
-    """The rows after the change; None when something is wrong with it."""
+    """Rows after the change; None if it is invalid."""
     found = ViolationCollector("upserts")
-    new_groups: dict[str, PodGroupSpec | None] = dict.fromkeys(removes.pod_groups)
+    new_groups: dict[str, PodGroupFacts | None] = dict.fromkeys(removes.pod_groups)
     sent = read_rows(upserts)
     groups = decode_pod_groups(sent.pod_groups, before.topology_levels, before.guarded_actions, found)
     new_groups.update({group.uid: group for group in groups})
@@ -153,7 +157,7 @@ def _changed(
     fresh = decode_pods(sent.pods, known, found)
     if upserts.pod_columns.uid:
         fresh += decode_columns(upserts.pod_columns, known, found)
-    new_tasks: dict[str, TaskSpec | None] = dict.fromkeys(removes.pods)
+    new_tasks: dict[str, TaskFacts | None] = dict.fromkeys(removes.pods)
     new_tasks.update({task.uid: task for task in fresh})
     tasks = before.tasks.with_changes(new_tasks)
     gone = [uid for uid in removes.pod_groups if uid not in pod_groups]
@@ -165,8 +169,8 @@ def _changed(
     return _Rows(pod_groups, tasks, known, (changed, list(uids)))
 
 
-def _has_orphans(decode_base: DecodeBase, tasks: PersistentMap[TaskSpec], gone: Iterable[str]) -> bool:
-    """Whether a pod group is gone and any of its pods stays with it."""
+def _has_orphans(decode_base: DecodeBase, tasks: PersistentMap[TaskFacts], gone: Iterable[str]) -> bool:
+    """Whether a removed pod group still has pods."""
     members = decode_base.slots.members
     pods = ((tasks.get(uid), group) for group in gone for uid in members.get(group) or ())
     return any(task is not None and task.pod_group == group for task, group in pods)

@@ -1,8 +1,7 @@
-"""What guards say: from the model to messages.
+"""Encode reasons and guard verdicts.
 
-Reasons for people: one sentence each, naming the pod groups and queues concerned, and printable.
-
-Reasons: a code for programs, a sentence for people, and who says so.
+A reason has a code, a sentence and a source. Sentences name the pod groups and queues concerned and are
+printable.
 """
 
 from collections.abc import Mapping
@@ -48,20 +47,20 @@ _IN_FLIGHT: Final[Mapping[InFlightGroupState, str]] = {
 
 
 class ReasonMessages:
-    """Writes the sentences of one answer."""
+    """Writes the sentences of one response."""
 
     def __init__(self, cluster: Cluster, cache: EncodingCache) -> None:
         self._cluster = cluster
         self._recurring = cache
 
     def eviction(self, code: ReasonCode, task: int, beneficiary: int, moves: bool) -> str:
-        """Why a pod is evicted; `moves` when it gets room elsewhere."""
+        """Why a pod is evicted; `moves`: it is relocated to another node."""
         before, named, after = _EVICTIONS[code]
         whom = self._pod_group(beneficiary) if named else ""
         return f"{self._pod(task)} {before}{whom}{after}{'; it restarts on another node' if moves else ''}."
 
     def reserve(self, task: int, node: int, after_evictions: bool) -> str:
-        """Why a pod has to wait for the room it got."""
+        """Why a pod waits for its reserved capacity."""
         after = (
             "the evicted pods have terminated"
             if after_evictions
@@ -70,11 +69,11 @@ class ReasonMessages:
         return f"{self._pod(task)} is assigned to node {self._node(node)} when {after}."
 
     def bind(self, task: int, node: int) -> str:
-        """Why a pod can start."""
+        """Why a pod is bound."""
         return f"{self._pod(task)} is bound to node {self._node(node)}."
 
     def requeue(self, step: Requeue) -> str:
-        """Why a pod group goes back to its queue."""
+        """Why a pod group is requeued."""
         contender = self._pod_group(step.contender)
         what = "exceeded its expected runtime and is requeued"
         return f"{self._capitalized(step.pod_group)} {what} for {contender}."
@@ -106,14 +105,14 @@ class ReasonMessages:
 
     def _pod(self, index: int) -> str:
         task = self._cluster.tasks[index]
-        return f"Pod {escape_control_characters(task.name)} of {self._pod_group(task.pod_group)}"
+        return f"Pod {escape_control_characters(task.facts.name)} of {self._pod_group(task.pod_group)}"
 
     def _node(self, index: int) -> str:
         return self._recurring.node(index).display_name
 
 
 CODES: Final = {code: number(getattr(pb, f"REASON_CODE_{code.name}")) for code in ReasonCode}
-"""Codes as the contract numbers them."""
+"""Encoded numbers of reason codes."""
 _CODE: Final = tag(pb.Reason, "code")
 _MESSAGE: Final = tag(pb.Reason, "message")
 _SOURCE: Final = tag(pb.Reason, "source")
@@ -134,7 +133,7 @@ def encode_reason(
     until: int | None = None,
     detail: str = "",
 ) -> bytes:
-    """A reason that holds until then, in nanoseconds; None: until something changes."""
+    """A reason. `until` is in nanoseconds; None: it holds until something changes."""
     fields = [_CODE, CODES[code], _MESSAGE, text(sentence), scalar(_SOURCE, cache.encoded_text(source))]
     if until is not None:
         fields += [_UNTIL, cache.moment(until)]
@@ -147,7 +146,7 @@ SCOPES: Final = {
     scope: number(getattr(pb, f"PROTECTION_SCOPE_{scope.name if scope else 'UNSPECIFIED'}"))
     for scope in ProtectionScope
 }
-"""What is protected of a pod group, as the contract numbers it."""
+"""Encoded numbers of protection scopes."""
 _GUARD: Final = tag(pb.GuardVerdict, "guard")
 _SCOPE: Final = tag(pb.GuardVerdict, "scope")
 _VERDICT_UNTIL: Final = tag(pb.GuardVerdict, "until")
@@ -155,7 +154,7 @@ _VERDICT_SOURCE: Final = tag(pb.GuardVerdict, "source")
 
 
 def encode_guard_verdict(cache: EncodingCache, verdict: GuardVerdict) -> bytes:
-    """What one guard said of a victim."""
+    """Verdict of one guard on a victim."""
     fields = [_GUARD, cache.encoded_text(verdict.guard), scalar(_SCOPE, SCOPES[verdict.scope])]
     if verdict.until is not None:
         fields += [_VERDICT_UNTIL, cache.moment(verdict.until)]

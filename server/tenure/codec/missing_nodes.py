@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tenure.solver.model.facts import TaskSpec
+from tenure.solver.model.facts import TaskFacts
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
@@ -30,11 +30,11 @@ _DETAILS: Final = (
 
 
 def drop_claims_on_missing_nodes(
-    tasks: list[TaskSpec],
+    tasks: list[TaskFacts],
     claims: Sequence[pb.ResourceClaim],
     ranks: Mapping[str, int],
     nodes: Mapping[str, int],
-) -> list[TaskSpec]:
+) -> list[TaskFacts]:
     """The tasks, without the pending ones that have a claim on a missing node.
 
     `ranks` maps the ID of a claim to its index.
@@ -43,13 +43,13 @@ def drop_claims_on_missing_nodes(
     return [_nowhere(task) if _is_pending_with(task, lost) else task for task in tasks] if lost else tasks
 
 
-def is_left_out(task: TaskSpec) -> bool:
+def is_left_out(task: TaskFacts) -> bool:
     """Whether the task is ignored for one of these reasons."""
     return task.placement is LEFT_OUT or task.placement is _CLAIM_NODE_MISSING
 
 
 def collect_missing_node_warnings(
-    tasks: Iterable[TaskSpec], pod_groups: PersistentVector[PodGroup]
+    tasks: Iterable[TaskFacts], pod_groups: PersistentVector[PodGroup]
 ) -> Iterator[SnapshotWarning]:
     """One warning for all pods that are ignored for the same reason."""
     specs = list(tasks)
@@ -57,14 +57,14 @@ def collect_missing_node_warnings(
         owners = [task.pod_group for task in specs if task.placement is placement]
         if owners:
             uids = set(owners)
-            groups = tuple(index for index, group in enumerate(pod_groups) if group.uid in uids)
+            groups = tuple(index for index, group in enumerate(pod_groups) if group.facts.uid in uids)
             pods = format_count(len(owners), "pod")
             yield SnapshotWarning(WarningCode.UNKNOWN_NODE, groups, detail.format(pods=pods))
 
 
-def _is_pending_with(task: TaskSpec, left_out: set[int]) -> bool:
+def _is_pending_with(task: TaskFacts, left_out: set[int]) -> bool:
     return task.placement.status in _WAITS and not left_out.isdisjoint(task.claims)
 
 
-def _nowhere(task: TaskSpec) -> TaskSpec:
+def _nowhere(task: TaskFacts) -> TaskFacts:
     return replace(task, placement=_CLAIM_NODE_MISSING)

@@ -1,17 +1,16 @@
-"""Nodes and their taints: from messages to the model.
-
-NUMA zones of nodes, and what pods take in them: between messages and the model.
-"""
+"""Decode nodes, their taints and NUMA zones; decode and encode NUMA placements of pods."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tenure.codec.checks import MISSING, check_enum
 from tenure.codec.claims import decode_devices
+from tenure.codec.read_facts import read_node_facts
 from tenure.codec.shapes import decode_vector
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.constraints import Taint, TaintEffect
-from tenure.solver.model.node import MigStrategy, Node, NumaPlacement, NumaPolicy, NumaZone, Zones
+from tenure.solver.model.node import MigStrategy, Node, NumaPolicy, NumaZone
+from tenure.solver.model.placement import NumaPlacement, Zones
 from tenure.solver.model.resources import (
     CPU,
     FIXED_SLOTS,
@@ -31,7 +30,7 @@ from tenure.wire.violations import ViolationCollector, quote_name
 def decode_zones(
     i: int, messages: Sequence[pb.NumaZone], slots: Mapping[str, int], findings: ViolationCollector
 ) -> tuple[NumaZone, ...]:
-    """The zones of one node, in their order; `slots` gives the position of each resource name."""
+    """Zones of one node, in order. `slots` maps resource names to positions."""
     if len(messages) > MAX_ZONES:
         findings.add(i, "numa_zones", f"are {len(messages)}, more than {MAX_ZONES}")
     zones: list[NumaZone] = []
@@ -54,7 +53,7 @@ def decode_placement(
     slots: Mapping[str, int],
     findings: ViolationCollector,
 ) -> Zones:
-    """What a pod takes in the zones of its node; nothing when it names a zone that the node does not have."""
+    """Amounts of a pod in the zones of its node; empty if a zone does not exist."""
     position = {zone.id: at for at, zone in enumerate(zones)}
     shares = []
     for at, message in enumerate(messages):
@@ -68,7 +67,7 @@ def decode_placement(
 
 
 def encode_placement(cluster: Cluster, node: int, zones: Zones) -> Iterable[resources_pb2.NumaPlacement]:
-    """What a pod is expected to take in the zones of the node, the first zone first."""
+    """Expected amounts of a pod in the zones of the node, in order of zones."""
     for zone, amounts in zones:
         yield resources_pb2.NumaPlacement(
             zone=cluster.nodes[node].numa_zones[zone].id,
@@ -87,21 +86,21 @@ def _encode_amounts(amounts: Mapping[int, int], names: Sequence[str]) -> resourc
 
 
 _MEMORY_STEP: Final = 100
-"""GPU memory counts in these steps of MiB; one step also stands for an unknown memory (semantics R1.15)."""
+"""GPU memory is rounded to these steps in MiB; one step also represents unknown memory (semantics R1.15)."""
 
 _MIG_STRATEGIES: Final = list(MigStrategy)
 _NUMA_POLICIES: Final = list(NumaPolicy)
-"""By their numbers in the contract."""
+"""By number on the wire."""
 _KNOWN_STRATEGIES: Final = frozenset(range(len(MigStrategy)))
 _KNOWN_POLICIES: Final = frozenset(range(len(NumaPolicy)))
 _TAINT_EFFECTS: Final = frozenset(range(1, len(TaintEffect)))
 MIG_ENABLED: Final = "node-role.kubernetes.io/mig-enabled"
-"""The label that tells whether a node has MIG devices."""
+"""Label that states whether a node has MIG devices."""
 BOOLEANS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "True", "TRUE"), True),
     **dict.fromkeys(("0", "f", "F", "false", "False", "FALSE"), False),
 }
-"""Values of that label; others say nothing."""
+"""Values of that label; others are ignored."""
 
 
 def decode_nodes(
@@ -110,7 +109,7 @@ def decode_nodes(
     slots: Mapping[str, int],
     findings: ViolationCollector,
 ) -> tuple[Node, ...]:
-    """The nodes by name; `ranks` gives the index of each name and `slots` that of each resource."""
+    """Nodes by name. `ranks` maps names to indices, `slots` maps resource names."""
     nodes = [
         _decode_node(i, message, ranks.get(message.name, 0), slots, findings)
         for i, message in enumerate(messages)
@@ -132,24 +131,23 @@ def _decode_node(
     has_policy = check_enum(message.numa_policy, _KNOWN_POLICIES, findings, i, "numa_policy")
     zones = message.numa_zones
     return Node(
-        index,
-        message.name,
-        _with(allocatable, devices) if devices else allocatable,
-        labels,
-        memory or _MEMORY_STEP,
-        memory > 0,
-        tuple(sorted(taints)),
-        _unready(message),
-        _MIG_STRATEGIES[message.mig_strategy] if has_strategy else MigStrategy.NONE,
-        _has_mig(labels, message),
-        dict(devices).get(GPU, 0) if devices else 0,
-        _NUMA_POLICIES[message.numa_policy] if has_policy else NumaPolicy.NONE,
-        decode_zones(i, zones, slots, findings) if zones else (),
+        index=index,
+        facts=read_node_facts(i, message, findings, labels=labels),
+        allocatable=_with(allocatable, devices) if devices else allocatable,
+        gpu_memory_mib=memory or _MEMORY_STEP,
+        gpu_memory_known=memory > 0,
+        taints=tuple(sorted(taints)),
+        unready=_unready(message),
+        mig_strategy=_MIG_STRATEGIES[message.mig_strategy] if has_strategy else MigStrategy.NONE,
+        has_mig=_has_mig(labels, message),
+        claimable_gpu_milli=dict(devices).get(GPU, 0) if devices else 0,
+        numa_policy=_NUMA_POLICIES[message.numa_policy] if has_policy else NumaPolicy.NONE,
+        numa_zones=decode_zones(i, zones, slots, findings) if zones else (),
     )
 
 
 def _with(vector: Vector, devices: Amounts) -> Vector:
-    """What the node offers with its devices."""
+    """Allocatable amounts with devices."""
     total = list(vector)
     for slot, amount in devices:
         total[slot] += amount
@@ -157,7 +155,7 @@ def _with(vector: Vector, devices: Amounts) -> Vector:
 
 
 def _gpu_memory(i: int, message: pb.Node, findings: ViolationCollector) -> int:
-    """GPU memory in MiB, rounded down to whole steps; 0 when it is not known."""
+    """GPU memory in MiB, rounded down to whole steps; 0 if unknown."""
     memory = message.gpu_memory_mib
     if memory < 0 or 0 < memory < _MEMORY_STEP:
         findings.add(i, "gpu_memory_mib", f"{memory} is neither 0 (unknown) nor at least {_MEMORY_STEP}")
@@ -175,7 +173,7 @@ def _decode_taint(i: int, at: int, message: pb.Taint, findings: ViolationCollect
 
 
 def _unready(message: pb.Node) -> str:
-    """Why the node takes no pods (semantics R1.32), in one order whatever the order of the message."""
+    """Why the node accepts no pods (semantics R1.32), sorted; empty if it is ready."""
     conditions = message.unready_conditions
     if not (conditions or message.unschedulable):
         return ""
@@ -183,7 +181,7 @@ def _unready(message: pb.Node) -> str:
 
 
 def _has_mig(labels: Mapping[str, str], message: pb.Node) -> bool:
-    """Whether it is a MIG node: its label says so, or else it has MIG resources (semantics R1.28)."""
+    """Whether it is a MIG node, by its label or else by its resources (semantics R1.28)."""
     said = BOOLEANS.get(labels.get(MIG_ENABLED, ""))
     if said is not None:
         return said

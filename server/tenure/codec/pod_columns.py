@@ -1,7 +1,6 @@
-"""Pods as columns: from one message straight to specs, without a message for each pod."""
+"""Decode pods that are sent as columns, without a message for each pod."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
 from typing import Final
 
 from tenure.codec.checks import MISSING, check_enum
@@ -15,9 +14,9 @@ from tenure.codec.pods import (
     STATUSES,
     PodReferences,
 )
-from tenure.solver.model.facts import DEFAULT_SUB_GROUP, TaskSpec
+from tenure.solver.model.facts import TaskFacts
 from tenure.solver.model.placement import NOWHERE, Placement
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import DEFAULT_SUB_GROUP, TaskShape
 from tenure.terms.durations import SECOND
 from tenure.v1.snapshot_pb2 import PodColumns
 from tenure.wire.columns import PodTable, check_structure, read_table
@@ -28,7 +27,7 @@ _LATEST: Final = MAX_TIME_SECONDS * SECOND
 
 
 def check_uids(columns: PodColumns, pods: Mapping[str, int], findings: ViolationCollector) -> None:
-    """Uids are present and unique over the columns and `pods`, given as positions by uid."""
+    """Check that UIDs are present and unique in columns and in `pods` (positions by UID)."""
     first: dict[str, int] = {}
     for i, uid in enumerate(columns.uid):
         if not uid:
@@ -39,28 +38,40 @@ def check_uids(columns: PodColumns, pods: Mapping[str, int], findings: Violation
             findings.add(i, "uid", f"{quote_name(uid)} is already used by pods[{pods[uid]}]")
 
 
-def decode_columns(columns: PodColumns, known: PodReferences, findings: ViolationCollector) -> list[TaskSpec]:
-    """One spec per row, the same as for a pod with these fields (`decode_pods`); none if they are unsound."""
+def decode_columns(
+    columns: PodColumns, known: PodReferences, findings: ViolationCollector
+) -> list[TaskFacts]:
+    """Facts about each row, as `decode_pods` gives for a pod with these fields; none if they are invalid."""
     if not check_structure(columns, findings):
         return []
     table = read_table(columns)
     shapes = [known.shapes.get(shape, NO_SHAPE) for shape in table.shape]
     _check_references(table, shapes, known, findings)
     _check_times(table.creation, findings)
-    specs = map(
-        TaskSpec,
+    rows = zip(
         table.uid,
         table.pod_group,
         shapes,
         _placements(table, shapes, known, findings),
-        [name or uid for name, uid in zip(table.name, table.uid, strict=True)],
-        [name or DEFAULT_SUB_GROUP for name in table.sub_group],
+        table.name,
+        table.sub_group,
         table.creation,
-        repeat(None),
-        repeat(False),
-        [known.nodes.get(node, NOWHERE) for node in table.nominated_node],
+        table.nominated_node,
+        strict=True,
     )
-    return list(specs)
+    return [
+        TaskFacts(
+            uid=uid,
+            pod_group=pod_group,
+            shape=shape,
+            placement=placement,
+            name=name or uid,
+            sub_group=sub_group or DEFAULT_SUB_GROUP,
+            creation=creation,
+            nominated_node=known.nodes.get(nominated_node, NOWHERE),
+        )
+        for uid, pod_group, shape, placement, name, sub_group, creation, nominated_node in rows
+    ]
 
 
 def _check_references(
@@ -86,7 +97,7 @@ def _check_times(times: Sequence[int], findings: ViolationCollector) -> None:
 def _placements(
     table: PodTable, shapes: Sequence[TaskShape], known: PodReferences, findings: ViolationCollector
 ) -> Iterator[Placement]:
-    """Where each row is. Rows on one node with one status share a placement."""
+    """Placement of each row. Rows with the same node and status share one."""
     placements: dict[tuple[int, str], Placement] = {}
     for i, (status, name, shape) in enumerate(zip(table.status, table.node, shapes, strict=True)):
         placement = OFF_NODE.get(status) or placements.get((status, name))

@@ -1,31 +1,34 @@
-"""Pods: from rows to specs that the model links. The hot path of decoding: pods are by far the most."""
+"""Decode pods: facts that are computed by hand. `read_facts` reads the others.
+
+This is the hot path of decoding, since a snapshot has more pods than other rows."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tenure.codec.checks import MISSING, check_enum, check_wire_time
+from tenure.codec.checks import MISSING, check_enum
 from tenure.codec.missing_nodes import LEFT_OUT
 from tenure.codec.nodes import decode_placement
-from tenure.solver.model.facts import DEFAULT_SUB_GROUP, TaskSpec
-from tenure.solver.model.node import Node, NumaZone, Zones
-from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
+from tenure.codec.read_facts import read_pod_facts
+from tenure.solver.model.facts import TaskFacts
+from tenure.solver.model.node import Node, NumaZone
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus, Zones
 from tenure.solver.model.resources import NOTHING
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import DEFAULT_SUB_GROUP, TaskShape
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.rows import PodRow
 from tenure.wire.violations import ViolationCollector, quote_name
 
 STATUSES: Final = dict(enumerate(TaskStatus, start=1))
-"""Statuses by their number in the contract."""
+"""Statuses by number on the wire."""
 KNOWN_STATUSES: Final = frozenset(STATUSES)
 OFF_NODE: Final = {int(status): Placement(status) for status in TaskStatus if not status.is_active_used}
-"""Placements of pods that occupy no node, by status."""
+"""Placements of pods without a node, by status."""
 NO_SHAPE: Final = TaskShape(0, "", NOTHING)
-"""In place of one that does not exist."""
+"""In place of a shape that does not exist."""
 NODE_MISSING: Final = "is required for a pod that occupies a node"
 NO_PLACEMENT: Final = Placement(TaskStatus.UNKNOWN)
-"""Of a pod whose status is not known."""
+"""Placement of a pod with an unknown status."""
 
 
 def _no_placements() -> dict[int, dict[str, Placement]]:
@@ -34,21 +37,21 @@ def _no_placements() -> dict[int, dict[str, Placement]]:
 
 @dataclass(frozen=True, slots=True)
 class PodReferences:
-    """What pods may refer to, and what of them matters."""
+    """Objects that pods refer to."""
 
     nodes: dict[str, int]
     """Index of each node by name."""
     zones: Sequence[Sequence[NumaZone]]
-    """Zones of each node by index; empty when no node has any."""
+    """Zones of each node by index; empty if no node has zones."""
     shapes: dict[str, TaskShape]
     pod_groups: Container[str]
     claims: Mapping[str, int]
-    """Index of each device claim by id."""
+    """Index of each resource claim by ID."""
     slots: Mapping[str, int]
     has_pod_affinity: bool
-    """Whether any shape has terms, without which nobody looks at labels of pods."""
+    """Whether any shape has pod affinity terms; without them, labels of pods are not used."""
     placements: dict[int, dict[str, Placement]] = field(default_factory=_no_placements)
-    """Plain placements that were met, by status and node: of pods that take no part of a device or zone."""
+    """Placements without devices and zones, by status and node; shared by pods."""
 
     @classmethod
     def of(
@@ -60,7 +63,7 @@ class PodReferences:
         claims: Mapping[str, int],
         slots: Mapping[str, int],
     ) -> "PodReferences":
-        """From what was decoded before the pods; `ranks` gives the index of each node name."""
+        """References to decoded objects; `ranks` maps names of nodes to indices."""
         constraints = [shape.constraints for shape in shapes]
         return cls(
             nodes=ranks,
@@ -73,53 +76,47 @@ class PodReferences:
         )
 
 
-class _More:
-    """What few pods say. Fields as in TaskSpec."""
+class _References:
+    """Facts that depend on other rows. Few pods have any."""
 
     def __init__(self, i: int, message: pb.Pod, known: PodReferences, findings: ViolationCollector) -> None:
         claims, nominated = message.resource_claims, message.nominated_node
-        self.priority = message.task_priority if message.HasField("task_priority") else None
-        self.leader = message.leader
         self.nominated_node = known.nodes.get(nominated, NOWHERE) if nominated else NOWHERE
-        self.blocked_reason = message.blocked_reason
         self.claims = _claims(i, claims, known.claims, findings) if claims else ()
         self.labels = tuple(sorted(message.labels.items())) if known.has_pod_affinity else ()
 
 
-def decode_pods(rows: Sequence[PodRow], known: PodReferences, findings: ViolationCollector) -> list[TaskSpec]:
-    """One spec per pod.
+def decode_pods(
+    rows: Sequence[PodRow], known: PodReferences, findings: ViolationCollector
+) -> list[TaskFacts]:
+    """Facts about each pod.
 
-    The node of a pod whose status occupies none is of no account, nor is a nominated node that is gone.
+    The node of a pod whose status needs none is ignored, and so is a nominated node that does not exist.
     """
     shapes, pod_groups = known.shapes, known.pod_groups
-    specs = []
+    pods = []
     for i, row in enumerate(rows):
         shape = shapes.get(row.shape, NO_SHAPE)
         if shape is NO_SHAPE or row.pod_group not in pod_groups:
             _check_references(i, row, shape, pod_groups, findings)
         message = pb.Pod.FromString(row.more) if row.more else None
         placement = OFF_NODE.get(row.status) or _placement(i, row, message, shape, known, findings)
-        creation = 0
-        if row.has_creation:
-            creation = check_wire_time(row.creation[0], row.creation[1], findings, i, "creation_time")
-        more = _NOTHING_MORE if message is None else _More(i, message, known, findings)
-        spec = TaskSpec(
-            row.uid,
-            row.pod_group,
-            shape,
-            placement,
-            row.name or row.uid,
-            row.sub_group or DEFAULT_SUB_GROUP,
-            creation,
-            more.priority,
-            more.leader,
-            more.nominated_node,
-            more.blocked_reason,
-            more.claims,
-            more.labels,
+        references = _NO_REFERENCES if message is None else _References(i, message, known, findings)
+        facts = read_pod_facts(
+            i,
+            row,
+            message,
+            findings,
+            shape=shape,
+            placement=placement,
+            name=row.name or row.uid,
+            sub_group=row.sub_group or DEFAULT_SUB_GROUP,
+            nominated_node=references.nominated_node,
+            claims=references.claims,
+            labels=references.labels,
         )
-        specs.append(spec)
-    return specs
+        pods.append(facts)
+    return pods
 
 
 def _check_references(
@@ -152,7 +149,7 @@ def _placement(
     known: PodReferences,
     findings: ViolationCollector,
 ) -> Placement:
-    """The placement of a pod that occupies a node. Plain ones of one status on one node are one object."""
+    """Placement of a pod with a node. Placements without devices and zones are shared."""
     is_plain = not (shape.gpu.is_shared or known.zones)
     if is_plain:
         met = known.placements.get(row.status)
@@ -192,6 +189,6 @@ def _check_groups(i: int, groups: Sequence[str], devices: int, findings: Violati
             findings.add(i, f"gpu_groups[{at}]", f"{quote_name(group)} is named twice")
 
 
-_NOTHING_MORE: Final = _More(
+_NO_REFERENCES: Final = _References(
     0, pb.Pod(), PodReferences.of({}, (), (), (), {}, {}), ViolationCollector("pods")
 )

@@ -1,18 +1,13 @@
-"""Queues: from messages to specs that the model links into a tree.
-
-Soundness of trees that are given as flat lists: queues, and the sub groups of a pod group.
-
-Topologies, and the constraints that refer to them: from messages to the model.
-"""
+"""Decode queues, topologies and topology constraints; check trees of queues and subgroups."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from tenure.codec.checks import MISSING, duration, quota, time, weight
 from tenure.solver.model.cluster import Topology
-from tenure.solver.model.facts import QueueSpec
+from tenure.solver.model.queue import QueueFacts
 from tenure.solver.model.resources import UNLIMITED
-from tenure.solver.model.workload import TopologyConstraint
+from tenure.solver.model.workload_parts import TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_DEPTH
 from tenure.wire.violations import ViolationCollector, quote_name
@@ -21,10 +16,10 @@ _NAMES_OF_A_CYCLE: Final = 4
 
 
 def tree_problems(entries: Sequence[tuple[str, str]]) -> dict[int, str]:
-    """What is wrong with the parents of (name, parent) pairs, by position; an empty parent is the top.
+    """Problems with the parents of (name, parent) pairs, by position; an empty parent is the top.
 
-    Wrong are unknown parents, every entry of a cycle, and what is deeper than MAX_DEPTH. An entry that
-    merely hangs below such a one is not. Takes time in proportion to the entries, however deep the tree.
+    Problems are unknown parents, every entry of a cycle, and entries deeper than MAX_DEPTH. Entries below
+    these are not reported. Takes linear time, whatever the depth of the tree.
     """
     positions = {name: i for i, (name, _) in reversed(list(enumerate(entries)))}
     parents = [positions.get(parent) if parent else None for _, parent in entries]
@@ -43,7 +38,7 @@ def tree_problems(entries: Sequence[tuple[str, str]]) -> dict[int, str]:
 
 
 def _depths(parents: Sequence[int | None]) -> list[int]:
-    """Levels from the top, 1 being the top; 0 for what does not reach it."""
+    """Depth of each entry, 1 at the top; 0 if it is not connected with the top."""
     children: list[list[int]] = [[] for _ in parents]
     for i, parent in enumerate(parents):
         if parent is not None:
@@ -58,7 +53,7 @@ def _depths(parents: Sequence[int | None]) -> list[int]:
 
 
 def _cycles(above: Mapping[int, int]) -> Iterator[list[int]]:
-    """The cycles among entries that do not reach the top, each from its first entry upwards."""
+    """Cycles among entries that are not connected with the top, each from its first entry upwards."""
     seen: set[int] = set()
     for start in above:
         branch, at = [], start
@@ -78,11 +73,11 @@ def _cycle_problem(names: Sequence[str]) -> str:
 
 
 Levels = Mapping[str, Sequence[str]]
-"""The levels of each topology by its name."""
+"""Levels of each topology by name."""
 
 
 def decode_topologies(messages: Sequence[pb.Topology], findings: ViolationCollector) -> tuple[Topology, ...]:
-    """The topologies by name."""
+    """Topologies by name."""
     for i, message in enumerate(messages):
         if not message.levels:
             findings.add(i, "levels", "must have at least one level")
@@ -97,7 +92,7 @@ def decode_topologies(messages: Sequence[pb.Topology], findings: ViolationCollec
 def decode_constraint(
     message: pb.TopologyConstraint, levels: Levels, findings: ViolationCollector, index: int, field: str
 ) -> TopologyConstraint:
-    """A constraint of the pod group at `index`, whose topology and levels must exist."""
+    """Constraint of the pod group at `index`. Its topology and levels must exist."""
     known = levels.get(message.topology)
     if not message.topology:
         findings.add(index, f"{field}.topology", MISSING)
@@ -115,18 +110,18 @@ def decode_constraint(
 _RESOURCES = ("cpu_milli", "memory_bytes", "gpu_milli")
 
 
-def decode_queues(messages: Sequence[pb.Queue], findings: ViolationCollector) -> list[QueueSpec]:
-    """One spec per queue. A resource that a queue does not mention is not governed by it."""
+def decode_queues(messages: Sequence[pb.Queue], findings: ViolationCollector) -> list[QueueFacts]:
+    """Facts about each queue. A queue does not limit resources that it does not mention."""
     problems = tree_problems([(message.name, message.parent) for message in messages])
     return [_decode_queue(i, message, problems.get(i, ""), findings) for i, message in enumerate(messages)]
 
 
-def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: ViolationCollector) -> QueueSpec:
+def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: ViolationCollector) -> QueueFacts:
     if parent_problem:
         findings.add(i, "parent", parent_problem)
     creation = time(message.creation_time, findings, i, "creation_time")
     cpu, memory, gpu = (_decode_resource(i, message, name, findings) for name in _RESOURCES)
-    return QueueSpec(
+    return QueueFacts(
         name=message.name,
         parent=message.parent,
         creation=creation,
@@ -158,7 +153,7 @@ def _decode_resource(
 
 
 def _inherited(i: int, queue: pb.Queue, name: str, findings: ViolationCollector) -> int | None:
-    """Nanoseconds; None when unset, which inherits, unlike an explicit zero."""
+    """Nanoseconds; None if unset, which inherits. An explicit zero does not."""
     if not queue.HasField(name):
         return None
     return duration(getattr(queue, name), findings, i, name)

@@ -1,7 +1,4 @@
-"""Task shapes: from messages to the model.
-
-Resource amounts: from messages to vectors over one list of names.
-"""
+"""Decode task shapes, and resource amounts into vectors over one list of names."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,7 +23,7 @@ from tenure.solver.model.resources import (
     device_slot,
     mig_gpu_milli,
 )
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.resources_pb2 import GpuRequest as GpuRequestMessage
 from tenure.v1.resources_pb2 import Resources
@@ -38,7 +35,7 @@ _OWN_FIELD: Final = dict(zip(FIXED_SLOTS, ("cpu_milli", "memory_bytes", "gpu_mil
 
 
 def resource_names(snapshot: ClusterSnapshot) -> tuple[str, ...]:
-    """The slots of every vector: the fixed ones, then all others in the snapshot by name."""
+    """Names of the slots of vectors: fixed ones, then all others of the snapshot, sorted."""
     extended: set[str] = set()
     classes: set[str] = set()
     has_zones = False
@@ -65,7 +62,7 @@ def resource_names(snapshot: ClusterSnapshot) -> tuple[str, ...]:
 def decode_vector(
     message: Resources, slots: Mapping[str, int], findings: ViolationCollector, index: int, field: str
 ) -> Vector:
-    """One amount per slot; `slots` gives the position of each resource name."""
+    """One amount per slot. `slots` maps resource names to positions."""
     vector = [message.cpu_milli, message.memory_bytes, message.gpu_milli, message.pods]
     for slot, value in enumerate(vector):
         if not 0 <= value <= MAX_AMOUNT:  # rarely so: paths are put together for what is wrong alone
@@ -93,7 +90,7 @@ def decode_shapes(
     slots: Mapping[str, int],
     findings: ViolationCollector,
 ) -> tuple[TaskShape, ...]:
-    """The shapes by id; `ranks` gives the index of each id and `slots` that of each resource."""
+    """Shapes by ID. `ranks` maps IDs to indices, `slots` maps resource names to positions."""
     shapes = [
         _decode_shape(i, message, ranks.get(message.id, 0), slots, findings)
         for i, message in enumerate(messages)
@@ -124,7 +121,7 @@ def _decode_shape(
 
 
 def _decode_gpu(i: int, message: GpuRequestMessage, findings: ViolationCollector) -> GpuRequest:
-    """The GPU request, whose portion is 0 when it is sized by memory (semantics R1.5)."""
+    """GPU request. Its portion is 0 if it is sized by memory (semantics R1.5)."""
     share = message.WhichOneof("share")
     if not 0 <= message.devices <= MAX_DEVICES:
         findings.add(i, "gpu.devices", f"{message.devices} is not between 0 and {MAX_DEVICES}")
@@ -182,7 +179,7 @@ def _decode_requirement(
 
 
 def _values_problem(operator: Operator, values: Sequence[str]) -> str:
-    """What is wrong with the values of a requirement; empty when nothing is."""
+    """Problem of the values of a requirement; empty if they are valid."""
     match operator:
         case Operator.IN | Operator.NOT_IN:
             return "" if values else f"must have at least one value with {operator.name}"

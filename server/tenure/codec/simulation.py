@@ -1,7 +1,7 @@
-"""Simulate: what would be decided on a state that is not the real one.
+"""Simulate cycles on a changed copy of a state, without side effects.
 
-A simulator has a profile and nothing else: no kept states, no memory, no metrics, no records. What it finds
-out leaves it in the answer alone.
+The simulation engine has a profile and a registry: no states, history, metrics or records. Results are only
+in the response.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ from tenure.wire.writer import number, tag
 MAX_CYCLES: Final = 100
 _CYCLES: Final = tag(SimulateResponse, "cycles")
 DEFAULT_INTERVAL: Final = 60 * SECOND
-"""Nanoseconds from one cycle to the next."""
+"""Nanoseconds between two cycles."""
 
 
 class BaseState(NamedTuple):
@@ -66,7 +66,7 @@ def decode_source(snapshot: ClusterSnapshot | None, registry: Registry) -> BaseS
 
 
 class SimulationEngine:
-    """Plays cycles with one profile. May be used by several threads at a time."""
+    """Simulates cycles with one profile. Safe for concurrent use."""
 
     def __init__(self, profile: Profile, registry: Registry = BUILT_IN) -> None:
         self._profile = profile
@@ -110,7 +110,7 @@ class SimulationEngine:
         warm_start: WarmStart | None,
         stop: Callable[[], bool],
     ) -> Iterator[EncodedResponse]:
-        """Each cycle with the decisions of the one before carried out; one that is stopped is the last."""
+        """Responses; each cycle starts with the previous decisions applied. A stopped cycle is the last."""
         profile = replace(self._profile, actions=tuple(request.actions) or self._profile.actions)
         basis = build_header(snapshot, profile_digest(profile))
         for _ in range(max(request.cycles, 1)):
@@ -129,9 +129,8 @@ class SimulationEngine:
 def _changed(
     base: BaseState, request: SimulateRequest, registry: Registry
 ) -> tuple[Cluster, WarmStart | None]:
-    """The cluster of a state with the rows of the request; nothing of the state is changed.
-
-    With it what is known of such a cluster, if the state is kept.
+    """Cluster of a state with the changes of the request, and its warm-start cache if any. The state is not
+    modified.
     """
     if violations := check_upserts(request.upserts):
         raise SnapshotValidationError(violations)
@@ -162,7 +161,7 @@ def _interval(request: SimulateRequest) -> int:
 
 
 def _bad_numbers(request: SimulateRequest) -> Iterator[FieldViolation]:
-    """What is wrong with the fields that are not rows."""
+    """Violations of fields that are not rows."""
     if not 0 <= request.cycles <= MAX_CYCLES:
         yield FieldViolation("cycles", f"{request.cycles} is not between 0 and {MAX_CYCLES}")
     span = request.interval

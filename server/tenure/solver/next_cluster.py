@@ -99,28 +99,29 @@ def _reservations(
 
 def _step(task: Task, reserve: Reserve) -> InFlightDecision:
     return InFlightDecision(
-        task.uid, task.index, reserve.node, task.pod_group, reserve.gpu_groups, reserve.zones
+        task.facts.uid, task.index, reserve.node, task.pod_group, reserve.gpu_groups, reserve.zones
     )
 
 
 def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
+    facts = group.facts
     for patch in patches:
         match patch.kind:
             case PatchKind.LAST_START_TIME:
-                group = replace(group, last_start=patch.value)
+                facts = replace(facts, last_start=patch.value)
             case PatchKind.LAST_EVICTION_TIME:
-                group = replace(group, last_eviction=patch.value)
+                facts = replace(facts, last_eviction=patch.value)
             case PatchKind.STALE_SINCE:
-                group = replace(group, stale_since=patch.value)
+                facts = replace(facts, stale_since=patch.value)
             case PatchKind.CLEAR_STALE_SINCE:
-                group = replace(group, stale_since=None)
+                facts = replace(facts, stale_since=None)
             case PatchKind.REQUEUE_NOT_BEFORE:
-                group = replace(group, requeue=group.requeue._replace(not_before=ParsedValue(patch.value)))
+                facts = replace(facts, requeue=facts.requeue._replace(not_before=ParsedValue(patch.value)))
             case PatchKind.EVICTION_COUNT:
-                group = replace(group, eviction_count=patch.value)
+                facts = replace(facts, eviction_count=patch.value)
             case PatchKind.TOTAL_EVICTION_WAIT:
-                group = replace(group, total_eviction_wait=patch.value)
-    return group
+                facts = replace(facts, total_eviction_wait=patch.value)
+    return replace(group, facts=facts)
 
 
 def _eviction_history(

@@ -38,7 +38,7 @@ def mark_budget_exhausted(session: Session, waiting: Iterable[int]) -> None:
 
 def build_outcomes(session: Session, waiting: Iterable[int]) -> tuple[PodGroupOutcome, ...]:
     """One outcome per pod group, by uid."""
-    groups = sorted((session.cluster.pod_groups[i] for i in waiting), key=lambda group: group.uid)
+    groups = sorted((session.cluster.pod_groups[i] for i in waiting), key=lambda group: group.facts.uid)
     victims = {c.beneficiary for c in session.commits if c.action.is_guarded}
     in_flight = [s.group for s in session.in_flight if s.reason.code is ReasonCode.VICTIMS_EVICTED]
     victims.update(session.cluster.in_flight[index].beneficiary for index in in_flight)
@@ -67,7 +67,7 @@ def outcome_kind(rejection: Rejection) -> OutcomeKind:
 
 def _rejection(session: Session, group: PodGroup) -> Rejection:
     if group.queue is None:
-        detail = f"queue {group.queue_name} does not exist or has child queues"
+        detail = f"queue {group.facts.queue_name} does not exist or has child queues"
         return Rejection(ReasonCode.INVALID_QUEUE, detail)
     return session.rejections.get(group.index, INSUFFICIENT_RESOURCES)
 

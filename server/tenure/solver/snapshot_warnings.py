@@ -12,7 +12,8 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.requeue import NO_TERMS
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
-from tenure.solver.model.workload import PodGroup, Preemptibility
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 
@@ -61,7 +62,7 @@ class _WarningCandidates:
             self._update(group)
 
     def _update(self, group: PodGroup) -> None:
-        if group.last_start is None or group.last_start > self.now:
+        if group.facts.last_start is None or group.facts.last_start > self.now:
             self.odd.add(group.index)
         if _may_be_bad(group):
             self.bad.add(group.index)
@@ -90,31 +91,37 @@ def _shared(session: Session, doubtful: _WarningCandidates) -> Iterator[Snapshot
         message = "preemptibility is not set; derived from priority (preemptible below 100)"
         yield SnapshotWarning(WarningCode.LEGACY_PREEMPTIBILITY, tuple(doubtful.legacy), message)
     running = [cluster.pod_groups[index] for index in sorted(doubtful.odd & session.phases.running)]
-    missing = tuple([group.index for group in running if group.last_start is None])
+    missing = tuple([group.index for group in running if group.facts.last_start is None])
     if missing:
         message = "start time is missing; the minimum runtime does not protect these pod groups"
         yield SnapshotWarning(WarningCode.MISSING_START_TIME, missing, message)
-    skewed = tuple([g.index for g in running if g.last_start is not None and g.last_start > cluster.now])
+    skewed = tuple(
+        [g.index for g in running if g.facts.last_start is not None and g.facts.last_start > cluster.now]
+    )
     if skewed:
         message = "start time is after the snapshot time; runtimes count from the start time"
         yield SnapshotWarning(WarningCode.CLOCK_SKEW, skewed, message)
 
 
 def _is_legacy(group: PodGroup) -> bool:
-    return group.preemptibility is Preemptibility.UNSPECIFIED
+    return group.facts.preemptibility is Preemptibility.UNSPECIFIED
 
 
 def _may_be_bad(group: PodGroup) -> bool:
     """Whether it has any value that might be invalid; most pod groups have none."""
-    return group.requeue is not NO_TERMS or bool(group.unknown_preemptibility)
+    return group.facts.requeue is not NO_TERMS or bool(group.facts.unknown_preemptibility)
 
 
 def _own(group: PodGroup) -> Iterator[SnapshotWarning]:
     """Invalid values of one pod group."""
-    terms = group.requeue
+    terms = group.facts.requeue
     never_past = "ignored: the pod group is never past its expected runtime"
     found = (
-        (WarningCode.UNKNOWN_PREEMPTIBILITY, group.unknown_preemptibility, "treated as non-preemptible"),
+        (
+            WarningCode.UNKNOWN_PREEMPTIBILITY,
+            group.facts.unknown_preemptibility,
+            "treated as non-preemptible",
+        ),
         (WarningCode.INVALID_EXPECTED_RUNTIME, terms.expected_runtime.problem, never_past),
         (WarningCode.INVALID_REQUEUE_DELAY, terms.delay.problem, "treated as unset"),
         (WarningCode.INVALID_REQUEUE_NOT_BEFORE, terms.not_before.problem, "the pod group is not requeued"),

@@ -7,7 +7,7 @@ from tenure.cli.migration import Status
 from tenure.cli.migration.priority_classes import BUILT_IN, OptionError, parse_options
 from tenure.codec.annotations import PREEMPTIBILITY
 from tenure.codec.engine import Engine
-from tenure.solver.model.workload import LEGACY_NON_PREEMPTIBLE_PRIORITY
+from tenure.solver.model.workload_parts import LEGACY_NON_PREEMPTIBLE_PRIORITY
 from tenure.solver.registry import default_profile
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot

@@ -4,7 +4,8 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.queue import Queue
-from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet, Task, TaskShape
+from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet, Task
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.terms.durations import SECOND
 from tenure.v1 import resources_pb2
 from tenure.v1 import snapshot_pb2 as pb
@@ -30,8 +31,8 @@ def _node(node: Node) -> pb.Node:
     amounts = resources_pb2.Resources(cpu_milli=cpu, memory_bytes=memory, gpu_milli=gpu, pods=pods)
     memory_mib = node.gpu_memory_mib if node.gpu_memory_known else 0
     return pb.Node(
-        name=node.name,
-        labels=node.labels,
+        name=node.facts.name,
+        labels=node.facts.labels,
         allocatable=amounts,
         gpu_memory_mib=memory_mib,
         unschedulable=bool(node.unready),
@@ -69,18 +70,18 @@ def _shape(shape: TaskShape) -> pb.PodShape:
 
 def _pod_group(group: PodGroup) -> pb.PodGroup:
     message = pb.PodGroup(
-        uid=group.uid,
-        name=group.name,
-        namespace=group.namespace,
-        queue=group.queue_name,
-        priority=group.priority,
-        preemptibility=int(group.preemptibility),
-        creation_time=timestamp(group.creation),
-        opt_out_actions=sorted(group.opt_out_actions),
+        uid=group.facts.uid,
+        name=group.facts.name,
+        namespace=group.facts.namespace,
+        queue=group.facts.queue_name,
+        priority=group.facts.priority,
+        preemptibility=int(group.facts.preemptibility),
+        creation_time=timestamp(group.facts.creation),
+        opt_out_actions=sorted(group.facts.opt_out_actions),
     )
-    message.preemption_delay.FromSeconds(group.preemption_delay // SECOND)
-    if group.last_start is not None:
-        message.last_start_time.CopyFrom(timestamp(group.last_start))
+    message.preemption_delay.FromSeconds(group.facts.preemption_delay // SECOND)
+    if group.facts.last_start is not None:
+        message.last_start_time.CopyFrom(timestamp(group.facts.last_start))
     if [part.name for part in group.pod_sets] == ["default"]:
         message.min_member = group.pod_sets[0].min_available
         return message
@@ -104,13 +105,13 @@ def _add_parts(message: pb.PodGroup, around: SubGroupSet, parent: str) -> None:
 def _pod(task: Task, part: str, cluster: Cluster) -> pb.Pod:
     place = task.placement
     return pb.Pod(
-        uid=task.uid,
-        name=task.name,
-        pod_group=cluster.pod_groups[task.pod_group].uid,
+        uid=task.facts.uid,
+        name=task.facts.name,
+        pod_group=cluster.pod_groups[task.pod_group].facts.uid,
         sub_group=part,
         shape=f"shape {task.shape.index}",
         status=int(place.status),
-        node="" if place.node == NOWHERE else cluster.nodes[place.node].name,
+        node="" if place.node == NOWHERE else cluster.nodes[place.node].facts.name,
         gpu_groups=place.gpu_groups,
-        creation_time=timestamp(task.creation),
+        creation_time=timestamp(task.facts.creation),
     )

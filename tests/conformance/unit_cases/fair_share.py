@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tenure.solver.model.facts import QueueSpec
+from tenure.solver.model.queue import QueueFacts
 from tenure.solver.model.resources import Share
 from tenure.solver.plugins.proportion.fair_share import ShareRequest, divide, divide_over_quota
 from tenure.solver.plugins.proportion.shares import fair_shares
@@ -77,9 +77,9 @@ def _down_the_tree(data: Json) -> Divided:
     return shares, None
 
 
-def _spec(queue: Json) -> QueueSpec:
+def _spec(queue: Json) -> QueueFacts:
     cpu, memory, gpu = (queue[resource]["over_quota_weight"] for resource in RESOURCES)
-    return QueueSpec(
+    return QueueFacts(
         name=queue["uid"],
         parent=queue["parent"] or "",
         creation=queue["creation_rank"] or 0,

@@ -119,8 +119,8 @@ def _open(plugin: Json, jobs: list[Json]) -> tuple[Guards, dict[str, int]]:
         "reclaimResolveMethod": plugin["reclaimResolveMethod"],
     }
     session = Session.open(cluster, Profile((), (PluginConfig("minruntime", arguments),)), BUILT_IN)
-    index = {group.uid: group.index for group in cluster.pod_groups}
-    index |= {task.uid: task.index for task in cluster.tasks}
+    index = {group.facts.uid: group.index for group in cluster.pod_groups}
+    index |= {task.facts.uid: task.index for task in cluster.tasks}
     return session.guards, index
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.facts import QueueSpec
 from tenure.solver.model.persistent_vector import PersistentVector
-from tenure.solver.model.queue import Queue
+from tenure.solver.model.queue import Queue, QueueFacts
 from tenure.solver.model.resources import Share
 from tenure.solver.plugins.proportion.initial_usage import InitialUsage
 from tenure.solver.plugins.proportion.usage import Usage
@@ -50,10 +49,10 @@ def queue_table(records: Mapping[str, Json]) -> QueueTable:
     return QueueTable(queues, usage, fair, [allocatable(share) for share in shares])
 
 
-def _spec(uid: str, record: Json, records: Mapping[str, Json]) -> QueueSpec:
+def _spec(uid: str, record: Json, records: Mapping[str, Json]) -> QueueFacts:
     shares = record.get("QueueResourceShare", {})
     parent = record.get("ParentQueue", "")
-    return QueueSpec(
+    return QueueFacts(
         name=uid,
         parent=parent if parent in records else "",
         priority=record.get("Priority", 0),

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.facts import PodGroupSpec, SubGroupSpec, TaskSpec
+from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import WHOLE_GPU, GpuRequest
-from tenure.solver.model.workload import Preemptibility, TaskShape
+from tenure.solver.model.workload_parts import Preemptibility, SubGroupFacts, TaskShape
 from tenure.solver.resolution.reference_resolution import resolve_workloads
 
 from tests.conformance.cases import Json
@@ -32,12 +32,24 @@ def cluster_of(jobs: Iterable[Json], queues: tuple[Queue, ...], gpu_memory_mib: 
     groups, tasks, doubts = resolve_workloads(
         [_pod_group(job) for job in jobs],
         [
-            TaskSpec(task["UID"], job_key(job), shape, _placement(task), sub_group=part)
+            TaskFacts(
+                uid=task["UID"],
+                pod_group=job_key(job),
+                shape=shape,
+                placement=_placement(task),
+                sub_group=part,
+            )
             for (job, part, task), shape in zip(recorded, shapes, strict=True)
         ],
         queues,
     )
-    node = Node(0, "node", (10**9, 10**15, 10**9, 10**6), {}, gpu_memory_mib, gpu_memory_known=True)
+    node = Node(
+        index=0,
+        facts=NodeFacts(name="node", labels={}),
+        allocatable=(10**9, 10**15, 10**9, 10**6),
+        gpu_memory_mib=gpu_memory_mib,
+        gpu_memory_known=True,
+    )
     return Cluster(NOW_NS, (node,), queues, groups, tasks, shapes, warnings=doubts)
 
 
@@ -52,14 +64,14 @@ def _tasks(job: Json) -> Iterator[tuple[str, Json]]:
             yield name, task
 
 
-def _pod_group(job: Json) -> PodGroupSpec:
+def _pod_group(job: Json) -> PodGroupFacts:
     parts = [(name, pod_set.get("minAvailable", 0)) for name, pod_set in job.get("PodSets", {}).items()]
-    return PodGroupSpec(
+    return PodGroupFacts(
         uid=job_key(job),
-        queue=job["Queue"],
+        queue_name=job["Queue"],
         priority=job.get("Priority", 0),
         preemptibility=PREEMPTIBILITY[job.get("Preemptibility", "")],
-        sub_groups=tuple(SubGroupSpec(name, min_member=minimum) for name, minimum in parts),
+        sub_groups=tuple(SubGroupFacts(name, min_member=minimum) for name, minimum in parts),
         last_start=job.get("LastStartTimestamp"),
     )
 

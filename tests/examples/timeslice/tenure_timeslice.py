@@ -29,14 +29,14 @@ class SliceIsOver:
         return None
 
     def allows_victim(self, preemptor: PodGroup, victim: PodGroup) -> Rejection | None:
-        if victim.priority >= preemptor.priority:
+        if victim.facts.priority >= preemptor.facts.priority:
             return Rejection(ReasonCode.PRIORITY_NOT_LOWER, "its priority is not lower", source="timeslice")
-        if victim.last_start is None or self._now < victim.last_start + SLICE:
+        if victim.facts.last_start is None or self._now < victim.facts.last_start + SLICE:
             return Rejection(ReasonCode.NO_SOLUTION, "its time slice is not over", source="timeslice")
         return None
 
     def victim_cache_key(self, preemptor: PodGroup) -> Hashable | None:
-        return preemptor.priority
+        return preemptor.facts.priority
 
     def allows_scenario(self, scenario: Scenario) -> Rejection | None:
         return None

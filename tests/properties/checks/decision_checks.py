@@ -72,7 +72,8 @@ def _over(cluster: Cluster, when: str, places: Sequence[Placement]) -> Iterator[
         used[node.index][GPU] += 1000 * len(devices[node.index])
         for slot, amount in sorted(used[node.index].items()):
             if amount > node.allocatable[slot]:
-                yield f"{when}: {amount} of resource {slot} used on {node.name} of {node.allocatable[slot]}"
+                used_up = f"{amount} of resource {slot} used on {node.facts.name}"
+                yield f"{when}: {used_up} of {node.allocatable[slot]}"
         for group, memory in sorted(devices[node.index].items()):
             if memory > node.gpu_memory_mib:
                 yield f"{when}: {memory} MiB of {group} used of {node.gpu_memory_mib}"
@@ -92,16 +93,16 @@ def find_partial_gangs(cluster: Cluster, decision: CycleResult) -> Iterator[str]
         promised = {t for t in active if after[t].status is TaskStatus.PIPELINED and not after[t].previous}
         before = {t for t in group.tasks if cluster.tasks[t].placement.status.is_active_allocated}
         if index in gaining and not has_minimum(group.root, active):
-            yield f"{group.name} gains, but is not whole: {len(active)} pods"
+            yield f"{group.facts.name} gains, but is not whole: {len(active)} pods"
         if index in binding and not has_minimum(group.root, active - promised):
-            yield f"{group.name} starts, but is not whole: {len(active - promised)} pods"
+            yield f"{group.facts.name} starts, but is not whole: {len(active - promised)} pods"
         if (
             index not in gaining
             and has_minimum(group.root, before)
             and active
             and not has_minimum(group.root, active)
         ):
-            yield f"{group.name} is cut: {len(active)} of {len(before)} pods are left"
+            yield f"{group.facts.name} is cut: {len(active)} of {len(before)} pods are left"
 
 
 def find_needless_evictions(cluster: Cluster, decision: CycleResult) -> Iterator[str]:

@@ -33,7 +33,8 @@ class Loss(NamedTuple):
         return any(not has_minimum(part, left) for part in losing)
 
     def __str__(self) -> str:
-        return f"{self.victim.name} loses {len(self.lost)} of {len(self.before)} pods to {self.group.action}"
+        pods = f"{len(self.lost)} of {len(self.before)} pods"
+        return f"{self.victim.facts.name} loses {pods} to {self.group.action}"
 
 
 def guarded_losses(cluster: Cluster, decision: CycleResult) -> Iterator[Loss]:
@@ -126,7 +127,7 @@ def _misreported(
             scope = NOTHING if protection is None else int(protection.scope)
             until = said.until if protection is None or not scope else protection.until
             if (_effect(scope, victim), until) != (_effect(said.protects, victim), said.until):
-                yield f"{action} for {asking.name}: {victim.name} has {protection}, but {said}"
+                yield f"{action} for {asking.facts.name}: {victim.facts.name} has {protection}, but {said}"
 
 
 def _effect(scope: int, victim: PodGroup) -> int:

@@ -11,7 +11,8 @@ from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import DecisionGroup
 from tenure.solver.model.queue import Queue
-from tenure.solver.model.workload import PodGroup, Preemptibility
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import Profile
 from tenure.terms.durations import parse_duration
 
@@ -45,26 +46,26 @@ Arguments = Mapping[str, str]
 def preemptibility(question: GuardQuery, arguments: Arguments) -> GuardRule:
     """Firm ones keep everything, half firm ones their minimum; an opt-out is for its action alone."""
     victim = question.victim
-    firm = victim.preemptibility is Preemptibility.NON_PREEMPTIBLE or (
-        victim.preemptibility is Preemptibility.UNSPECIFIED and victim.priority >= 100
+    firm = victim.facts.preemptibility is Preemptibility.NON_PREEMPTIBLE or (
+        victim.facts.preemptibility is Preemptibility.UNSPECIFIED and victim.facts.priority >= 100
     )
-    if firm or question.action in victim.opt_out_actions:
+    if firm or question.action in victim.facts.opt_out_actions:
         return ALL, None
-    return MINIMUM if victim.preemptibility is Preemptibility.SEMI_PREEMPTIBLE else NOTHING, None
+    return MINIMUM if victim.facts.preemptibility is Preemptibility.SEMI_PREEMPTIBLE else NOTHING, None
 
 
 def minruntime(question: GuardQuery, arguments: Arguments) -> GuardRule:
     """The minimum until it has run for long enough; within a queue and between queues another value."""
-    same = question.asking.queue_name == question.victim.queue_name
+    same = question.asking.facts.queue_name == question.victim.facts.queue_name
     is_preemption = {"preempt": True, "reclaim": False}.get(question.action, same)
     kind = "Preempt" if is_preemption else "Reclaim"
     field = f"{kind.lower()}_min_runtime"
     values = [getattr(queue, field) for queue in _queues_that_count(question, arguments, is_preemption)]
     default = parse_duration(arguments.get(f"default{kind}MinRuntime", "0"))
     minimum = next((value for value in values if value is not None), default)
-    if question.victim.last_start is None or not minimum:
+    if question.victim.facts.last_start is None or not minimum:
         return NOTHING, None
-    end = question.victim.last_start + minimum
+    end = question.victim.facts.last_start + minimum
     return MINIMUM if question.cluster.now < end else NOTHING, end
 
 
@@ -88,24 +89,24 @@ def _upwards(cluster: Cluster, group: PodGroup) -> Iterator[Queue]:
 
 def evictionlimit(question: GuardQuery, arguments: Arguments) -> GuardRule:
     """Everything from so many evictions on."""
-    often = question.victim.eviction_count >= int(arguments.get("maxEvictions", "3"))
+    often = question.victim.facts.eviction_count >= int(arguments.get("maxEvictions", "3"))
     return ALL if often else NOTHING, None
 
 
 def waitlimit(question: GuardQuery, arguments: Arguments) -> GuardRule:
     """Everything from so long a wait on."""
     limit = parse_duration(arguments.get("maxWait", "24h"))
-    return ALL if question.victim.total_eviction_wait >= limit else NOTHING, None
+    return ALL if question.victim.facts.total_eviction_wait >= limit else NOTHING, None
 
 
 def nearcompletion(question: GuardQuery, arguments: Arguments) -> GuardRule:
     """Everything in the last minutes before it is expected to end."""
     victim, now = question.victim, question.cluster.now
     runtime = expected_runtime(question.cluster, victim)
-    if runtime is None or victim.last_start is None:
+    if runtime is None or victim.facts.last_start is None:
         return NOTHING, None
-    end = victim.last_start + runtime
-    is_near = victim.last_start <= now < end <= now + _window(arguments)
+    end = victim.facts.last_start + runtime
+    is_near = victim.facts.last_start <= now < end <= now + _window(arguments)
     return ALL if is_near else NOTHING, end
 
 
@@ -115,7 +116,7 @@ def _window(arguments: Arguments) -> int:
 
 def expected_runtime(cluster: Cluster, group: PodGroup) -> int | None:
     """Its own word, else that of the nearest queue that says anything; what is unreadable stays so."""
-    own = group.requeue.expected_runtime
+    own = group.facts.requeue.expected_runtime
     if own.value is not None or own.problem:
         return own.value
     said = (queue.expected_runtime for queue in _upwards(cluster, group))
@@ -186,10 +187,11 @@ class GuardFacts:
         """Whether a protection begins after the snapshot and before a later time: as of nearcompletion."""
         windows = [_window(guard.arguments) for guard in self.guards if guard.name == "nearcompletion"]
         starts = [
-            max(group.last_start, group.last_start + runtime - window)
+            max(group.facts.last_start, group.facts.last_start + runtime - window)
             for window in windows
             for group in self.cluster.pod_groups
-            if group.last_start is not None and (runtime := expected_runtime(self.cluster, group)) is not None
+            if group.facts.last_start is not None
+            and (runtime := expected_runtime(self.cluster, group)) is not None
         ]
         return any(self.cluster.now < start <= later for start in starts)
 

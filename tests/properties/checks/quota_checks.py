@@ -8,7 +8,8 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED
-from tenure.solver.model.workload import PodGroup, Preemptibility
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.testing import placements
 
 from tests.properties.checks.gang_minimum import core
@@ -55,6 +56,6 @@ def _non_preemptible_usage(cluster: Cluster, group: PodGroup, places: Sequence[P
 
 def _non_preemptible_tasks(group: PodGroup, active: set[int]) -> set[int]:
     """The tasks that no other queue can take back."""
-    if "reclaim" in group.opt_out_actions or not group.is_evictable:
+    if "reclaim" in group.facts.opt_out_actions or not group.is_evictable:
         return active
-    return core(group, active) if group.preemptibility is Preemptibility.SEMI_PREEMPTIBLE else set()
+    return core(group, active) if group.facts.preemptibility is Preemptibility.SEMI_PREEMPTIBLE else set()

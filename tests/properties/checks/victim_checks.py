@@ -5,7 +5,8 @@ from typing import Final
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, DecisionGroup
-from tenure.solver.model.workload import PodGroup, Preemptibility
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.model.workload_parts import Preemptibility
 
 from tests.properties.checks.gang_minimum import core, has_minimum
 
@@ -26,15 +27,15 @@ def _find_rejections(
     cluster: Cluster, group: DecisionGroup, victim: PodGroup, gone: set[int]
 ) -> Iterator[str]:
     asking = cluster.pod_groups[group.beneficiary]
-    words = f"{victim.name} is evicted by {group.action}, but"
+    words = f"{victim.facts.name} is evicted by {group.action}, but"
     if not victim.is_evictable:
         yield f"{words} is not preemptible"
-    if group.action in victim.opt_out_actions:
+    if group.action in victim.facts.opt_out_actions:
         yield f"{words} opts out of that"
-    if victim.preemptibility is Preemptibility.SEMI_PREEMPTIBLE and _loses_core(cluster, victim, gone):
+    if victim.facts.preemptibility is Preemptibility.SEMI_PREEMPTIBLE and _loses_core(cluster, victim, gone):
         yield f"{words} loses pods of its minimum, which is not preemptible"
-    if group.action == "preempt" and victim.priority >= asking.priority:
-        yield f"{words} {asking.name} has no higher priority"
+    if group.action == "preempt" and victim.facts.priority >= asking.facts.priority:
+        yield f"{words} {asking.facts.name} has no higher priority"
     if _is_protected(cluster, group.action, asking, victim) and _loses_minimum(cluster, victim, gone):
         yield f"{words} is protected, and loses pods that it needs"
 
@@ -58,7 +59,7 @@ def _loses_minimum(cluster: Cluster, victim: PodGroup, gone: set[int]) -> bool:
 
 def _is_protected(cluster: Cluster, action: str, asking: PodGroup, victim: PodGroup) -> bool:
     """By the minimum runtime: within a leaf queue the preempt value counts, else the reclaim value."""
-    if victim.last_start is None or victim.queue is None or asking.queue is None:
+    if victim.facts.last_start is None or victim.queue is None or asking.queue is None:
         return False
     path = [cluster.queues[q] for q in cluster.queues[victim.queue].path]
     if action == "preempt" or (action != "reclaim" and asking.queue == victim.queue):
@@ -68,4 +69,4 @@ def _is_protected(cluster: Cluster, action: str, asking: PodGroup, victim: PodGr
         common = sum(1 for mine, theirs in zip(path, other, strict=False) if mine.index == theirs)
         values = [q.reclaim_min_runtime for q in path[: common + 1]]
     minimum = next((value for value in reversed(values) if value is not None), 0)
-    return cluster.now < victim.last_start + minimum
+    return cluster.now < victim.facts.last_start + minimum

@@ -13,7 +13,7 @@ from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import ParsedValue, RequeueSettings
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import GroupOptions, PodOptions, QueueOptions
 from tenure.terms.durations import SECOND, parse_duration

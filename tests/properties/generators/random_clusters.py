@@ -11,7 +11,7 @@ from typing import Final
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import GroupOptions, PodOptions
 

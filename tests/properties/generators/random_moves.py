@@ -34,5 +34,5 @@ def _put_back(statement: Statement, task: int) -> None:
 def _place(draw: Draw, session: Session, task: int, how: str) -> Step:
     node = session.cluster.nodes[draw.integer(0, len(session.cluster.nodes) - 1)]
     is_shared = session.cluster.tasks[task].shape.gpu.is_shared
-    groups = (f"{node.name}/gpu-{draw.integer(0, 2)}",) if is_shared else ()
+    groups = (f"{node.facts.name}/gpu-{draw.integer(0, 2)}",) if is_shared else ()
     return lambda statement: getattr(statement, how)(task, node.index, groups)

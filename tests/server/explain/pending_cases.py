@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder

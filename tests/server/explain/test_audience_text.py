@@ -30,16 +30,31 @@ MARK = re.compile(r"<[^<>]*>")
 def mark_names(cluster: Cluster) -> Cluster:
     """The cluster with marks around every name, by which they are found in any text."""
     groups = (
-        replace(g, name=f"<{g.name}>", uid=f"<{g.uid}>", queue_name=f"<{g.queue_name}>", namespace="<ns>")
-        for g in cluster.pod_groups
+        replace(
+            group,
+            facts=replace(
+                group.facts,
+                name=f"<{group.facts.name}>",
+                uid=f"<{group.facts.uid}>",
+                queue_name=f"<{group.facts.queue_name}>",
+                namespace="<ns>",
+            ),
+        )
+        for group in cluster.pod_groups
     )
     return replace(
         cluster,
-        nodes=tuple(replace(node, name=f"<{node.name}>") for node in cluster.nodes),
+        nodes=tuple(
+            replace(node, facts=replace(node.facts, name=f"<{node.facts.name}>")) for node in cluster.nodes
+        ),
         queues=tuple(replace(queue, name=f"<{queue.name}>") for queue in cluster.queues),
         pod_groups=PersistentVector(groups),
         tasks=PersistentVector(
-            replace(task, name=f"<{task.name}>", uid=f"<{task.uid}>") for task in cluster.tasks
+            replace(
+                task,
+                facts=replace(task.facts, name=f"<{task.facts.name}>", uid=f"<{task.facts.uid}>"),
+            )
+            for task in cluster.tasks
         ),
     )
 
@@ -67,10 +82,15 @@ def test_foreign_names_are_hidden_from_public_and_tenants(draw: object, seed: in
     for owner, answer in explain_everything(CycleReplay.of(cluster, PROFILE)):
         group = cluster.pod_groups[owner]
         path = () if group.queue is None else cluster.queues[group.queue].path
-        own_pods = {cluster.tasks[task].name for task in group.tasks}
-        own = {group.name, group.queue_name, *(cluster.queues[queue].name for queue in path), *own_pods}
+        own_pods = {cluster.tasks[task].facts.name for task in group.tasks}
+        own = {
+            group.facts.name,
+            group.facts.queue_name,
+            *(cluster.queues[queue].name for queue in path),
+            *own_pods,
+        }
         for public, tenant, operator in collect_texts(answer):
-            assert set(MARK.findall(public)) <= {group.name}
+            assert set(MARK.findall(public)) <= {group.facts.name}
             assert set(MARK.findall(tenant)) <= own
             assert public
             assert tenant

@@ -9,7 +9,7 @@ from tenure.server.explain.why_not_victim import why_not_victim
 from tenure.server.explain.why_victim import why_victim
 from tenure.solver.explain.cycle_replay import CycleReplay
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder

@@ -7,7 +7,7 @@ from tenure.solver.cycle import decide
 from tenure.solver.model.decision import PatchKind, Requeue
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.requeue import NominationResult, NominationSkipReason, ParsedValue, RequeueSettings
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import NOW, ClusterBuilder, apply_decisions
 from tenure.terms.durations import SECOND
@@ -222,7 +222,7 @@ def test_nominated_pod_groups_are_tried_in_this_order(
     story.pending("new", queue="b", gpus=1, priority=50)
     cluster, decision = run_cycle(story, requeue_order=order)
     requeued = [n for n in decision.nominations if n.result is NominationResult.REQUEUED]
-    assert [cluster.pod_groups[n.pod_group].name for n in requeued] == [first]
+    assert [cluster.pod_groups[n.pod_group].facts.name for n in requeued] == [first]
     others = [n.result for n in decision.nominations if n not in requeued]
     assert others == [NominationResult.NO_CONTENDER]
 

@@ -19,7 +19,7 @@ PROFILE = default_profile()
 
 def inquiry(builder: ClusterBuilder) -> tuple[CycleReplay, dict[str, int]]:
     cluster = builder.build()
-    return CycleReplay.of(cluster, PROFILE), {group.name: group.index for group in cluster.pod_groups}
+    return CycleReplay.of(cluster, PROFILE), {group.facts.name: group.index for group in cluster.pod_groups}
 
 
 def contest() -> ClusterBuilder:

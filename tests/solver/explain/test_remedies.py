@@ -11,7 +11,7 @@ from tenure.solver.explain.what_if import HELPFUL_OUTCOMES
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.resources import CPU, GPU
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder
 
@@ -19,7 +19,7 @@ PROFILE = default_profile()
 
 
 def index(cluster: Cluster) -> int:
-    return next(group.index for group in cluster.pod_groups if group.name == "job")
+    return next(group.index for group in cluster.pod_groups if group.facts.name == "job")
 
 
 def remedies_of(cluster: Cluster) -> dict[RemedyKind, Remedy]:
@@ -32,7 +32,7 @@ def does_start(cluster: Cluster) -> bool:
 
 
 def with_priority(cluster: Cluster, priority: int) -> Cluster:
-    return what_if.with_group(cluster, index(cluster), priority=priority)
+    return what_if.with_facts(cluster, index(cluster), priority=priority)
 
 
 def low_priority() -> Cluster:
@@ -138,7 +138,7 @@ def test_added_node_equals_the_smallest_fitting_ready_node() -> None:
     builder.node("c-fits", gpus=2).node("d-large", gpus=8).queue("q")
     builder.running("x", queue="q", gpus=2, node="c-fits").running("y", queue="q", gpus=8, node="d-large")
     cluster = builder.pending("job", queue="q", gpus=1).build()
-    assert cluster.nodes[remedies_of(cluster)[RemedyKind.ADD_NODES].node].name == "c-fits"
+    assert cluster.nodes[remedies_of(cluster)[RemedyKind.ADD_NODES].node].facts.name == "c-fits"
 
 
 def test_remedies_are_ordered_by_extent_of_the_change() -> None:

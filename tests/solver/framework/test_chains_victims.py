@@ -38,13 +38,17 @@ class RecordingFilters:
         self.asked: list[FilterCall] = []
 
     def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
-        asked = FilterCall(action.name, self._groups[preemptor].name, ((self._groups[victim].name, 0),))
+        asked = FilterCall(
+            action.name, self._groups[preemptor].facts.name, ((self._groups[victim].facts.name, 0),)
+        )
         self.asked.append(asked)
         return NO if self._refuses == "victim" else None
 
     def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
-        wanted = tuple((self._groups[group].name, len(tasks)) for group, tasks in scenario.victims().items())
-        self.asked.append(FilterCall(action.name, self._groups[scenario.preemptor].name, wanted))
+        wanted = tuple(
+            (self._groups[group].facts.name, len(tasks)) for group, tasks in scenario.victims().items()
+        )
+        self.asked.append(FilterCall(action.name, self._groups[scenario.preemptor].facts.name, wanted))
         return NO if self._refuses == "scenario" else None
 
 
@@ -60,7 +64,7 @@ def evicted_pods(cluster: Cluster, *hooks: RecordingFilters) -> list[str]:
     session = Session.open(cluster, profile, Registry(BUILT_IN.actions, factories))
     run_actions(session)
     after = session.ledger.placements
-    return [task.uid for task in cluster.tasks if after[task.index].status is TaskStatus.RELEASING]
+    return [task.facts.uid for task in cluster.tasks if after[task.index].status is TaskStatus.RELEASING]
 
 
 def _calls_with(hook: RecordingFilters) -> PluginFactory:

@@ -14,7 +14,7 @@ from tenure.solver.model.requeue import (
     ParsedValue,
     RequeueSettings,
 )
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.terms.durations import SECOND
 
@@ -117,7 +117,9 @@ def test_a_start_in_the_future_is_clock_skew_until_then() -> None:
     builder.running("job", node="n", queue="q", gpus=1, expected_runtime="1m", created_ago="0s")
     cluster = builder.build()
     (group,) = cluster.pod_groups
-    later = replace(cluster, pod_groups=PersistentVector([replace(group, last_start=NOW + 5)]))
+    later = replace(
+        cluster, pod_groups=PersistentVector([replace(group, facts=replace(group.facts, last_start=NOW + 5))])
+    )
     (found,) = open_session(later).chains.nominations(REQUEUE)
     assert (found.skip_reason, found.until) == (NominationSkipReason.CLOCK_SKEW, NOW + 5)
 

@@ -90,4 +90,4 @@ def test_task_order(pods: list[PodOptions], expected: str) -> None:
 
 def _numbers(session: Session) -> list[str]:
     tasks = session.order.tasks(list(session.cluster.pod_groups[0].tasks))
-    return [session.cluster.tasks[task].uid.removeprefix("j-") for task in tasks]
+    return [session.cluster.tasks[task].facts.uid.removeprefix("j-") for task in tasks]

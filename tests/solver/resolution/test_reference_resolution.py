@@ -1,7 +1,7 @@
 """From lists that refer to each other by name to trees, indices and ranks."""
 
 import pytest
-from tenure.solver.model.facts import QueueSpec
+from tenure.solver.model.queue import QueueFacts
 from tenure.solver.model.snapshot_warning import WarningCode
 from tenure.solver.model.workload import SubGroupSet
 from tenure.solver.resolution.reference_resolution import ranks, resolve_queues
@@ -11,13 +11,13 @@ from tenure.terms.durations import SECOND
 
 def test_queues_are_indexed_by_name_and_ranked_by_age_then_name() -> None:
     queues = resolve_queues(
-        [QueueSpec("b", creation=1), QueueSpec("c", creation=1), QueueSpec("a", creation=2)]
+        [QueueFacts("b", creation=1), QueueFacts("c", creation=1), QueueFacts("a", creation=2)]
     )
     assert [(q.name, q.index, q.rank) for q in queues] == [("a", 0, 2), ("b", 1, 0), ("c", 2, 1)]
 
 
 def test_paths_lead_from_the_top_level_down_r1_73() -> None:
-    queues = resolve_queues([QueueSpec("leaf", "dept"), QueueSpec("dept", "top"), QueueSpec("top")])
+    queues = resolve_queues([QueueFacts("leaf", "dept"), QueueFacts("dept", "top"), QueueFacts("top")])
     names = {queue.index: queue.name for queue in queues}
     paths = {queue.name: [names[index] for index in queue.path] for queue in queues}
     assert paths == {"top": ["top"], "dept": ["top", "dept"], "leaf": ["top", "dept", "leaf"]}
@@ -32,8 +32,8 @@ def test_ranks_are_positions_in_sorted_order(keys: list[int], expected: list[int
 def test_pod_groups_and_tasks_are_indexed_by_uid_as_text() -> None:
     builder = ClusterBuilder().queue("q").pending("b", queue="q", count=11).pending("a", queue="q")
     cluster = builder.build()
-    assert [group.name for group in cluster.pod_groups] == ["a", "b"]
-    assert [task.uid for task in cluster.tasks][:4] == ["a-0", "b-0", "b-1", "b-10"]
+    assert [group.facts.name for group in cluster.pod_groups] == ["a", "b"]
+    assert [task.facts.uid for task in cluster.tasks][:4] == ["a-0", "b-0", "b-1", "b-10"]
     assert [group.rank for group in cluster.pod_groups] == [1, 0]
 
 
@@ -41,7 +41,7 @@ def test_pod_groups_and_tasks_are_indexed_by_uid_as_text() -> None:
 def test_a_pod_group_without_a_leaf_queue_has_none_r3_3(queue: str) -> None:
     builder = ClusterBuilder().queue("dept").queue("leaf", parent="dept").pending("job", queue=queue)
     (group,) = builder.build().pod_groups
-    assert (group.queue, group.queue_name) == (None, queue)
+    assert (group.queue, group.facts.queue_name) == (None, queue)
 
 
 def test_pod_group_without_sub_groups_has_one_default_pod_set_r1_51() -> None:
@@ -101,5 +101,9 @@ def test_requeue_settings_of_pod_group_and_queue_are_stored() -> None:
         (None, None),
     ]
     job, quiet = cluster.pod_groups
-    assert [setting.value for setting in job.requeue] == [3_600 * SECOND, 300 * SECOND, NOW + 60 * SECOND]
-    assert [setting.is_set for setting in quiet.requeue] == [False, False, False]
+    assert [setting.value for setting in job.facts.requeue] == [
+        3_600 * SECOND,
+        300 * SECOND,
+        NOW + 60 * SECOND,
+    ]
+    assert [setting.is_set for setting in quiet.facts.requeue] == [False, False, False]

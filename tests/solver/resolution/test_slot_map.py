@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import pytest
-from tenure.solver.model.facts import PodGroupSpec, TaskSpec
+from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.model.placement import Placement, TaskStatus
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.resolution.incremental_resolution import IncrementalResolver
 from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.solver.resolution.slot_map import SlotChange, SlotMap
@@ -19,7 +19,7 @@ class ResolvedPodGroups:
     """Pod groups of one pod each, linked, and changed one by one."""
 
     def __init__(self, *uids: str, newcomers: Sequence[str] = ()) -> None:
-        self.groups = {uid: PodGroupSpec(uid, "q", creation=ord(uid[0])) for uid in uids}
+        self.groups = {uid: PodGroupFacts(uid=uid, queue_name="q", creation=ord(uid[0])) for uid in uids}
         self.tasks = {f"{uid}-0": _task(uid) for uid in uids}
         last = (newcomers, [f"{uid}-0" for uid in newcomers])
         self.slots = resolve_with_free_slots(self.groups, self.tasks, {"q": 0}, last)
@@ -33,12 +33,12 @@ class ResolvedPodGroups:
     def add(self, *uids: str, creation: int = 0) -> SlotChange:
         groups, tasks = dict(self.groups), dict(self.tasks)
         for uid in uids:
-            groups[uid] = PodGroupSpec(uid, "q", creation=creation or ord(uid[0]))
+            groups[uid] = PodGroupFacts(uid=uid, queue_name="q", creation=creation or ord(uid[0]))
             tasks[f"{uid}-0"] = _task(uid)
         return self._change(uids, groups, tasks)
 
     def _change(
-        self, uids: tuple[str, ...], groups: dict[str, PodGroupSpec], tasks: dict[str, TaskSpec]
+        self, uids: tuple[str, ...], groups: dict[str, PodGroupFacts], tasks: dict[str, TaskFacts]
     ) -> SlotChange:
         relinking = IncrementalResolver(self.slots, PersistentMap(groups), PersistentMap(tasks))
         assert relinking.change(uids, [f"{uid}-0" for uid in uids], PersistentMap(self.tasks))
@@ -47,15 +47,15 @@ class ResolvedPodGroups:
         return change
 
     def by_slot(self) -> str:
-        return "".join(group.uid or "." for group in self.slots.pod_groups)
+        return "".join(group.facts.uid or "." for group in self.slots.pod_groups)
 
     def by_age(self) -> str:
-        groups = [group for group in self.slots.pod_groups if group.uid]
-        return "".join(group.uid for group in sorted(groups, key=lambda group: group.rank))
+        groups = [group for group in self.slots.pod_groups if group.facts.uid]
+        return "".join(group.facts.uid for group in sorted(groups, key=lambda group: group.rank))
 
 
-def _task(uid: str) -> TaskSpec:
-    return TaskSpec(f"{uid}-0", uid, SHAPE, Placement(TaskStatus.PENDING))
+def _task(uid: str) -> TaskFacts:
+    return TaskFacts(uid=f"{uid}-0", pod_group=uid, shape=SHAPE, placement=Placement(TaskStatus.PENDING))
 
 
 def test_last_row_gets_a_new_slot_at_the_end() -> None:
@@ -136,7 +136,7 @@ def test_empty_slots_never_change_the_order() -> None:
     for newcomer in uids:
         rows = ResolvedPodGroups(*uids, newcomers=[newcomer])
         assert list(rows.slots.group_labels) == sorted(rows.slots.group_labels)
-        assert [group.uid for group in rows.slots.pod_groups if group.uid] == uids
+        assert [group.facts.uid for group in rows.slots.pod_groups if group.facts.uid] == uids
         assert all(rows.slots.group(uid) for uid in uids)
 
 
@@ -146,6 +146,8 @@ def test_empty_slots_never_change_the_order() -> None:
     ids=["no pod groups", "by creation time", "then by uid"],
 )
 def test_the_youngest_pod_group_is_where_the_next_is_expected(creations: dict[str, int], last: str) -> None:
-    groups = {uid: PodGroupSpec(uid, "q", creation=creation) for uid, creation in creations.items()}
+    groups = {
+        uid: PodGroupFacts(uid=uid, queue_name="q", creation=creation) for uid, creation in creations.items()
+    }
     found, pods = youngest(groups, {f"{uid}-0": _task(uid) for uid in groups})
     assert (list(found), list(pods)) == (([last], [f"{last}-0"]) if last else ([], []))

@@ -1,7 +1,7 @@
 """Skipping pod groups that ask for no less than one that just failed."""
 
 import pytest
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.search.similar_failures import SimilarFailures
 from tenure.solver.testing import ClusterBuilder
 from tenure.solver.testing.options import JobOptions

@@ -16,7 +16,7 @@ def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q", keep
     """
     session = open_session(builder.build())
     gangs = GangPlanner(session)
-    uids = [task.uid for task in session.cluster.tasks]
+    uids = [task.facts.uid for task in session.cluster.tasks]
     index = {queue.name: queue.index for queue in session.cluster.queues}
     order = victim_order(
         session,
@@ -24,7 +24,7 @@ def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q", keep
         SortedPodGroups(session, gangs).victims,
         [index[name] for name in queues.split()],
         lambda victim: True,
-        lambda victim: session.cluster.pod_groups[victim].name in keep_core.split(),
+        lambda victim: session.cluster.pod_groups[victim].facts.name in keep_core.split(),
         frozenset(uids.index(uid) for uid in recorded.split()),
     )
     found = []

@@ -20,8 +20,8 @@ def test_options_have_defaults() -> None:
     (node,), (queue,), (group,) = cluster.nodes, cluster.queues, cluster.pod_groups
     assert node.allocatable == (64_000, 512 * GIB, 0, 110)
     assert (queue.quota, queue.limit, queue.weight) == ((-1, -1, -1), (-1, -1, -1), (1, 1, 1))
-    assert (group.priority, group.is_preemptible, group.pod_sets[0].min_available) == (50, True, 2)
-    assert group.last_start == NOW - 3600 * SECOND
+    assert (group.facts.priority, group.is_preemptible, group.pod_sets[0].min_available) == (50, True, 2)
+    assert group.facts.last_start == NOW - 3600 * SECOND
     assert cluster.tasks[0].shape.request == (1000, GIB, 0, 1)
     assert cluster.tasks[0].placement == Placement(TaskStatus.RUNNING, 0)
 
@@ -97,9 +97,9 @@ def test_next_cluster_is_the_cluster_after_the_decision() -> None:
     later = apply_decisions(cluster, decide(cluster, default_profile()), SECOND)
     assert later.now == NOW + SECOND
     assert [task.placement.status for task in later.tasks] == [TaskStatus.PENDING] * 2
-    assert later.pod_groups[1].last_eviction == NOW
+    assert later.pod_groups[1].facts.last_eviction == NOW
     decision = decide(later, default_profile())
     assert PatchKind.LAST_START_TIME in [patch.kind for group in decision.groups for patch in group.patches]
     last = apply_decisions(later, decision, SECOND)
     assert [task.placement.status for task in last.tasks] == [TaskStatus.RUNNING, TaskStatus.PENDING]
-    assert last.pod_groups[0].last_start == NOW + SECOND
+    assert last.pod_groups[0].facts.last_start == NOW + SECOND

@@ -21,7 +21,7 @@ from tenure.cli.migration.workload_kinds import (
     pod_templates,
 )
 from tenure.codec.annotations import PREEMPTIBILITY, preemptibility
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.wire.violations import quote_name
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from tenure.cli.migration.syntax_tree import text_at
 from tenure.cli.migration.workload_kinds import ManifestObject
-from tenure.solver.model.workload import LEGACY_NON_PREEMPTIBLE_PRIORITY, Preemptibility
+from tenure.solver.model.workload_parts import LEGACY_NON_PREEMPTIBLE_PRIORITY, Preemptibility
 
 BUILT_IN: Final[Mapping[str, int]] = {
     # Classes of KAI (semantics R1.81).

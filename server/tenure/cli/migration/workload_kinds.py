@@ -17,7 +17,7 @@ from tenure.cli.migration.syntax_tree import (
     walk,
 )
 from tenure.codec.annotations import PREEMPTIBILITY
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,13 +83,13 @@ class AudienceNames:
         """`pod group NAME`; other pod groups are `another workload` except for operators."""
         group = self._cluster.pod_groups[index]
         if index == self.own:
-            name = f"pod group {group.name}"
-            in_queue = f"{name} (queue {group.queue_name})"
+            name = f"pod group {group.facts.name}"
+            in_queue = f"{name} (queue {group.facts.queue_name})"
             return AudienceText(name, in_queue, in_queue)
         own_queue = self._cluster.pod_groups[self.own].queue
         in_queue = " of its queue" if group.queue is not None and group.queue == own_queue else ""
         other = f"another workload{in_queue}"
-        return AudienceText(other, other, f"pod group {group.name} (queue {group.queue_name})")
+        return AudienceText(other, other, f"pod group {group.facts.name} (queue {group.facts.queue_name})")
 
     def queue(self, index: int) -> AudienceText:
         """`queue NAME`; tenants read it of their own queue and its ancestors only."""
@@ -106,7 +106,7 @@ class AudienceNames:
 
     def node(self, index: int) -> AudienceText:
         """`node NAME` for operators, else `a node`."""
-        return AudienceText("a node", "a node", f"node {self._cluster.nodes[index].name}")
+        return AudienceText("a node", "a node", f"node {self._cluster.nodes[index].facts.name}")
 
     def source(self, guard: str, source: str) -> AudienceText:
         """Source of a guard's verdict.

@@ -38,7 +38,7 @@ class Explainer:
         base = source or decode_source(
             request.snapshot if request.HasField("snapshot") else None, self._registry
         )
-        groups = {group.uid: group.index for group in base.cluster.pod_groups if group.uid}
+        groups = {group.facts.uid: group.index for group in base.cluster.pod_groups if group.facts.uid}
         if violations := [*_bad_time(request), *_unknown_names(request, groups)]:
             raise SnapshotValidationError(violations)
         cluster = base.cluster

@@ -50,7 +50,7 @@ def _change(cluster: Cluster, names: AudienceNames, remedy: Remedy) -> AudienceT
             assert part is not None
             return for_all(f"reduce its minimum from {part.min_available} to {format_count(number, 'pod')}")
         case RemedyKind.RAISE_PRIORITY:
-            return for_all(f"raise its priority from {group.priority} to {number}")
+            return for_all(f"raise its priority from {group.facts.priority} to {number}")
         case RemedyKind.MAKE_PREEMPTIBLE:
             return for_all("make it preemptible without opt-outs")
         case RemedyKind.ADD_NODES:

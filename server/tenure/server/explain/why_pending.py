@@ -97,7 +97,7 @@ def _victims(replay: CycleReplay, pod_group: int) -> AudienceText:
     in_flight = [task for beneficiary, task in find_pending_evictions(replay) if beneficiary == pod_group]
     evicted = [evict.task for group in groups for evict in group.evictions]
     tasks = [replay.cluster.tasks[task] for task in (*evicted, *in_flight)]
-    pods = Counter(replay.cluster.pod_groups[task.pod_group].name for task in tasks)
+    pods = Counter(replay.cluster.pod_groups[task.pod_group].facts.name for task in tasks)
     named = join_words([f"{format_count(number, 'pod')} of {name}" for name, number in sorted(pods.items())])
     anonymous = f"{format_count(len(tasks), 'pod')} of other pod groups"
     return AudienceText(anonymous, anonymous, named)

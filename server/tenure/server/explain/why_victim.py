@@ -141,7 +141,7 @@ def _order(replay: CycleReplay, names: AudienceNames, group: DecisionGroup) -> A
 def _before(replay: CycleReplay, names: AudienceNames, found: VictimPosition) -> AudienceText:
     if not found.earlier:
         return for_all("It is first in victim order.")
-    named = join_words([replay.cluster.pod_groups[index].name for index in found.earlier])
+    named = join_words([replay.cluster.pod_groups[index].facts.name for index in found.earlier])
     text = f"In victim order, {len(found.earlier)} precede it"
     return AudienceText(
         *(f"{text}{part}; they did not free enough capacity." for part in ("", "", f" ({named})"))

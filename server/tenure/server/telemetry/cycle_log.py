@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from tenure.codec import annotations
 from tenure.codec.encoded_response import CycleSummary, NominationSummary, WarningSummary
-from tenure.solver.model.facts import PodGroupSpec
-from tenure.solver.model.workload import LEGACY_NON_PREEMPTIBLE_PRIORITY, Preemptibility
+from tenure.solver.model.facts import PodGroupFacts
+from tenure.solver.model.workload_parts import LEGACY_NON_PREEMPTIBLE_PRIORITY, Preemptibility
 from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.v1 import decide_pb2 as service_pb
 from tenure.v1 import decision_pb2 as pb
@@ -58,13 +58,13 @@ _WARNING_CODES: Final = (
 class CycleWorkloads:
     """Pod groups of a cycle by UID, for log lines and events that name them."""
 
-    def __init__(self, snapshot: ClusterSnapshot, rows: PersistentMap[PodGroupSpec] | None = None) -> None:
+    def __init__(self, snapshot: ClusterSnapshot, rows: PersistentMap[PodGroupFacts] | None = None) -> None:
         """`rows` are the pod groups of a pushed state, whose `snapshot` has no rows."""
         self.snapshot = snapshot
         self.rows = rows
 
     @cached_property
-    def pod_groups(self) -> Mapping[str, PodGroup] | PersistentMap[PodGroupSpec]:
+    def pod_groups(self) -> Mapping[str, PodGroup] | PersistentMap[PodGroupFacts]:
         """Pod groups by UID."""
         if self.rows is not None:
             return self.rows
@@ -178,15 +178,15 @@ def _time_text(nanoseconds: int | None) -> str:
     return timestamp(nanoseconds or 0).ToJsonString()
 
 
-def _is_legacy(group: PodGroup | PodGroupSpec) -> bool:
+def _is_legacy(group: PodGroup | PodGroupFacts) -> bool:
     if group.preemptibility:
         return False
-    if isinstance(group, PodGroupSpec):
+    if isinstance(group, PodGroupFacts):
         return True
     text = group.annotations.get(annotations.PREEMPTIBILITY, "")
     return annotations.preemptibility(text) is Preemptibility.UNSPECIFIED
 
 
-def _legacy_mode(group: PodGroup | PodGroupSpec) -> Preemptibility:
+def _legacy_mode(group: PodGroup | PodGroupFacts) -> Preemptibility:
     is_preemptible = group.priority < LEGACY_NON_PREEMPTIBLE_PRIORITY
     return Preemptibility.PREEMPTIBLE if is_preemptible else Preemptibility.NON_PREEMPTIBLE

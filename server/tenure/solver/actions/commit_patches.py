@@ -21,7 +21,7 @@ def patch_start(session: Session, pod_group: int, is_start: bool) -> None:
     if is_start:
         session.add_patch(Patch(pod_group, PatchKind.LAST_START_TIME, session.cluster.now))
         if (waited := _total_eviction_wait(group, session.cluster.now)) > 0:
-            total = min(group.total_eviction_wait + waited, MAX_EVICTION_WAIT)
+            total = min(group.facts.total_eviction_wait + waited, MAX_EVICTION_WAIT)
             session.add_patch(Patch(pod_group, PatchKind.TOTAL_EVICTION_WAIT, total))
     if pod_group in session.pending_results and _ran(session, group):
         _patch_growth(session, pod_group)
@@ -52,7 +52,7 @@ def _total_eviction_wait(group: PodGroup, now: int) -> int:
     A pod group that lost a part, ran on and starts again is credited with that time too: if unclear, a guard
     protects.
     """
-    evicted, started = group.last_eviction, group.last_start
+    evicted, started = group.facts.last_eviction, group.facts.last_start
     if evicted is None or (started is not None and started > evicted):
         return 0
     return now - evicted
@@ -69,7 +69,7 @@ def patch_evictions(session: Session) -> None:
     evicted.discard(commit.beneficiary)
     for victim in sorted(evicted):
         session.add_patch(Patch(victim, PatchKind.LAST_EVICTION_TIME, now))
-        count = session.cluster.pod_groups[victim].eviction_count + 1
+        count = session.cluster.pod_groups[victim].facts.eviction_count + 1
         session.add_patch(Patch(victim, PatchKind.EVICTION_COUNT, count))
         _patch_eviction_record(session, _update_eviction_record(session, victim, commit.beneficiary))
 

@@ -11,7 +11,8 @@ from tenure.solver.actions.eviction_action import evict_for_pending
 from tenure.solver.model.decision import Atomicity
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.workload import PodGroup, TaskShape
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import Action, ActionRule, QueueGate, Relation
 from tenure.solver.plugin_api.profile import CycleOptions
 from tenure.solver.plugin_api.scenario import Scenario

@@ -53,8 +53,8 @@ class CycleContext:
 
     def after_delay(self, group: PodGroup) -> Rejection | None:
         """Rejection while the preemption delay has not elapsed (semantics R9.2)."""
-        end = max(group.creation, group.last_eviction or 0) + group.preemption_delay
-        if group.preemption_delay <= 0 or self.session.cluster.now >= end:
+        end = max(group.facts.creation, group.facts.last_eviction or 0) + group.facts.preemption_delay
+        if group.facts.preemption_delay <= 0 or self.session.cluster.now >= end:
             return None
         self.session.wake_times.append(end)
         detail = "its preemption delay has not elapsed"

@@ -28,11 +28,11 @@ class LowerPriority(ActionRule):
 
     def allows_victim(self, preemptor: PodGroup, victim: PodGroup) -> Rejection | None:
         """Strictly lower, so never the pod group itself."""
-        return None if victim.priority < preemptor.priority else _NOT_LOWER
+        return None if victim.facts.priority < preemptor.facts.priority else _NOT_LOWER
 
     def victim_cache_key(self, preemptor: PodGroup) -> Hashable | None:
         """Its priority."""
-        return preemptor.priority
+        return preemptor.facts.priority
 
     def allows_scenario(self, scenario: Scenario) -> Rejection | None:
         """Any scenario."""

@@ -59,8 +59,8 @@ def _order(context: CycleContext) -> Callable[[Nomination], tuple[int, ...]]:
 
     def key(nomination: Nomination) -> tuple[int, ...]:
         group = groups[nomination.pod_group]
-        first = (group.priority,) if is_by_priority else ()
-        return (*first, -nomination.overrun, group.last_start or 0, group.index)
+        first = (group.facts.priority,) if is_by_priority else ()
+        return (*first, -nomination.overrun, group.facts.last_start or 0, group.index)
 
     return key
 
@@ -100,7 +100,7 @@ class _RequeueAction:
             yield entry.pod_group
 
     def _of_higher_priority(self, priority: int) -> list[int]:
-        return [index for index in self._waiting if self._groups[index].priority > priority]
+        return [index for index in self._waiting if self._groups[index].facts.priority > priority]
 
     def _is_touched(self, pod_group: int) -> bool:
         """Whether this cycle placed, evicted or relocated any task of it (semantics R12.70)."""
@@ -111,9 +111,9 @@ class _RequeueAction:
         victim = self._groups[nomination.pod_group]
         if victim.queue is None:
             nomination.result, nomination.code = NominationResult.NO_BENEFIT, ReasonCode.INVALID_QUEUE
-            nomination.detail = f"no action takes from queue {victim.queue_name}: it is no leaf queue"
+            nomination.detail = f"no action takes from queue {victim.facts.queue_name}: it is no leaf queue"
             return
-        contenders = [index for index in self._above(victim.priority) if index not in self._served]
+        contenders = [index for index in self._above(victim.facts.priority) if index not in self._served]
         if not contenders:
             nomination.detail = "no pending pod group has higher priority"
             return
@@ -147,16 +147,16 @@ class _RequeueAction:
         """Contenders with equal keys have equal requests and rules: if one does not fit, none does."""
         tasks = self._context.gangs.tasks_to_allocate(contender)
         asked = [self._session.cluster.tasks[task] for task in tasks]
-        if any(task.claims for task in asked) or len(self._groups[contender].pod_sets) > 1:
+        if any(task.facts.claims for task in asked) or len(self._groups[contender].pod_sets) > 1:
             return contender
         group = self._groups[contender]
         is_firm = self._session.cores.has_firm_request(contender, tasks)
         return (
             group.queue,
-            group.namespace,
+            group.facts.namespace,
             is_firm,
             group.root.topology,
-            tuple((task.shape.index, task.labels) for task in asked),
+            tuple((task.shape.index, task.facts.labels) for task in asked),
         )
 
     def _reject(
@@ -294,7 +294,7 @@ class _RequeueAction:
         self._served.update((scenario.preemptor, victim.index))
         nomination.result, nomination.code = NominationResult.REQUEUED, ReasonCode.REQUEUED
         nomination.contender, nomination.not_before = scenario.preemptor, not_before
-        nomination.detail = f"{self._groups[scenario.preemptor].name} receives its capacity"
+        nomination.detail = f"{self._groups[scenario.preemptor].facts.name} receives its capacity"
 
     def _forbidden(self, scenario: Scenario, victim: PodGroup) -> Rejection | None:
         """Rejection by guards and validators; in strict mode also by those of the action that applies."""

@@ -23,15 +23,15 @@ def _evict_stale_gangs(context: CycleContext, action: Action) -> None:
     for index in sorted(session.phases.stale | session.moved_pod_groups()):
         group = session.cluster.pod_groups[index]
         if not is_stale(context, group):
-            if group.stale_since is not None:
+            if group.facts.stale_since is not None:
                 session.add_standalone_patch(action.name, Patch(group.index, PatchKind.CLEAR_STALE_SINCE))
             continue
-        if group.stale_since is None:
+        if group.facts.stale_since is None:
             session.add_standalone_patch(
                 action.name, Patch(group.index, PatchKind.STALE_SINCE, session.cluster.now)
             )
-        since = session.cluster.now if group.stale_since is None else group.stale_since
-        grace = group.staleness_grace_period
+        since = session.cluster.now if group.facts.stale_since is None else group.facts.stale_since
+        grace = group.facts.staleness_grace_period
         if grace is None:
             grace = session.options.staleness_grace_period
         if grace >= 0 and session.cluster.now - since >= grace:

@@ -15,7 +15,7 @@ from tenure.solver.explain.what_if import TrialResult, WhatIfTrials
 from tenure.solver.framework.stop_signal import CycleStopped, never
 from tenure.solver.model.placement import NOWHERE, TaskStatus
 from tenure.solver.model.resources import CPU, GPU, MEMORY, UNLIMITED, Share
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.next_cluster import apply_decisions
 
 MAX_WAITS: Final = 8
@@ -110,20 +110,21 @@ class _Search:
 
     def _raise_priority(self) -> Iterator[Remedy]:
         """Lowest higher priority: just above that of another pod group."""
-        others = {g.priority for g in self._cluster.pod_groups if g.uid not in ("", self._group.uid)}
-        higher = [priority + 1 for priority in sorted(others) if priority >= self._group.priority]
+        own = self._group.facts
+        others = {g.facts.priority for g in self._cluster.pod_groups if g.facts.uid not in ("", own.uid)}
+        higher = [priority + 1 for priority in sorted(others) if priority >= own.priority]
         found = self._trials.smallest(
             len(higher),
-            lambda n: what_if.with_group(self._cluster, self._group.index, priority=higher[n - 1]),
+            lambda n: what_if.with_facts(self._cluster, self._group.index, priority=higher[n - 1]),
         )
         if found is not None:
             yield Remedy(RemedyKind.RAISE_PRIORITY, found[1], higher[found[0] - 1])
 
     def _make_preemptible(self) -> Iterator[Remedy]:
         """Remove all protection of its own, if it has any."""
-        if self._group.is_preemptible and not self._group.opt_out_actions:
+        if self._group.is_preemptible and not self._group.facts.opt_out_actions:
             return
-        changed = what_if.with_group(
+        changed = what_if.with_facts(
             self._cluster,
             self._group.index,
             preemptibility=Preemptibility.PREEMPTIBLE,

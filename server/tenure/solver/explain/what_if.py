@@ -80,10 +80,15 @@ class WhatIfTrials:
         return high, found
 
 
-def with_group(cluster: Cluster, pod_group: int, **fields: Any) -> Cluster:
-    """Change fields of one pod group."""
+def with_facts(cluster: Cluster, pod_group: int, **facts: Any) -> Cluster:
+    """Change facts about one pod group."""
+    group = cluster.pod_groups[pod_group]
+    return _with_group(cluster, replace(group, facts=replace(group.facts, **facts)))
+
+
+def _with_group(cluster: Cluster, group: PodGroup) -> Cluster:
     groups = cluster.pod_groups.next_version()
-    groups.put(pod_group, replace(groups[pod_group], **fields))
+    groups.put(group.index, group)
     return replace(cluster, pod_groups=groups)
 
 
@@ -100,7 +105,7 @@ def with_minimum(cluster: Cluster, pod_group: int, minimum: int) -> Cluster:
     assert part is not None
     smaller = replace(part, min_available=minimum)
     root = replace(group.root, members=(smaller,))
-    return with_group(cluster, pod_group, root=root, pod_sets=(smaller,))
+    return _with_group(cluster, replace(group, root=root, pod_sets=(smaller,)))
 
 
 def with_larger_bounds(
@@ -118,6 +123,10 @@ def with_larger_bounds(
 
 def with_nodes(cluster: Cluster, like: int, count: int) -> Cluster:
     """Add nodes that are copies of an existing one; they come last in every order."""
-    last, first = max(node.name for node in cluster.nodes), len(cluster.nodes)
-    new = (replace(cluster.nodes[like], index=first + i, name=f"{last}~{i:09d}") for i in range(count))
+    last, first = max(node.facts.name for node in cluster.nodes), len(cluster.nodes)
+    node = cluster.nodes[like]
+    new = (
+        replace(node, index=first + i, facts=replace(node.facts, name=f"{last}~{i:09d}"))
+        for i in range(count)
+    )
     return replace(cluster, nodes=(*cluster.nodes, *new))

@@ -13,7 +13,8 @@ from tenure.solver.model.node import Node
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Counts, TaskShape
+from tenure.solver.model.workload import Counts
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api import points
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Scenario

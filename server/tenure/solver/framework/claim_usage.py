@@ -11,7 +11,7 @@ from tenure.solver.framework.node_info import NodeInfo, SharedResource
 from tenure.solver.model.claims import MAX_CONSUMERS, ResourceClaim
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import ALLOCATED, NOWHERE
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 
 
 class ClaimUsage:

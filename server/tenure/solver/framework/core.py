@@ -54,7 +54,7 @@ class Order:
         if key is None:
             facts = self._tasks[task]
             parts = self._chains.task_key(task)
-            key = self._task_keys[task] = (*parts, facts.creation, facts.uid)
+            key = self._task_keys[task] = (*parts, facts.facts.creation, facts.facts.uid)
         return key
 
     def _member_key(self, member: Member, active: Counts) -> tuple[Any, ...]:

@@ -48,7 +48,7 @@ def _has_started(cluster: Cluster, record: EvictionRecord) -> bool:
     statuses = [cluster.tasks[task].placement.status for task in preemptor.tasks]
     if not any(status.is_allocated for status in statuses):
         return False
-    start = preemptor.last_start
+    start = preemptor.facts.last_start
     return (start is not None and start > record.last_eviction) or TaskStatus.PENDING not in statuses
 
 

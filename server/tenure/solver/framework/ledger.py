@@ -21,7 +21,8 @@ from tenure.solver.model.resources import (
     Vector,
     mig_gpu_milli,
 )
-from tenure.solver.model.workload import PodGroup, Task, TaskShape
+from tenure.solver.model.workload import PodGroup, Task
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import LedgerView
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.plugin_api.points import MoveListener

@@ -8,7 +8,7 @@ GPU in these amounts, by what its tasks do together (semantics R1.23).
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import PIPELINED, RELEASING
 from tenure.solver.model.resources import WHOLE_GPU, MutableVector
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import NodeInfoView
 
 

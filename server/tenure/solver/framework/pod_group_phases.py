@@ -28,7 +28,7 @@ class PodGroupPhases:
         made = cls()
         for group in cluster.pod_groups:
             made._classify(cluster, group)
-        made.blocked = {task.index for task in cluster.tasks if task.blocked_reason}
+        made.blocked = {task.index for task in cluster.tasks if task.facts.blocked_reason}
         return made
 
     def copy(self) -> "PodGroupPhases":
@@ -45,7 +45,7 @@ class PodGroupPhases:
                 standing.discard(index)
             self._classify(cluster, cluster.pod_groups[index])
         for index in change.tasks:
-            (self.blocked.add if cluster.tasks[index].blocked_reason else self.blocked.discard)(index)
+            (self.blocked.add if cluster.tasks[index].facts.blocked_reason else self.blocked.discard)(index)
 
     def _classify(self, cluster: Cluster, group: PodGroup) -> None:
         root = group.root
@@ -55,7 +55,7 @@ class PodGroupPhases:
             )
         else:
             is_met = root.is_met({s.index: self._classify_pod_set(cluster, group, s) for s in group.pod_sets})
-        if group.stale_since is not None or not is_met:
+        if group.facts.stale_since is not None or not is_met:
             self.stale.add(group.index)
 
     def _classify_pod_set(self, cluster: Cluster, group: PodGroup, pod_set: PodSet) -> int:

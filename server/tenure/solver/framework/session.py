@@ -227,13 +227,13 @@ class Session:
 
     def _blocked_tasks(self) -> dict[int, Rejection]:
         tasks = self.cluster.tasks
-        found = [(index, tasks[index].blocked_reason, "") for index in sorted(self.phases.blocked)]
+        found = [(index, tasks[index].facts.blocked_reason, "") for index in sorted(self.phases.blocked)]
         found.extend(self.chains.blocked_tasks())
         blocked: dict[int, Rejection] = {}
         for index, why, source in found:
             task = self.cluster.tasks[index]
             if task.placement.status is TaskStatus.PENDING:
-                detail = f"pod {task.name} cannot be placed: {why}"
+                detail = f"pod {task.facts.name} cannot be placed: {why}"
                 blocked.setdefault(index, Rejection(ReasonCode.BLOCKED, detail, source=source))
         return blocked
 

@@ -9,8 +9,7 @@ from typing import Self
 
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.decision import Requeue
-from tenure.solver.model.node import Zones
-from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
+from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus, Zones
 from tenure.solver.model.verdict import GuardVerdict
 from tenure.solver.plugin_api.action import Action
 from tenure.terms.reasons import ReasonCode

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from tenure.solver.model.node import Zones
-from tenure.solver.model.placement import NOWHERE
+from tenure.solver.model.placement import NOWHERE, Zones
 
 
 class EvictionRecord(NamedTuple):

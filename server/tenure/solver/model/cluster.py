@@ -9,7 +9,8 @@ from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.queue import Queue
 from tenure.solver.model.resources import FIXED_SLOTS
 from tenure.solver.model.snapshot_warning import SnapshotWarning
-from tenure.solver.model.workload import PodGroup, Task, TaskShape
+from tenure.solver.model.workload import PodGroup, Task
+from tenure.solver.model.workload_parts import TaskShape
 
 
 @dataclass(frozen=True, slots=True)

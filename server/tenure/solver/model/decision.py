@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.fast_dataclass import fast_dataclass
-from tenure.solver.model.node import Zones
+from tenure.solver.model.placement import Zones
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share

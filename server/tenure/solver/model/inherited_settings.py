@@ -12,7 +12,7 @@ def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedVa
 
     An invalid value of the pod group stays invalid: the queue's value does not replace it.
     """
-    own = group.requeue.expected_runtime
+    own = group.facts.requeue.expected_runtime
     if own.is_set:
         return own, "its own expected runtime"
     value, source = _inherited(group, queues, lambda queue: queue.expected_runtime)
@@ -21,7 +21,7 @@ def expected_runtime(group: PodGroup, queues: Sequence[Queue]) -> tuple[ParsedVa
 
 def requeue_delay(group: PodGroup, queues: Sequence[Queue], default: int) -> int:
     """Requeue delay in nanoseconds; an invalid value counts as unset (semantics R12.44)."""
-    own = group.requeue.delay.value
+    own = group.facts.requeue.delay.value
     if own is not None:
         return own
     value, _ = _inherited(group, queues, lambda queue: queue.requeue_delay)

@@ -1,12 +1,12 @@
 """Nodes, and their NUMA zones: parts with nearby CPUs, memory and devices (semantics R9.40)."""
 
-from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
 from tenure.solver.model.constraints import Taint
+from tenure.solver.model.facts import NodeFacts
 from tenure.solver.model.fast_dataclass import fast_dataclass
-from tenure.solver.model.resources import GPU, Amounts, Vector
+from tenure.solver.model.resources import GPU, Vector
 
 
 class NumaPolicy(IntEnum):
@@ -26,17 +26,6 @@ class NumaZone(NamedTuple):
     available: Vector | None = None
 
 
-class NumaPlacement(NamedTuple):
-    """Resources of a task in one zone of its node, by the zone's position."""
-
-    zone: int
-    amounts: Amounts
-
-
-Zones = tuple[NumaPlacement, ...]
-"""Zones of a task, lowest first; empty if it is not aligned or they are unknown."""
-
-
 class MigStrategy(IntEnum):
     """How GPUs of a node are partitioned (semantics R1.28)."""
 
@@ -50,9 +39,9 @@ class Node:
     """A machine. `index` is its rank by name, so comparing indices compares names."""
 
     index: Final[int]
-    name: Final[str]
+    facts: Final[NodeFacts]
     allocatable: Final[Vector]
-    labels: Final[Mapping[str, str]]
+    """With the devices of resource slices."""
     gpu_memory_mib: Final[int]
     gpu_memory_known: Final[bool]
     taints: Final[tuple[Taint, ...]]
@@ -67,10 +56,10 @@ class Node:
 
     def __init__(
         self,
+        *,
         index: int,
-        name: str,
+        facts: NodeFacts,
         allocatable: Vector,
-        labels: Mapping[str, str],
         gpu_memory_mib: int = 100,
         gpu_memory_known: bool = False,
         taints: tuple[Taint, ...] = (),
@@ -82,9 +71,8 @@ class Node:
         numa_zones: tuple[NumaZone, ...] = (),
     ) -> None:
         self.index = index
-        self.name = name
+        self.facts = facts
         self.allocatable = allocatable
-        self.labels = labels
         self.gpu_memory_mib = gpu_memory_mib
         self.gpu_memory_known = gpu_memory_known
         self.taints = taints

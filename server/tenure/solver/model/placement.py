@@ -1,12 +1,23 @@
 """Placement of a task: node, status and devices."""
 
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
-from tenure.solver.model.node import Zones
+from tenure.solver.model.resources import Amounts
 
 NOWHERE: Final = -1
 """Node index of a task without a node."""
+
+
+class NumaPlacement(NamedTuple):
+    """Resources of a task in one zone of its node, by the zone's position."""
+
+    zone: int
+    amounts: Amounts
+
+
+Zones = tuple[NumaPlacement, ...]
+"""Zones of a task, lowest first; empty if it is not aligned or they are unknown."""
 
 
 class TaskStatus(IntEnum):

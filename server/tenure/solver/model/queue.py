@@ -33,3 +33,20 @@ class Queue:
     def is_leaf(self) -> bool:
         """Whether it can contain pod groups (semantics R1.73)."""
         return not self.children
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """A queue that names its parent; empty: top level. Fields as in Queue."""
+
+    name: str
+    parent: str = ""
+    creation: int = 0
+    priority: int = 100
+    quota: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
+    limit: Share = (UNLIMITED, UNLIMITED, UNLIMITED)
+    weight: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    preempt_min_runtime: int | None = None
+    reclaim_min_runtime: int | None = None
+    expected_runtime: int | None = None
+    requeue_delay: int | None = None

@@ -8,7 +8,8 @@ from tenure.solver.model.caller_state import EvictionRecord
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Task, TaskShape
+from tenure.solver.model.workload import Task
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import GuardedActions
 from tenure.solver.plugin_api.derived import Derived, Value
 from tenure.solver.plugin_api.profile import CycleOptions

@@ -60,14 +60,14 @@ class ExpectedRuntime(RequeueNominator):
     def _evaluate(self, action: Action, group: PodGroup, expected: int) -> Nomination:
         if not self._is_active(group):
             return _skip(group, NominationSkipReason.NOT_RUNNING, "it has no running pods")
-        if not group.is_evictable or action.name in group.opt_out_actions:
+        if not group.is_evictable or action.name in group.facts.opt_out_actions:
             return _skip(group, NominationSkipReason.NOT_PREEMPTIBLE, _why_excluded(action, group))
-        if not group.last_start:
+        if not group.facts.last_start:
             return _skip(group, NominationSkipReason.MISSING_START, "its start time is missing")
-        if self._now < group.last_start:
+        if self._now < group.facts.last_start:
             detail = "its start time is after the snapshot time"
-            return _skip(group, NominationSkipReason.CLOCK_SKEW, detail, group.last_start)
-        return self._evaluate_time(group, group.last_start + expected)
+            return _skip(group, NominationSkipReason.CLOCK_SKEW, detail, group.facts.last_start)
+        return self._evaluate_time(group, group.facts.last_start + expected)
 
     def _evaluate_time(self, group: PodGroup, end: int) -> Nomination:
         """Due at exactly the expected end; the cooldown is over at exactly its end (semantics R12.3)."""
@@ -75,7 +75,7 @@ class ExpectedRuntime(RequeueNominator):
             detail = f"it ends in {format_duration(end - self._now)}"
             return Nomination(group.index, NominationResult.NOT_DUE, detail, until=end)
         overrun = self._now - end
-        not_before = group.requeue.not_before
+        not_before = group.facts.requeue.not_before
         if not_before.problem:
             return _skip(group, NominationSkipReason.INVALID_NOT_BEFORE, not_before.problem, overrun=overrun)
         if not_before.value is not None and self._now < not_before.value:
@@ -89,7 +89,7 @@ class ExpectedRuntime(RequeueNominator):
 
 
 def _why_excluded(action: Action, group: PodGroup) -> str:
-    is_opt_out = action.name in group.opt_out_actions
+    is_opt_out = action.name in group.facts.opt_out_actions
     return f"it opts out of {action.name}" if is_opt_out else "it is not preemptible"
 
 

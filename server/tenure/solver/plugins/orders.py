@@ -19,7 +19,7 @@ class Priority(PodGroupOrder):
 
     def pod_group_key(self, pod_group: int, active: Counts) -> int:
         """Smaller for higher priority."""
-        return -self._groups[pod_group].priority
+        return -self._groups[pod_group].facts.priority
 
 
 BELOW: Final = 0
@@ -70,7 +70,7 @@ class TaskPriority(TaskOrder):
 
     def task_key(self, task: int) -> tuple[bool, int]:
         """Smaller goes first."""
-        priority = self._tasks[task].priority
+        priority = self._tasks[task].facts.priority
         return (priority is None, -(priority or 0))
 
 
@@ -82,4 +82,4 @@ class LeaderFirst(TaskOrder):
 
     def task_key(self, task: int) -> bool:
         """False, for leaders, goes first."""
-        return not self._tasks[task].leader
+        return not self._tasks[task].facts.leader

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tenure.solver.model.claims import ResourceClaim
-from tenure.solver.model.facts import TaskSpec
+from tenure.solver.model.facts import TaskFacts
 from tenure.solver.model.placement import NOWHERE
 from tenure.solver.model.resources import GPU, Amounts
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 
 
 class TasksWithClaims(NamedTuple):
     """Tasks whose shapes include their claims, and all shapes."""
 
-    tasks: list[TaskSpec]
+    tasks: list[TaskFacts]
     shapes: tuple[TaskShape, ...]
 
 
@@ -50,9 +50,9 @@ class _Shapes:
 
 
 def resolve_claims(
-    tasks: Iterable[TaskSpec], shapes: Sequence[TaskShape], claims: Sequence[ResourceClaim]
+    tasks: Iterable[TaskFacts], shapes: Sequence[TaskShape], claims: Sequence[ResourceClaim]
 ) -> TasksWithClaims:
-    """Replace the shapes of tasks with claims; `TaskSpec.claims` are indices into the claims."""
+    """Replace the shapes of tasks with claims; `TaskFacts.claims` are indices into the claims."""
     specs = list(tasks)
     if not claims:
         return TasksWithClaims(specs, tuple(shapes))

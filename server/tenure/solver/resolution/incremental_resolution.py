@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable, Mapping
 from typing import Final
 
-from tenure.solver.model.facts import PodGroupSpec, TaskSpec
+from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.workload import PodGroup, Task
 from tenure.solver.resolution.persistent_map import PersistentMap
@@ -25,7 +25,7 @@ class IncrementalResolver:
     """One change in progress: rows are assigned to slots, then everything affected is resolved."""
 
     def __init__(
-        self, before: SlotMap, pod_groups: PersistentMap[PodGroupSpec], tasks: PersistentMap[TaskSpec]
+        self, before: SlotMap, pod_groups: PersistentMap[PodGroupFacts], tasks: PersistentMap[TaskFacts]
     ) -> None:
         self._before = before
         self._specs = pod_groups
@@ -50,7 +50,7 @@ class IncrementalResolver:
         self._ranks: dict[str, int] = {}
 
     def change(
-        self, pod_groups: Iterable[str], tasks: Iterable[str], before: PersistentMap[TaskSpec]
+        self, pod_groups: Iterable[str], tasks: Iterable[str], before: PersistentMap[TaskFacts]
     ) -> bool:
         """Change or remove the rows with these uids; `before` has the previous pods.
 
@@ -84,14 +84,14 @@ class IncrementalResolver:
     def _place_group(self, uid: str) -> bool:
         known, spec = self._before.group(uid), self._specs.get(uid)
         self._touched.add(uid)
-        if known is not None and (spec is None or spec.creation != known.creation):
-            self._ages.remove(known.creation, uid)
+        if known is not None and (spec is None or spec.creation != known.facts.creation):
+            self._ages.remove(known.facts.creation, uid)
         if spec is None:
             if known is not None:
                 self._groups.add(known.index)
                 self._remove(known)
             return True
-        if known is None or spec.creation != known.creation:
+        if known is None or spec.creation != known.facts.creation:
             rank = self._ages.enter(spec.creation, uid)
             if rank is None:
                 return False
@@ -100,9 +100,9 @@ class IncrementalResolver:
 
     def _remove(self, group: PodGroup) -> None:
         self._free.extend([pod_set.index for pod_set in group.pod_sets])
-        self._strays.pop(group.uid, None)
+        self._strays.pop(group.facts.uid, None)
 
-    def _place_task(self, uid: str, before: TaskSpec | None) -> bool:
+    def _place_task(self, uid: str, before: TaskFacts | None) -> bool:
         after = self._task_specs.get(uid)
         if before is not None:
             self._touched.add(before.pod_group)
@@ -167,10 +167,12 @@ class IncrementalResolver:
         if rank is None:
             assert known is not None
             rank = known.rank
-        pod_groups.put(slot, resolve_pod_group(slot, spec, leaves.get(spec.queue), rank, numbers, inside))
+        pod_groups.put(
+            slot, resolve_pod_group(slot, spec, leaves.get(spec.queue_name), rank, numbers, inside)
+        )
         self._groups.add(slot)
 
-    def _numbered(self, spec: PodGroupSpec, known: PodGroup | None) -> dict[str, int]:
+    def _numbered(self, spec: PodGroupFacts, known: PodGroup | None) -> dict[str, int]:
         """Indices of its pod sets by name: the previous ones if their number is the same."""
         names = pod_set_names(spec)
         had = [] if known is None else [pod_set.index for pod_set in known.pod_sets]

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from tenure.solver.model.facts import DEFAULT_SUB_GROUP, PodGroupSpec, QueueSpec, SubGroupSpec, TaskSpec
+from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.model.persistent_vector import PersistentVector
-from tenure.solver.model.queue import Queue
+from tenure.solver.model.queue import Queue, QueueFacts
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
 from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet, Task
+from tenure.solver.model.workload_parts import DEFAULT_SUB_GROUP, SubGroupFacts
 
 _BY_UID: Final = attrgetter("uid")
 
@@ -39,7 +40,7 @@ def ranks(keys: Sequence[int]) -> list[int]:
     return places
 
 
-def resolve_queues(specs: Iterable[QueueSpec]) -> tuple[Queue, ...]:
+def resolve_queues(specs: Iterable[QueueFacts]) -> tuple[Queue, ...]:
     """Queue tree, by name. Names must be unique, parents known, and no queue its own ancestor."""
     ordered = sorted(specs, key=lambda spec: spec.name)
     index = {spec.name: i for i, spec in enumerate(ordered)}
@@ -72,7 +73,7 @@ def resolve_queues(specs: Iterable[QueueSpec]) -> tuple[Queue, ...]:
 
 
 def resolve_workloads(
-    groups: Iterable[PodGroupSpec], tasks: Iterable[TaskSpec], queues: Sequence[Queue]
+    groups: Iterable[PodGroupFacts], tasks: Iterable[TaskFacts], queues: Sequence[Queue]
 ) -> ResolvedWorkloads:
     """Pod groups and tasks, by uid. Uids must be unique, and subgroup trees valid.
 
@@ -86,7 +87,9 @@ def resolve_workloads(
     rank = ranks([spec.creation for spec in ordered])
     pod_groups = []
     for i, spec in enumerate(ordered):
-        pod_groups.append(resolve_pod_group(i, spec, leaves.get(spec.queue), rank[i], numbers[i], members))
+        pod_groups.append(
+            resolve_pod_group(i, spec, leaves.get(spec.queue_name), rank[i], numbers[i], members)
+        )
     return ResolvedWorkloads(PersistentVector(pod_groups), linked, doubts)
 
 
@@ -102,7 +105,7 @@ def _path(queue: int, parents: Sequence[int | None]) -> tuple[int, ...]:
     return tuple(reversed(upwards))
 
 
-def _number_pod_sets(groups: Iterable[PodGroupSpec]) -> list[dict[str, int]]:
+def _number_pod_sets(groups: Iterable[PodGroupFacts]) -> list[dict[str, int]]:
     """For each pod group, pod set indices by lower-case name, dense over all pod groups."""
     numbered, count = [], 0
     for group in groups:
@@ -116,7 +119,7 @@ def _number_pod_sets(groups: Iterable[PodGroupSpec]) -> list[dict[str, int]]:
     return numbered
 
 
-def pod_set_names(group: PodGroupSpec) -> list[str]:
+def pod_set_names(group: PodGroupFacts) -> list[str]:
     """Lower-case names of the pod sets of a pod group, in the order of the subgroups."""
     if not group.sub_groups:
         return [DEFAULT_SUB_GROUP]
@@ -126,7 +129,7 @@ def pod_set_names(group: PodGroupSpec) -> list[str]:
 
 
 def _resolve_tasks(
-    specs: Iterable[TaskSpec], pod_groups: list[str], numbers: list[dict[str, int]]
+    specs: Iterable[TaskFacts], pod_groups: list[str], numbers: list[dict[str, int]]
 ) -> tuple[PersistentVector[Task], list[list[int]], tuple[SnapshotWarning, ...]]:
     """Tasks, the tasks of each pod set, and warnings about unknown subgroups."""
     group_index = {uid: i for i, uid in enumerate(pod_groups)}
@@ -148,29 +151,21 @@ def _resolve_tasks(
     return PersistentVector(tasks), members, doubts
 
 
-def pod_set_of(task: TaskSpec, names: dict[str, int]) -> int | None:
+def pod_set_of(task: TaskFacts, names: dict[str, int]) -> int | None:
     """Pod set of a task among those of its pod group; None: its subgroup does not exist."""
     name = task.sub_group
     return names.get(name) if name == DEFAULT_SUB_GROUP else names.get(name.lower())
 
 
-def resolve_task(index: int, spec: TaskSpec, pod_group: int, pod_set: int | None) -> Task:
+def resolve_task(index: int, facts: TaskFacts, pod_group: int, pod_set: int | None) -> Task:
     """Task with its indices."""
     return Task(
-        index,
-        spec.uid,
-        spec.name,
-        pod_group,
-        pod_set,
-        spec.shape,
-        spec.placement,
-        spec.creation,
-        spec.priority,
-        spec.leader,
-        spec.nominated_node,
-        spec.blocked_reason,
-        spec.claims,
-        spec.labels,
+        index=index,
+        pod_group=pod_group,
+        pod_set=pod_set,
+        shape=facts.shape,
+        placement=facts.placement,
+        facts=facts,
     )
 
 
@@ -182,7 +177,7 @@ def unknown_sub_group_warning(pod_group: int, sub_group: str, count: int) -> Sna
 
 
 def _resolve_tree_parts(
-    spec: PodGroupSpec, numbers: dict[str, int], members: Members
+    spec: PodGroupFacts, numbers: dict[str, int], members: Members
 ) -> tuple[SubGroupSet, tuple[PodSet, ...], tuple[int, ...]]:
     """Subgroup tree of a pod group, its leaves by name, and the tasks in them."""
     if spec.sub_groups:
@@ -195,7 +190,7 @@ def _resolve_tree_parts(
 
 
 def _resolve_sub_groups(
-    spec: PodGroupSpec, numbers: dict[str, int], members: Members
+    spec: PodGroupFacts, numbers: dict[str, int], members: Members
 ) -> tuple[SubGroupSet, tuple[PodSet, ...], tuple[int, ...]]:
     parts = sorted(spec.sub_groups, key=lambda part: part.name)
     pod_sets = {
@@ -208,30 +203,30 @@ def _resolve_sub_groups(
     return _resolve_tree(spec, parts, pod_sets), leaves, inside
 
 
-def _resolve_pod_set(part: SubGroupSpec, index: int, members: Members) -> PodSet:
+def _resolve_pod_set(part: SubGroupFacts, index: int, members: Members) -> PodSet:
     return PodSet(index, part.name, part.min_member or 0, tuple(members[index]), part.topology)
 
 
 def _resolve_tree(
-    spec: PodGroupSpec, parts: Sequence[SubGroupSpec], pod_sets: Mapping[str, PodSet]
+    spec: PodGroupFacts, parts: Sequence[SubGroupFacts], pod_sets: Mapping[str, PodSet]
 ) -> SubGroupSet:
-    inside: dict[str, list[SubGroupSpec]] = {}
+    inside: dict[str, list[SubGroupFacts]] = {}
     for part in parts:
         inside.setdefault(part.parent.lower(), []).append(part)
 
-    def link(part: SubGroupSpec) -> PodSet | SubGroupSet:
+    def link(part: SubGroupFacts) -> PodSet | SubGroupSet:
         return pod_sets[part.name] if part.name in pod_sets else link_set(part)
 
-    def link_set(part: SubGroupSpec) -> SubGroupSet:
+    def link_set(part: SubGroupFacts) -> SubGroupSet:
         members = tuple(link(inner) for inner in inside[part.name.lower()])
         return SubGroupSet(part.name, members, part.min_sub_groups, part.topology)
 
-    return link_set(SubGroupSpec("", min_sub_groups=spec.min_sub_groups, topology=spec.topology))
+    return link_set(SubGroupFacts("", min_sub_groups=spec.min_sub_groups, topology=spec.topology))
 
 
 def resolve_pod_group(
     index: int,
-    spec: PodGroupSpec,
+    spec: PodGroupFacts,
     queue: int | None,
     rank: int,
     numbers: dict[str, int],
@@ -240,27 +235,5 @@ def resolve_pod_group(
     """Pod group with its indices; `numbers` are the indices of its pod sets by name."""
     root, pod_sets, tasks = _resolve_tree_parts(spec, numbers, members)
     return PodGroup(
-        index=index,
-        uid=spec.uid,
-        name=spec.name,
-        namespace=spec.namespace,
-        queue=queue,
-        queue_name=spec.queue,
-        priority=spec.priority,
-        preemptibility=spec.preemptibility,
-        root=root,
-        pod_sets=pod_sets,
-        tasks=tasks,
-        rank=rank,
-        creation=spec.creation,
-        last_start=spec.last_start,
-        last_eviction=spec.last_eviction,
-        stale_since=spec.stale_since,
-        staleness_grace_period=spec.staleness_grace_period,
-        preemption_delay=spec.preemption_delay,
-        requeue=spec.requeue,
-        opt_out_actions=spec.opt_out_actions,
-        eviction_count=spec.eviction_count,
-        total_eviction_wait=spec.total_eviction_wait,
-        unknown_preemptibility=spec.unknown_preemptibility,
+        index=index, queue=queue, root=root, pod_sets=pod_sets, tasks=tasks, rank=rank, facts=spec
     )

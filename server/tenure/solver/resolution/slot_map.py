@@ -13,12 +13,13 @@ resolves everything again (`slot_spacing`).
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from tenure.solver.model.facts import TaskSpec
+from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.placement import Placement, TaskStatus
 from tenure.solver.model.resources import NOTHING
 from tenure.solver.model.snapshot_warning import SnapshotWarning
-from tenure.solver.model.workload import PodGroup, Preemptibility, SubGroupSet, Task, TaskShape
+from tenure.solver.model.workload import PodGroup, SubGroupSet, Task
+from tenure.solver.model.workload_parts import Preemptibility, TaskShape
 from tenure.solver.resolution.age_order import AgeOrder
 from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.solver.resolution.reference_resolution import pod_set_of, resolve_task, unknown_sub_group_warning
@@ -35,6 +36,8 @@ SPACING: Final = 8
 _EMPTY_NAME: Final = SubGroupSet("", ())
 _NOWHERE: Final = Placement(TaskStatus.UNKNOWN)
 _NO_SHAPE: Final = TaskShape(0, "", NOTHING)
+_NO_POD_GROUP: Final = PodGroupFacts(uid="", preemptibility=Preemptibility.PREEMPTIBLE, last_start=0)
+_NO_TASK: Final = TaskFacts(uid="", shape=_NO_SHAPE, placement=_NOWHERE)
 
 
 class SlotMap(NamedTuple):
@@ -62,7 +65,7 @@ class SlotMap(NamedTuple):
         if slot < 0:
             return None
         found = self.pod_groups[slot]
-        return found if found.uid == uid else None
+        return found if found.facts.uid == uid else None
 
     def task(self, uid: str) -> Task | None:
         """Task by uid."""
@@ -70,7 +73,7 @@ class SlotMap(NamedTuple):
         if slot < 0:
             return None
         found = self.tasks[slot]
-        return found if found.uid == uid else None
+        return found if found.facts.uid == uid else None
 
     def has_too_many_empty(self, tasks: int) -> bool:
         """Whether too many slots are empty, of pod groups or of the given number of tasks."""
@@ -100,7 +103,7 @@ class SlotChange(NamedTuple):
 
 def resolve_members(
     slots: Sequence[int],
-    specs: Sequence[TaskSpec],
+    specs: Sequence[TaskFacts],
     group: int,
     numbers: dict[str, int],
     tasks: PersistentVector[Task],
@@ -124,23 +127,10 @@ def resolve_members(
 def empty_pod_group(slot: int) -> PodGroup:
     """Content of an empty slot."""
     return PodGroup(
-        index=slot,
-        uid="",
-        name="",
-        namespace="",
-        queue=None,
-        queue_name="",
-        priority=0,
-        preemptibility=Preemptibility.PREEMPTIBLE,
-        root=_EMPTY_NAME,
-        pod_sets=(),
-        tasks=(),
-        rank=0,
-        creation=0,
-        last_start=0,
+        index=slot, queue=None, root=_EMPTY_NAME, pod_sets=(), tasks=(), rank=0, facts=_NO_POD_GROUP
     )
 
 
 def empty_task(slot: int) -> Task:
     """Content of an empty slot."""
-    return Task(slot, "", "", 0, None, _NO_SHAPE, _NOWHERE)
+    return Task(index=slot, pod_group=0, pod_set=None, shape=_NO_SHAPE, placement=_NOWHERE, facts=_NO_TASK)

@@ -7,7 +7,7 @@ inserted at the same position of the order repeatedly.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from tenure.solver.model.facts import PodGroupSpec, TaskSpec
+from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.workload import PodGroup, Task
 from tenure.solver.resolution.age_order import AgeOrder
@@ -26,8 +26,8 @@ _YET_TO_BE_LINKED: Final = empty_task(0)
 
 
 def resolve_with_free_slots(
-    pod_groups: Mapping[str, PodGroupSpec],
-    tasks: Mapping[str, TaskSpec],
+    pod_groups: Mapping[str, PodGroupFacts],
+    tasks: Mapping[str, TaskFacts],
     leaves: Mapping[str, int],
     added: tuple[Collection[str], Collection[str]] = ((), ()),
 ) -> SlotMap:
@@ -65,7 +65,7 @@ def resolve_with_free_slots(
         if astray:
             strays[uid] = astray
         linked_groups.append(
-            resolve_pod_group(slot, group, leaves.get(group.queue), ranks[uid], numbers, by_set)
+            resolve_pod_group(slot, group, leaves.get(group.queue_name), ranks[uid], numbers, by_set)
         )
     return SlotMap(
         PersistentVector(linked_groups),
@@ -81,7 +81,7 @@ def resolve_with_free_slots(
 
 
 def youngest(
-    pod_groups: Mapping[str, PodGroupSpec], tasks: Mapping[str, TaskSpec]
+    pod_groups: Mapping[str, PodGroupFacts], tasks: Mapping[str, TaskFacts]
 ) -> tuple[Collection[str], Collection[str]]:
     """Most recently created pod group, and its pods: names with counters continue next to them."""
     last = max(((spec.creation, uid) for uid, spec in pod_groups.items()), default=None)

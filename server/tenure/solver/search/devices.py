@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import WHOLE_GPU
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 
 
 class SelectedDevices(NamedTuple):
@@ -64,7 +64,7 @@ class DeviceSelector:
     def _new_groups(self, node: int, count: int) -> list[str]:
         """Names for newly shared devices, unused on the node."""
         taken = self._node_infos[node].gpus
-        name = self._session.cluster.nodes[node].name
+        name = self._session.cluster.nodes[node].facts.name
         names: list[str] = []
         number = 0
         while len(names) < count:

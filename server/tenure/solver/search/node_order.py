@@ -12,7 +12,8 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.constraints import Constraints
 from tenure.solver.model.resources import Vector
-from tenure.solver.model.workload import Task, TaskShape
+from tenure.solver.model.workload import Task
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.derived import Derived
 
 WORD_BITS: Final = 60

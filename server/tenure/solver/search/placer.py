@@ -6,18 +6,10 @@ from typing import Final
 from tenure.solver.framework.ledger import NO, NOW
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
-from tenure.solver.model.node import Zones
-from tenure.solver.model.placement import TaskStatus
+from tenure.solver.model.placement import TaskStatus, Zones
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.workload import (
-    Member,
-    PodGroup,
-    PodSet,
-    SubGroupSet,
-    Task,
-    TaskShape,
-    TopologyConstraint,
-)
+from tenure.solver.model.workload import Member, PodGroup, PodSet, SubGroupSet, Task
+from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.search.devices import DeviceSelector
 from tenure.solver.search.node_order import AllowedNodes, NodeOrder
 from tenure.terms.reasons import ReasonCode
@@ -72,7 +64,7 @@ class Placer:
         shared devices while they have capacity.
         """
         task = self._session.cluster.tasks[index]
-        name = self._session.cluster.nodes[node].name
+        name = self._session.cluster.nodes[node].facts.name
         if not self._allowed.of(task.shape) >> node & 1:
             return Rejection(ReasonCode.NO_NODE_MATCHES, f"node {name} no longer accepts its pods")
         waits = self._ledger.placements[index].status is TaskStatus.PENDING

@@ -4,7 +4,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 
 from tenure.solver.framework.session import Session
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.node_order import bit_set, bits
 from tenure.solver.search.oracle import Probe, Search, SearchParts

@@ -11,7 +11,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.framework.statement import Statement
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch, Scenario
 from tenure.solver.search.gang import GangPlanner
 from tenure.solver.search.node_order import bit_set

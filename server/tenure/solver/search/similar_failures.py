@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import Vector
-from tenure.solver.model.workload import PodSet, SubGroupSet, TaskShape, TopologyConstraint
+from tenure.solver.model.workload import PodSet, SubGroupSet
+from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 
 Requests = list[tuple[Vector, int, int, int]]
 
@@ -42,7 +43,7 @@ class SimilarFailures:
         topology = tuple(_constraints(group.root))
         queue = group.queue if self._by_queue else None
         is_firm = self._session.cores.has_firm_request(pod_group, tasks)
-        return (queue, group.priority, is_firm, constraints, topology)
+        return (queue, group.facts.priority, is_firm, constraints, topology)
 
     def _requests(self, tasks: list[int]) -> Requests:
         return sorted(_amounts(self._session.cluster.tasks[task].shape) for task in tasks)

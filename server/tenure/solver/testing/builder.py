@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Self, Unpack
 
 from tenure.solver.model.cluster import Cluster, Topology
-from tenure.solver.model.facts import SubGroupSpec
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import device_slot
-from tenure.solver.model.workload import TopologyConstraint
+from tenure.solver.model.workload_parts import SubGroupFacts, TopologyConstraint
 from tenure.solver.resolution.claim_resolution import resolve_claims
 from tenure.solver.resolution.reference_resolution import resolve_queues, resolve_workloads
 from tenure.solver.testing.facts import (
@@ -90,7 +89,7 @@ class ClusterBuilder:
     ) -> Self:
         """Add a subgroup to a pod group that was added before; pods name it with `sub_group`."""
         self._groups[pod_group].sub_groups.append(
-            SubGroupSpec(name, parent, min_member, min_sub_groups, topology)
+            SubGroupFacts(name, parent, min_member, min_sub_groups, topology)
         )
         return self
 
@@ -138,7 +137,7 @@ class ClusterBuilder:
         """The cluster, at the time `NOW`."""
         shapes = ShapeFactory(self._resources())
         nodes = tuple(node(i, name, self._nodes[name], shapes) for i, name in enumerate(sorted(self._nodes)))
-        by_name = {each.name: each for each in nodes}
+        by_name = {each.facts.name: each for each in nodes}
         claims = [
             claim(i, name, *self._claims[name], shapes, by_name)
             for i, name in enumerate(sorted(self._claims))

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tenure.solver.model.claims import ResourceClaim
-from tenure.solver.model.facts import DEFAULT_SUB_GROUP, PodGroupSpec, QueueSpec, SubGroupSpec, TaskSpec
-from tenure.solver.model.node import MigStrategy, Node, NumaPlacement, NumaPolicy, NumaZone, Zones
-from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
+from tenure.solver.model.facts import NodeFacts, PodGroupFacts, TaskFacts
+from tenure.solver.model.node import MigStrategy, Node, NumaPolicy, NumaZone
+from tenure.solver.model.placement import NOWHERE, NumaPlacement, Placement, TaskStatus, Zones
+from tenure.solver.model.queue import QueueFacts
 from tenure.solver.model.requeue import ParsedValue, RequeueSettings
 from tenure.solver.model.resources import GPU, MIG_PREFIX, UNLIMITED, WHOLE_GPU, Share, Vector
-from tenure.solver.model.workload import Preemptibility, TaskShape
+from tenure.solver.model.workload_parts import DEFAULT_SUB_GROUP, Preemptibility, SubGroupFacts, TaskShape
 from tenure.solver.testing.options import (
     CORE,
     GIB,
@@ -39,7 +40,7 @@ class GroupPlan:
     """A pod group under construction."""
 
     options: GroupOptions
-    sub_groups: list[SubGroupSpec]
+    sub_groups: list[SubGroupFacts]
     pods: int = 0
 
 
@@ -72,9 +73,8 @@ def node(index: int, name: str, options: NodeOptions, shapes: ShapeFactory) -> N
     memory = options.get("gpu_memory_mib", 0)
     return Node(
         index=index,
-        name=name,
+        facts=NodeFacts(name=name, labels=dict(options.get("labels", {}))),
         allocatable=tuple(amounts),
-        labels=dict(options.get("labels", {})),
         gpu_memory_mib=memory or UNKNOWN_GPU_MEMORY_MIB,
         gpu_memory_known=memory > 0,
         taints=tuple(options.get("taints", ())),
@@ -110,9 +110,9 @@ def claim(
     )
 
 
-def queue_spec(number: int, name: str, options: QueueOptions) -> QueueSpec:
+def queue_spec(number: int, name: str, options: QueueOptions) -> QueueFacts:
     """Queue that was added after `number` others."""
-    return QueueSpec(
+    return QueueFacts(
         name=name,
         parent=options.get("parent", ""),
         creation=_created(number, options.get("created_ago")),
@@ -135,12 +135,12 @@ def queue_spec(number: int, name: str, options: QueueOptions) -> QueueSpec:
     )
 
 
-def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupSpec:
+def group_spec(number: int, name: str, plan: GroupPlan) -> PodGroupFacts:
     """Pod group that was added after `number` others."""
     options = plan.options
-    return PodGroupSpec(
+    return PodGroupFacts(
         uid=name,
-        queue=options.get("queue", ""),
+        queue_name=options.get("queue", ""),
         name=name,
         namespace=options.get("namespace", ""),
         priority=options.get("priority", 50),
@@ -173,7 +173,7 @@ def _requeue_terms(options: GroupOptions) -> RequeueSettings:
 
 def task_spec(
     pod: PodPlan, shape: TaskShape, nodes: Nodes, claims: Mapping[str, int], shapes: ShapeFactory
-) -> TaskSpec:
+) -> TaskFacts:
     """Pod with its node, if any."""
     options = pod.options
     placement = Placement(pod.status)
@@ -184,7 +184,7 @@ def task_spec(
         zones = _zones(options.get("numa_placement", {}), on_node, shapes)
         placement = Placement(pod.status, on_node.index, groups, zones=zones)
     nominated = options.get("nominated_node")
-    return TaskSpec(
+    return TaskFacts(
         uid=pod.uid,
         pod_group=pod.group,
         shape=shape,

@@ -19,7 +19,7 @@ from tenure.solver.model.resources import (
     is_gpu_class,
     mig_gpu_milli,
 )
-from tenure.solver.model.workload import Preemptibility, TaskShape, TopologyConstraint
+from tenure.solver.model.workload_parts import Preemptibility, TaskShape, TopologyConstraint
 
 
 class NodeOptions(TypedDict, total=False):

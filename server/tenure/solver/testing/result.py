@@ -23,8 +23,8 @@ def in_flight_groups(
     nodes: Mapping[str, Node],
 ) -> tuple[InFlightGroup, ...]:
     """In-flight groups by ID. A missing pod belongs to the pod group that its uid starts with."""
-    groups = {group.uid: group.index for group in pod_groups}
-    pods = {task.uid: task.index for task in tasks}
+    groups = {group.facts.uid: group.index for group in pod_groups}
+    pods = {task.facts.uid: task.index for task in tasks}
 
     def steps(where: Mapping[str, str], devices: Mapping[str, Sequence[str]]) -> Iterator[InFlightDecision]:
         for pod, name in where.items():
@@ -59,10 +59,11 @@ class TaskState(NamedTuple):
 
 def statuses(cluster: Cluster, decision: CycleResult) -> dict[str, TaskState]:
     """Status and node of every pod when the decisions are applied, by uid."""
-    names = {NOWHERE: "", **{node.index: node.name for node in cluster.nodes}}
+    names = {NOWHERE: "", **{node.index: node.facts.name for node in cluster.nodes}}
     after = placements(cluster, decision.groups)
     return {
-        task.uid: TaskState(after[task.index].status, names[after[task.index].node]) for task in cluster.tasks
+        task.facts.uid: TaskState(after[task.index].status, names[after[task.index].node])
+        for task in cluster.tasks
     }
 
 

@@ -8,7 +8,7 @@ from tenure.solver.framework.session import Session
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.decision import CycleResult, Protection
 from tenure.solver.model.verdict import GuardVerdict
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import BUILT_IN, default_profile, with_required_plugins
 from tenure.solver.testing import ClusterBuilder
@@ -42,7 +42,7 @@ def contested_cluster(action: str, **options: Any) -> Cluster:
 def evictions_of(cluster: Cluster, decision: CycleResult) -> list[tuple[str, str]]:
     """Action and pod of every eviction."""
     return [
-        (group.action, cluster.tasks[evict.task].uid)
+        (group.action, cluster.tasks[evict.task].facts.uid)
         for group in decision.groups
         for evict in group.evictions
     ]
@@ -51,13 +51,13 @@ def evictions_of(cluster: Cluster, decision: CycleResult) -> list[tuple[str, str
 def guard_verdict(cluster: Cluster, action: str, guard: str, **arguments: str) -> GuardVerdict | None:
     """What the guard says about `old` when `new` asks."""
     session = Session.open(cluster, with_required_plugins(profile(guard, **arguments)), BUILT_IN)
-    by_name = {group.name: group.index for group in cluster.pod_groups}
+    by_name = {group.facts.name: group.index for group in cluster.pod_groups}
     verdicts = session.guards.verdicts(BUILT_IN.actions[action], by_name["new"], by_name["old"])
     return next((verdict for verdict in verdicts if verdict.guard == guard), None)
 
 
 def reported_protection(cluster: Cluster, guard: str, **arguments: str) -> list[Protection]:
     """What the answer says about the protection of `old` by the guard."""
-    old = next(group.index for group in cluster.pod_groups if group.name == "old")
+    old = next(group.index for group in cluster.pod_groups if group.facts.name == "old")
     found = decide(cluster, profile(guard, **arguments)).protections
     return [each for each in found if each.guard == guard and each.pod_group == old]

@@ -24,7 +24,7 @@ def profile(*actions: str, **arguments: str) -> Profile:
 
 def index_of(cluster: Cluster, name: str) -> int:
     """The pod group of this name."""
-    return next(group.index for group in cluster.pod_groups if group.name == name)
+    return next(group.index for group in cluster.pod_groups if group.facts.name == name)
 
 
 def with_eviction_record(

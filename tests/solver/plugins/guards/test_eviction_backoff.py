@@ -144,7 +144,7 @@ def test_another_preemptor_with_equal_requests_is_not_rejected() -> None:
         builder.build(), "old", "new", evicted="9m", failed="1s", consecutive_failures=1
     )
     (group,) = (each for each in decide(cluster, profile("preempt")).groups if each.evictions)
-    assert cluster.pod_groups[group.beneficiary].name == "other"
+    assert cluster.pod_groups[group.beneficiary].facts.name == "other"
 
 
 def test_evictions_of_the_same_cycle_count() -> None:
@@ -162,7 +162,7 @@ def test_evictions_of_the_same_cycle_count() -> None:
 
     assert verdict() is ProtectionScope.NOTHING
     with session.statement() as statement:
-        statement.evict(next(t.index for t in cluster.tasks if t.uid == "new-0"))
+        statement.evict(next(t.index for t in cluster.tasks if t.facts.uid == "new-0"))
         session.commit(statement, BUILT_IN.actions["reclaim"], old, ReasonCode.RECLAIMED)
     patch_evictions(session)
     assert verdict() is ProtectionScope.ALL

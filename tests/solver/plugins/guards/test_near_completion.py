@@ -9,7 +9,7 @@ from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.persistent_vector import PersistentVector
 from tenure.solver.model.requeue import ParsedValue, RequeueSettings
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import BUILT_IN, DEFAULT_PLUGINS, check_profile
 from tenure.solver.testing import NOW
 from tenure.terms.durations import SECOND, parse_duration
@@ -112,7 +112,8 @@ def test_pod_group_with_unknown_end_is_not_protected(options: dict[str, object])
 def test_pod_group_with_start_time_in_the_future_is_not_protected() -> None:
     cluster = with_runtime("preempt", "1s")
     skewed = PersistentVector(
-        replace(group, last_start=NOW + 1) if group.name == "old" else group for group in cluster.pod_groups
+        replace(group, facts=replace(group.facts, last_start=NOW + 1)) if group.facts.name == "old" else group
+        for group in cluster.pod_groups
     )
     verdict = guard_verdict(replace(cluster, pod_groups=skewed), "preempt", GUARD, window="10h")
     assert verdict is not None

@@ -4,7 +4,7 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import PatchKind, Protection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import BUILT_IN, DEFAULT_PLUGINS, check_profile
 from tenure.solver.testing import apply_decisions
 from tenure.terms.durations import SECOND
@@ -110,8 +110,8 @@ def test_every_eviction_counts_until_the_limit_is_reached() -> None:
     patches = [p.value for g in first.groups for p in g.patches if p.kind is PatchKind.EVICTION_COUNT]
     assert patches == [2]
     later = apply_decisions(cluster, first, SECOND)
-    old = next(group for group in later.pod_groups if group.name == "old")
-    assert old.eviction_count == 2
+    old = next(group for group in later.pod_groups if group.facts.name == "old")
+    assert old.facts.eviction_count == 2
     assert guard_verdict(later, "preempt", GUARD, maxEvictions="2").scope is ProtectionScope.ALL
 
 

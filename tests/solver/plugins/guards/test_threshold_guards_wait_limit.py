@@ -3,7 +3,7 @@
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import BUILT_IN, DEFAULT_PLUGINS, check_profile
 from tenure.solver.testing import ClusterBuilder, apply_decisions
 from tenure.terms.durations import SECOND
@@ -106,7 +106,7 @@ def test_eviction_waits_add_up_to_the_limit() -> None:
     limited = profile(GUARD, "preempt", maxWait="90m")
     later = apply_decisions(cluster, decide(cluster, limited), SECOND)
     (old,) = later.pod_groups
-    assert old.total_eviction_wait == HOUR + HOUR // 2
+    assert old.facts.total_eviction_wait == HOUR + HOUR // 2
     (protection,) = decide(later, limited).protections
     assert (protection.guard, protection.scope, protection.until) == (GUARD, ProtectionScope.ALL, None)
 

@@ -8,7 +8,7 @@ import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import OutcomeKind
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import PluginConfig
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, TaskState, statuses
@@ -255,7 +255,7 @@ def test_moves_of_pods_with_a_shared_claim_are_undone_exactly() -> None:
     builder.running("a", queue="q", node="n1", claims=["shared"], preemptibility=firm)
     builder.running("b", queue="q", node="n1", claims=["shared"]).pending("c", queue="q", claims=["shared"])
     session = open_session(builder.build())
-    tasks = {task.uid: task.index for task in session.cluster.tasks}
+    tasks = {task.facts.uid: task.index for task in session.cluster.tasks}
     before = session_state(session)
     with session.statement() as statement:
         marks = []

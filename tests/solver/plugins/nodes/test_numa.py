@@ -85,7 +85,7 @@ def zones_after(builder: ClusterBuilder, profile: Profile = NUMA) -> dict[str, d
     built = builder.build()
     groups = decide(built, profile).groups
     steps = [step for group in groups for step in (*group.bindings, *group.reservations)]
-    return {built.tasks[s.task].uid: {zone: dict(a) for zone, a in s.zones} for s in steps}
+    return {built.tasks[s.task].facts.uid: {zone: dict(a) for zone, a in s.zones} for s in steps}
 
 
 def test_zones_fill_up_and_then_the_node_is_full() -> None:

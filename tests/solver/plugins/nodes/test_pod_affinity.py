@@ -135,7 +135,7 @@ def test_relocated_pod_counts_on_both_nodes() -> None:
     builder = cluster().running("web", queue="q", node="a", labels=WEB)
     builder.pending("job", queue="q", pod_anti_affinity=[term()])
     session = open_session(builder.build())
-    tasks = {task.uid: task.index for task in session.cluster.tasks}
+    tasks = {task.facts.uid: task.index for task in session.cluster.tasks}
     (node_check,) = session.chains.placement_filters
     with session.statement() as statement:
         statement.evict(tasks["web-0"])
@@ -149,7 +149,7 @@ def test_relocated_pod_counts_on_both_nodes() -> None:
 def test_pods_without_relevant_terms_are_not_checked() -> None:
     builder = cluster().pending("shy", queue="q", pod_anti_affinity=[term()])
     session = open_session(builder.pending("other", queue="q").build())
-    tasks = {task.uid: task.index for task in session.cluster.tasks}
+    tasks = {task.facts.uid: task.index for task in session.cluster.tasks}
     (node_check,) = session.chains.placement_filters
     assert node_check.allows_placement(tasks["other-0"]) is None
     assert open_session(cluster().pending("job", queue="q").build()).chains.placement_filters == ()

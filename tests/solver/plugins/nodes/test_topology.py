@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.placement import TaskStatus
-from tenure.solver.model.workload import TopologyConstraint
+from tenure.solver.model.workload_parts import TopologyConstraint
 from tenure.solver.plugins.nodes.topology_tree import build
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, statuses

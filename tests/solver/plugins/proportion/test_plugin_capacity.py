@@ -1,9 +1,9 @@
 """Limits for everybody, quotas for what is not preemptible: leaf first, then every ancestor."""
 
 import pytest
-from tenure.solver.model.facts import QueueSpec
+from tenure.solver.model.queue import QueueFacts
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugins.proportion.plugin import over_limit, over_quota
 from tenure.solver.resolution.reference_resolution import resolve_queues
 from tenure.solver.testing import ClusterBuilder
@@ -28,11 +28,11 @@ ROWS = {
 def test_limits_and_quotas_apply_to_leaf_and_ancestors(
     leaf: Share, parent: Share, used: Share, demand: Share, expected: str
 ) -> None:
-    limits = resolve_queues([QueueSpec("dept", limit=parent), QueueSpec("leaf", "dept", limit=leaf)])
+    limits = resolve_queues([QueueFacts("dept", limit=parent), QueueFacts("leaf", "dept", limit=leaf)])
     found = over_limit(reversed(limits), [used, used], demand)
     assert (found.detail if found else "").endswith(expected)
     assert (found is None) is (not expected)
-    quotas = resolve_queues([QueueSpec("dept", quota=parent), QueueSpec("leaf", "dept", quota=leaf)])
+    quotas = resolve_queues([QueueFacts("dept", quota=parent), QueueFacts("leaf", "dept", quota=leaf)])
     assert (over_quota(reversed(quotas), [used, used], demand) is None) is (not expected)
 
 
@@ -68,6 +68,6 @@ def test_a_quota_that_is_met_exactly_is_not_exceeded_by_rounding_r4_62() -> None
     builder.running("here", queue="q", gpus=0.1, node="n", preemptibility=kind)
     session = open_session(builder.pending("job", queue="q", gpus=0.2, preemptibility=kind).build())
     job = session.cluster.pod_groups[1]
-    assert job.name == "job"
+    assert job.facts.name == "job"
     demand = session.demand(job.tasks)
     assert session.chains.has_capacity(1, job.tasks, demand) is None

@@ -6,7 +6,7 @@ import pytest
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import Share
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugins.proportion.initial_usage import InitialUsage
 from tenure.solver.plugins.proportion.reclaim_fairness import ReclaimFairness
 from tenure.solver.plugins.proportion.usage import Usage

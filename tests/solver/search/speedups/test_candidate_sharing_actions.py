@@ -11,7 +11,7 @@ from tenure.solver.testing import ClusterBuilder
 def evicted_pods(builder: ClusterBuilder, action: str) -> set[str]:
     cluster = builder.build()
     decision = decide(cluster, replace(default_profile(), actions=(action,)))
-    return {cluster.tasks[step.task].uid for group in decision.groups for step in group.evictions}
+    return {cluster.tasks[step.task].facts.uid for group in decision.groups for step in group.evictions}
 
 
 def test_preemptor_of_lower_priority_has_fewer_candidates() -> None:

@@ -128,7 +128,8 @@ class EvictionBackoffGuard(Guard, GuardCacheKey, GuardExpiry, ProtectionReporter
 
     def _cooling_down(self, record: EvictionRecord) -> _Protection:
         """From the last eviction until the end of the cooldown, whatever its result."""
-        was_victim, was_preemptor = self._groups[record.victim].name, self._groups[record.preemptor].name
+        was_victim = self._groups[record.victim].facts.name
+        was_preemptor = self._groups[record.preemptor].facts.name
         why = f"{was_victim} was recently evicted for {was_preemptor} and cannot evict it yet"
         return _Protection(
             record.last_eviction + self._cooldown, ReasonCode.EVICTION_COOLDOWN, "cooldown", why
@@ -142,7 +143,7 @@ class EvictionBackoffGuard(Guard, GuardCacheKey, GuardExpiry, ProtectionReporter
         doublings = min(record.consecutive_failures - 1, self._max_backoff.bit_length())
         delay = min(self._backoff << doublings, self._max_backoff)
         since = record.last_eviction if record.last_failure is None else record.last_failure
-        victim, preemptor = self._groups[record.victim].name, self._groups[record.preemptor].name
+        victim, preemptor = self._groups[record.victim].facts.name, self._groups[record.preemptor].facts.name
         times = "" if record.consecutive_failures == 1 else f" {record.consecutive_failures} times in a row"
         why = f"evicting {victim} for {preemptor} was ineffective{times} and is not retried yet"
         yield _Protection(since + delay, ReasonCode.EVICTION_BACKOFF, "backoff", why)

@@ -89,7 +89,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
 
     def _is_young(self, group: PodGroup) -> bool:
         """Whether a minimum runtime that applies to it has not passed."""
-        end = protection_end(group.last_start, self._longest(group.queue))
+        end = protection_end(group.facts.last_start, self._longest(group.queue))
         return end is not None and self._now < end
 
     def _protections(self, group: PodGroup) -> Iterator[Protection]:
@@ -104,7 +104,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         verdict = self._verdict(group, self._resolver.preempt(group.queue))
         is_both = any(each.victims_from is Relation.ANY_QUEUE for each in within)
         if within and (verdict.scope or (is_guarded and is_both)):
-            yield self._protection(group, within, verdict, group.queue_name)
+            yield self._protection(group, within, verdict, group.facts.queue_name)
 
     def _longest(self, victim: int | None) -> int:
         """The longest minimum runtime that applies to pod groups of this queue."""
@@ -135,16 +135,16 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
             previous = by_level[level]
 
     def _verdict(self, group: PodGroup, resolved: ResolvedMinRuntime) -> GuardVerdict:
-        passes = self._no_protections.get((group.last_start, resolved))
+        passes = self._no_protections.get((group.facts.last_start, resolved))
         if passes is not None:
             return passes
         source = self._source(resolved)
-        end = protection_end(group.last_start, resolved.minimum)
+        end = protection_end(group.facts.last_start, resolved.minimum)
         if end is None or self._now >= end:
             passes = GuardVerdict(ProtectionScope.NOTHING, source, end)
-            self._no_protections[group.last_start, resolved] = passes
+            self._no_protections[group.facts.last_start, resolved] = passes
             return passes
-        detail = f"{group.name} is protected by {source}"
+        detail = f"{group.facts.name} is protected by {source}"
         return GuardVerdict(ProtectionScope.CORE, source, end, detail, ReasonCode.MIN_RUNTIME)
 
     def _protection(

@@ -59,11 +59,11 @@ class NearCompletion(Guard, GuardExpiry, ProtectionReporter):
     def _verdict(self, group: PodGroup) -> GuardVerdict:
         """The source is the setting of the expected runtime, or the plugin without one."""
         expected, source = expected_runtime(group, self._queues)
-        if expected.value is None or group.last_start is None:
+        if expected.value is None or group.facts.last_start is None:
             return GuardVerdict(ProtectionScope.NOTHING, source or self._source)
-        end = group.last_start + expected.value
-        has_started = group.last_start <= self._now
+        end = group.facts.last_start + expected.value
+        has_started = group.facts.last_start <= self._now
         if not (has_started and end - self._window <= self._now < end):
             return GuardVerdict(ProtectionScope.NOTHING, source, end)
-        detail = f"{group.name} is expected to end in {format_duration(end - self._now)}"
+        detail = f"{group.facts.name} is expected to end in {format_duration(end - self._now)}"
         return GuardVerdict(ProtectionScope.ALL, source, end, detail, ReasonCode.NEAR_COMPLETION)

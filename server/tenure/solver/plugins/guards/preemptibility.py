@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
 from tenure.solver.model.workload import PodGroup
-from tenure.solver.model.workload import Preemptibility as Mode
+from tenure.solver.model.workload_parts import Preemptibility as Mode
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.points import Guard, ProtectionReporter
@@ -32,8 +32,8 @@ class PreemptibilityGuard(Guard, ProtectionReporter):
         if not action.is_guarded:
             return None
         group = self._groups[victim]
-        if action.name in group.opt_out_actions:
-            detail = f"{group.name} opts out of {action.name}"
+        if action.name in group.facts.opt_out_actions:
+            detail = f"{group.facts.name} opts out of {action.name}"
             return GuardVerdict(ProtectionScope.ALL, "its own opt-out", None, detail, ReasonCode.OPTED_OUT)
         passes = self._passing(group)
         if passes is not None:
@@ -45,7 +45,7 @@ class PreemptibilityGuard(Guard, ProtectionReporter):
         """Verdict for a preemptible pod group; None for others."""
         if not group.is_preemptible:
             return None
-        passes, priority = self._passes[group.preemptibility], group.priority
+        passes, priority = self._passes[group.facts.preemptibility], group.facts.priority
         says = passes.get(priority)
         if says is None:
             says = GuardVerdict(ProtectionScope.NOTHING, source(group), reason=ReasonCode.NON_PREEMPTIBLE)
@@ -57,12 +57,12 @@ class PreemptibilityGuard(Guard, ProtectionReporter):
         found: list[Protection] = []
         for pod_group in pod_groups:
             group = self._groups[pod_group]
-            if group.opt_out_actions or self._passing(group) is None:
+            if group.facts.opt_out_actions or self._passing(group) is None:
                 found.extend(self._protections(pod_group, group))
         return found
 
     def _protections(self, pod_group: int, group: PodGroup) -> Iterator[Protection]:
-        out = tuple(action for action in self._action_names if action in group.opt_out_actions)
+        out = tuple(action for action in self._action_names if action in group.facts.opt_out_actions)
         if out:
             yield Protection(pod_group, NAME, out, None, "its own opt-out")
         scope, _ = _scope(group)
@@ -73,12 +73,12 @@ class PreemptibilityGuard(Guard, ProtectionReporter):
 
 def source(group: PodGroup) -> str:
     """What sets its preemptibility."""
-    return "its own preemptibility" if group.preemptibility else f"its priority {group.priority}"
+    return "its own preemptibility" if group.facts.preemptibility else f"its priority {group.facts.priority}"
 
 
 def _scope(group: PodGroup) -> tuple[ProtectionScope, str]:
     if group.is_preemptible:
         return ProtectionScope.NOTHING, ""
-    if group.preemptibility is Mode.SEMI_PREEMPTIBLE:
-        return ProtectionScope.CORE, f"the minimum of {group.name} is not preemptible"
-    return ProtectionScope.ALL, f"{group.name} is not preemptible"
+    if group.facts.preemptibility is Mode.SEMI_PREEMPTIBLE:
+        return ProtectionScope.CORE, f"the minimum of {group.facts.name} is not preemptible"
+    return ProtectionScope.ALL, f"{group.facts.name} is not preemptible"

@@ -76,8 +76,8 @@ class EvictionLimit(ThresholdGuard):
 
     def reached(self, group: PodGroup) -> str:
         """By the eviction count."""
-        count, limit = group.eviction_count, self._limit
-        return f"{group.name} reached its eviction limit ({count} of {limit})" if count >= limit else ""
+        count, limit = group.facts.eviction_count, self._limit
+        return f"{group.facts.name} reached its eviction limit ({count} of {limit})" if count >= limit else ""
 
 
 WAIT_LIMIT: Final = "waitlimit"
@@ -104,7 +104,7 @@ class WaitLimit(ThresholdGuard):
 
     def reached(self, group: PodGroup) -> str:
         """By the total wait after evictions."""
-        if group.total_eviction_wait < self._limit:
+        if group.facts.total_eviction_wait < self._limit:
             return ""
-        waited, limit = format_duration(group.total_eviction_wait), format_duration(self._limit)
-        return f"{group.name} reached its wait limit ({waited} of {limit})"
+        waited, limit = format_duration(group.facts.total_eviction_wait), format_duration(self._limit)
+        return f"{group.facts.name} reached its wait limit ({waited} of {limit})"

@@ -129,12 +129,12 @@ class NominatedNode(NodeScore, ScoreConcerns):
 
     def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
         """10000000 for the nominated node."""
-        nominated = self._tasks[task].nominated_node
+        nominated = self._tasks[task].facts.nominated_node
         return [NOMINATION if node == nominated else 0.0 for node in nodes]
 
     def concerns(self, task: int) -> bool:
         """Whether the task is nominated."""
-        return self._tasks[task].nominated_node >= 0
+        return self._tasks[task].facts.nominated_node >= 0
 
 
 class GpuPack(GpuScore):

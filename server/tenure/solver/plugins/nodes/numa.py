@@ -5,10 +5,10 @@ from itertools import accumulate, combinations
 from typing import Final
 
 from tenure.solver.model.cluster import Cluster
-from tenure.solver.model.node import Node, NumaPlacement, NumaPolicy, Zones
-from tenure.solver.model.placement import PIPELINED, RELEASING, Placement, TaskStatus
+from tenure.solver.model.node import Node, NumaPolicy
+from tenure.solver.model.placement import PIPELINED, RELEASING, NumaPlacement, Placement, TaskStatus, Zones
 from tenure.solver.model.resources import CPU, GPU, MEMORY, PODS, WHOLE_GPU, Amounts, Vector
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.points import MoveListener, NodeScore, NumaZoneSelector
 from tenure.solver.plugin_api.traits import ScoreConcerns

@@ -53,7 +53,7 @@ class PodAffinityFilter:
 
     def __init__(self, context: PluginContext) -> None:
         self._ledger = context.ledger
-        self._labels = [node.labels for node in context.cluster.nodes]
+        self._labels = [node.facts.labels for node in context.cluster.nodes]
         self._kinds = _kinds(context.cluster)
         for task in context.cluster.tasks:
             self._count(task.index, task.placement, 1)
@@ -122,7 +122,7 @@ class _MatchingPodSets:
     """Counts of a cluster, by the pods that are counted and the topology key."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._namespaces = [group.namespace for group in cluster.pod_groups]
+        self._namespaces = [group.facts.namespace for group in cluster.pod_groups]
         self.affinity: dict[tuple[str, Terms], list[MatchingPods]] = {}
         """Pods that match all terms, by each term's key."""
         self.anti_affinity: dict[tuple[str, PodAffinityTerm], MatchingPods] = {}
@@ -172,7 +172,8 @@ def _kinds(cluster: Cluster) -> list[AffinityClass]:
     kinds = []
     for task in cluster.tasks:
         constraints = task.shape.constraints
-        key = (crowds.namespace(task), task.labels, constraints.pod_affinity, constraints.pod_anti_affinity)
+        terms = (constraints.pod_affinity, constraints.pod_anti_affinity)
+        key = (crowds.namespace(task), task.facts.labels, *terms)
         if key not in known:
             known[key] = crowds.kind(*key)
         kinds.append(known[key])

@@ -7,7 +7,7 @@ from tenure.solver.model.claims import MAX_CONSUMERS, ResourceClaim
 from tenure.solver.model.node import MigStrategy, Node
 from tenure.solver.model.placement import Placement
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.points import MoveListener, NodeFilter, PlacementFilter, TaskPreFilter
 from tenure.solver.plugin_api.traits import Traits, Validity
@@ -36,7 +36,7 @@ class Predicates(NodeFilter):
         return Rejection(ReasonCode.NO_NODE_MATCHES, problem) if problem else None
 
     def _selection(self, shape: TaskShape, node: Node) -> str:
-        return "" if shape.constraints.selects(node.labels) else "its labels are not selected"
+        return "" if shape.constraints.selects(node.facts.labels) else "its labels are not selected"
 
     def _taint(self, shape: TaskShape, node: Node) -> str:
         taint = shape.constraints.untolerated(node.taints)
@@ -89,8 +89,8 @@ class DynamicResources(TaskPreFilter):
         """Tasks with a claim that they cannot use."""
         claims, groups = self._cluster.claims, self._cluster.pod_groups
         for task in self._cluster.tasks if claims else ():
-            for claim in task.claims:
-                problem = _problem(claims[claim], groups[task.pod_group].queue_name)
+            for claim in task.facts.claims:
+                problem = _problem(claims[claim], groups[task.pod_group].facts.queue_name)
                 if problem:
                     yield task.index, f"device claim {claims[claim].id} {problem}"
 

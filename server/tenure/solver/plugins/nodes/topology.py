@@ -6,7 +6,8 @@ from typing import Final
 
 from tenure.solver.model.cluster import Topology as Levels
 from tenure.solver.model.placement import NOWHERE
-from tenure.solver.model.workload import Task, TopologyConstraint
+from tenure.solver.model.workload import Task
+from tenure.solver.model.workload_parts import TopologyConstraint
 from tenure.solver.plugin_api.context import PluginContext
 from tenure.solver.plugin_api.points import NodeScore, NodeSubsetProvider
 from tenure.solver.plugin_api.traits import ScoreConcerns

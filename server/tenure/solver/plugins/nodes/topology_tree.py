@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import GPU, PODS, WHOLE_GPU
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.context import LedgerView, NodeInfoView
 
 
@@ -29,7 +29,7 @@ def build(levels: Sequence[str], nodes: Sequence[Node]) -> Domain:
     """The root domain. A node without the labels of all levels is outside the topology."""
     root = Domain("", 0)
     for node in nodes:
-        values = [node.labels.get(level) for level in levels]
+        values = [node.facts.labels.get(level) for level in levels]
         if None in values:
             continue
         domain = root

@@ -4,7 +4,8 @@ from collections import Counter
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.resources import WHOLE_GPU
-from tenure.solver.model.workload import PodGroup, TaskShape
+from tenure.solver.model.workload import PodGroup
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.resolution.slot_map import SlotChange
 
 

@@ -63,7 +63,7 @@ class FailedSearchCache(Oracle):
             return None
         is_firm = session.cores.has_firm_request(search.preemptor, search.tasks)
         own = (search.action, guard_key, search.rule_key)
-        return (own, group.queue, group.priority, is_firm, len(search.tasks), *shapes)
+        return (own, group.queue, group.facts.priority, is_firm, len(search.tasks), *shapes)
 
     def _is_new_and_simple(self, group: PodGroup) -> bool:
         """One pod set without topology constraints, of which no task runs or is pipelined."""

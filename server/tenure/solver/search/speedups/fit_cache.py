@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from tenure.solver.framework.ledger import NO, Ledger
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 
 NO_VALUE: Final = -(1 << 60)
 """Value of a node that is not in a bucket."""

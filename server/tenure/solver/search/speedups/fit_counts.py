@@ -11,7 +11,7 @@ from typing import Final
 from tenure.solver.framework.ledger import Ledger
 from tenure.solver.model.placement import TaskStatus
 from tenure.solver.model.resources import WHOLE_GPU
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.search.node_order import bits
 from tenure.solver.search.speedups.node_index import NodeIndex
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import MutableVector
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.search.node_order import AllowedNodes
 from tenure.solver.search.oracle import FitCheck
 from tenure.solver.search.speedups.fit_counts import NO_BOUND, FitCounts, count_fits

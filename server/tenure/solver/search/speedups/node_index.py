@@ -15,7 +15,8 @@ from tenure.solver.framework.node_info import NodeInfo
 from tenure.solver.framework.session import Session
 from tenure.solver.model.node import Node
 from tenure.solver.model.resources import CPU, GPU, WHOLE_GPU
-from tenure.solver.model.workload import Task, TaskShape
+from tenure.solver.model.workload import Task
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 from tenure.solver.search.node_order import NodeFit, NodeOrder, ScoredNodes, bits

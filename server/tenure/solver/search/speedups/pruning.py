@@ -15,7 +15,7 @@ from typing import Final
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import StopSignal
 from tenure.solver.model.rejection import Rejection
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.oracle import FitCheck, Oracle, Outlook, Probe, Search, SearchParts, VictimPolicy
 from tenure.solver.search.speedups.fit_counts import FitCounts, requests_whole_gpus

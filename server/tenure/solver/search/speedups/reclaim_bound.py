@@ -11,7 +11,7 @@ from typing import Final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.resources import GPU
-from tenure.solver.model.workload import TaskShape
+from tenure.solver.model.workload_parts import TaskShape
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Batch
 from tenure.solver.search.speedups.fit_counts import NO_BOUND

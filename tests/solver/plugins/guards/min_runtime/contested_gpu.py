@@ -75,7 +75,7 @@ def preemption_cluster(builder: ClusterBuilder, leaf: str, ran: str) -> Cluster:
 def evicted_pods(cluster: Cluster, with_profile: Profile | None = None) -> list[str]:
     """Uids of the pods that a cycle evicts."""
     decision = decide(cluster, with_profile or default_profile())
-    return [cluster.tasks[task].uid for task in evictions(decision)]
+    return [cluster.tasks[task].facts.uid for task in evictions(decision)]
 
 
 def _path(parents: Mapping[str, str], queue: str) -> set[str]:

@@ -3,7 +3,7 @@
 import pytest
 from tenure.solver.model.decision import Protection
 from tenure.solver.model.verdict import ProtectionScope
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.testing import NOW, ClusterBuilder
 from tenure.solver.testing.options import JobOptions
 from tenure.terms.durations import SECOND

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from tenure.solver.model.facts import QueueSpec
+from tenure.solver.model.queue import QueueFacts
 from tenure.solver.plugins.guards.min_runtime_resolver import LCA, QUEUE, Resolver, protection_end
 from tenure.solver.resolution.reference_resolution import resolve_queues
 from tenure.terms.durations import SECOND
@@ -28,7 +28,7 @@ def resolve_reclaim(
     values: Mapping[str, int], reclaimer: str, victim: str, method: str = LCA
 ) -> tuple[int, str | None]:
     """Seconds, and the queue that says so."""
-    specs = [QueueSpec(name, parent, reclaim_min_runtime=values.get(name)) for name, parent in TREE.items()]
+    specs = [QueueFacts(name, parent, reclaim_min_runtime=values.get(name)) for name, parent in TREE.items()]
     queues = resolve_queues(specs)
     index = {queue.name: queue.index for queue in queues}
     found = Resolver(queues, 0, DEFAULT, method).reclaim(index[reclaimer], index[victim])
@@ -88,7 +88,7 @@ def test_reclaim_by_the_victims_queue(
     ],
 )
 def test_preempt_walks_up_from_the_leaf(leaf: str, values: Mapping[str, int], expected: int) -> None:
-    specs = [QueueSpec(name, parent, preempt_min_runtime=values.get(name)) for name, parent in TREE.items()]
+    specs = [QueueFacts(name, parent, preempt_min_runtime=values.get(name)) for name, parent in TREE.items()]
     queues = resolve_queues(specs)
     index = {queue.name: queue.index for queue in queues}
     assert Resolver(queues, DEFAULT, 0, LCA).preempt(index[leaf]).minimum == expected

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from tenure.solver.model.facts import QueueSpec
-from tenure.solver.model.queue import Queue
+from tenure.solver.model.queue import Queue, QueueFacts
 from tenure.solver.plugins.guards.min_runtime_resolver import LCA, QUEUE, Resolver
 from tenure.solver.resolution.reference_resolution import resolve_queues
 from tenure.solver.testing import ClusterBuilder
@@ -17,7 +16,7 @@ from tests.solver.plugins.guards.min_runtime.contested_gpu import evicted_pods, 
 class CountingQueues(Sequence[Queue]):
     """Queues that count how often one of them is looked at."""
 
-    def __init__(self, *specs: QueueSpec) -> None:
+    def __init__(self, *specs: QueueFacts) -> None:
         self._queues = resolve_queues(specs)
         self.looks = 0
 
@@ -35,9 +34,9 @@ class CountingQueues(Sequence[Queue]):
 @pytest.fixture
 def queues() -> CountingQueues:
     return CountingQueues(
-        QueueSpec("top", "", preempt_min_runtime=3, reclaim_min_runtime=4),
-        QueueSpec("a", "top"),
-        QueueSpec("b", "top", reclaim_min_runtime=0),
+        QueueFacts("top", "", preempt_min_runtime=3, reclaim_min_runtime=4),
+        QueueFacts("a", "top"),
+        QueueFacts("b", "top", reclaim_min_runtime=0),
     )
 
 

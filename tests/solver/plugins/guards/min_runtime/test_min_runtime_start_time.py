@@ -26,7 +26,7 @@ def start_time_after(builder: ClusterBuilder, name: str) -> int | None:
 
 
 def _start_time(cluster: Cluster, name: str) -> int | None:
-    return next(group.last_start for group in cluster.pod_groups if group.name == name)
+    return next(group.facts.last_start for group in cluster.pod_groups if group.facts.name == name)
 
 
 def free_node(gpus: int) -> ClusterBuilder:
@@ -99,7 +99,7 @@ def _minutes_run(cluster: Cluster) -> Iterator[int]:
         cluster = _with_gate_removed(cluster, f"later{number}")
         decision = decide(cluster, default_profile())
         for task in evictions(decision):
-            start = cluster.pod_groups[cluster.tasks[task].pod_group].last_start
+            start = cluster.pod_groups[cluster.tasks[task].pod_group].facts.last_start
             assert start is not None
             yield (cluster.now - start) // MINUTE
         cluster = apply_decisions(cluster, decision, MINUTE)
@@ -108,5 +108,5 @@ def _minutes_run(cluster: Cluster) -> Iterator[int]:
 def _with_gate_removed(cluster: Cluster, name: str) -> Cluster:
     """The cluster once the pod of this pod group may be scheduled."""
     waiting = Placement(TaskStatus.PENDING)
-    tasks = (replace(t, placement=waiting) if t.uid == f"{name}-0" else t for t in cluster.tasks)
+    tasks = (replace(t, placement=waiting) if t.facts.uid == f"{name}-0" else t for t in cluster.tasks)
     return replace(cluster, tasks=PersistentVector(tasks))

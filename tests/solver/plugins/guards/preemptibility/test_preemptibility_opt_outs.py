@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.verdict import ProtectionScope
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.solver.testing import ClusterBuilder, evictions

@@ -3,7 +3,7 @@
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import OutcomeKind
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, evictions
 
@@ -41,7 +41,7 @@ def contested_cluster(action: str, priority: int, kind: Preemptibility) -> Clust
 def is_evicted(builder: ClusterBuilder) -> bool:
     """Whether `old` is evicted, and nobody else."""
     cluster = builder.build()
-    victims = {cluster.tasks[task].uid for task in evictions(decide(cluster, default_profile()))}
+    victims = {cluster.tasks[task].facts.uid for task in evictions(decide(cluster, default_profile()))}
     assert victims <= {"old-0"}
     return bool(victims)
 
@@ -90,7 +90,7 @@ def test_priority_alone_determines_the_order_r8_4(first: Preemptibility, second:
     builder.pending("high", queue="q", gpus=1, priority=60, preemptibility=second)
     cluster = builder.build()
     (group,) = decide(cluster, default_profile()).groups
-    assert [cluster.tasks[bind.task].uid for bind in group.bindings] == ["high-0"]
+    assert [cluster.tasks[bind.task].facts.uid for bind in group.bindings] == ["high-0"]
 
 
 QUOTAS = {
@@ -127,5 +127,5 @@ def test_only_preemptible_pod_groups_of_a_mixed_queue_are_evicted(wanted: int, e
     builder.running("legacy", queue="q", gpus=1, node="n", priority=75)
     builder.pending("new", queue="q", gpus=wanted, priority=PREEMPTOR_PRIORITY, preemptibility=PREEMPTIBLE)
     cluster = builder.build()
-    victims = {cluster.tasks[task].uid for task in evictions(decide(cluster, default_profile()))}
+    victims = {cluster.tasks[task].facts.uid for task in evictions(decide(cluster, default_profile()))}
     assert sorted(victims) == expected

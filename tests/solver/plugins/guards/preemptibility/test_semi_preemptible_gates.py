@@ -2,7 +2,7 @@
 
 import pytest
 from tenure.solver.framework.session import Session
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.scenario import Scenario
 from tenure.solver.registry import BUILT_IN
 from tenure.solver.testing import ClusterBuilder
@@ -107,7 +107,7 @@ def test_devices_of_a_shared_claim_count_for_its_users(minimum: int, expected: R
     )
     builder.pending("b", queue="q", count=2, claims=["mine"], preemptibility=SEMI)
     session = open_session(builder.build())
-    (group,) = (group for group in session.cluster.pod_groups if group.name == "b")
+    (group,) = (group for group in session.cluster.pod_groups if group.facts.name == "b")
     chains, demand = session.chains, session.demand(group.tasks)
     rejection = chains.has_capacity(group.index, group.tasks, demand)
     assert (rejection.code if rejection else None) is expected

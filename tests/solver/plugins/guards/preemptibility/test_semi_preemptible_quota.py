@@ -3,7 +3,7 @@
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.decision import OutcomeKind
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import default_profile
 from tenure.solver.testing import ClusterBuilder, evictions
 from tenure.terms.reasons import ReasonCode
@@ -18,7 +18,7 @@ def bound_pods(builder: ClusterBuilder) -> list[str]:
     """Uids of the pods that are bound, sorted."""
     cluster = builder.build()
     groups = decide(cluster, default_profile()).groups
-    return sorted(cluster.tasks[bind.task].uid for group in groups for bind in group.bindings)
+    return sorted(cluster.tasks[bind.task].facts.uid for group in groups for bind in group.bindings)
 
 
 def queue(quota: float, department: float = -1) -> ClusterBuilder:

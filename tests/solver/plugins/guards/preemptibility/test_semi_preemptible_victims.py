@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from tenure.solver.cycle import decide
 from tenure.solver.model.verdict import ProtectionScope
-from tenure.solver.model.workload import Preemptibility
+from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.solver.testing import ClusterBuilder
 
@@ -67,7 +67,7 @@ def evictions_of(builder: ClusterBuilder) -> list[tuple[str, str]]:
     """Action and pod, number only, of every eviction."""
     cluster = builder.build()
     return [
-        (group.action, cluster.tasks[evict.task].uid.removeprefix("old-"))
+        (group.action, cluster.tasks[evict.task].facts.uid.removeprefix("old-"))
         for group in decide(cluster, default_profile()).groups
         for evict in group.evictions
     ]

@@ -1,0 +1,32 @@
+"""Generated modules are those that the field table gives. After a change of the table: make proto."""
+
+from pathlib import Path
+
+import pytest
+from tenure.wire.generate import CLASSES, ROOT, generate
+from tenure.wire.schema import ROWS
+
+GENERATED = generate()
+_ROWS = {row.descriptor.name: row for row in ROWS}
+
+
+@pytest.mark.parametrize("path", GENERATED, ids=str)
+def test_generated_module_is_up_to_date(path: Path) -> None:
+    assert (ROOT / path).read_text(encoding="utf-8") == GENERATED[path], "run make proto"
+
+
+@pytest.mark.parametrize("facts", CLASSES, ids=lambda facts: facts.name)
+def test_no_fact_is_declared_twice(facts) -> None:
+    names = [field.into for field in _ROWS[facts.message].fields if field.fact]
+    names += [attribute.name for attribute in facts.by_hand]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_facts_are_declared_for_messages_with_a_class_of_facts_only() -> None:
+    messages = {facts.message for facts in CLASSES}
+    assert [
+        f"{name}.{field.name}"
+        for name, row in _ROWS.items()
+        for field in row.fields
+        if name not in messages and (field.fact or field.is_common)
+    ] == []
