@@ -173,13 +173,13 @@ def test_pods_are_replaced_when_their_configuration_changes() -> None:
         (("adapter.tls.secretName=tls",), "set adapter.server, or leave them out"),
         (
             ("adapter.server=a:1", "adapter.allowPlaintext=true", "adapter.tls.clientCert=true"),
-            "adapter.tls.clientCert needs adapter.tls.secretName",
+            "adapter.tls.clientCert requires adapter.tls.secretName",
         ),
         (
             ("adapter.enabled=false", "server.allowPlaintext=true", "server.tls.clientCa=true"),
-            "server.tls.clientCa needs server.tls.secretName",
+            "server.tls.clientCa requires server.tls.secretName",
         ),
-        (("records.claimName=claim",), "set replicas=1, or let records end with their pods"),
+        (("records.claimName=claim",), "records.claimName requires replicas=1"),
     ],
 )
 def test_invalid_values_are_rejected(values: tuple[str, ...], told: str) -> None:

@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
+import yaml
 from tenure.server.settings import load_settings
 
-from tests.telemetry.external_programs import ROOT
+from tests.telemetry.external_programs import FILES, ROOT
 from tests.telemetry.prometheus_queries import alerts
 
 PAGE = (ROOT / "docs/operate/monitoring.md").read_text()
@@ -20,3 +21,9 @@ def test_example_is_a_valid_configuration(tmp_path: Path) -> None:
 
 def test_each_alert_has_an_entry_in_the_order_of_the_file() -> None:
     assert re.findall(r"^### (\w+)$", PAGE, re.MULTILINE) == [alert.location for alert in alerts()]
+
+
+def test_each_alert_names_its_entry() -> None:
+    (group,) = yaml.safe_load((FILES / "alerts.yaml").read_text())["groups"]
+    for rule in group["rules"]:
+        assert rule["annotations"]["runbook"] == f"docs/operate/monitoring.md#{rule['alert'].lower()}"

@@ -53,26 +53,26 @@
 {{- define "tenure.check" -}}
 {{- $tls := .Values.server.tls.secretName -}}
 {{- if and .Values.adapter.enabled (or $tls .Values.server.tokens.secretName .Values.server.allowPlaintext) -}}
-{{- fail "server.tls, server.tokens and server.allowPlaintext are for a server that others call: with the adapter there is none; set adapter.enabled=false, or leave them out" -}}
+{{- fail "server.tls, server.tokens and server.allowPlaintext require a server without adapter: set adapter.enabled=false, or leave them out" -}}
 {{- end -}}
 {{- $caller := .Values.adapter -}}
 {{- $protected := or $caller.tls.secretName $caller.allowPlaintext -}}
 {{- if and (or $protected $caller.token.secretName) (not (and $caller.enabled $caller.server)) -}}
-{{- fail "adapter.tls, adapter.token and adapter.allowPlaintext are for a server elsewhere: set adapter.server, or leave them out" -}}
+{{- fail "adapter.tls, adapter.token and adapter.allowPlaintext require a remote server: set adapter.server, or leave them out" -}}
 {{- end -}}
 {{- if and $caller.enabled $caller.server (not $protected) -}}
-{{- fail "adapter.server is called over the network: set adapter.tls.secretName, or adapter.allowPlaintext=true on a network you trust" -}}
+{{- fail "adapter.server is a remote server: set adapter.tls.secretName, or adapter.allowPlaintext=true on a trusted network" -}}
 {{- end -}}
 {{- if and $caller.tls.clientCert (not $caller.tls.secretName) -}}
-{{- fail "adapter.tls.clientCert needs adapter.tls.secretName, whose tls.crt and tls.key it is" -}}
+{{- fail "adapter.tls.clientCert requires adapter.tls.secretName" -}}
 {{- end -}}
 {{- if not (or .Values.adapter.enabled $tls .Values.server.allowPlaintext) -}}
-{{- fail "without the adapter the server is called over the network: set server.tls.secretName, or server.allowPlaintext=true on a network you trust" -}}
+{{- fail "without the adapter, calls come from the network: set server.tls.secretName, or server.allowPlaintext=true on a trusted network" -}}
 {{- end -}}
 {{- if and .Values.server.tls.clientCa (not $tls) -}}
-{{- fail "server.tls.clientCa needs server.tls.secretName, whose ca.crt it is" -}}
+{{- fail "server.tls.clientCa requires server.tls.secretName" -}}
 {{- end -}}
 {{- if and .Values.records.claimName (gt (int .Values.replicas) 1) -}}
-{{- fail "records.claimName is a volume of one pod: set replicas=1, or let records end with their pods" -}}
+{{- fail "records.claimName requires replicas=1, because only one pod can write the records file" -}}
 {{- end -}}
 {{- end }}
