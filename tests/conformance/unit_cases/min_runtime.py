@@ -7,7 +7,7 @@ from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.session import Session
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.plugin_api.scenario import Batch, Scenario
-from tenure.solver.plugins.guards.min_runtime_resolver import LCA, QUEUE, ResolvedMinRuntime, Resolver
+from tenure.solver.plugins.guards.min_runtime import LCA, QUEUE, ResolvedMinRuntime, Resolver
 from tenure.solver.registry import BUILT_IN
 from tenure.terms.durations import parse_duration
 

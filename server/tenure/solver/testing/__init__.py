@@ -16,6 +16,16 @@ assert statuses(cluster, decision)["new-0"] == (TaskStatus.PIPELINED, "n1")
 from tenure.solver.next_cluster import apply_decisions, placements
 from tenure.solver.testing.builder import ClusterBuilder
 from tenure.solver.testing.facts import NOW
+from tenure.solver.testing.plugin_check import check_plugin
 from tenure.solver.testing.result import TaskState, evictions, statuses
 
-__all__ = ["NOW", "ClusterBuilder", "TaskState", "apply_decisions", "evictions", "placements", "statuses"]
+__all__ = [
+    "NOW",
+    "ClusterBuilder",
+    "TaskState",
+    "apply_decisions",
+    "check_plugin",
+    "evictions",
+    "placements",
+    "statuses",
+]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 from tenure.solver.model.queue import QueueFacts
-from tenure.solver.plugins.guards.min_runtime_resolver import LCA, QUEUE, Resolver, protection_end
+from tenure.solver.plugins.guards.min_runtime import LCA, QUEUE, Resolver, protection_end
 from tenure.solver.resolution.reference_resolution import resolve_queues
 from tenure.terms.durations import SECOND
 

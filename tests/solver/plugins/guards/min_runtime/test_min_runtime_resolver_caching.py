@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tenure.solver.model.queue import Queue, QueueFacts
-from tenure.solver.plugins.guards.min_runtime_resolver import LCA, QUEUE, Resolver
+from tenure.solver.plugins.guards.min_runtime import LCA, QUEUE, Resolver
 from tenure.solver.resolution.reference_resolution import resolve_queues
 from tenure.solver.testing import ClusterBuilder
 from tenure.terms.durations import SECOND

@@ -1,0 +1,185 @@
+"""One implementation of each protocol of the plugin API that mypy must accept."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+
+from tenure.solver.model.decision import Protection, QueueStatus
+from tenure.solver.model.node import Node, Zones
+from tenure.solver.model.placement import Placement
+from tenure.solver.model.rejection import Rejection
+from tenure.solver.model.requeue import Nomination
+from tenure.solver.model.resources import Share
+from tenure.solver.model.verdict import GuardVerdict
+from tenure.solver.model.workload import Counts, TaskShape, TopologyConstraint
+from tenure.solver.plugin_api import context, points, traits
+from tenure.solver.plugin_api.action import Action
+from tenure.solver.plugin_api.scenario import Scenario, ScenarioBuilder
+
+
+class TaskPreFilter:
+    def blocked_tasks(self) -> Iterable[tuple[int, str]]:
+        raise NotImplementedError
+
+
+class Gate:
+    def admits(self, action: Action, pod_group: int, tasks: Sequence[int]) -> Rejection | None:
+        raise NotImplementedError
+
+
+class CapacityGate:
+    def has_capacity(self, pod_group: int, tasks: Sequence[int], demand: Share) -> Rejection | None:
+        raise NotImplementedError
+
+
+class QueueOrder:
+    def queue_key(self, queue: int, request: Share, popped: Share) -> int:
+        raise NotImplementedError
+
+
+class PodGroupOrder:
+    def pod_group_key(self, pod_group: int, active: Counts) -> int:
+        raise NotImplementedError
+
+
+class TaskOrder:
+    def task_key(self, task: int) -> int:
+        raise NotImplementedError
+
+
+class SubGroupOrder:
+    def sub_group_key(self, name: str, count: int, threshold: int) -> int:
+        raise NotImplementedError
+
+
+class NodeFilter:
+    def fits(self, shape: TaskShape, node: Node) -> Rejection | None:
+        raise NotImplementedError
+
+
+class PlacementFilter:
+    def allows_placement(self, task: int) -> Callable[[int], Rejection | None] | None:
+        raise NotImplementedError
+
+
+class NumaZoneSelector:
+    def zones(self, task: int, node: int, soon: bool) -> Zones | None:
+        raise NotImplementedError
+
+
+class NodeSubsetProvider:
+    def node_sets(self, constraint: TopologyConstraint, tasks: Sequence[int], nodes: int) -> Iterable[int]:
+        raise NotImplementedError
+
+
+class NodeScore:
+    def scores(self, task: int, nodes: Sequence[int]) -> Sequence[float]:
+        raise NotImplementedError
+
+
+class GpuScore:
+    def gpu_score(self, used: float) -> float:
+        raise NotImplementedError
+
+
+class SearchListener:
+    def on_search_start(self, pod_group: int, tasks: Sequence[int]) -> None:
+        raise NotImplementedError
+
+
+class VictimQueueFilter:
+    def allows_victim_queue(self, action: Action, preemptor: int, queue: int) -> Rejection | None:
+        raise NotImplementedError
+
+
+class VictimFilter:
+    def allows_victim(self, action: Action, preemptor: int, victim: int) -> Rejection | None:
+        raise NotImplementedError
+
+
+class Guard:
+    def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
+        raise NotImplementedError
+
+
+class RequeueNominator:
+    def nominate(self, action: Action) -> Iterable[Nomination]:
+        raise NotImplementedError
+
+
+class ScenarioGenerator:
+    def scenarios(self, builder: ScenarioBuilder) -> Iterator[Scenario]:
+        raise NotImplementedError
+
+
+class ScenarioValidator:
+    def allows_scenario(self, action: Action, scenario: Scenario) -> Rejection | None:
+        raise NotImplementedError
+
+
+class MoveListener:
+    def on_move(self, task: int, before: Placement, after: Placement) -> None:
+        raise NotImplementedError
+
+
+class ProtectionReporter:
+    def protections(self, pod_groups: Sequence[int]) -> Iterable[Protection]:
+        raise NotImplementedError
+
+
+class QueueReporter:
+    def queue_status(self) -> Iterable[QueueStatus]:
+        raise NotImplementedError
+
+
+class GuardCacheKey:
+    def guard_cache_key(self, preemptor: int) -> Hashable | None:
+        raise NotImplementedError
+
+
+class GuardExpiry:
+    def may_expire(self, victims: Sequence[int]) -> bool:
+        raise NotImplementedError
+
+
+class ReclaimCap:
+    def reclaimable_gpu(self, action: Action, preemptor: int, queue: int) -> tuple[int, int] | None:
+        raise NotImplementedError
+
+
+class ScoreConcerns:
+    def concerns(self, task: int) -> bool:
+        raise NotImplementedError
+
+
+class PluginFactory:
+    def __init__(self, context: context.PluginContext, arguments: Mapping[str, str]) -> None:
+        raise NotImplementedError
+
+
+_TaskPreFilter: type[points.TaskPreFilter] = TaskPreFilter
+_Gate: type[points.Gate] = Gate
+_CapacityGate: type[points.CapacityGate] = CapacityGate
+_QueueOrder: type[points.QueueOrder] = QueueOrder
+_PodGroupOrder: type[points.PodGroupOrder] = PodGroupOrder
+_TaskOrder: type[points.TaskOrder] = TaskOrder
+_SubGroupOrder: type[points.SubGroupOrder] = SubGroupOrder
+_NodeFilter: type[points.NodeFilter] = NodeFilter
+_PlacementFilter: type[points.PlacementFilter] = PlacementFilter
+_NumaZoneSelector: type[points.NumaZoneSelector] = NumaZoneSelector
+_NodeSubsetProvider: type[points.NodeSubsetProvider] = NodeSubsetProvider
+_NodeScore: type[points.NodeScore] = NodeScore
+_GpuScore: type[points.GpuScore] = GpuScore
+_SearchListener: type[points.SearchListener] = SearchListener
+_VictimQueueFilter: type[points.VictimQueueFilter] = VictimQueueFilter
+_VictimFilter: type[points.VictimFilter] = VictimFilter
+_Guard: type[points.Guard] = Guard
+_RequeueNominator: type[points.RequeueNominator] = RequeueNominator
+_ScenarioGenerator: type[points.ScenarioGenerator] = ScenarioGenerator
+_ScenarioValidator: type[points.ScenarioValidator] = ScenarioValidator
+_MoveListener: type[points.MoveListener] = MoveListener
+_ProtectionReporter: type[points.ProtectionReporter] = ProtectionReporter
+_QueueReporter: type[points.QueueReporter] = QueueReporter
+_GuardCacheKey: type[traits.GuardCacheKey] = GuardCacheKey
+_GuardExpiry: type[traits.GuardExpiry] = GuardExpiry
+_ReclaimCap: type[traits.ReclaimCap] = ReclaimCap
+_ScoreConcerns: type[traits.ScoreConcerns] = ScoreConcerns
+_PluginFactory: context.PluginFactory = PluginFactory
