@@ -3,13 +3,14 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from tenure.solver.model.decision import Protection, QueueStatus
-from tenure.solver.model.node import Node, Zones
-from tenure.solver.model.placement import Placement
+from tenure.solver.model.node import Node
+from tenure.solver.model.placement import Placement, Zones
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.requeue import Nomination
 from tenure.solver.model.resources import Share
 from tenure.solver.model.verdict import GuardVerdict
-from tenure.solver.model.workload import Counts, TaskShape, TopologyConstraint
+from tenure.solver.model.workload import Counts
+from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.plugin_api import context, points, traits
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Scenario, ScenarioBuilder

@@ -3,12 +3,12 @@
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from tenure.solver.model.decision import QueueStatus
-from tenure.solver.model.node import Zones
-from tenure.solver.model.placement import Placement
+from tenure.solver.model.placement import Placement, Zones
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.model.resources import Share
 from tenure.solver.model.verdict import GuardVerdict, ProtectionScope
-from tenure.solver.model.workload import Counts, TaskShape, TopologyConstraint
+from tenure.solver.model.workload import Counts
+from tenure.solver.model.workload_parts import TaskShape, TopologyConstraint
 from tenure.solver.plugin_api import context, points, traits
 from tenure.solver.plugin_api.action import Action
 from tenure.solver.plugin_api.scenario import Scenario
