@@ -1,12 +1,14 @@
 """Which pod groups may be victims of a preemptor: by the action's rule, then plugins, then guards."""
 
 from collections.abc import Hashable, Iterator
+from typing import final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.model.rejection import Rejection
 from tenure.solver.plugin_api.action import Action, ActionRule
+from tenure.solver.search.oracle import VictimPolicy
 from tenure.solver.search.queue_tree import QueueTreeEntry
-from tenure.solver.search.victim_entries import CandidateRequest
+from tenure.solver.search.victim_entries import CandidateRequest, VictimChecker
 
 
 class VictimRules:
@@ -65,10 +67,9 @@ class VictimRules:
         return 0 if self._rule is None else self._rule.victim_cache_key(self._groups[pod_group])
 
 
-class VictimSelector:
+@final
+class VictimSelector(VictimPolicy, VictimChecker):
     """The victims of one preemptor; each pod group is checked once."""
-
-    __slots__ = ("_rejections", "_request", "_rules", "has_pair_findings", "protected", "rule_key")
 
     def __init__(self, rules: VictimRules, pod_group: int) -> None:
         self._rules = rules

@@ -1,7 +1,11 @@
-"""Every speedup can be switched off by its name, alone or with all others, and decides nothing."""
+"""Every speedup says why it is sound, can be switched off, alone or with all others, and decides nothing."""
 
+import ast
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 import pytest
 from tenure.solver.cycle import decide
@@ -12,6 +16,21 @@ from tenure.solver.search.speedups import attach
 from tenure.solver.testing import ClusterBuilder
 
 from tests.solver.sessions import open_session
+
+ROOT: Final = Path(__file__).parents[4]
+FOLDER: Final = ROOT / "server" / "tenure" / "solver" / "search" / "speedups"
+MODULES: Final = sorted(file for file in FOLDER.glob("*.py") if file.stem != "__init__")
+PARTS: Final = {
+    "node_index": "node_order",
+    "pod_group_index": "pod_groups",
+    "simulation_order": "simulation_order",
+    "candidate_sharing": "candidates",
+    "failed_search_cache": "FailedSearchCache",
+    "first_victim": "FirstVictim",
+    "reclaim_bound": "Pruning",
+    "pruning": "Pruning",
+}
+"""The part or the oracle behind each name."""
 
 
 def contested() -> ClusterBuilder:
@@ -42,19 +61,22 @@ def parts_of(*names: str) -> tuple[SearchParts, SearchParts]:
     return plain, attach(plain, names)
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("node_index", "node_order"),
-        ("pod_group_index", "pod_groups"),
-        ("simulation_order", "simulation_order"),
-        ("candidate_sharing", "candidates"),
-        ("failed_search_cache", "FailedSearchCache"),
-        ("first_victim", "FirstVictim"),
-        ("reclaim_bound", "Pruning"),
-        ("pruning", "Pruning"),
-    ],
-)
+@pytest.mark.parametrize("file", MODULES, ids=lambda file: file.stem)
+def test_module_says_what_it_saves_why_it_is_sound_and_what_proves_it(file: Path) -> None:
+    text = ast.get_docstring(ast.parse(file.read_text())) or ""
+    found = re.fullmatch(r"Saves.*\nSound: .*\nSwitch: (.*)\nCompared by: (.*)", text, re.DOTALL)
+    assert found is not None, text
+    assert set(re.findall(r"`(\w+)`", found[1].split("Plain")[0])) <= set(SPEEDUPS)
+    tests = re.findall(r"tests/[\w/]+\.py", found[2])
+    assert tests
+    assert [test for test in tests if not (ROOT / test).is_file()] == []
+
+
+def test_every_name_is_tested() -> None:
+    assert PARTS.keys() == set(SPEEDUPS)
+
+
+@pytest.mark.parametrize(("name", "part"), PARTS.items())
 def test_name_switches_one_part_or_oracle(name: str, part: str) -> None:
     plain, fast = parts_of(name)
     replaced = {

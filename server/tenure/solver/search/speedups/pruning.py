@@ -4,7 +4,7 @@ Sound: if the pending tasks do not fit although victims compete for nothing, the
 victims never reduce either, so a met condition stays met, and the first sufficient prefix of an order can be
 looked up.
 Switch: `pruning` (fits) and `reclaim_bound`. Plain: the simulation.
-Compared by: tests/solver/search/test_solver_counters.py, and the check `differential`.
+Compared by: tests/solver/search/speedups/test_switches.py, and the check `differential`.
 """
 
 from bisect import bisect_left

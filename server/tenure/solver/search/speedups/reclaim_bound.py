@@ -3,7 +3,7 @@ Sound: capacity is conserved: the GPUs a preemptor receives were free, or taken 
 (relocated victims continue to use theirs). A `ReclaimCap` is never too low; if free capacity and all caps
 together are less than the demand, no simulation can be accepted.
 Switch: `reclaim_bound`. Plain: the validators.
-Compared by: the check `differential`.
+Compared by: tests/solver/search/speedups/test_switches.py, and the check `differential`.
 """
 
 from collections.abc import Collection, Iterable
