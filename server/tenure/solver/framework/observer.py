@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 
 
 class Phase(StrEnum):
-    """Kinds of parts of a cycle. Decode and encode are around it; whoever calls the solver tells them."""
+    """Kinds of parts of a cycle. The caller of the solver reports decode and encode."""
 
     DECODE = "decode"
     SESSION = "session"

@@ -16,7 +16,7 @@ class PodGroupPhases:
         self.pending: set[int] = set()
         """With tasks to schedule."""
         self.running: set[int] = set()
-        """With tasks that hold room."""
+        """Pod groups with allocated tasks."""
         self.stale: set[int] = set()
         """Below their minimum, or noted as such."""
         self.blocked: set[int] = set()
@@ -24,7 +24,7 @@ class PodGroupPhases:
 
     @classmethod
     def of(cls, cluster: Cluster) -> "PodGroupPhases":
-        """Of everybody in a cluster."""
+        """Phases of all pod groups of a cluster."""
         made = cls()
         for group in cluster.pod_groups:
             made._classify(cluster, group)
@@ -59,7 +59,7 @@ class PodGroupPhases:
             self.stale.add(group.index)
 
     def _classify_pod_set(self, cluster: Cluster, group: PodGroup, pod_set: PodSet) -> int:
-        """The number of its tasks that use room."""
+        """Number of its active tasks."""
         count = 0
         for task in pod_set.tasks:
             placement = cluster.tasks[task].placement

@@ -68,7 +68,7 @@ class Statement:
         self.committed = True
 
     def evict(self, task: int) -> None:
-        """The task is to leave its node; its room is released (semantics R2.13)."""
+        """Evict the task; its capacity becomes releasing (semantics R2.13)."""
         before = self._ledger.placements[task]
         self.evicted.setdefault(task, []).append(before)
         self._apply(task, before, before.with_status(TaskStatus.RELEASING))
@@ -79,11 +79,11 @@ class Statement:
         self._apply(task, before, Placement(TaskStatus.BINDING, node, gpu_groups, None, zones))
 
     def pipeline(self, task: int, node: int, gpu_groups: tuple[str, ...] = (), zones: Zones = ()) -> None:
-        """The task shall have room on the node when it is free.
+        """Pipeline the task to the node, for when its capacity is free.
 
         Put back on a node where it still is, the task was never evicted and keeps what it had (semantics
         R2.14). Put elsewhere, even on another device or in another NUMA zone of its node, it moves: its old
-        room is being released. So it is for a task that was terminating before.
+        capacity is being released. The same holds for a task that was terminating before.
         """
         before = self._ledger.placements[task]
         origin = self.evicted[task][-1] if task in self.evicted else None
@@ -98,7 +98,7 @@ class Statement:
         self._apply(task, before, after)
 
     def replace_by_pipelined(self, pod_group: int, mark: int) -> None:
-        """Turn every binding of the pod group since the mark into a promise (semantics R2.17)."""
+        """Replace every binding of the pod group since the mark by a pipelined placement (R2.17)."""
         for move in self.moves[mark:]:
             placement = self._ledger.placements[move.task]
             if (
@@ -109,7 +109,7 @@ class Statement:
                 self._apply(move.task, placement, placement.with_status(TaskStatus.PIPELINED))
 
     def _can_return(self, task: int, origin: Placement, node: int, zones: Zones) -> bool:
-        """Whether the task is still on the node, and what it was promised before still has room."""
+        """Whether the task is still on the node, and still fits there."""
         if origin.node == node:
             return origin.zones == zones
         shape = self._ledger.tasks[task].shape

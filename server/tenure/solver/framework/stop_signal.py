@@ -1,6 +1,6 @@
 """Stopping a cycle before it is done, for a caller that cannot wait any longer.
 
-The solver reads no clock: whoever asks for a cycle gives a callable, and the loops of the search ask it
+The solver reads no clock: the caller of a cycle passes a callable, and the loops of the search call it
 now and then. When it says stop, an exception ends the search. Every statement on its way undoes what it has
 not committed, so nothing half done is left, and nothing that was committed is lost.
 """
@@ -22,7 +22,7 @@ def never() -> bool:
 
 
 class StopSignal:
-    """Whether a cycle is to end. Once told to stop, it stays so."""
+    """Whether a cycle is to end. Once set, it stays set."""
 
     __slots__ = ("_callback", "_steps", "is_set")
 

@@ -44,8 +44,8 @@ class CycleOptions:
     skip_similar_pod_groups: bool = True
     """Whether a pod group is skipped when an easier one of its queue just failed (semantics R5.80)."""
     allow_same_cycle_eviction: bool = False
-    """Whether a later action may take back room that an earlier one gave in the same cycle. The reference
-    does; the evictions made for the first beneficiary are then for nobody.
+    """Whether a later action may evict tasks that an earlier one placed in the same cycle. The reference
+    scheduler does; the evictions for the first beneficiary are then without use.
     """
     staleness_grace_period: int = 60 * SECOND
     """Nanoseconds a gang may run below its minimum; negative: for ever (semantics R6.40)."""
@@ -58,7 +58,7 @@ class CycleOptions:
     requeue_strict: bool = False
     """Whether a requeue must also be fair as a reclaim or preemption must (semantics R12.42)."""
     default_requeue_delay: int = 0
-    """Nanoseconds a pod group is left alone after a requeue, when nobody says so (semantics R12.44)."""
+    """Default nanoseconds after a requeue in which a pod group is not requeued again (semantics R12.44)."""
     max_requeue_contenders: int = 16
     """Pod groups that are tried in the place of one nominated (semantics R12.67)."""
     eviction_history_retention: int = 24 * 3_600 * SECOND

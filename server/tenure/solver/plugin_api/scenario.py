@@ -1,4 +1,4 @@
-"""A scenario: which tasks would be evicted so that which tasks find room."""
+"""A scenario: tasks to evict so that other tasks can be placed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
@@ -26,7 +26,7 @@ class Scenario:
         recorded: tuple[Batch, ...],
         potential: tuple[Batch, ...],
     ) -> None:
-        """`pending` are the preemptor's tasks that shall find room."""
+        """`pending` are the tasks of the preemptor to place."""
         self.preemptor = preemptor
         self.pending = pending
         self.recorded = recorded
@@ -102,7 +102,7 @@ class ScenarioBuilder(Protocol):
         """GPU amounts of the pending tasks, largest first (semantics R1.8)."""
 
     def feasible_nodes(self) -> Iterator[int]:
-        """Nodes that have free or releasing room for the preemptor, or get it from recorded victims."""
+        """Nodes with free or releasing capacity for the preemptor, including that of recorded victims."""
 
     def node_of(self, task: int) -> int:
         """The node of a task."""
