@@ -23,14 +23,14 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ $tag }}{{ end }}
 {{- end }}
 
-{{/* The lease of the adapter, named as the adapter names it: its role is for this one alone. */}}
+{{/* Name of the lease, as in the adapter. Its role permits this lease only. */}}
 {{- define "tenure.lease" -}}
 {{- with .Values.adapter.config -}}
 {{ .leaseName | default (ternary (printf "tenure-%s" .nodePool) "tenure" (not (empty .nodePool))) }}
 {{- end -}}
 {{- end }}
 
-{{/* Whether this release has a server; with the adapter it is in the same pod. */}}
+{{/* Whether this release has a server; with the adapter, in the same pod. */}}
 {{- define "tenure.hasServer" -}}
 {{- if not (and .Values.adapter.enabled .Values.adapter.server) }}true{{ end }}
 {{- end }}
