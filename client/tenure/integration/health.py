@@ -1,6 +1,6 @@
-"""Probes of a kubelet over HTTP: `/healthz` while the process works, `/readyz` while it could act.
+"""HTTP probes for a kubelet: `/healthz` and `/readyz`.
 
-Standing by for another adapter that leads is ready: a standby that is not would hold up a rolling update.
+An adapter that waits for leadership is ready: otherwise it would block a rolling update.
 """
 
 import threading
@@ -13,16 +13,16 @@ _SLOWEST_SECONDS = 5.0
 
 
 class Health(NamedTuple):
-    """How the adapter is. Texts say what is wrong; empty: nothing."""
+    """Health of an adapter. Texts name the problem; "": none."""
 
     stuck: str = ""
     """Why only a restart helps."""
     waiting_for: str = ""
-    """What others must fix before the adapter can go on."""
+    """What must be fixed before the adapter can continue."""
 
 
 class HealthServer:
-    """Answers probes in threads of its own from when it is made. Raises OSError for a bad address."""
+    """Serves probes from its own threads, from creation on. Raises OSError for an invalid address."""
 
     def __init__(self, address: str, health: Callable[[], Health]) -> None:
         host, _, port = address.rpartition(":")
@@ -34,12 +34,12 @@ class HealthServer:
 
     @property
     def address(self) -> str:
-        """Where probes are answered, with the port that was taken."""
+        """Address of the probes, with the actual port."""
         host, port = self._server.server_address[:2]
         return f"{host!s}:{port}"
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -67,4 +67,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Probes come every few seconds: they are not worth a line."""
+        """Do not log probes: they arrive every few seconds."""

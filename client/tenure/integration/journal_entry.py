@@ -1,7 +1,6 @@
-"""A group of decisions in the journal: its state, the results of its decisions, its row in flight.
+"""A decision group in the journal: its state, the results of its decisions, and its in-flight row.
 
-The state says what may have been sent and what the server knows. It changes by events alone, as TRANSITIONS
-says. Results of decisions are data beside it.
+The state is what may have been sent and what the server knows. It changes by events, as in TRANSITIONS.
 """
 
 import threading
@@ -39,7 +38,7 @@ class EntryState(Enum):
     CLOSING = "CLOSING"
     """The server dropped the group and lacks the last results."""
     CLOSED = "CLOSED"
-    """The journal needs the entry no more."""
+    """The journal no longer needs the entry."""
 
 
 class EntryEvent(Enum):
@@ -52,13 +51,13 @@ class EntryEvent(Enum):
     BLOCKED = "BLOCKED"
     """A decision of an all-or-nothing group failed for good. Follows the RESULT of that decision."""
     REPORTED = "REPORTED"
-    """The server took the results."""
+    """The server accepted the results."""
     CANCELLED = "CANCELLED"
-    """The server took the results and cancelled the rest of the group."""
+    """The server accepted the results and cancelled the rest of the group."""
     DROPPED = "DROPPED"
     """The server dropped the group: it is superseded, completed or cancelled."""
     EXPIRED = "EXPIRED"
-    """The server dropped the group after its expire time: the results count as an attempt that failed."""
+    """The server dropped the group after its expire time. The results count as a failed attempt."""
 
 
 def _transitions() -> dict[tuple[EntryState, EntryEvent], EntryState]:
@@ -82,32 +81,32 @@ def _transitions() -> dict[tuple[EntryState, EntryEvent], EntryState]:
 
 
 TRANSITIONS: Final[Mapping[tuple[EntryState, EntryEvent], EntryState]] = _transitions()
-"""The state after an event. A pair that is missing is an error."""
+"""The state after an event. A missing pair is an error."""
 _UNREPORTED: Final = (EntryState.UNREPORTED, EntryState.STOPPING, EntryState.CLOSING)
 _STOPPED: Final = (EntryState.STOPPING, EntryState.STOPPED, EntryState.CLOSING, EntryState.CLOSED)
 _REPORTED: Final = (EntryState.REPORTED, EntryState.STOPPED)
 _DROPPED: Final = (EntryState.CLOSING, EntryState.CLOSED)
 _APPLICABLE: Final = ("evict", "bind")
-"""Decisions that are applied by calls."""
+"""Kinds of decisions that are applied by calls."""
 
 
 class InvalidTransition(Exception):
-    """An event that cannot happen in the state of an entry."""
+    """The event is an error in the state of the entry."""
 
 
 @dataclass(slots=True)
 class JournalEntry:
-    """A group that was accepted. A decision without a known result is not in `results`.
+    """An accepted group. A decision without a known result is not in `results`.
 
-    Results may arrive from several threads; everything else is for one thread.
+    Several threads may add results; everything else is for one thread.
     """
 
     group: DecisionGroup
     results: dict[str, DecisionResult] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
-    """How often a decision was refused for now, by decision."""
+    """Number of retryable failures, by decision."""
     stored_patches: list[PatchToStore] = field(default_factory=list)
-    """Patches of the server that are in the journal already."""
+    """Patches that the journal already contains."""
     state: EntryState = EntryState.ACCEPTED
     _changing: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -118,7 +117,7 @@ class JournalEntry:
 
     @property
     def needs_all(self) -> bool:
-        """Whether its steps are of no use without each other."""
+        """Whether the group is all-or-nothing."""
         return self.group.atomicity != ATOMICITY_BEST_EFFORT
 
     @property
@@ -138,7 +137,7 @@ class JournalEntry:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the journal needs the entry no more: also when reported, nothing in flight and no retry."""
+        """Whether the journal no longer needs it: also if it is reported, not in flight, and has no retry."""
         if self.state in _REPORTED:
             return self.row() is None and self.retry_seconds() is None
         return self.state is EntryState.CLOSED
@@ -166,12 +165,12 @@ class JournalEntry:
                 self._handle(EntryEvent.BLOCKED)
 
     def is_applied(self, decision: Decision) -> bool:
-        """Whether the cluster took the step."""
+        """Whether the decision is applied."""
         step = self.results.get(decision.id)
         return step is not None and step.status == APPLY_STATUS_APPLIED
 
     def remaining_decisions(self, now: Timestamp) -> Iterator[Decision]:
-        """Steps that are to be taken now, in order: none after an eviction that the group has to wait for."""
+        """Decisions to apply now, in order; none after an eviction that the group waits for."""
         if self.is_stopped or self.is_expired(now):
             return
         for decision in self._applicable_decisions():
@@ -182,16 +181,16 @@ class JournalEntry:
                 return
 
     def unfinished_decisions(self) -> list[Decision]:
-        """Steps of which it is not known that they were done or refused for good."""
+        """Decisions without a final result."""
         steps = ((decision, self.results.get(decision.id)) for decision in self._applicable_decisions())
         return [decision for decision, step in steps if step is None or _is_retryable(step)]
 
     def is_expired(self, now: Timestamp) -> bool:
-        """Whether its time is over."""
+        """Whether the group has expired."""
         return self.group.expire_time.ToNanoseconds() <= now.ToNanoseconds()
 
     def retry_seconds(self) -> float | None:
-        """When a step is to be tried again, in seconds since 1970; None: none is."""
+        """Time of the next retry, in seconds since 1970. None: none."""
         if self.is_stopped:
             return None
         first = next(filter(self._waits_for, self._applicable_decisions()), None)
@@ -200,7 +199,7 @@ class JournalEntry:
         return min((step.retry_time.ToNanoseconds() / 1e9 for step in waiting), default=None)
 
     def row(self) -> InFlightGroup | None:
-        """What goes with the next snapshot; None: nothing of it is under way."""
+        """In-flight row for the next snapshot. None: nothing is in flight."""
         if self.state in _DROPPED:
             return None
         refused = {one.id for one in self.group.decisions if self._is_excluded(one)}
@@ -208,19 +207,19 @@ class JournalEntry:
         return row if row.evictions or row.reservations or row.bindings else None
 
     def report(self) -> GroupReport:
-        """Report the results known so far."""
+        """Report the known results."""
         return GroupReport(group=self.group, results=self.results.values())
 
     def _applicable_decisions(self) -> Iterator[Decision]:
         return (decision for decision in self.group.decisions if decision.WhichOneof("kind") in _APPLICABLE)
 
     def _waits_for(self, decision: Decision) -> bool:
-        """Whether it is an eviction that is refused for now, without which the others are in vain."""
+        """Whether it is a retryable eviction that the other decisions depend on."""
         step = self.results.get(decision.id)
         return self.needs_all and decision.HasField("evict") and step is not None and _is_retryable(step)
 
     def _is_excluded(self, decision: Decision) -> bool:
-        """Whether a decision is not in flight: refused, or left over in a group that is stopped."""
+        """Whether a decision is not in flight: failed, or not applied in a stopped group."""
         if self.is_stopped:
             return not self.is_applied(decision)
         step = self.results.get(decision.id)
