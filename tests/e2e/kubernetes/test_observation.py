@@ -91,7 +91,7 @@ def test_unreachable_api_server_is_reported(tmp_path: Path) -> None:
         "users: [{name: u, user: {token: t}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
     )
     done = run_tenure("capture", str(tmp_path / "x.json"), "--kubeconfig", str(config))
-    assert (done.returncode, "does not tell" in done.stderr) == (3, True)
+    assert (done.returncode, "API server request failed" in done.stderr) == (3, True)
     done = run_tenure("capture", str(tmp_path / "x.json"), "--kubeconfig", str(tmp_path / "none"))
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

@@ -12,7 +12,7 @@ from tests.kubernetes.fault_injection.story import FACTS, run_story
 
 _REST_SECONDS: Final = 1.0
 """For so long nothing more happens in the end."""
-_NOTICED: Final = "The clock of this machine is wrong"
+_NOTICED: Final = "The local clock is wrong"
 
 
 class CaseResult(NamedTuple):

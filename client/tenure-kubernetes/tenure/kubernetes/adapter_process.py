@@ -101,8 +101,8 @@ def _probes(settings: AdapterSettings, adapter: Adapter) -> Iterator[None]:
     try:
         probes = HealthServer(settings.health_listen, adapter.health)
     except OSError as error:
-        told = f"cannot listen: {error.strerror}"
-        raise ConfigurationError("adapter", [ConfigProblem("adapter.healthListen", told)]) from None
+        message = f"cannot listen: {error.strerror}"
+        raise ConfigurationError("adapter", [ConfigProblem("adapter.healthListen", message)]) from None
     try:
         yield
     finally:

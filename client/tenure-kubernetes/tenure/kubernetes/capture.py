@@ -34,8 +34,8 @@ def require_kubernetes_extra() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name not in ("lightkube", "httpx2", "msgspec"):
             raise
-        said = "Kubernetes support is not installed; run pip install 'tenure[kubernetes]'"
-        raise typer.BadParameter(said) from None
+        message = "Kubernetes support is not installed; run pip install 'tenure[kubernetes]'"
+        raise typer.BadParameter(message) from None
 
 
 @contextmanager
@@ -124,23 +124,23 @@ def capture(
 
     form = format_of(output)
     config = SnapshotScope(cluster_id, scheduler_name, node_pool, node_pool_label)
-    mirrors = ObjectCaches.create(lambda: None)
+    caches = ObjectCaches.create(lambda: None)
     try:
         transport = Transport(kubeconfig, context)
     except (ConfigError, OSError) as error:
         raise typer.BadParameter(str(error), param_hint="--kubeconfig") from None
     try:
-        unreadable = _read(mirrors, transport, workload_api)
+        unreadable = _read(caches, transport, workload_api)
         now = Timestamp()
         now.GetCurrentTime()
-        picture = SnapshotBuilder(mirrors, config, ApiOwnerLookup(transport, patience=0))
-        snapshot = picture.snapshot(now)
+        builder = SnapshotBuilder(caches, config, ApiOwnerLookup(transport, patience=0))
+        snapshot = builder.snapshot(now)
     except ApiError as failure:
         _end(f"API server request failed: {failure}", _SERVER_FAILURE)
     finally:
         transport.close()
     write_snapshot(snapshot, output, form)
-    print_warnings(picture.warnings.take_new(), unreadable)
+    print_warnings(builder.warnings.take_new(), unreadable)
     typer.echo(f"{output}: {len(snapshot.nodes):,} nodes, {len(snapshot.queues):,} queues,")
     typer.echo(f"  {len(snapshot.pod_groups):,} pod groups, {len(snapshot.pods):,} pods")
 

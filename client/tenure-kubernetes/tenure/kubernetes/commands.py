@@ -120,7 +120,7 @@ def adapter(
     from tenure.kubernetes.settings import load_adapter_settings
     from tenure.process.log_format import LogLevelControl
 
-    said = {
+    overrides = {
         "server": server,
         "cluster_id": cluster_id,
         "node_pool": node_pool,
@@ -139,9 +139,9 @@ def adapter(
         "token_file": token_file,
         "allow_plaintext": allow_plaintext or None,
     }
-    configuration = load_adapter_settings(config, said)
+    configuration = load_adapter_settings(config, overrides)
     levels = LogLevelControl(
-        lambda: load_adapter_settings(config, said).telemetry.logs,
+        lambda: load_adapter_settings(config, overrides).telemetry.logs,
         None if log_level is None else log_level.value,
     )
     levels.begin(configuration.telemetry.logs)

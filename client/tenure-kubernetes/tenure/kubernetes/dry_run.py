@@ -29,16 +29,16 @@ class DryRun(NamedTuple):
 
 def dry_run(settings: AdapterSettings, transport: Transport, client: Client) -> DryRun:
     """Observe and request decisions. Raises ApiError, JournalUnreadable and TenureError."""
-    mirrors = ObjectCaches.create(lambda: None)
-    for reflector in mirrors.follow(transport, unfollowed_collections(settings.workload_api)):
+    caches = ObjectCaches.create(lambda: None)
+    for reflector in caches.follow(transport, unfollowed_collections(settings.workload_api)):
         reflector.list_once()
     now = Timestamp()
     now.GetCurrentTime()
-    picture = SnapshotBuilder(mirrors, settings.snapshot_scope(), ApiOwnerLookup(transport, patience=0))
-    snapshot = picture.snapshot(now)
+    builder = SnapshotBuilder(caches, settings.snapshot_scope(), ApiOwnerLookup(transport, patience=0))
+    snapshot = builder.snapshot(now)
     store = ConfigMapStore(transport, settings.namespace, settings.lease, lambda: False)
-    JournalRows(load_journal(store), picture).complete(snapshot)
-    return DryRun(snapshot, client.decide(snapshot), picture.warnings.take_new())
+    JournalRows(load_journal(store), builder).complete(snapshot)
+    return DryRun(snapshot, client.decide(snapshot), builder.warnings.take_new())
 
 
 def decision_rows(run: DryRun) -> Iterator[dict[str, str]]:

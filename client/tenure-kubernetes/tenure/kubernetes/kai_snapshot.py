@@ -172,12 +172,12 @@ def import_kai(source: KaiSnapshot, cluster_id: str, now: Timestamp | None = Non
         node_pool=pool.value,
         node_pool_label=pool.key,
     )
-    mirrors = ObjectCaches.create(lambda: None)
-    unreadable = sum(_fill(mirrors, collection, source) for collection in _LISTS)
-    picture = SnapshotBuilder(mirrors, config)
-    snapshot = picture.snapshot(now or _latest(source.raw_objects.nodes or []))
+    caches = ObjectCaches.create(lambda: None)
+    unreadable = sum(_fill(caches, collection, source) for collection in _LISTS)
+    builder = SnapshotBuilder(caches, config)
+    snapshot = builder.snapshot(now or _latest(source.raw_objects.nodes or []))
     _bind(snapshot, source.raw_objects.bind_requests or [])
-    return ImportedKai(snapshot, picture.warnings.take_new(), unreadable)
+    return ImportedKai(snapshot, builder.warnings.take_new(), unreadable)
 
 
 def _fill(caches: ObjectCaches, name: str, source: KaiSnapshot) -> int:

@@ -102,13 +102,13 @@ class LeaderElector:
 
     def try_once(self) -> None:
         """Renew the lease, or acquire it if it is free. Failures change nothing."""
-        asked = self._clock()
+        requested_at = self._clock()
         try:
             lease = self._read()
             if lease is None:
-                self._extend(self._create(), asked)
-            elif self._is_ours(lease) or self._is_expired(lease, asked):
-                self._extend(self._write(lease, self._acquire(lease)), asked)
+                self._extend(self._create(), requested_at)
+            elif self._is_ours(lease) or self._is_expired(lease, requested_at):
+                self._extend(self._write(lease, self._acquire(lease)), requested_at)
             else:
                 self._leader_until = float("-inf")
                 self._has_other_leader = True

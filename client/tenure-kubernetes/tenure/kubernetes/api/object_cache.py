@@ -102,10 +102,10 @@ class ObjectCache(Generic[Kind]):
 
     def on_unreadable(self, item: bytes, problem: str) -> None:
         """See ResourceEventHandler. Logged once; the last readable version stays in the cache."""
-        told = f"{_name(item)} is unreadable and ignored: {problem}"
-        if told not in self._unreadable:
-            self._unreadable.add(told)
-            _LOG.warning("%s", told)
+        message = f"{_name(item)} is unreadable and ignored: {problem}"
+        if message not in self._unreadable:
+            self._unreadable.add(message)
+            _LOG.warning("%s", message)
 
     def on_failure(self, failure: ApiError) -> None:
         """See ResourceEventHandler."""

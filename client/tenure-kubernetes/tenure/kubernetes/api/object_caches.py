@@ -94,9 +94,9 @@ class ObjectCaches:
     def problem(self) -> str:
         """Why a cache may be out of date; "": none is."""
         for collection in COLLECTIONS:
-            mirror: ObjectCache[Any] = getattr(self, collection.name)
-            if collection.name in self.followed_collections and mirror.problem:
-                return f"{collection.resource}: {mirror.problem}"
+            cache: ObjectCache[Any] = getattr(self, collection.name)
+            if collection.name in self.followed_collections and cache.problem:
+                return f"{collection.resource}: {cache.problem}"
         return ""
 
     def follow(self, transport: Transport, excluded: frozenset[str] = frozenset()) -> list[Reflector[Any]]:
@@ -107,8 +107,8 @@ class ObjectCaches:
         reflectors: list[Reflector[Any]] = []
         for collection in list_served(transport, excluded):
             self.followed_collections.add(collection.name)
-            mirror: ObjectCache[Any] = getattr(self, collection.name)
-            reflectors.append(Reflector(transport, collection.path, collection.kind, mirror))
+            cache: ObjectCache[Any] = getattr(self, collection.name)
+            reflectors.append(Reflector(transport, collection.path, collection.kind, cache))
         return reflectors
 
 

@@ -154,22 +154,22 @@ class Reflector(Generic[Kind]):
 
         A list alone does not count if its version is too old right away.
         """
-        listed = heard = False
+        listed = received = False
         try:
             if not self._version or self._clock() >= self._relist_at:
                 self._list()
                 listed = True
             for _ in self._watch():
-                heard = True
+                received = True
         except ApiError as failure:
             listed &= not isinstance(failure, Expired | NotFound)
             self._fail(failure)
         except Exception as problem:  # without this thread the cache would be out of date unnoticed
-            listed = heard = False
+            listed = received = False
             _LOG.warning("Relisting %s: %r", self._path, problem)
             self._version = ""
             self._fail(ApiServerError(f"{self._path}: {problem!r}"))
-        return listed or heard
+        return listed or received
 
     def _fail(self, failure: ApiError) -> None:
         if self._stopped.is_set():
@@ -245,8 +245,8 @@ class Reflector(Generic[Kind]):
         known = _VERSIONED.decode(event.object)
         match event.type:
             case "ERROR":
-                said = f"watching {self._path}: {known.code} {known.message}"
-                raise Expired(said) if known.code == _GONE else ApiServerError(said)
+                message = f"watching {self._path}: {known.code} {known.message}"
+                raise Expired(message) if known.code == _GONE else ApiServerError(message)
             case "ADDED" | "MODIFIED":
                 for item in self._read([event.object]):
                     self._handler.on_change(item)

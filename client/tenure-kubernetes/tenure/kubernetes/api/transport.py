@@ -120,8 +120,8 @@ class Transport:
         timeout = httpx2.Timeout(idle_seconds, connect=_CONNECT_SECONDS)
         with ExitStack() as ends:
             try:
-                asked = self._http.stream("GET", path, params=query, timeout=timeout)
-                response = ends.enter_context(asked)
+                requested_at = self._http.stream("GET", path, params=query, timeout=timeout)
+                response = ends.enter_context(requested_at)
                 if response.is_error:
                     response.read()
             except _ERRORS as error:
@@ -151,7 +151,7 @@ class Transport:
     def _send(self, method: str, path: str, query: Query | None, body: Any, media_type: str) -> bytes:
         content = None if body is None else msgspec.json.encode(body)
         headers = {"Content-Type": media_type} if content is not None else {}
-        asked = time.monotonic_ns()
+        requested_at = time.monotonic_ns()
         fence = {"trace": _on_trace} if _MAY_SEND.get() else None
         try:
             response = self._http.request(
@@ -159,7 +159,7 @@ class Transport:
             )
         except _ERRORS as error:
             raise _unreachable(method, path, error) from None
-        self.clock.observe(response.headers.get("Date", ""), asked)
+        self.clock.observe(response.headers.get("Date", ""), requested_at)
         if response.is_error:
             raise _failure(method, path, response)
         if not response.content.startswith(b"{"):
@@ -228,22 +228,22 @@ def _unreachable(method: str, path: str, error: Exception) -> Unreachable:
 
 
 def _failure(method: str, path: str, response: httpx2.Response) -> ApiError:
-    said = f"{method} {path}: {response.status_code} {_message(response.content)}"
+    message = f"{method} {path}: {response.status_code} {_message(response.content)}"
     match response.status_code:
         case HTTPStatus.NOT_FOUND:
-            return NotFound(said)
+            return NotFound(message)
         case HTTPStatus.CONFLICT:
-            return Conflict(said)
-        case HTTPStatus.UNPROCESSABLE_ENTITY if _OTHER_UID in said:
-            return Conflict(said)
+            return Conflict(message)
+        case HTTPStatus.UNPROCESSABLE_ENTITY if _OTHER_UID in message:
+            return Conflict(message)
         case HTTPStatus.GONE:
-            return Expired(said)
+            return Expired(message)
         case HTTPStatus.TOO_MANY_REQUESTS:
-            return TooManyRequests(said, _retry_after(response))
+            return TooManyRequests(message, _retry_after(response))
         case status if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return ApiServerError(said)
+            return ApiServerError(message)
         case status:
-            return RequestRejected(said, status)
+            return RequestRejected(message, status)
 
 
 def _message(content: bytes) -> str:

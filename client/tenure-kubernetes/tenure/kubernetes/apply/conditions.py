@@ -107,8 +107,8 @@ def volcano_condition(condition: SchedulingCondition, before: Mapping[str, Any])
 def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two conditions are equal except for time and message."""
     return all(one.get(key) == other.get(key) for key in ("type", "status", "reason", "nodePool")) and [
-        said.get("reason") for said in one.get("reasons", [])
-    ] == [said.get("reason") for said in other.get("reasons", [])]
+        reason.get("reason") for reason in one.get("reasons", [])
+    ] == [reason.get("reason") for reason in other.get("reasons", [])]
 
 
 def has_condition(pod: Pod, condition: SchedulingCondition) -> bool:

@@ -115,8 +115,8 @@ class PodWriter:
             return APPLIED
         if there.spec.node_name:
             return precondition_failed(f"the pod is on node {there.spec.node_name}")
-        said = str(warning or "the pod is not bound yet")
-        return precondition_failed(said) if isinstance(warning, Conflict) else retry(said)
+        message = str(warning or "the pod is not bound yet")
+        return precondition_failed(message) if isinstance(warning, Conflict) else retry(message)
 
     def check_eviction(self, pod: PodName, warning: ApiError | None) -> ApplyResult:
         """Look up an eviction: whether the pod terminates or is gone."""
@@ -184,10 +184,10 @@ def _to_result(failure: ApiError) -> ApplyResult:
     """Result of status 429, and of errors of the call itself."""
     if isinstance(failure, TooManyRequests):
         return retry(str(failure), failure.retry_after)
-    said = str(failure)
+    message = str(failure)
     if isinstance(failure, RequestRejected) and failure.status == _FORBIDDEN:
-        said = f"the adapter lacks a permission: {said}"
-    return failed(said)
+        message = f"the adapter lacks a permission: {message}"
+    return failed(message)
 
 
 _FORBIDDEN: Final = 403

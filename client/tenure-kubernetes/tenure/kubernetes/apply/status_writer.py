@@ -98,10 +98,10 @@ class StatusWriter:
             if verdict and (outcome.kind != OUTCOME_KIND_BUDGET_EXHAUSTED or is_new):
                 begin = self._not_before(uid, verdict)
                 wanted[uid] = _PendingStatus(verdict, builder.subject(uid), builder.pods_of(uid), begin)
-        news = self._decision_events.pending_events(entries, builder)
+        events = self._decision_events.pending_events(entries, builder)
         with self._changing:
             self._pending = {**self._pending, **wanted}
-            self._pending_events.extend(news)
+            self._pending_events.extend(events)
         for uid in [uid for uid in list(self._written) if builder.pod_group(uid) is None]:
             self._written.pop(uid, None)
             self._retry_at.pop(uid, None)
@@ -126,14 +126,14 @@ class StatusWriter:
 
     def _write_due(self) -> None:
         with self._changing:
-            news, due = (
+            events, due = (
                 list(self._pending_events),
                 {u: w for u, w in self._pending.items() if self._is_due(u, w)},
             )
             self._pending_events.clear()
             for uid in due:
                 del self._pending[uid]
-        for one in news:
+        for one in events:
             self._try(lambda one=one: self._record_event(one))  # type: ignore[misc]
         for uid, wanted in due.items():
             if self._stopped.is_set():
@@ -153,18 +153,18 @@ class StatusWriter:
         before = self._written.get(uid)
         self._written[uid] = (status.condition, time.monotonic())
         subject = status.subject
-        is_told = self._write_pods(status) if status.condition.reason else True
+        is_written = self._write_pods(status) if status.condition.reason else True
         if subject is not None:
-            is_told &= self._try(lambda: self._put_subject(subject, status.condition))
-        if not is_told:
+            is_written &= self._try(lambda: self._put_subject(subject, status.condition))
+        if not is_written:
             self._postpone(uid, status, before)
 
     def _write_pods(self, status: _PendingStatus) -> bool:
         """Write the condition to all pending pods. Returns whether none must be retried."""
         pods = filter(None, map(self._caches.pods.find, status.pods))
-        silent = [pod for pod in pods if _waits(pod) and not has_condition(pod, status.condition)]
-        told = [self._try(lambda pod=pod: self._put_pod(pod, status.condition)) for pod in silent]  # type: ignore[misc]
-        return all(told)
+        outdated = [pod for pod in pods if _waits(pod) and not has_condition(pod, status.condition)]
+        results = [self._try(lambda pod=pod: self._put_pod(pod, status.condition)) for pod in outdated]  # type: ignore[misc]
+        return all(results)
 
     def _postpone(
         self, uid: str, status: _PendingStatus, before: tuple[SchedulingCondition, float] | None

@@ -109,15 +109,15 @@ def _priority(
     origin: Origin, owner: ObjectMeta, pod: Pod, priorities: Priorities, warnings: list[str]
 ) -> int:
     """Priority by the first existing class: owner's label, pod's label, pod's class (semantics R8.3)."""
-    said = (
+    classes = (
         owner.labels.get(names.PRIORITY_CLASS, ""),
         pod.metadata.labels.get(names.PRIORITY_CLASS, ""),
         pod.spec.priority_class_name,
     )
     default = _SERVING_CLASS if origin.serves else _TRAINING_CLASS
-    known = next((name for name in (*said, default) if name in priorities.values), "")
-    if not known and any(said):
-        return priorities.of_class(next(filter(None, said)), warnings)
+    known = next((name for name in (*classes, default) if name in priorities.values), "")
+    if not known and any(classes):
+        return priorities.of_class(next(filter(None, classes)), warnings)
     return priorities.of_class(known, warnings)
 
 

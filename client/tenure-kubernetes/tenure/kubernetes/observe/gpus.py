@@ -80,8 +80,10 @@ def _share(annotations: Mapping[str, str], warnings: list[str]) -> GpuRequest | 
     if names.GPU_FRACTION in annotations:
         portion = _portion(annotations[names.GPU_FRACTION])
         if portion is None:
-            said = annotations[names.GPU_FRACTION]
-            warnings.append(f"annotation {names.GPU_FRACTION}: {said!r} is not a number above 0, at most 1")
+            fraction = annotations[names.GPU_FRACTION]
+            warnings.append(
+                f"annotation {names.GPU_FRACTION}: {fraction!r} is not a number above 0, at most 1"
+            )
         elif portion == MILLI:
             return GpuRequest(devices=devices)
         else:

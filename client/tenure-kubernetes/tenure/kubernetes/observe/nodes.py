@@ -138,11 +138,13 @@ def node_row(
 
 def _merge_offered(amounts: Amounts, offered: OfferedResources, warnings: list[str]) -> Amounts:
     """Resources of a node within the limits of a snapshot for names and amounts."""
-    told = {name: n for name, n in amounts.items() if name in offered.names or not is_extended(name)}
-    if len(told) < len(amounts) and offered.is_full:
-        warnings.append(f"nodes have more than {MAX_NAMES} resources: {len(amounts) - len(told)} are omitted")
-    warnings.extend(f"{name}: {n} is read as {_MOST}" for name, n in sorted(told.items()) if n > _MOST)
-    return clamp(told, _MOST)
+    known = {name: n for name, n in amounts.items() if name in offered.names or not is_extended(name)}
+    if len(known) < len(amounts) and offered.is_full:
+        warnings.append(
+            f"nodes have more than {MAX_NAMES} resources: {len(amounts) - len(known)} are omitted"
+        )
+    warnings.extend(f"{name}: {n} is read as {_MOST}" for name, n in sorted(known.items()) if n > _MOST)
+    return clamp(known, _MOST)
 
 
 def _gpu_memory(labels: Mapping[str, str], warnings: list[str]) -> int:

@@ -113,10 +113,10 @@ def _mode(text: str, warnings: list[str]) -> pb.Preemptibility:
     return mode or pb.PREEMPTIBILITY_NON_PREEMPTIBLE
 
 
-def _preemptable(said: Mapping[str, str], warnings: list[str]) -> pb.Preemptibility:
+def _preemptable(annotations: Mapping[str, str], warnings: list[str]) -> pb.Preemptibility:
     """Preemptibility by Volcano's annotation. KAI's annotation, which the server parses, has precedence."""
-    text = said.get(names.VOLCANO_PREEMPTABLE, "").lower()
-    if not text or names.PREEMPTIBILITY in said:
+    text = annotations.get(names.VOLCANO_PREEMPTABLE, "").lower()
+    if not text or names.PREEMPTIBILITY in annotations:
         return pb.PREEMPTIBILITY_UNSPECIFIED
     if text in _TRUE:
         return pb.PREEMPTIBILITY_PREEMPTIBLE

@@ -72,10 +72,10 @@ class PodGroupTable:
         """Uids of created, changed and deleted objects, and names that refer to other objects than before."""
         uids: set[str] = set()
         moved: set[Reference] = set()
-        for api, mirror in ((KAI, self._caches.kai_pod_groups), (VOLCANO, self._caches.volcano_pod_groups)):
-            changed = mirror.take_changes()
-            for uid in sorted(changed, key=lambda uid: mirror.find(uid) is not None):
-                item = mirror.find(uid)
+        for api, cache in ((KAI, self._caches.kai_pod_groups), (VOLCANO, self._caches.volcano_pod_groups)):
+            changed = cache.take_changes()
+            for uid in sorted(changed, key=lambda uid: cache.find(uid) is not None):
+                item = cache.find(uid)
                 meta = item.metadata if item else None
                 moved |= self._name(uid, Reference(api, meta.namespace, meta.name) if meta else None)
             uids |= changed

@@ -22,24 +22,24 @@ def build_queue_rows(
     seen: list[tuple[ObjectMeta, list[str]]] = []
     for queue in caches.kai_queues.all():
         if config.has(queue.metadata.labels):
-            doubts: list[str] = []
-            rows[queue.metadata.name] = kai_queue_row(queue, doubts)
-            seen.append((queue.metadata, doubts))
+            texts: list[str] = []
+            rows[queue.metadata.name] = kai_queue_row(queue, texts)
+            seen.append((queue.metadata, texts))
     of_volcano = caches.volcano_queues.all()
     has_root = any(one.metadata.name == ROOT for one in of_volcano)
     of_kai = frozenset(rows)
     for volcano_queue in of_volcano:
-        doubts = []
-        seen.append((volcano_queue.metadata, doubts))
+        texts = []
+        seen.append((volcano_queue.metadata, texts))
         if volcano_queue.metadata.name in of_kai:
-            doubts.append("a KAI queue with the same name has precedence")
+            texts.append("a KAI queue with the same name has precedence")
         else:
-            rows[volcano_queue.metadata.name] = volcano_queue_row(volcano_queue, has_root, doubts)
+            rows[volcano_queue.metadata.name] = volcano_queue_row(volcano_queue, has_root, texts)
     known = drop_orphans(list(rows.values()))
-    for meta, doubts in seen:
+    for meta, texts in seen:
         if meta.name not in known:
-            doubts.append("its parent does not exist or is part of a cycle: the queue is omitted")
-        warnings.replace(meta.uid, f"Queue {meta.name}", doubts)
+            texts.append("its parent does not exist or is part of a cycle: the queue is omitted")
+        warnings.replace(meta.uid, f"Queue {meta.name}", texts)
     return known
 
 

@@ -86,12 +86,12 @@ class InternedShape(NamedTuple):
 
 def shape_of(pod: Pod) -> InternedShape:
     """The shape of a pod. Its id depends on the pod only."""
-    doubts: list[str] = []
+    warnings: list[str] = []
     spec, namespace = pod.spec, pod.metadata.namespace
-    requests = pod_requests(spec, doubts)
-    blocked_reason = f"its requests are invalid: {doubts[0]}" if doubts else _too_much(requests)
+    requests = pod_requests(spec, warnings)
+    blocked_reason = f"its requests are invalid: {warnings[0]}" if warnings else _too_much(requests)
     requests = clamp(requests, MAX_REQUEST)
-    gpu = gpu_request(requests, pod.metadata.annotations, doubts)
+    gpu = gpu_request(requests, pod.metadata.annotations, warnings)
     row = pb.PodShape(
         requests=to_resources({name: n for name, n in requests.items() if name != GPU}, with_pods=False),
         gpu=gpu,
@@ -111,7 +111,7 @@ def shape_of(pod: Pod) -> InternedShape:
         room[GPU] = sharing * MILLI
     elif gpu is not None:
         room[GPU] = gpu.devices * MILLI
-    return InternedShape(row, room, sharing, blocked_reason, tuple(doubts))
+    return InternedShape(row, room, sharing, blocked_reason, tuple(warnings))
 
 
 def drop_unoffered_resources(shaped: InternedShape, offered: frozenset[str]) -> InternedShape:

@@ -172,11 +172,11 @@ class SnapshotBuilder:
         """Update the row of a pod group. Returns whether to update its pods, too."""
         members = [self._members.by_uid[one] for one in self._members.of_group(uid)]
         origin = next((member.origin for member in members if member.origin), None)
-        doubts: list[str] = []
-        row = self._groups.row(uid, origin, [member.pod for member in members], self._context, doubts)
+        warnings: list[str] = []
+        row = self._groups.row(uid, origin, [member.pod for member in members], self._context, warnings)
         subject = self._groups.subject(uid)
-        said = f"PodGroup {subject.namespace}/{subject.name}" if subject else f"derived pod group {uid}"
-        self.warnings.replace(f"pod group {uid}", said, doubts)
+        name = f"PodGroup {subject.namespace}/{subject.name}" if subject else f"derived pod group {uid}"
+        self.warnings.replace(f"pod group {uid}", name, warnings)
         before = self._pod_groups.rows.get(uid)
         self._pod_groups.put(uid, row)
         return _kind(before) != _kind(row)
@@ -190,15 +190,15 @@ class SnapshotBuilder:
             self._foreign_usage.put(uid, "", None)
             self.warnings.replace(uid, "", [])
             return
-        pod, doubts = member.pod, list[str]()
-        row = self._pods.put(member, self._pod_groups.rows.get(member.pod_group), now_seconds, doubts)
+        pod, warnings = member.pod, list[str]()
+        row = self._pods.put(member, self._pod_groups.rows.get(member.pod_group), now_seconds, warnings)
         status = row.status if row else pb.POD_STATUS_UNSPECIFIED
         if status == pb.POD_STATUS_RELEASING:
             self._stuck_at[uid] = stuck_at(pod)
         is_other = uses_resources(pod) and pod.metadata.namespace != names.RESERVATION_NAMESPACE
         taken = member.interned_shape.usage if is_other and status not in ON_NODE else None
         self._foreign_usage.put(uid, pod.spec.node_name, taken)
-        self.warnings.replace(uid, f"Pod {pod.metadata.namespace}/{pod.metadata.name}", doubts)
+        self.warnings.replace(uid, f"Pod {pod.metadata.namespace}/{pod.metadata.name}", warnings)
 
     def _read_nodes(self) -> set[str]:
         """Read nodes and their resources. Returns the names of changed nodes."""
@@ -223,10 +223,10 @@ class SnapshotBuilder:
         return node if node is not None and self._config.has(node.metadata.labels) else None
 
     def _read_node(self, name: str) -> None:
-        node, doubts = self._is_managed_node(name), list[str]()
-        row = node_row(node, self._foreign_usage.on(name), self._offered, doubts) if node else None
+        node, warnings = self._is_managed_node(name), list[str]()
+        row = node_row(node, self._foreign_usage.on(name), self._offered, warnings) if node else None
         self._nodes.put(name, row)
-        self.warnings.replace(f"node {name}", f"Node {name}", doubts)
+        self.warnings.replace(f"node {name}", f"Node {name}", warnings)
 
 
 def _kind(row: pb.PodGroup | None) -> tuple[bool, bool]:
