@@ -36,7 +36,7 @@ def test_the_snapshot_is_written_in_the_format_of_its_name(
         (["--running", "9999", "--pending", "0"], "but 9999 are requested"),
         (["--running", "0", "--pending", "0"], "no pods requested"),
         (["--running", "-1", "--pending", "0"], "'--running'"),
-        (["--running", "1", "--pending", "0", "--output", "cluster.xml"], "does not tell the format"),
+        (["--running", "1", "--pending", "0", "--output", "cluster.xml"], "cannot infer the format"),
         (["--running", "1", "--pending", "0", "--now", "tomorrow"], "'--now'"),
         (["--running", "1", "--pending", "0", "--pods", "README.md"], "README.md:1: missing columns"),
     ],

@@ -154,6 +154,6 @@ def format_of(file: str) -> Format:
     """Format by file name extension. Raises SnapshotFileError for an unknown one."""
     form = ENDINGS.get(Path(file).suffix.lower())
     if form is None:
-        hint = f"set --format, or use a name that ends in {', '.join(ENDINGS)}"
+        hint = f"set the format, or use a name that ends in {', '.join(ENDINGS)}"
         raise SnapshotFileError(file, [f"cannot infer the format from the file name; {hint}"])
     return form
