@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,9 +13,14 @@ from tenure.server.capabilities import build_capabilities
 from tenure.server.explain import Explainer
 from tenure.server.installed import installed_registry
 from tenure.server.settings import ServerLimits
+from tenure.server.telemetry.cycle_metrics import count
+from tenure.solver.actions.cycle_context import CycleContext
+from tenure.solver.actions.eviction_action import evict_for_pending
+from tenure.solver.actions.preempt import LowerPriority
 from tenure.solver.cycle import decide
-from tenure.solver.model.decision import OutcomeKind
+from tenure.solver.model.decision import Atomicity, OutcomeKind
 from tenure.solver.model.workload_parts import Preemptibility
+from tenure.solver.plugin_api.action import Action, QueueGate, Relation
 from tenure.solver.plugin_api.profile import PluginConfig, Profile, profile_of, profile_text
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, check_profile, default_profile
@@ -22,6 +28,8 @@ from tenure.solver.testing import ClusterBuilder
 from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decide_pb2 as pb
 from tenure.v1.explain_pb2 import ExplainRequest
+
+from tests.server.telemetry.captured_telemetry import count_metrics
 
 PACKAGE: Final = Path(__file__).parent / "timeslice"
 ACTIONS: Final = ("allocate", "timeslice")
@@ -145,6 +153,38 @@ def test_response_capabilities_and_explanation_name_it(registry: Registry) -> No
     question.why_victim.pod_group = "old"
     told = Explainer(used, registry).explain(question).explanation.operator
     assert "by timeslice" in told
+    assert "first in victim order" in told
+
+
+def test_metrics_count_its_decisions(registry: Registry) -> None:
+    count_metrics("tenure_decisions")
+    snapshot = decode(SNAPSHOT.encode(), Format.YAML)
+    count(Engine(profile(), registry).decide(pb.DecideRequest(snapshot=snapshot)).summary)
+    kinds = {"evict": 1, "reserve": 1, "patch": 3}
+    assert count_metrics("tenure_decisions") == {
+        ("tenure_decisions_total", "timeslice", kind): number for kind, number in kinds.items()
+    }
+
+
+def test_action_that_wraps_the_search_is_explained_as_a_search() -> None:
+    def preempt_later(context: CycleContext, action: Action) -> None:
+        evict_for_pending(context, action)
+
+    wrapped = Action(
+        "later",
+        victims_from=Relation.SAME_QUEUE,
+        gate=QueueGate.QUOTA,
+        reason=ReasonCode.PREEMPTED,
+        atomicity=Atomicity.ALL,
+        run=preempt_later,
+        rule=LowerPriority,
+    )
+    registry = Registry({**BUILT_IN.actions, wrapped.name: wrapped}, BUILT_IN.plugins)
+    question = ExplainRequest(snapshot=decode(SNAPSHOT.encode(), Format.YAML))
+    question.why_victim.pod_group = "old"
+    used = replace(default_profile(), actions=("allocate", "later"))
+    told = Explainer(used, registry).explain(question).explanation.operator
+    assert "by later" in told
     assert "first in victim order" in told
 
 

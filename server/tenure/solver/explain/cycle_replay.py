@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tenure.solver.actions.cycle_context import CycleContext
-from tenure.solver.actions.eviction_action import evict_for_pending
 from tenure.solver.cycle import run_cycle, search_parts
 from tenure.solver.framework.session import Session
 from tenure.solver.framework.stop_signal import never
@@ -45,9 +44,8 @@ class CycleReplay(NamedTuple):
         return next((each for each in self.result.outcomes if each.pod_group == pod_group), None)
 
     def searches(self) -> list[Action]:
-        """Actions of the profile that search for victims of a pending pod group, in their order."""
-        actions = [self.registry.actions[name] for name in self.profile.actions]
-        return [action for action in actions if action.run is evict_for_pending]
+        """Actions of the cycle that searched for victims of pending pod groups, in their order."""
+        return self.end.session.searches
 
     def before(self, commit: int) -> CycleContext:
         """Search context at the time of a commit.

@@ -58,6 +58,8 @@ class Session:
     """Pod groups with commits since the pod group index was last updated."""
     allocated_this_cycle: set[int] = field(default_factory=set)
     """Pod groups that received capacity in this cycle that was free or is being released."""
+    searches: list[Action] = field(default_factory=list)
+    """Actions of this cycle that searched for victims of pending pod groups, in their order."""
     wake_times: list[int] = field(default_factory=list)
     """Times at which a delay or grace period ends, so that another cycle may decide differently."""
     blocked: dict[int, Rejection] = field(default_factory=dict)
