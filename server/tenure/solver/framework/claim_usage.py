@@ -1,8 +1,8 @@
-"""Device claims that several tasks use: where they are in use, and what that takes there (semantics R9.41).
+"""Device claims that several tasks use: where they are in use, and what they take there (semantics R9.41).
 
-A node gives the devices of a claim once, however many tasks use them. While somebody uses a claim, who else
-needs it must go to the same node. When all who use it terminate, its devices are about to be free, and the
-claim can be promised devices anywhere.
+A claim takes its devices from a node once, however many tasks use it. While a claim is in use, further tasks
+with the claim must go to the same node. When all of its tasks terminate, its devices are being released, and
+tasks can be pipelined with the claim on any node.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from tenure.solver.model.workload_parts import TaskShape
 
 
 class ClaimUsage:
-    """Uses of every claim by node, in step with the rooms of the nodes."""
+    """Uses of every claim by node; keeps the free amounts of the nodes up to date."""
 
     def __init__(self, cluster: Cluster, node_infos: Sequence[NodeInfo]) -> None:
         self._claims = cluster.claims
@@ -37,17 +37,17 @@ class ClaimUsage:
 
     def fits(self, shape: TaskShape, node: int, soon: bool) -> bool:
         """Whether the node can serve the shape's claims now, or `soon`, when terminating tasks are gone."""
-        room, needed = self._node_infos[node], shape.request_vector.copy()
+        info, needed = self._node_infos[node], shape.request_vector.copy()
         for index in shape.shared_claims:
             if not self._has_consumer_slot(index, soon) or self._is_on_other_node(index, node, soon):
                 return False
             if not self._serves(index, node, soon):
                 for slot, amount in self._claims[index].amounts:
                     needed[slot] += amount
-        return room.idle.cover_with(room.releasing, needed) if soon else room.idle.cover(needed)
+        return info.idle.cover_with(info.releasing, needed) if soon else info.idle.cover(needed)
 
     def is_active(self, index: int) -> bool:
-        """Whether anybody holds or is promised the claim's devices."""
+        """Whether a task that is not terminating uses the claim."""
         return any(shared.active > 0 for shared in self._uses[index].values())
 
     def new_gpu_milli(self, shapes: Iterable[TaskShape]) -> int:
@@ -56,7 +56,7 @@ class ClaimUsage:
         return sum(self._claims[index].gpu_milli for index in claims if not self.is_active(index))
 
     def amounts(self, shape: TaskShape) -> Iterator[tuple[int, int]]:
-        """Slots and amounts of all shared claims of a shape: the most that one task more can take."""
+        """Slots and amounts of all shared claims of a shape: the most that a further task can take."""
         return (pair for index in shape.shared_claims for pair in self._claims[index].amounts)
 
     def pod_groups(self, shape: TaskShape) -> Iterator[int]:
@@ -64,15 +64,15 @@ class ClaimUsage:
         return (group for index in shape.shared_claims for group in self._pod_groups[index])
 
     def _charge_one(self, claim: ResourceClaim, node: int, use: int, sign: int) -> None:
-        uses, room = self._uses[claim.index], self._node_infos[node]
+        uses, info = self._uses[claim.index], self._node_infos[node]
         shared = uses.setdefault(node, SharedResource())
         idle, releasing = shared.whole_devices()
         shared.charge(use, sign)
         idle_after, releasing_after = shared.whole_devices()
         for slot, amount in claim.amounts:
             if self._offers[node][slot] > 0:
-                room.idle[slot] -= (idle_after - idle) * amount
-                room.releasing[slot] += (releasing_after - releasing) * amount
+                info.idle[slot] -= (idle_after - idle) * amount
+                info.releasing[slot] += (releasing_after - releasing) * amount
         if shared.used == 0:
             del uses[node]
 
@@ -83,7 +83,7 @@ class ClaimUsage:
         return others + sum(shared.active if soon else shared.used for shared in uses) < MAX_CONSUMERS
 
     def _is_on_other_node(self, index: int, node: int, soon: bool) -> bool:
-        """Whether the claim is in use on another node, and does not leave it in time."""
+        """Whether the claim is in use on another node (with `soon`, by a task that does not terminate)."""
         uses = self._uses[index].items()
         return any(other != node and not (soon and shared.is_releasing) for other, shared in uses)
 

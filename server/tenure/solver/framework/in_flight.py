@@ -1,8 +1,8 @@
-"""What groups in flight make of a cluster: who is about to leave, and who is about to start.
+"""Effects of in-flight groups on a cluster: pods that will terminate, and pods that will start.
 
-The caller sends what it saw; what it asked for and did not see yet comes on top. A pod whose eviction was
-asked for is as good as terminating, and one whose binding was asked for as good as bound. Promises are
-another matter: whether they still hold is found out by `actions.fulfill`.
+The snapshot contains what the caller observed. Decisions that were sent and are not visible yet are added: a
+pod with an open eviction counts as terminating, a pod with an open binding as bound. Reservations may no
+longer be possible; `actions.fulfill` checks them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,16 +16,16 @@ from tenure.terms.reasons import ReasonCode
 
 
 def in_order(cluster: Cluster) -> list[int]:
-    """Indices of the groups that are not expired: those that end first come first, then by id."""
+    """Indices of the groups that are not expired, by expire time, then by id."""
     groups = cluster.in_flight
     alive = [index for index, group in enumerate(groups) if cluster.now < group.expire_time]
     return sorted(alive, key=lambda index: (groups[index].expire_time, groups[index].id))
 
 
 def with_in_flight(cluster: Cluster, groups: Iterable[int]) -> tuple[Cluster, frozenset[int]]:
-    """The cluster with the open evictions and bindings of these groups taken for done, and whose they are.
+    """The cluster with the open evictions and bindings of these groups applied, and the tasks concerned.
 
-    A pod that several groups bind goes where the first says.
+    A pod that several groups bind goes to the node of the first group.
     """
     tasks, changed = cluster.tasks.next_version(), set[int]()
     for index in groups:
@@ -52,14 +52,14 @@ def open_evictions(cluster: Cluster, group: InFlightGroup) -> Iterator[InFlightD
 
 
 def open_bindings(cluster: Cluster, group: InFlightGroup) -> Iterator[InFlightDecision]:
-    """Bindings of pods that still wait."""
+    """Bindings of pods that are still pending."""
     for step in group.bindings:
         if step.task != NOWHERE and cluster.tasks[step.task].placement.status is TaskStatus.PENDING:
             yield step
 
 
 def find_invalid_reason(cluster: Cluster, group: InFlightGroup) -> Rejection | None:
-    """Why a group cannot be taken up at all: what it is for, or a node that it needs, is not there."""
+    """Why a group cannot be fulfilled at all: its beneficiary, a node or a device name is missing."""
     bindings = list(open_bindings(cluster, group))
     is_open = bindings or group.reservations or any(open_evictions(cluster, group))
     if group.beneficiary == NOWHERE and is_open:

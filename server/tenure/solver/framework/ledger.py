@@ -1,4 +1,4 @@
-"""The ledger: where every task is, and what that leaves on every node.
+"""The ledger: the placement of every task, and the free amounts of every node.
 
 `apply` un-charges the old placement, charges the new one and tells the listeners; a move is undone by
 applying it the other way round. Nothing else changes state during a cycle.
@@ -38,7 +38,7 @@ class Ledger(LedgerView):
     """Mutable state of a cycle. Lists are indexed by task, node, pod set or pod group."""
 
     def __init__(self, cluster: Cluster, like: "Ledger | None" = None) -> None:
-        """`like`: a ledger of this cluster to begin with, instead of counting."""
+        """`like`: a ledger of this cluster to copy, instead of counting."""
         self._cluster = cluster
         if like is not None:
             self._copy_from(like)
@@ -49,33 +49,33 @@ class Ledger(LedgerView):
         mig = tuple((i, mig_gpu_milli(n)) for i, n in enumerate(cluster.resource_names) if mig_gpu_milli(n))
         self.node_infos = [NodeInfo.of(node, mig) for node in cluster.nodes]
         self._own_node_infos: set[int] | None = None
-        """Nodes whose rooms are this ledger's alone, and may be changed; None: all of them."""
+        """Nodes whose `NodeInfo` belongs to this ledger alone, so that it may change; None: all of them."""
         pod_sets = 1 + max([s.index for group in cluster.pod_groups for s in group.pod_sets], default=-1)
         self.active_allocated = [0] * pod_sets
         self.active_used = [0] * pod_sets
         self.pipelined = [0] * pod_sets
-        """Tasks of each pod set that are promised room and no more."""
+        """Pipelined tasks of each pod set."""
         self.allocated = [0] * len(cluster.pod_groups)
         self.pending = [0] * len(cluster.pod_groups)
-        """Tasks that wait to be scheduled; those whose sub group does not exist wait for nothing."""
+        """Pending tasks; those of an unknown subgroup are not counted."""
         self.versions = [0] * len(cluster.pod_groups)
-        """Counts the moves of each pod group, and of those it shares device claims with, for caches."""
+        """Moves of each pod group, and of pod groups with which it shares device claims, for caches."""
         self.queue_versions = [0] * len(cluster.queues)
-        """Counts the moves of tasks below each queue, and of those that share device claims, for caches."""
+        """Moves of tasks below each queue, and of tasks that share device claims with them, for caches."""
         self._paths = [_path(cluster, group) for group in cluster.pod_groups]
         self.touched_nodes: set[int] = set(range(len(cluster.nodes)))
-        """Nodes whose room changed since the node index looked last."""
+        """Nodes whose free amounts changed since the last update of the node index."""
         self.capacity_epoch = 0
-        """Changes whenever room may have become larger anywhere: a placement that failed fails until then."""
+        """Changes whenever free amounts may have grown: until then, a placement that failed fails again."""
         self.listeners: tuple[MoveListener, ...] = ()
         self.claims = ClaimUsage(cluster, self.node_infos)
         kinds: dict[tuple[bool, ...], list[MutableVector]] = {}
         self._charges = [_charges(cluster, node, kinds) for node in cluster.nodes]
-        """By node and shape; nodes that offer the same resources have theirs in common."""
+        """By node and shape; shared by nodes that offer the same resources."""
         self._shares = [_share(shape, shape.gpu.gpu_milli()) for shape in cluster.shapes]
         smallest, largest = cluster.min_gpu_memory_mib, cluster.max_gpu_memory_mib
         self.unplaced_shares = [self.share_on(shape, smallest) for shape in cluster.shapes]
-        """By shape, what a task counts before a node is known: by the smallest device (semantics R1.18 a)."""
+        """By shape, what a task counts for before its node is known: by the smallest device (R1.18 a)."""
         self.least_shares = [self.share_on(shape, largest) for shape in cluster.shapes]
         """The same by the largest device (semantics R1.18 b)."""
         for task in cluster.tasks:
@@ -83,11 +83,11 @@ class Ledger(LedgerView):
             self._count(task, task.placement, 1)
 
     def copy(self) -> "Ledger":
-        """The same, to be changed apart; of a ledger that nothing listens to, in a cluster without claims."""
+        """Independent copy of a ledger without listeners, in a cluster without claims."""
         return Ledger(self._cluster, self)
 
     def _copy_from(self, other: "Ledger") -> None:
-        """Everything that changes is copied; rooms are when either changes them."""
+        """Copies everything that changes; a `NodeInfo` is copied when either ledger changes it."""
         self.tasks, self.nodes = other.tasks, other.nodes
         self.placements, self.node_infos = other.placements.copy(), other.node_infos.copy()
         self._own_node_infos, other._own_node_infos = set(), set()
@@ -101,7 +101,7 @@ class Ledger(LedgerView):
         self.unplaced_shares, self.least_shares = other.unplaced_shares, other.least_shares
 
     def close(self) -> None:
-        """Let go of the listeners, and of what is this ledger's alone."""
+        """Release listeners and lists."""
         self.listeners = ()
         for counts in (self.active_allocated, self.active_used, self.pipelined, self.allocated, self.pending):
             counts.clear()
@@ -110,7 +110,7 @@ class Ledger(LedgerView):
         self.node_infos.clear()
 
     def follow(self, cluster: Cluster, change: SlotChange) -> None:
-        """Be the ledger of a cluster, which may differ by a change from this; what stays is not looked at."""
+        """Become the ledger of a cluster that differs by this change. Costs what changed."""
         for index in change.tasks:
             if index < len(self.tasks):
                 task, placement = self.tasks[index], self.placements[index]
@@ -137,7 +137,7 @@ class Ledger(LedgerView):
             counts.extend([0] * (pod_sets - len(counts)))
 
     def apply(self, index: int, before: Placement, after: Placement) -> None:
-        """Move a task. `before` must be its placement; the other way round the move is undone."""
+        """Move a task. `before` must be its current placement. The reversed call undoes the move."""
         task = self.tasks[index]
         if task.shape.shares_devices:
             self._charge(task, before, -1)
@@ -196,7 +196,7 @@ class Ledger(LedgerView):
         return _share(shape, milli * shape.gpu.devices)
 
     def freed_gpu_milli(self, task: int) -> int:
-        """At most so many GPUs of its node are free when the task leaves it."""
+        """Upper bound of the GPUs that the task frees on its node, in thousandths."""
         facts = self.tasks[task]
         shape = facts.shape
         if not shape.gpu.memory_mib:
@@ -204,33 +204,33 @@ class Ledger(LedgerView):
         return self.share(facts, self.placements[task].node)[GPU] + shape.shared_gpu_milli
 
     def request_share(self, shape: TaskShape) -> Share:
-        """What the request itself counts; nothing for GPUs sized by memory (semantics R1.8, R4.38)."""
+        """Share of the request itself, without GPUs sized by memory (semantics R1.8, R4.38)."""
         return self._shares[shape.index]
 
     def share_on(self, shape: TaskShape, device_memory: int) -> Share:
-        """Before a node is known, on devices of a given memory, not in hundredths (semantics R1.18)."""
+        """Share on devices of this memory (MiB), before a node is known; not in hundredths (R1.18)."""
         if not shape.gpu.memory_mib:
             return self._shares[shape.index]
         milli = -(-shape.gpu.memory_mib * WHOLE_GPU // device_memory)
         return _share(shape, milli * shape.gpu.devices)
 
     def fit(self, shape: TaskShape, node: int) -> int:
-        """NOW when the node has idle room for the task and keeps what it promised to others, SOON when it
-        has room once its terminating tasks are gone, NO otherwise (semantics R1.21, R1.26).
+        """NOW if the idle amounts of the node are enough and pipelined tasks keep theirs, SOON if they are
+        enough with the releasing amounts, NO otherwise (semantics R1.21, R1.26).
         """
         if shape.shares_devices:
             if not self.fits_soon(shape, node):
                 return NO
             return NOW if self.fits_idle(shape, node) else SOON
-        room = self.node_infos[node]
-        if not room.idle.cover_with(room.releasing, shape.request_vector):
+        info = self.node_infos[node]
+        if not info.idle.cover_with(info.releasing, shape.request_vector):
             return NO
-        return NOW if room.idle.cover(shape.request_vector) else SOON
+        return NOW if info.idle.cover(shape.request_vector) else SOON
 
     def fits_idle(self, shape: TaskShape, node: int) -> bool:
-        """Whether the node has idle room (semantics R1.21, R1.26)."""
-        room = self.node_infos[node]
-        if not room.idle.cover(shape.request_vector):
+        """Whether the idle amounts of the node are enough (semantics R1.21, R1.26)."""
+        info = self.node_infos[node]
+        if not info.idle.cover(shape.request_vector):
             return False
         if not shape.shares_devices:
             return True
@@ -238,13 +238,13 @@ class Ledger(LedgerView):
             return False
         if not shape.gpu.is_shared:
             return True
-        whole = (room.idle.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
-        return whole + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
+        whole = (info.idle.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
+        return whole + info.fitting_gpus(info.share_memory(shape)) >= shape.gpu.devices
 
     def fits_soon(self, shape: TaskShape, node: int) -> bool:
-        """Whether the node has room once its terminating tasks are gone (semantics R1.21, R1.26)."""
-        room = self.node_infos[node]
-        if not room.idle.cover_with(room.releasing, shape.request_vector):
+        """Whether idle and releasing amounts of the node are enough (semantics R1.21, R1.26)."""
+        info = self.node_infos[node]
+        if not info.idle.cover_with(info.releasing, shape.request_vector):
             return False
         if not shape.shares_devices:
             return True
@@ -252,11 +252,11 @@ class Ledger(LedgerView):
             return False
         if not shape.gpu.is_shared:
             return True
-        whole = (room.idle.gpu + room.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
-        return whole + room.fitting_gpus(room.share_memory(shape)) >= shape.gpu.devices
+        whole = (info.idle.gpu + info.releasing.gpu - shape.all_claimed_gpu_milli) // WHOLE_GPU
+        return whole + info.fitting_gpus(info.share_memory(shape)) >= shape.gpu.devices
 
     def _count(self, task: Task, placement: Placement, sign: int) -> None:
-        """The task is in this placement from now on, or (with sign -1) no longer."""
+        """Count the task in this placement; with sign -1, stop counting it."""
         pod_set = task.pod_set
         if placement.use:
             if pod_set is not None:
@@ -271,38 +271,38 @@ class Ledger(LedgerView):
             self.pending[task.pod_group] = self.pending[task.pod_group] + sign
 
     def _change_use(self, task: Task, before: Placement, after: Placement) -> None:
-        """A task that shares nothing stays on its node and uses it in another way."""
-        room, shape = self._own_node_info(after.node), task.shape
-        self._give_to(room, shape, after.node, before.use)
-        self._take_from(room, shape, after.node, after.use)
+        """A task without shared devices changes its status on its node."""
+        info, shape = self._own_node_info(after.node), task.shape
+        self._give_to(info, shape, after.node, before.use)
+        self._take_from(info, shape, after.node, after.use)
         self.touched_nodes.add(after.node)
 
     def _charge(self, task: Task, placement: Placement, sign: int) -> None:
-        """Take from nodes what the task uses in this placement, or (with sign -1) give it back."""
+        """Charge what the task uses in this placement to the nodes; with sign -1, release it."""
         self._charge_new(task, placement, sign)
         if placement.previous is not None:
             self._charge(task, placement.previous, sign)
 
     def _charge_new(self, task: Task, placement: Placement, sign: int) -> None:
-        """The same without the room that it still leaves elsewhere."""
+        """The same, without the previous placement that the task still leaves."""
         use, node = placement.use, placement.node
         if not use:
             return
-        room = self._own_node_info(node)
+        info = self._own_node_info(node)
         if sign > 0:
-            self._take_from(room, task.shape, node, use)
+            self._take_from(info, task.shape, node, use)
         else:
-            self._give_to(room, task.shape, node, use)
+            self._give_to(info, task.shape, node, use)
         if task.shape.shares_devices and task.shape.gpu.is_shared:
-            memory = room.share_memory(task.shape) * sign
+            memory = info.share_memory(task.shape) * sign
             for group in placement.gpu_groups:
-                room.charge_gpu(group, use, memory)
+                info.charge_gpu(group, use, memory)
         if task.shape.shared_claims:
             self.claims.charge(task.shape, node, use, sign)
         self.touched_nodes.add(node)
 
     def _own_node_info(self, node: int) -> NodeInfo:
-        """The room of a node, to be changed: a copy of its own, if others read it as well."""
+        """Free amounts of a node, to be changed; copied first if another ledger reads them."""
         own = self._own_node_infos
         if own is not None and node not in own:
             own.add(node)
@@ -310,8 +310,8 @@ class Ledger(LedgerView):
         return self.node_infos[node]
 
     def _take_from(self, node_info: NodeInfo, shape: TaskShape, node: int, use: int) -> None:
-        """Who holds room takes what is idle; who terminates leaves that as releasing; who is promised room
-        takes from there (semantics R1.19).
+        """An allocated task takes its request from `idle`, and adds it to `releasing` while it terminates; a
+        pipelined task takes it from `releasing` (semantics R1.19).
         """
         charge = self._charges[node][shape.index]
         if use == PIPELINED:
@@ -322,7 +322,7 @@ class Ledger(LedgerView):
             node_info.releasing.add(charge)
 
     def _give_to(self, node_info: NodeInfo, shape: TaskShape, node: int, use: int) -> None:
-        """The reverse."""
+        """Undo `_take_from`."""
         charge = self._charges[node][shape.index]
         if use == PIPELINED:
             node_info.releasing.add(charge)
@@ -333,7 +333,7 @@ class Ledger(LedgerView):
 
 
 LEDGER: Final = Derived(Ledger, Ledger.follow, Ledger.copy)
-"""Of a cluster without device claims: they tie pods to each other."""
+"""Only for clusters without device claims, which relate pods to each other."""
 
 
 def _path(cluster: Cluster, group: PodGroup) -> tuple[int, ...]:
@@ -347,7 +347,7 @@ def _share(shape: TaskShape, gpu_milli: int) -> Share:
 def _charges(
     cluster: Cluster, node: Node, kinds: dict[tuple[bool, ...], list[MutableVector]]
 ) -> list[MutableVector]:
-    """By shape, what is charged to a node; what it does not offer is not (semantics R1.22)."""
+    """Amounts by shape that are charged to a node: only resources that it offers (semantics R1.22)."""
     offered = tuple([amount > 0 for amount in node.allocatable])
     charges = kinds.get(offered)
     if charges is None:

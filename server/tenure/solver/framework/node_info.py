@@ -1,8 +1,8 @@
-"""What is free on a node: idle and releasing amounts, and the GPUs that several tasks share.
+"""Free amounts of a node: idle and releasing, and the GPUs that several tasks share.
 
-A task takes from `idle` when it holds room, adds to `releasing` while it terminates, and takes from
-`releasing` when it is only promised room (semantics R1.19). A device that tasks share counts as one whole
-GPU in these amounts, by what its tasks do together (semantics R1.23).
+An allocated task takes its request from `idle` and, while it terminates, adds it to `releasing`. A pipelined
+task takes its request from `releasing` (semantics R1.19). A shared device counts as one whole GPU in these
+amounts, by the state of all its tasks (semantics R1.23).
 """
 
 from tenure.solver.model.node import Node
@@ -13,20 +13,20 @@ from tenure.solver.plugin_api.context import NodeInfoView
 
 
 class SharedResource:
-    """Something of a node that several tasks use: taken as a whole while any of them uses a part."""
+    """A resource that several tasks use: allocated as a whole while any task uses a part of it."""
 
     __slots__ = ("allocated", "releasing", "used")
 
     def __init__(self) -> None:
         self.used = 0
-        """By tasks in any state, promised ones included."""
+        """Amount used by tasks in any state, including pipelined ones."""
         self.allocated = 0
-        """By tasks that are there, terminating ones included."""
+        """Amount used by allocated tasks, including terminating ones."""
         self.releasing = 0
-        """By terminating tasks, less what is promised to others."""
+        """Amount used by terminating tasks, minus that of pipelined tasks."""
 
     def charge(self, use: int, part: int) -> None:
-        """Add (or, with a negative amount, remove) one task's part."""
+        """Add the part of a task, or remove it with a negative amount."""
         self.used += part
         if use == PIPELINED:
             self.releasing -= part
@@ -37,40 +37,40 @@ class SharedResource:
 
     @property
     def active(self) -> int:
-        """By tasks that hold it or are promised it, terminating ones not included."""
+        """Amount used by allocated and pipelined tasks that do not terminate."""
         return self.allocated - self.releasing
 
     @property
     def is_releasing(self) -> bool:
-        """Whether it will be free altogether: all who use it terminate, nothing is promised."""
+        """Whether it will be free as a whole: all of its tasks terminate, and none is pipelined."""
         return self.allocated > 0 and self.used <= self.releasing
 
     def whole_devices(self) -> tuple[int, int]:
-        """How much of it, none or the whole, is taken from what is idle and added to what is releasing."""
+        """Number of whole devices, 0 or 1, that it takes from `idle` and adds to `releasing`."""
         if self.allocated > 0:
             return 1, int(self.used <= self.releasing)
         return 0, -int(self.used > 0)
 
 
 class SharedGpu(SharedResource):
-    """One device that tasks share; all amounts in MiB of its memory."""
+    """One device that tasks share. Amounts are MiB of its memory."""
 
     __slots__ = ()
 
     def copy(self) -> "SharedGpu":
-        """The same amounts, to be changed apart."""
+        """Independent copy."""
         other = SharedGpu()
         other.used, other.allocated, other.releasing = self.used, self.allocated, self.releasing
         return other
 
     def fits(self, memory: int, device_memory: int) -> bool:
-        """Whether a task finds room here, now or when the terminating tasks are gone (semantics R1.24)."""
+        """Whether a task fits, now or when the terminating tasks are gone (semantics R1.24)."""
         if self.used == 0 or self.allocated == self.releasing:
             return False
         return device_memory - self.allocated + self.releasing - memory >= 0
 
     def fits_now(self, memory: int, device_memory: int) -> bool:
-        """Whether a task finds idle room here (semantics R1.25)."""
+        """Whether a task fits now (semantics R1.25)."""
         return self.allocated > 0 and device_memory - self.allocated - memory >= 0
 
 
@@ -95,12 +95,12 @@ class NodeInfo(NodeInfoView):
 
     @classmethod
     def of(cls, node: Node, mig: tuple[tuple[int, int], ...] = ()) -> "NodeInfo":
-        """All that a node offers."""
+        """Free amounts of a node without tasks."""
         nothing = MutableVector((0,) * len(node.allocatable))
         return cls(MutableVector(node.allocatable), nothing, node.gpu_memory_mib, mig)
 
     def copy(self) -> "NodeInfo":
-        """The same amounts, to be changed apart."""
+        """Independent copy."""
         other = NodeInfo(self.idle.copy(), self.releasing.copy(), self.device_memory, self.mig)
         if self.gpus:
             other.gpus = {group: gpu.copy() for group, gpu in self.gpus.items()}
@@ -115,13 +115,13 @@ class NodeInfo(NodeInfoView):
         return self.idle[slot] + self.releasing[slot]
 
     def soon(self) -> MutableVector:
-        """What is idle and releasing together."""
+        """Sum of idle and releasing amounts."""
         both = self.idle.copy()
         both.add(self.releasing)
         return both
 
     def charge_gpu(self, group: str, use: int, memory: int) -> None:
-        """Add or remove one task's part of a shared device, and the whole GPU it stands for."""
+        """Add or remove the part of a task on a shared device, and the whole GPU that it counts as."""
         gpu = self.gpus.get(group)
         if gpu is None:
             gpu = self.gpus[group] = SharedGpu()
@@ -138,11 +138,11 @@ class NodeInfo(NodeInfoView):
         return shape.gpu.memory_mib or max(1, shape.gpu.portion_milli * self.device_memory // WHOLE_GPU)
 
     def fitting_gpus(self, memory: int) -> int:
-        """Number of devices in shared use that have room for another share."""
+        """Number of shared devices with this much free memory, in MiB."""
         return sum(gpu.fits(memory, self.device_memory) for gpu in self.gpus.values())
 
     def largest_free_share(self) -> int:
-        """MiB that a task may have at most on a device in shared use, now or soon; -1: there is none."""
+        """Most MiB that a task can get on a shared device, now or soon; -1 without shared devices."""
         most = -1
         for gpu in self.gpus.values():
             if gpu.allocated != gpu.releasing:
@@ -166,7 +166,7 @@ class NodeInfo(NodeInfoView):
         return total
 
     def overused_gpu_milli(self) -> int:
-        """By how much devices are in use beyond what they have: that is no other device's room."""
+        """Use of devices beyond their memory, in thousandths of a GPU. Other devices cannot serve it."""
         used = [_milli_rounded_up(gpu.allocated, self.device_memory) for gpu in self.gpus.values()]
         return sum([max(0, milli - WHOLE_GPU) for milli in used])
 

@@ -1,15 +1,15 @@
-"""Watching a cycle from outside: which parts it has, and how each of them ended.
+"""Observers of a cycle: its phases, and how each of them ended.
 
-The solver reads no clock and writes nothing down. It tells an observer when a part begins and ends, and lets
-it ask the plugins; what the observer makes of that (spans, times, counts) is its own business, and nothing of
-it changes a decision. Parts lie within each other and end in reverse order:
+The solver reads no clock and records nothing. It notifies an observer when a phase begins and ends, and calls
+plugins through it. The observer makes spans, times and counts of that; it does not change decisions. Phases
+are nested and end in reverse order:
 
-    session                       opening it
-    action                        one of the profile
-        pod group                 placed, or searched for
-            scenario              simulated for it
-                plugin            what a plugin said
-    fold                          from what was committed to the decision
+    session                       the session is opened
+    action                        an action of the profile
+        pod group                 a pod group is placed, or victims are searched for it
+            scenario              a scenario is simulated
+                plugin            a plugin is called
+    fold                          commits become decisions
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 
 
 class Phase(StrEnum):
-    """Kinds of parts of a cycle. The caller of the solver reports decode and encode."""
+    """Phases of a cycle. The caller of the solver reports decode and encode."""
 
     DECODE = "decode"
     SESSION = "session"
@@ -31,24 +31,24 @@ class Phase(StrEnum):
 
 
 class Observer(Protocol):
-    """Told by one thread what happens in one cycle."""
+    """Receives the phases of one cycle, from one thread."""
 
     @property
     def is_detailed(self) -> bool:
-        """Whether it wants to hear what happens within actions; if not, nothing there is slowed down."""
+        """Whether to report phases within actions. If not, nothing is wrapped, and nothing is slower."""
 
     def begin(self, phase: Phase, name: str = "", pod_group: int | None = None) -> None:
-        """A part begins, within the one that began last and has not ended."""
+        """A phase begins, within the latest one that has not ended."""
 
     def end(self, outcome: str = "") -> None:
-        """The part that began last ends, with one of a few words for what came of it."""
+        """The latest phase ends, with one of a few words for its outcome."""
 
     def call(self, point: str, plugin: str, method: Callable[..., Any], *args: Any) -> Any:
-        """What a plugin's method of an extension point answers: call it, and pass on what it says."""
+        """Call the method of a plugin for an extension point, and return its result."""
 
 
 class _NullObserver:
-    """Nobody listens."""
+    """Ignores everything."""
 
     is_detailed: Final = False
 
@@ -66,7 +66,7 @@ NULL_OBSERVER: Final[Observer] = _NullObserver()
 
 
 class ObservedPhase:
-    """A part that ends with the block, however the block ends."""
+    """A phase that ends with the block, also after an exception."""
 
     def __init__(self, observer: Observer, phase: Phase, name: str = "") -> None:
         self._observer = observer

@@ -1,4 +1,4 @@
-"""Who stands where when a cycle begins: pod groups that wait, that run, and that are not whole."""
+"""Phases of pod groups when a cycle begins: pending, running, and below their minimum."""
 
 from typing import Final
 
@@ -14,13 +14,13 @@ class PodGroupPhases:
 
     def __init__(self) -> None:
         self.pending: set[int] = set()
-        """With tasks to schedule."""
+        """Pod groups with pending tasks."""
         self.running: set[int] = set()
         """Pod groups with allocated tasks."""
         self.stale: set[int] = set()
-        """Below their minimum, or noted as such."""
+        """Pod groups below their minimum, or marked stale by the caller."""
         self.blocked: set[int] = set()
-        """Tasks that cannot be placed, by the caller's knowledge."""
+        """Tasks that cannot be placed according to the caller."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> "PodGroupPhases":
@@ -32,14 +32,14 @@ class PodGroupPhases:
         return made
 
     def copy(self) -> "PodGroupPhases":
-        """The same, to be changed apart."""
+        """Independent copy."""
         other = PodGroupPhases()
         other.pending, other.running = self.pending.copy(), self.running.copy()
         other.stale, other.blocked = self.stale.copy(), self.blocked.copy()
         return other
 
     def follow(self, cluster: Cluster, change: SlotChange) -> None:
-        """Be that of a cluster, which may differ by a change from this."""
+        """Become the phases of a cluster that differs by this change."""
         for index in change.pod_groups:
             for standing in (self.pending, self.running, self.stale):
                 standing.discard(index)

@@ -1,4 +1,4 @@
-"""A statement: a savepoint over moves. What is not committed is undone.
+"""A statement: a savepoint over moves. Moves that are not committed are undone.
 
 The one reversible primitive: a task changes its placement.
 """
@@ -16,7 +16,7 @@ from tenure.terms.reasons import ReasonCode
 
 
 class Move:
-    """Evict, allocate, pipeline and un-evict are all moves."""
+    """A change of the placement of a task: evict, allocate, pipeline, or put back."""
 
     __slots__ = ("after", "before", "task")
 
@@ -30,14 +30,14 @@ class Statement:
     """Moves that become one decision, or none.
 
     Used as a context manager: leaving the block without `commit()` undoes everything. A checkpoint is the
-    length of the list of moves; `rollback` undoes what came after it, newest first (semantics R2.10, R2.11).
+    length of the list of moves; `rollback` undoes the moves after it, newest first (semantics R2.10, R2.11).
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.moves: list[Move] = []
         self.evicted: dict[int, list[Placement]] = {}
-        """Tasks this statement evicted, with the placements they had: only these may be put back."""
+        """Evicted tasks with their earlier placements: only these may be put back."""
         self.committed = False
 
     def __enter__(self) -> Self:
@@ -50,7 +50,7 @@ class Statement:
             self.rollback(0)
 
     def checkpoint(self) -> int:
-        """A mark to roll back to."""
+        """Mark for `rollback`."""
         return len(self.moves)
 
     def rollback(self, mark: int) -> None:
@@ -74,7 +74,7 @@ class Statement:
         self._apply(task, before, before.with_status(TaskStatus.RELEASING))
 
     def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = (), zones: Zones = ()) -> None:
-        """The task is to be bound to the node now."""
+        """Bind the task to the node now."""
         before = self._ledger.placements[task]
         self._apply(task, before, Placement(TaskStatus.BINDING, node, gpu_groups, None, zones))
 
@@ -136,8 +136,7 @@ class Commit:
         guards: Mapping[int, tuple[GuardVerdict, ...]],
     ) -> None:
         """`in_flight` is the id of the in-flight group that it fulfills; `guards` are the verdicts for each
-        pod
-        group that loses tasks.
+        pod group that loses tasks.
         """
         self.action = action
         self.beneficiary = beneficiary

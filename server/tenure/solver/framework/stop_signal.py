@@ -1,4 +1,4 @@
-"""Stopping a cycle before it is done, for a caller that cannot wait any longer.
+"""Stops a cycle before it is complete, for a caller that cannot wait longer.
 
 The solver reads no clock: the caller of a cycle passes a callable, and the loops of the search call it
 now and then. When it says stop, an exception ends the search. Every statement on its way undoes what it has
@@ -9,20 +9,20 @@ from collections.abc import Callable
 from typing import Final
 
 STRIDE: Final = 16
-"""Steps from one question to the next: a step takes microseconds, the question about as long."""
+"""Steps between two calls of the caller's function; a step takes microseconds, like the call."""
 
 
 class CycleStopped(Exception):
-    """The cycle is to end. Passes through plugins and statements; only actions catch it."""
+    """The cycle must end. Passes through plugins and statements; only actions catch it."""
 
 
 def never() -> bool:
-    """For cycles that may take as long as they need."""
+    """Never stops a cycle."""
     return False
 
 
 class StopSignal:
-    """Whether a cycle is to end. Once set, it stays set."""
+    """Whether the cycle must end. Once set, it remains set."""
 
     __slots__ = ("_callback", "_steps", "is_set")
 
@@ -32,7 +32,7 @@ class StopSignal:
         self._steps = 1
 
     def check(self) -> None:
-        """To be called before every small step of a search; raises Stopped when the cycle is to end."""
+        """Called before every small step of a search. Raises CycleStopped if the cycle must end."""
         self._steps -= 1
         if self._steps <= 0:
             self._poll()
