@@ -37,7 +37,7 @@ def test_internal_error_is_reported_as_failure() -> None:
         messages = tuple(message.SerializeToString() for message in seeds()[0].messages)
         ending, problem = try_case(channel, Case("Decide", messages))
     assert ending == "INTERNAL"
-    assert problem.startswith("INTERNAL: a defect")
+    assert problem.startswith("INTERNAL: internal error")
 
 
 def test_failure_is_written_to_a_file(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(600)]
 
 COMMANDS = [
     (["adapter", "--help"], 0, "Schedule a Kubernetes cluster"),
-    (["adapter", "--cluster-id", "c"], 2, "there is no service account, and no home directory"),
+    (["adapter", "--cluster-id", "c"], 2, "no service account, and this user has no home directory"),
     (["serve", "--config", "/etc/tenure/none.yaml"], 2, "none.yaml: cannot be read: No such file"),
 ]
 

@@ -159,7 +159,7 @@ class PodRecreated(SingleFault):
         return request.is_binding
 
     def strike(self, request: RecordedRequest) -> ProxyResponse | None:
-        self._run.make_anew(request.path.split("/")[-2], request.uid)
+        self._run.recreate_pod(request.path.split("/")[-2], request.uid)
         return None
 
 
