@@ -1,4 +1,4 @@
-"""An independent check of decisions: reads only the messages, shares no code with the solver."""
+"""Independent check of responses: reads only the messages and shares no code with the solver."""
 
 from tests.checker.checker import verify
 from tests.checker.rules.min_runtime import RuntimeGuards

@@ -1,4 +1,4 @@
-"""How much a shape asks for: on a node, on a shared device, and of its queue."""
+"""Amounts that a pod shape requests: on a node, on a shared device and in its queue."""
 
 from collections import Counter
 from fractions import Fraction
@@ -12,7 +12,7 @@ WHOLE_MILLI = 1000
 
 
 def offered_resources(node: snapshot_pb2.Node) -> Counter[str]:
-    """What the node has of every resource; GPUs in devices."""
+    """Amounts of every resource that the node offers; GPUs in devices."""
     total = node.allocatable
     return Counter(
         {
@@ -26,7 +26,10 @@ def offered_resources(node: snapshot_pb2.Node) -> Counter[str]:
 
 
 def requested_resources(shape: snapshot_pb2.PodShape) -> Counter[str]:
-    """What one pod takes of every resource of a node; shared devices are counted by device, not here."""
+    """Amounts of every node resource that one pod uses.
+
+    Shared devices are not included; they are counted by device.
+    """
     requests = shape.requests
     return Counter(
         {
@@ -40,7 +43,7 @@ def requested_resources(shape: snapshot_pb2.PodShape) -> Counter[str]:
 
 
 def is_shared(gpu: resources_pb2.GpuRequest) -> bool:
-    """Whether it asks for a part of a device."""
+    """Whether the request is for a share of a device."""
     share = gpu.WhichOneof("share")
     return gpu.devices > 0 and (
         share == "memory_mib" or (share is not None and gpu.portion_milli < WHOLE_MILLI)
@@ -48,19 +51,19 @@ def is_shared(gpu: resources_pb2.GpuRequest) -> bool:
 
 
 def is_mig(shape: snapshot_pb2.PodShape) -> bool:
-    """Whether it asks for slices of a partitioned GPU."""
+    """Whether the shape requests slices of a partitioned GPU."""
     return any(name.startswith(MIG_PREFIX) and count for name, count in shape.requests.extended.items())
 
 
 def device_milli(shape: snapshot_pb2.PodShape, node: snapshot_pb2.Node) -> Fraction:
-    """Thousandths of one device of the node that a sharing pod takes, exactly."""
+    """Exact share of one device of the node that a sharing pod uses, in thousandths."""
     if shape.gpu.WhichOneof("share") == "memory_mib":
         return Fraction(shape.gpu.memory_mib * WHOLE_MILLI, node.gpu_memory_mib or 1)
     return Fraction(shape.gpu.portion_milli)
 
 
 def queue_usage(shape: snapshot_pb2.PodShape, node: snapshot_pb2.Node) -> Counter[str]:
-    """What a pod counts for in its queue: parts of devices in hundredths, MIG slices by leading number."""
+    """Usage that a pod adds to its queue: device shares in hundredths, MIG slices by leading number."""
     slices = sum(
         int(name.removeprefix(MIG_PREFIX).partition("g")[0]) * count * WHOLE_MILLI
         for name, count in shape.requests.extended.items()

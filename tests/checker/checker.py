@@ -1,4 +1,4 @@
-"""The one function tests call."""
+"""The entry point of the checker."""
 
 from collections.abc import Callable, Iterator
 
@@ -46,10 +46,10 @@ def verify(
     response: decide_pb2.DecideResponse,
     guards: RuntimeGuards | None = None,
 ) -> list[str]:
-    """Every rule that the answer to this snapshot breaks, in words; empty when it is sound.
+    """Return every rule that the response to a snapshot violates, as text; empty for a sound response.
 
-    `guards` are the minruntime plugin's arguments of the profile that decided; None: no defaults, method lca,
-    all actions.
+    `guards` are the arguments of the minruntime plugin in the profile of the response. None: no defaults,
+    method lca, all actions.
     """
     world = SnapshotIndex.of(snapshot, response)
     found = [violation for check in _CHECKS for violation in check(world)]

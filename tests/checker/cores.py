@@ -1,4 +1,4 @@
-"""The pods that no other queue can take back: all of some pod groups, of others those of their minimum."""
+"""Pods that other queues cannot reclaim: all pods of a pod group, or those of its minimum."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Set
@@ -12,7 +12,7 @@ from tests.checker.snapshot_index import SnapshotIndex
 
 
 def non_preemptible_pods(world: SnapshotIndex, pods: Iterable[str]) -> Iterator[str]:
-    """Those of these pods that must be within quota, if these and no others have room."""
+    """Return the pods of `pods` that must be within quota if only `pods` are placed."""
     by_group: dict[str, set[str]] = defaultdict(set)
     for pod in pods:
         by_group[world.pods[pod].pod_group].add(pod)
@@ -25,9 +25,9 @@ def non_preemptible_pods(world: SnapshotIndex, pods: Iterable[str]) -> Iterator[
 
 
 def _core(world: SnapshotIndex, group: snapshot_pb2.PodGroup, pods: Set[str]) -> set[str]:
-    """The first pods of every part up to its minimum, and of parts no more than the first that are required.
+    """Return the first pods of each subgroup up to its minimum, without subgroups that are not required.
 
-    As long as the pod group has not its minimum, no part can be done without.
+    While the pod group is below its minimum, every subgroup is required.
     """
     parts, by_part = sub_groups_of(group), defaultdict(list)
     for pod in sorted(pods, key=lambda uid: _order(world.pods[uid])):
@@ -40,7 +40,10 @@ def _core(world: SnapshotIndex, group: snapshot_pb2.PodGroup, pods: Set[str]) ->
 
 
 def _remove_surplus(parts: SubGroups, name: str, counts: Counter[str]) -> None:
-    """Take from a part that has its minimum what is below its own, and the last of what it can do without."""
+    """Remove the surplus of a satisfied subgroup.
+
+    Its unsatisfied children are removed first, then its last children that are not required.
+    """
     children = parts[name].children
     for child in children:
         if is_satisfied(parts, child, counts):
@@ -61,6 +64,6 @@ def _drop(parts: SubGroups, name: str, counts: Counter[str]) -> None:
 
 
 def _order(pod: snapshot_pb2.Pod) -> tuple[bool, bool, int, int, str]:
-    """Leaders, pods with a higher priority, older pods, the smaller uid."""
+    """Sort key: leaders, then pods of higher priority, then older pods, then the smaller uid."""
     is_unordered = not pod.HasField("task_priority")
     return (not pod.leader, is_unordered, -pod.task_priority, pod.creation_time.ToNanoseconds(), pod.uid)

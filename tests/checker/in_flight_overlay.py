@@ -1,7 +1,6 @@
-"""The snapshot with what groups in flight asked for: who is to leave terminates, who is to start is bound.
+"""The snapshot with in-flight decisions applied: evicted pods terminate, bound pods are on their nodes.
 
-Only groups count that the answer keeps: of those it drops, and of those of which nothing is left to do,
-nothing was asked for.
+Only groups that the response keeps in flight are applied.
 """
 
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ PLACED_STATUSES = frozenset(
 def with_in_flight(
     snapshot: snapshot_pb2.ClusterSnapshot, response: DecideResponse
 ) -> snapshot_pb2.ClusterSnapshot:
-    """A copy; the snapshot itself when nothing is in flight."""
+    """Return a copy, or the snapshot itself if nothing is in flight."""
     if not snapshot.in_flight_groups:
         return snapshot
     after = snapshot_pb2.ClusterSnapshot()
@@ -44,14 +43,14 @@ def with_in_flight(
 
 
 def ordered_groups(snapshot: snapshot_pb2.ClusterSnapshot) -> list[snapshot_pb2.InFlightGroup]:
-    """Those that end first come first, then by id."""
+    """Sort in-flight groups by expiry, then by id."""
     return sorted(snapshot.in_flight_groups, key=lambda group: (group.expire_time.ToNanoseconds(), group.id))
 
 
 def open_evictions(
     pods: dict[str, snapshot_pb2.Pod], group: snapshot_pb2.InFlightGroup
 ) -> Iterator[snapshot_pb2.InFlightDecision]:
-    """Evictions of pods that are still there and do not terminate."""
+    """Return evictions of pods that still exist and do not terminate."""
     for step in group.evictions:
         pod = pods.get(step.pod)
         if pod is not None and pod.status in PLACED_STATUSES and pod.node == step.node:
@@ -61,7 +60,7 @@ def open_evictions(
 def open_bindings(
     pods: dict[str, snapshot_pb2.Pod], group: snapshot_pb2.InFlightGroup
 ) -> Iterator[snapshot_pb2.InFlightDecision]:
-    """Bindings of pods that still wait."""
+    """Return bindings of pods that are still pending."""
     for step in group.bindings:
         if step.pod in pods and pods[step.pod].status == PENDING:
             yield step

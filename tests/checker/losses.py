@@ -1,4 +1,4 @@
-"""What pod groups lose, one group of decisions after the other, and whether their minimum goes with it."""
+"""Pods that each decision group evicts of a pod group, and whether the pod group keeps its minimum."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,22 +10,25 @@ from tests.checker.rules.gangs import ROOT, is_satisfied, sub_group_of, sub_grou
 from tests.checker.snapshot_index import SnapshotIndex
 
 STALE_GANG_EVICTION = "stalegangeviction"
-"""Evicts what is broken anyway, for nobody's benefit; nothing protects from it."""
+"""Evicts gangs that are below their minimum, without a beneficiary; guards do not apply."""
 
 
 class PodGroupLoss(NamedTuple):
-    """The pods that one group of decisions evicts of one pod group; moved ones count as lost."""
+    """Pods of one pod group that one decision group evicts, including relocated pods."""
 
     group: decision_pb2.DecisionGroup
     victim: snapshot_pb2.PodGroup
     lost: Counter[str]
-    """Pods by part."""
+    """Number of evicted pods by subgroup."""
     before: Counter[str]
-    """Active pods by part until then."""
+    """Number of active pods by subgroup before the decision group."""
 
     @property
     def breaks_minimum(self) -> bool:
-        """Whether it was whole and is not any more; one that was not loses from larger parts only."""
+        """Whether the loss violates the minimum.
+
+        A pod group that is below its minimum already can lose only pods beyond the minimum of a subgroup.
+        """
         parts, left = sub_groups_of(self.victim), self.before - self.lost
         if is_satisfied(parts, ROOT, self.before):
             return not is_satisfied(parts, ROOT, left)
@@ -37,7 +40,7 @@ class PodGroupLoss(NamedTuple):
 
 
 def guarded_losses(world: SnapshotIndex) -> Iterator[PodGroupLoss]:
-    """What is lost to actions that guards have a say in."""
+    """Return the losses by actions to which guards apply, in the order of the response."""
     active = set(world.active_before)
     for group in world.response.groups:
         evicted, gained = set(), set()

@@ -1,4 +1,4 @@
-"""A snapshot and its answer side by side, indexed; later checks only read it."""
+"""A snapshot and its response, indexed for the rules, which only read it."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -13,10 +13,10 @@ from tests.checker.in_flight_overlay import with_in_flight
 OCCUPYING = frozenset(
     {snapshot_pb2.POD_STATUS_BINDING, snapshot_pb2.POD_STATUS_BOUND, snapshot_pb2.POD_STATUS_RUNNING}
 )
-"""Statuses of pods that have their room for good."""
+"""Statuses of pods that occupy their node and do not terminate."""
 
 ON_NODE = OCCUPYING | {snapshot_pb2.POD_STATUS_RELEASING, snapshot_pb2.POD_STATUS_STUCK_IN_RELEASING}
-"""Statuses of pods that occupy a node at the moment of the snapshot."""
+"""Statuses of pods that occupy a node at the time of the snapshot."""
 
 
 class PodPlacement(NamedTuple):
@@ -28,7 +28,7 @@ class PodPlacement(NamedTuple):
 
 
 class EvictionDecision(NamedTuple):
-    """One eviction and the group it belongs to."""
+    """An eviction and its decision group."""
 
     group: decision_pb2.DecisionGroup
     evict: decision_pb2.Evict
@@ -36,10 +36,10 @@ class EvictionDecision(NamedTuple):
 
 @dataclass(frozen=True)
 class SnapshotIndex:
-    """Lookup tables. Steps about pods or nodes that do not exist are left to the identity check."""
+    """Lookup tables. Decisions about unknown pods or nodes are left out; the identity rule reports them."""
 
     snapshot: snapshot_pb2.ClusterSnapshot
-    """With what groups in flight asked for taken for done; `asked` is the one that was sent."""
+    """The snapshot with in-flight decisions applied; `taken_up_snapshot` is the one that was sent."""
     taken_up_snapshot: snapshot_pb2.ClusterSnapshot
     response: decide_pb2.DecideResponse
     nodes: Mapping[str, snapshot_pb2.Node]
@@ -50,9 +50,9 @@ class SnapshotIndex:
     claims: Mapping[str, snapshot_pb2.ResourceClaim]
     binds: tuple[PodPlacement, ...]
     reserves: tuple[PodPlacement, ...]
-    """Promises of this answer, and those that it keeps."""
+    """Reservations of this response, including those of groups that stay in flight."""
     in_flight: frozenset[str]
-    """Pods that were promised their room by a group in flight."""
+    """Pods with a reservation of an in-flight group."""
     evictions: tuple[EvictionDecision, ...]
     requeues: tuple[decision_pb2.Requeue, ...]
 
@@ -60,7 +60,7 @@ class SnapshotIndex:
     def of(
         cls, snapshot: snapshot_pb2.ClusterSnapshot, response: decide_pb2.DecideResponse
     ) -> "SnapshotIndex":
-        """Indexes both messages."""
+        """Index both messages."""
         asked, snapshot = snapshot, with_in_flight(snapshot, response)
         pods = {pod.uid: pod for pod in snapshot.pods}
         nodes = {node.name: node for node in snapshot.nodes}
@@ -99,11 +99,11 @@ class SnapshotIndex:
         )
 
     def shape_of(self, pod: str) -> snapshot_pb2.PodShape:
-        """What the pod asks for."""
+        """Return the shape of the pod."""
         return self.shapes[self.pods[pod].shape]
 
     def group_of(self, pod: str) -> snapshot_pb2.PodGroup:
-        """The pod group the pod belongs to."""
+        """Return the pod group of the pod."""
         return self.pod_groups[self.pods[pod].pod_group]
 
     @cached_property
@@ -116,7 +116,7 @@ class SnapshotIndex:
 
     @cached_property
     def protections(self) -> Mapping[str, list[decision_pb2.Protection]]:
-        """What the answer says of each pod group."""
+        """Protections of the response by pod group."""
         protections: dict[str, list[decision_pb2.Protection]] = defaultdict(list)
         for protection in self.response.protections:
             protections[protection.pod_group].append(protection)
@@ -124,22 +124,22 @@ class SnapshotIndex:
 
     @cached_property
     def victims(self) -> frozenset[str]:
-        """Pods that are evicted, moved ones included."""
+        """Evicted pods, including relocated ones."""
         return frozenset(eviction.evict.pod for eviction in self.evictions)
 
     @cached_property
     def active_before(self) -> frozenset[str]:
-        """Pods that hold room for good in the snapshot."""
+        """Pods of the snapshot that occupy a node and do not terminate."""
         return frozenset(pod.uid for pod in self.snapshot.pods if pod.status in OCCUPYING)
 
     @cached_property
     def active_after(self) -> frozenset[str]:
-        """Pods that hold or are promised room once the decisions are applied."""
+        """Pods that occupy a node or have a reservation after the decisions are applied."""
         gained = {stay.pod for stay in (*self.binds, *self.reserves)}
         return (self.active_before - self.victims) | gained
 
     def zones_of(self, kind: str) -> list[tuple[PodPlacement, list[resources_pb2.NumaPlacement]]]:
-        """The NUMA zones that `bind` or `hold` steps name, and promises that are kept."""
+        """Return the NUMA zones of `bind` or `reserve` decisions and of reservations that stay in flight."""
         steps = [step for group in self.response.groups for step in group.decisions]
         parts = [getattr(step, kind) for step in steps if step.WhichOneof("kind") == kind]
         if kind == "reserve":
@@ -149,12 +149,12 @@ class SnapshotIndex:
         return [(PodPlacement(part.pod, part.node, ()), list(part.numa_placement)) for part in parts]
 
     def present_now(self) -> Iterator[PodPlacement]:
-        """Who is on a node the moment the bindings are carried out: nobody has left yet."""
+        """Return the pods on nodes when bindings are applied and no victim has terminated."""
         yield from self._stays(leave_out=frozenset(), statuses=ON_NODE)
         yield from self.binds
 
     def present_later(self) -> Iterator[PodPlacement]:
-        """Who is on a node when terminating pods and victims are gone and promises are kept."""
+        """Return the pods on nodes after victims have terminated and reservations are fulfilled."""
         statuses = ON_NODE - {snapshot_pb2.POD_STATUS_RELEASING}
         yield from self._stays(leave_out=self.victims, statuses=statuses)
         yield from self.binds

@@ -1,20 +1,20 @@
-"""The command line as a process of its own, as a user runs it."""
+"""Run commands as separate processes, as a user does."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-"""The checkout."""
+"""The root of the checkout."""
 
 SAMPLE = ROOT / "server/tenure/cli/samples/two-departments.yaml"
 
 
 def run_command(*command: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command in the root of the checkout, without a terminal."""
+    """Run a command in the root of the checkout, without a terminal."""
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
 
 def run_tenure(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs `tenure` with these arguments."""
+    """Run `tenure` with these arguments."""
     return run_command(sys.executable, "-m", "tenure.cli", *arguments)

@@ -1,4 +1,4 @@
-"""Processes that tests start find the packages where the tests do, installed or not."""
+"""Processes started by tests import the same packages as the tests."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""A made-up trace in the format of openb, with the same mixture of requests, at any size."""
+"""A generated trace in the openb format, with the same mixture of requests, of any size."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -36,16 +36,16 @@ REQUESTS = (
 SPECS = ((80, ""), (12, "G2"), (8, "V100M16|V100M32"))
 
 FULL = 0.98
-"""Part of all GPUs that the pods ask for together."""
+"""Share of all GPUs that the pods request together."""
 
 CPU_MILLI = (4_000, 6_000, 8_000)
-"""What a pod asks for with each of its devices."""
+"""CPU request per device."""
 
 
 def write_trace(
     folder: Path, nodes: int, seed: int = 0, cpu_milli: Sequence[int] = CPU_MILLI
 ) -> tuple[Path, Path, int]:
-    """Writes both files; returns their paths and the number of pods."""
+    """Write both files. Return their paths and the number of pods."""
     random = Random(seed)
     node_rows = [(f"node-{i:04}", *_draw(random, NODE_KINDS)) for i in range(nodes)]
     gpus = sum(row[3] for row in node_rows)

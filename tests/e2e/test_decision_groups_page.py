@@ -1,4 +1,4 @@
-"""The page about groups of decisions is true: its loop runs, and its example says what the page shows."""
+"""The page about decision groups: its loop runs, and its example has the output shown."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""`tenure demo` as a process: the story it tells is what the server decided."""
+"""`tenure demo` as a process: its text matches the decisions of the server."""
 
 import re
 import socket
@@ -21,7 +21,7 @@ from tests.e2e.command import SAMPLE, run_tenure
 
 @pytest.fixture(scope="module")
 def demo_output() -> str:
-    """What the demo prints, with all white space alike."""
+    """Output of the demo, with whitespace normalized."""
     run = run_tenure("demo")
     assert (run.returncode, run.stderr) == (0, "")
     return " ".join(run.stdout.split())
@@ -35,7 +35,7 @@ def demo_response() -> DecideResponse:
 
 
 def steps(answer: DecideResponse, action: str, kind: str) -> list[tuple[str, str]]:
-    """Steps of one kind that an action decided, as (pod, beneficiary)."""
+    """Decisions of one kind and action, as (pod, beneficiary)."""
     found = [(group, step) for group in answer.groups for step in group.decisions if group.action == action]
     return [
         (getattr(step, kind).pod, group.beneficiary)

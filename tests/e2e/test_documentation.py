@@ -1,4 +1,4 @@
-"""What the documentation shows works: its examples run, its links lead somewhere."""
+"""Examples in the documentation run, and its links have targets."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (RO
 
 
 def example(page: str, language: str) -> str:
-    """The first code block of a language on a page."""
+    """Return the first code block of a language on a page."""
     found = re.search(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert found, f"{page} has no {language} example"
     return found[1]

@@ -1,4 +1,4 @@
-"""Commands in console blocks of pages print what the pages show."""
+"""Commands in console blocks of pages print the output shown."""
 
 import re
 from pathlib import Path

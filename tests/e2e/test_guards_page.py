@@ -24,7 +24,7 @@ PLUGINS = (ROOT / "docs/extend/plugins.md").read_text()
 
 
 def guards() -> dict[str, Any]:
-    """Plugins that a session with all of them asks for protection."""
+    """Guard plugins of a session with all built-in plugins."""
     everything = Profile((), tuple(map(PluginConfig, BUILT_IN.plugins)))
     chains = Session.open(ClusterBuilder().build(), everything, BUILT_IN).chains
     return {chains.name(guard): BUILT_IN.plugins[chains.name(guard)] for guard in chains.guards}
@@ -34,25 +34,25 @@ GUARDS = guards()
 
 
 def block(page: str, language: str) -> str:
-    """The only code block of a language on a page."""
+    """Return the only code block of a language on a page."""
     (text,) = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
     return str(text)
 
 
 def arguments_of(plugin: Any) -> dict[str, Any]:
-    """Parsers of the arguments of a plugin."""
+    """Return the parsers of the arguments of a plugin."""
     return dict(getattr(plugin, "ARGUMENTS", {}))
 
 
 def rows(heading: str, page: str = REFERENCE) -> list[list[str]]:
-    """The cells of the first table under a heading, without its head."""
+    """Return the cells of the first table under a heading, without its header."""
     table = re.search(r"(?:^\|.*\n)+", page.split(heading, 1)[1], re.MULTILINE)
     assert table, f"no table under {heading}"
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in table[0].splitlines()[2:]]
 
 
 def fill_down(cells: list[str]) -> list[str]:
-    """A column in which an empty cell means the same as the one above."""
+    """Return a column with each empty cell replaced by the one above."""
     found: list[str] = []
     for cell in cells:
         found.append(cell.strip("`") or found[-1])
@@ -112,7 +112,7 @@ def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def decide_sample(*arguments: str) -> tuple[dict[str, list[str]], set[tuple[str, str]]]:
-    """Guards by evicted pod, and who is protected by which guard, on the sample."""
+    """Return the guards by evicted pod, and the (pod group, guard) pairs of protections, for the sample."""
     ran = run_tenure("decide", str(SAMPLE), "--output", "json", *arguments)
     assert (ran.returncode, ran.stderr) == (0, "")
     answer = json.loads(ran.stdout)
@@ -122,7 +122,7 @@ def decide_sample(*arguments: str) -> tuple[dict[str, list[str]], set[tuple[str,
 
 
 def test_guard_of_another_package_protects_pod_groups(configuration: Path) -> None:
-    """Without it, `month-end` evicts `backfill-us` of the queue analytics."""
+    """Without this guard, `month-end` evicts `backfill-us` of the queue analytics."""
     without, _ = decide_sample()
     evicted, protected = decide_sample("--config", str(configuration))
     assert {pod for pod in without if pod.startswith("backfill-us")} != set()

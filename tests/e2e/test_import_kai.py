@@ -38,13 +38,13 @@ PARAMS = {
 
 
 def with_metadata(item: dict[str, Any]) -> dict[str, Any]:
-    """As the API serves it: with a uid, and null where a Go program has no time."""
+    """Return an object as the API serves it: with a uid, and null for a missing time."""
     meta = {"uid": f"uid-{item['metadata']['name']}", "creationTimestamp": None, **item["metadata"]}
     return {**item, "metadata": meta}
 
 
 def complete_snapshot() -> dict[str, Any]:
-    """A snapshot with two pods that run, one that is being bound, and one that waits."""
+    """A snapshot with two running pods, one that is being bound, and a pending one."""
     ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2027-01-15T08:00:00Z"}
     objects = {
         "nodes": [node("n1", conditions=[ready]), node("n2")],

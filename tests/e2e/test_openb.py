@@ -1,6 +1,6 @@
-"""Decisions on a production trace, or on a cluster of the same kind, at three loads: each one is sound.
+"""Decisions on a production trace, or on a similar generated cluster, are sound at three loads.
 
-The trace is used when it lies beside the checkout; a generated cluster in its format is used in any case.
+The trace is used if it is next to the checkout. A generated cluster in its format is always used.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ ENGINE = Engine(default_profile())
 
 
 class Load(NamedTuple):
-    """Which pods run and which wait; of the generated trace, in thousandths of all pods."""
+    """The running and the pending pods; for the generated trace, in thousandths of all pods."""
 
     source: str
     running: int

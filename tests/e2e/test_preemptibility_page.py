@@ -1,4 +1,4 @@
-"""The page about preemptibility is true: its example is listed and decided on as it says."""
+"""The page about preemptibility: its example has the listing and the decisions shown."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs/use/preemptibility.md").read_text()
 
 @pytest.fixture
 def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The example of the page as a file, and a terminal as wide as the page."""
+    """The example of the page as a file, and a terminal of the width of the page."""
     monkeypatch.setenv("COLUMNS", "80")
     file = tmp_path / "jobs.yaml"
     file.write_text(PAGE.split("```yaml\n")[1].split("```")[0])

@@ -1,4 +1,4 @@
-"""The page about redaction is true: its commands say what it shows."""
+"""The page about redaction: its commands have the output shown."""
 
 import re
 from pathlib import Path

@@ -57,7 +57,7 @@ class FakeConnection:
         yield self
 
     def play(self) -> None:
-        """Let time pass, as the cluster does, and wake the adapter."""
+        """Advance time, as the cluster does, and wake the adapter."""
         self.scheduler.pass_time(1)
         if self.terms:
             self.terms[-1].wake()

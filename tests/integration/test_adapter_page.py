@@ -74,7 +74,7 @@ class JobsTestCluster:
         return next(row for row in rows if row.uid == name)
 
     def attempt(self, write: Callable[[], None], effect: str = "") -> None:
-        """Carry out a write, unless the adapter is dead or dies."""
+        """Apply a write, unless the adapter is dead or dies at this write."""
         if self.is_dead:
             raise AdapterKilled
         self.writes += 1

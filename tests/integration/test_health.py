@@ -1,4 +1,4 @@
-"""What a kubelet is told."""
+"""Health responses to a kubelet."""
 
 import urllib.error
 import urllib.request

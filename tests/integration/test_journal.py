@@ -1,4 +1,4 @@
-"""The journal keeps in-flight groups, eviction records and patches, and for how long."""
+"""What the journal stores, and for how long: in-flight groups, eviction records and patches."""
 
 from collections.abc import Sequence
 
@@ -91,7 +91,7 @@ def test_applied_decision_remains_applied() -> None:
 
 
 def cluster() -> FakeScheduler:
-    """A victim and a winner. Pod group `derived` has no object."""
+    """A victim and a preemptor. Pod group `derived` has no object."""
     scheduler = FakeScheduler(ClusterSnapshot())
     for name in ("victim", "winner", "derived"):
         scheduler.rows.pod_groups.add(uid=name, name=name)
@@ -111,7 +111,7 @@ def discard(journal: Journal, scheduler: FakeScheduler, seconds: float = 0) -> N
 
 
 def report_to_server(journal: Journal) -> None:
-    """Report everything to the evaluation of the server."""
+    """Report the results of all entries to the server's evaluation."""
     for report in list(journal.reports(journal.unreported())):
         journal.apply_status(evaluate(report, NOW), NOW.seconds)
 

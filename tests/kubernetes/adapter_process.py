@@ -11,18 +11,18 @@ from tests.kubernetes.environment.control_plane import ADAPTER_TOKEN
 from tests.small_snapshot import child_environment
 
 LEASE: str = "3s"
-"""As short as it may be."""
+"""The shortest permitted lease."""
 
 
 class ApiServerAccess(Protocol):
-    """An API server, real or not."""
+    """A real or fake API server."""
 
     def kubeconfig(self, token: str = ...) -> Path:
-        """A kubeconfig file for the holder of a token."""
+        """Write a kubeconfig file with this token."""
 
 
 def adapter_arguments(plane: ApiServerAccess, server: str, namespace: str) -> tuple[str, ...]:
-    """What an adapter is told whose lease, ledger and cluster id are those of a namespace of its own."""
+    """Return arguments of an adapter whose lease, journal and cluster id belong to its namespace."""
     return (
         *("--kubeconfig", str(plane.kubeconfig(ADAPTER_TOKEN)), "--server", server),
         *("--cluster-id", namespace, "--namespace", namespace, "--lease-duration", LEASE),
@@ -31,7 +31,7 @@ def adapter_arguments(plane: ApiServerAccess, server: str, namespace: str) -> tu
 
 @contextmanager
 def run_adapter(log: Path, *arguments: str) -> Iterator[Program]:
-    """An adapter that runs, killed afterwards. What it wrote is shown where the test fails."""
+    """Run an adapter and kill it at the end. Its output is shown if the test fails."""
     command = (sys.executable, "-m", "tenure.cli", "adapter", *arguments)
     program = Program(log, *command, env=child_environment())
     try:

@@ -1,7 +1,4 @@
-"""A fake API server for whoever wants one.
-
-What tests of applying have in common.
-"""
+"""Fixtures: a fake API server, and transports for tests of applying."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -36,7 +33,7 @@ def api(tmp_path: Path) -> Iterator[FakeApiServer]:
 
 @pytest.fixture
 def transport(api: FakeApiServer) -> Iterator[Transport]:
-    """To the fake API server, which has the namespaces of the adapter and of its users."""
+    """A transport to the fake API server, which has the namespaces of the adapter and of its users."""
     with closing(Transport(api.kubeconfig(), timeout=10)) as opened:
         for namespace in ("team", "tenure-system"):
             opened.post("/api/v1/namespaces", {"metadata": {"name": namespace}})

@@ -35,7 +35,7 @@ from tests.kubernetes.observe.cached_cluster import (
 _CONNECTION_LOSS = ScriptedResponse(0)
 _MAP = "/api/v1/namespaces/tenure-system/configmaps"
 _DELETED = "2027-01-15T08:00:30Z"
-"""Soon after NOW."""
+"""Shortly after NOW."""
 _UNLIMITED = {kind: {"quota": -1, "limit": -1} for kind in ("cpu", "memory", "gpu")}
 
 
@@ -80,7 +80,7 @@ class CrashTestCluster:
             self.world.put("pods", item)
 
     def now(self) -> Timestamp:
-        """Some milliseconds later than the last time."""
+        """Some milliseconds later than the previous result."""
         self._nanoseconds += 5_000_000
         moment = Timestamp()
         moment.FromNanoseconds(self._nanoseconds)

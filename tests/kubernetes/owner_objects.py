@@ -7,7 +7,7 @@ from tests.kubernetes.cluster import UserCluster
 
 
 def create_owner(cluster: UserCluster, api: str, kind: str, plural: str, name: str) -> dict[str, Any]:
-    """A reference to a new object that owns pods, as its controller puts it on them."""
+    """Create an owner of pods; return the reference that its controller adds to them."""
     labels = {"app": name}
     container = {"name": "main", "image": "none"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}

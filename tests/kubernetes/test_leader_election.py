@@ -1,4 +1,4 @@
-"""One leads at a time, and knows when it may no longer act."""
+"""At most one adapter leads at a time, and it stops when its lease may have ended."""
 
 from collections.abc import Callable
 from threading import Thread
@@ -16,7 +16,7 @@ LEASE = f"{LEASES}/tenure"
 
 
 class LeaseRace:
-    """Several who want one lease, with clocks of their own."""
+    """Several candidates for one lease, each with its own clock."""
 
     def __init__(self, transport: Transport) -> None:
         self.clocks: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What an adapter is told, and every fault of it by its path."""
+"""Settings of an adapter, and every error with its path."""
 
 from pathlib import Path
 

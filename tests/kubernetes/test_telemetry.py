@@ -1,4 +1,4 @@
-"""Spans of a round are bounded, those outside of rounds are none, and links lead to evictions."""
+"""Reconciles have a bounded number of spans, other calls have none, and links lead to evictions."""
 
 from collections import Counter
 from collections.abc import Iterator

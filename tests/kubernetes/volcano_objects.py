@@ -1,4 +1,4 @@
-"""Queues and workloads of Volcano, as its users create them."""
+"""Volcano queues and workloads, as their users create them."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tests.kubernetes.environment.resource_definitions import VOLCANO_POD_GROUP,
 
 
 def volcano_queue(cluster: UserCluster, name: str, gpus: int) -> None:
-    """A queue that deserves so many GPUs."""
+    """Create a queue that deserves this number of GPUs."""
     body = {"metadata": {"name": name}, "spec": {"deserved": {"nvidia.com/gpu": str(gpus)}, "weight": 1}}
     cluster.make(f"/apis/{VOLCANO_QUEUE.api_version}/queues", build_object(VOLCANO_QUEUE, body))
 
@@ -15,9 +15,9 @@ def volcano_queue(cluster: UserCluster, name: str, gpus: int) -> None:
 def volcano_workload(
     cluster: UserCluster, name: str, pods: int, gpus: int, *, queue: str, priority: str = "low", **spec: Any
 ) -> None:
-    """A pod group that may be preempted, with pods of so many GPUs each, named NAME-0, NAME-1, ...
+    """Create a preemptible pod group with pods NAME-0, NAME-1, ... of this number of GPUs.
 
-    It is a gang of all its pods unless `spec` says otherwise.
+    It is a gang of all its pods, unless `spec` sets other values.
     """
     body = {
         "metadata": {"name": name, "annotations": {"volcano.sh/preemptable": "true"}},

@@ -1,4 +1,4 @@
-"""The chart as helm renders it, for several sets of values."""
+"""The chart rendered by helm for several sets of values."""
 
 import os
 import shutil
@@ -58,13 +58,16 @@ VALUES: Final = {
         "podDisruptionBudget.enabled=false",
     ),
 }
-"""Sets of values that people choose, as `--set` takes them."""
+"""Common sets of values, in the syntax of `--set`."""
 
 Object = dict[str, Any]
 
 
 def find_program(name: str) -> str:
-    """The path of helm or kustomize. Skips the test without it; with REQUIRE_KUBE=1 that is a failure."""
+    """Return the path of helm or kustomize.
+
+    Skips the test if the program is missing; with REQUIRE_KUBE=1 that is a failure.
+    """
     built = _BUILT / name
     path = str(built) if built.exists() else shutil.which(name)
     if path is None:
@@ -74,20 +77,20 @@ def find_program(name: str) -> str:
 
 
 def run(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """A run of helm or kustomize."""
+    """Run helm or kustomize."""
     return subprocess.run(
         [find_program(name), *arguments], capture_output=True, text=True, timeout=60, check=False
     )
 
 
 def value_arguments(values: tuple[str, ...]) -> list[str]:
-    """Values as arguments of helm."""
+    """Return values as arguments of helm."""
     return [word for value in values for word in ("--set", value)]
 
 
 @cache
 def template(values: tuple[str, ...], release: str = "tenure", namespace: str = NAMESPACE) -> str:
-    """What helm would send, as text."""
+    """Return the rendered objects as text."""
     ended = run("helm", "template", release, str(CHART), "--namespace", namespace, *value_arguments(values))
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -96,23 +99,23 @@ def template(values: tuple[str, ...], release: str = "tenure", namespace: str = 
 def render_chart(
     values: tuple[str, ...], release: str = "tenure", namespace: str = NAMESPACE
 ) -> list[Object]:
-    """What helm would send."""
+    """Return the rendered objects."""
     return [item for item in yaml.safe_load_all(template(values, release, namespace)) if item]
 
 
 def only_object(objects: list[Object], kind: str) -> Object:
-    """The one object of a kind."""
+    """Return the only object of a kind."""
     (item,) = (each for each in objects if each["kind"] == kind)
     return item
 
 
 def pod(objects: list[Object]) -> Object:
-    """The pod that a deployment makes."""
+    """Return the pod of the deployment."""
     template: Object = only_object(objects, "Deployment")["spec"]["template"]
     return template
 
 
 def containers(objects: list[Object]) -> dict[str, Object]:
-    """All containers by name."""
+    """Return all containers by name."""
     spec = pod(objects)["spec"]
     return {each["name"]: each for each in (*spec.get("initContainers", ()), *spec["containers"])}

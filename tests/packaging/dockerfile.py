@@ -1,4 +1,4 @@
-"""docker/Dockerfile as its instructions, and its build stage without an engine."""
+"""docker/Dockerfile as its instructions, and its build stage without a container engine."""
 
 import re
 import shutil
@@ -16,44 +16,44 @@ from tests.packaging.charts import ROOT
 
 FILE: Final = ROOT / "docker/Dockerfile"
 BUILT: Final = "/opt/tenure"
-"""Where the image has the program."""
+"""Folder of the program in the image."""
 USER: Final = 65532
-"""Who runs it."""
+"""User of the image."""
 
 
 class Instruction(NamedTuple):
-    """One instruction with its continuation lines."""
+    """An instruction with its continuation lines."""
 
     name: str
     rest: str
 
 
 def instructions() -> list[Instruction]:
-    """All of them, in order."""
+    """Return all instructions in order."""
     text = re.sub(r"^#.*\n", "", FILE.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
     return [Instruction(*line.split(maxsplit=1)) for line in text.splitlines() if line.strip()]
 
 
 def arguments_of(name: str) -> list[str]:
-    """What follows each instruction of a name."""
+    """Return the arguments of each instruction with this name."""
     return [one.rest for one in instructions() if one.name == name]
 
 
 def compose_service() -> dict[str, Any]:
-    """The service of docker/compose.yaml that runs the image."""
+    """Return the service of docker/compose.yaml that runs the image."""
     found: dict[str, Any] = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())["services"]["tenure"]
     return found
 
 
 class ImageContent(NamedTuple):
-    """What the image has in BUILT, in a folder that its user may read and not write."""
+    """The content of BUILT in the image, in a folder that its user can read but not write."""
 
     folder: Path
     user: int | None
-    """Who runs it; None: whoever runs the tests, as only root may choose."""
+    """User that runs the program. None: the user of the tests, since only root can choose another one."""
 
     def start(self, *command: str, **variables: str) -> "subprocess.Popen[str]":
-        """Run a program of it, with nothing around it but these variables: no home, and nowhere to write."""
+        """Run a program with only these environment variables, without a home or a writable folder."""
         program, *arguments = command
         pipe = subprocess.PIPE
         return subprocess.Popen(
@@ -71,7 +71,7 @@ class ImageContent(NamedTuple):
 
 @contextmanager
 def install(user: int, is_root: bool) -> Iterator[ImageContent]:
-    """Do what the build stage does: copy what it copies, and run what it runs, in a folder of its own."""
+    """Run the build stage in a separate folder: its COPY and RUN instructions."""
     base = Path(mkdtemp(prefix="tenure-image-"))
     try:
         base.chmod(0o755)
@@ -98,7 +98,7 @@ def _copy(source: Path) -> None:
 
 
 def _build(base: Path, places: Mapping[str, str]) -> None:
-    """Run the one RUN of the file. `python` is an interpreter that others may run, too."""
+    """Run the only RUN instruction. `python` is an interpreter that other users can run."""
     (command,) = arguments_of("RUN")
     for inside, outside in places.items():
         command = command.replace(inside, outside)
@@ -121,7 +121,7 @@ def _build(base: Path, places: Mapping[str, str]) -> None:
 
 
 def _interpreter() -> str:
-    """A Python of our own version in a place where everybody may run it; else the one that runs the tests."""
+    """Return a Python of the current version that all users can run, else the interpreter of the tests."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     ours = Path(sys.base_prefix, "bin", name)
     everybodys = (Path(folder, name) for folder in ("/usr/local/bin", "/usr/bin"))

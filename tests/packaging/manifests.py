@@ -1,4 +1,4 @@
-"""The check `manifests`: the plain manifests are the chart with its default values."""
+"""The check `manifests`: the plain manifests equal the chart with its default values."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ FILE = MANIFESTS / "tenure.yaml"
 
 
 def main(update: Annotated[bool, typer.Option("--update", help="Write the file first")] = False) -> Counts:
-    """Compare docker/manifests/tenure.yaml with what helm renders from the chart."""
+    """Compare docker/manifests/tenure.yaml with the chart rendered by helm."""
     expected = template(())
     if update:
         FILE.write_text(expected)

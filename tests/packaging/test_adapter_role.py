@@ -1,4 +1,4 @@
-"""The role of the adapter: no more than the values ask for."""
+"""The role of the adapter has no permission that the values do not require."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.packaging.charts import VALUES, only_object, render_chart
 pytestmark = pytest.mark.kube
 
 Right = tuple[str, str, str]
-"""API group, resource, verb."""
+"""API group, resource and verb."""
 
 
 def rights(values: tuple[str, ...], kind: str = "ClusterRole") -> set[Right]:

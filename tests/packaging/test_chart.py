@@ -1,4 +1,4 @@
-"""The chart: every choice of values gives a configuration that is read, and a pod that may do little."""
+"""The chart: all values render a valid configuration and a pod with minimal permissions."""
 
 import json
 import re
@@ -40,7 +40,7 @@ NOT_IN_VALUES = {
     *("server", "tlsCa", "tlsCert", "tlsKey", "tokenFile", "allowPlaintext"),
     *("kubeconfig", "context", "namespace", "healthListen"),
 }
-"""What an adapter in a pod beside its server has no choice about."""
+"""Settings that are fixed for an adapter in a pod with its server."""
 
 
 @EVERY
@@ -189,7 +189,7 @@ def test_invalid_values_are_rejected(values: tuple[str, ...], told: str) -> None
 
 
 def known(*keys: str) -> set[str]:
-    """Keys that the schema permits in a part of the values."""
+    """Keys that the schema permits in a section of the values."""
     part: dict[str, Any] = SCHEMA
     for key in keys:
         part = part["properties"][key]

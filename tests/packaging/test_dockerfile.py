@@ -1,4 +1,4 @@
-"""docker/Dockerfile and what compose makes of it, as far as they can be judged by reading them."""
+"""Static checks of docker/Dockerfile and docker/compose.yaml."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the build stage of the image makes, run as the image runs it: as nobody, without a home."""
+"""Programs of the image's build stage, run as in the image: as an unprivileged user without a home."""
 
 import json
 import os
@@ -23,7 +23,7 @@ COMMANDS = [
 
 
 def test_image_is_complete_serves_and_is_read_only() -> None:
-    """One test, for to build it takes half a minute."""
+    """One test, because the build takes half a minute."""
     with install(USER, is_root=os.geteuid() == 0) as image:
         check_serving(image)
         for arguments, code, said in COMMANDS:
@@ -32,7 +32,7 @@ def test_image_is_complete_serves_and_is_read_only() -> None:
 
 
 def check_serving(image: ImageContent) -> None:
-    """It serves as the image does unless told otherwise, and compose sees that it does, or does not."""
+    """Run the server with the defaults of the image; compose's health check reports its state."""
     process = image.start("tenure", *json.loads(*arguments_of("CMD")), "--listen", "127.0.0.1:0")
     assert process.stdout is not None
     address = process.stdout.readline().split()[-1]
@@ -49,7 +49,7 @@ def check_serving(image: ImageContent) -> None:
 
 
 def run_compose_health_check(image: ImageContent, address: str) -> int:
-    """The exit code of the health check in docker/compose.yaml."""
+    """Return the exit status of the health check in docker/compose.yaml."""
     kind, program, *arguments = compose_service()["healthcheck"]["test"]
     assert kind == "CMD"
     asked = [argument.replace("127.0.0.1:50051", address) for argument in arguments]

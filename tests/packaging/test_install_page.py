@@ -1,4 +1,4 @@
-"""docs/operate/install.md: its commands and its kustomization give something, its tables name what exists."""
+"""docs/operate/install.md: its commands and kustomization render objects; its tables name existing ones."""
 
 import re
 import shlex

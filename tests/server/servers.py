@@ -1,4 +1,4 @@
-"""A real server on a free port of this machine, in this process or in one of its own."""
+"""A real server on a free local port, in this process or in a separate one."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ from tests.small_snapshot import child_environment
 
 
 class BlockingEngine(Engine):
-    """Decides as ever, but every call waits until it is let go."""
+    """An engine in which every call waits until it is released."""
 
     def __init__(self) -> None:
         super().__init__(default_profile())
@@ -39,7 +39,7 @@ class BlockingEngine(Engine):
 
 
 class FailingEngine(Engine):
-    """Fails in a way nobody foresaw."""
+    """An engine that raises an unexpected error."""
 
     def decide(
         self,
@@ -57,7 +57,7 @@ def run_server(
     recorder: Recorder = NO_RECORDS,
     **limits: object,
 ) -> Iterator[tuple[GrpcServer, str]]:
-    """A server in this process, drained afterwards, and its address."""
+    """Run a server in this process; yield it and its address, and drain it at the end."""
     settings = ServerLimits().model_copy(update=limits)
     server = GrpcServer(engine or Engine(default_profile()), settings, guard, recorder)
     address = server.start("127.0.0.1:0")
@@ -69,9 +69,9 @@ def run_server(
 
 @contextmanager
 def run_server_process(*arguments: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """`tenure serve` on a free port, killed afterwards if it still runs, and its address.
+    """Run `tenure serve` on a free port; yield the process and its address, and kill it at the end.
 
-    Nothing is recorded, unless the arguments or a configuration say where.
+    Records are disabled, unless the arguments or a configuration set a folder.
     """
     records = [] if {"--records", "--config"} & set(arguments) else ["--no-records"]
     command = [

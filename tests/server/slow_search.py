@@ -1,7 +1,7 @@
-"""A snapshot on which a search takes seconds though the message is small, and the configuration for that.
+"""A small snapshot on which a search takes seconds, and the configuration for it.
 
-`nodes` full nodes in a queue that may lose one GPU less than a gang of ten whole nodes needs: the search has
-to try in vain, one set of victims after the other. The configuration forbids it the shortcuts.
+`nodes` full nodes are in a queue that may lose one GPU less than a gang of ten whole nodes needs. The search
+simulates one set of victims after the other, and none succeeds. The configuration disables the speedups.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ SLOW_OPTIONS: Final = f"options: {{speedups: [{', '.join(SPEEDUPS_LEFT)}], skipS
 
 
 def slow_profile() -> Profile:
-    """The same without a file."""
+    """Return the same configuration as a profile."""
     default = default_profile()
     return Profile(
         default.actions, default.plugins, CycleOptions(speedups=SPEEDUPS_LEFT, skip_similar_pod_groups=False)
@@ -28,7 +28,7 @@ def slow_profile() -> Profile:
 
 
 def slow_search_snapshot(nodes: int, cluster_id: str = "hard") -> pb.ClusterSnapshot:
-    """80 nodes take some three seconds, and time grows with the square of their number."""
+    """Build the snapshot. 80 nodes take about three seconds; time grows with the square of their number."""
     snapshot = pb.ClusterSnapshot(cluster_id=cluster_id, version=1)
     snapshot.now.seconds = 1_700_000_000
     total = nodes * GPUS

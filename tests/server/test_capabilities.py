@@ -1,4 +1,4 @@
-"""GetCapabilities: what a caller can find out instead of reading documentation."""
+"""GetCapabilities: limits and features that a caller can discover."""
 
 from tenure.client import Client
 from tenure.codec.engine import Engine

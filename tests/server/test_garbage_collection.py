@@ -1,4 +1,4 @@
-"""The garbage collector rests while cycles run, and only then."""
+"""The garbage collector is paused only while cycles run."""
 
 import gc
 import weakref
@@ -49,14 +49,14 @@ def test_frozen_objects_are_excluded_from_collection() -> None:
 
 
 class Ring:
-    """Garbage that only the collector finds, once nobody holds it."""
+    """A reference cycle, which only the collector frees."""
 
     def __init__(self) -> None:
         self.itself = self
 
 
 def test_garbage_is_collected_before_freezing() -> None:
-    gc.disable()  # as beside a cycle
+    gc.disable()  # as during a cycle
     try:
         with freeze_gc():
             ring = Ring()

@@ -1,4 +1,4 @@
-"""Health and reflection: probes find what they expect, also while a cycle runs and while draining."""
+"""Health and reflection: probes get correct results, also while a cycle runs and while the server drains."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -24,7 +24,7 @@ def health(channel: grpc.Channel, name: str = "") -> int:
 
 
 def empty_request_error(channel: grpc.Channel) -> grpc.Call:
-    """Why a request that is empty, and waits for no engine, is refused."""
+    """Return the error of an empty request, which does not wait for the engine."""
     with pytest.raises(grpc.RpcError) as refused:
         channel.unary_unary("/tenure.v1.DecisionService/ReportResults")(b"", timeout=5)
     assert isinstance(refused.value, grpc.Call)
@@ -111,7 +111,7 @@ def test_draining_server_is_not_serving_rejects_calls_and_completes_those_in_fli
         assert next(watched).status == HealthCheckResponse.NOT_SERVING
         assert [health(channel, name) for name in NAMES] == [HealthCheckResponse.NOT_SERVING] * 2
         while (refused := empty_request_error(channel)).code() is grpc.StatusCode.INVALID_ARGUMENT:
-            pass  # health is told first, so that no caller is refused before it could know
+            pass  # health changes first, so that callers can stop sending before calls are rejected
         assert refused.code() is grpc.StatusCode.UNAVAILABLE
         assert "the server is draining; retry" in str(refused)
         watched.cancel()

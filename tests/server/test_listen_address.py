@@ -1,4 +1,4 @@
-"""Clear text stays on this machine unless somebody says otherwise."""
+"""Plaintext is restricted to loopback addresses, unless it is allowed explicitly."""
 
 import pytest
 from tenure.codec.engine import Engine

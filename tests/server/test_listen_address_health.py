@@ -1,4 +1,4 @@
-"""A second address answers health and nothing else, whatever the first one asks of its callers."""
+"""The health address serves only health, whatever credentials the main address requires."""
 
 import json
 from collections.abc import Iterator

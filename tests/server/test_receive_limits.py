@@ -1,4 +1,4 @@
-"""Limits over a real connection: states, pieces, names, ages and connections."""
+"""Limits over a real connection: states, chunks, names, ages and connections."""
 
 import socket
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def call_error(channel: grpc.Channel, method: str, *messages: Message) -> grpc.R
 
 
 def snapshot_chunks() -> list[PutSnapshotRequest]:
-    """The small snapshot in two pieces, two pods in each."""
+    """The small snapshot in two chunks of two pods."""
     first, second = small_snapshot(), pb.ClusterSnapshot()
     second.pods.extend(first.pods[2:])
     del first.pods[2:]
@@ -98,7 +98,7 @@ def test_connections_beyond_the_limit_are_closed(monkeypatch: pytest.MonkeyPatch
 
 
 def connected(address: str) -> socket.socket:
-    """A connection that said what an HTTP/2 client says first."""
+    """Open a connection and send the first bytes of an HTTP/2 client."""
     host, _, port = address.rpartition(":")
     connection = socket.create_connection((host, int(port)), timeout=5)
     connection.sendall(PREFACE)
@@ -106,7 +106,7 @@ def connected(address: str) -> socket.socket:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Whether the other side hung up; the settings that it sends first are no sign of that."""
+    """Whether the server closed the connection; its initial settings do not count."""
     connection.settimeout(0.5)
     try:
         return not connection.recv(9)

@@ -1,1 +1,1 @@
-"""Tests of the checker: each breaks one rule in a sound response."""
+"""Tests of the checker: each violates one rule in a sound response."""

@@ -1,4 +1,4 @@
-"""Ways to change one thing in a cluster or in an answer, and to see that the check notices."""
+"""Change one thing in a snapshot or a response, and assert what the checker reports."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,22 +13,22 @@ Snapshot = snapshot_pb2.ClusterSnapshot
 Response = decide_pb2.DecideResponse
 Break = Callable[[Snapshot, Response], object]
 Table = dict[str, tuple[Break, str]]
-"""By name: what is done, and a part of the violation it must be reported as."""
+"""Change and part of the expected violation, by test name."""
 
 
 def rows(table: Table) -> Iterable[Any]:
-    """The table as pytest parameters, named by its keys."""
+    """Return the table as pytest parameters, with its keys as test ids."""
     return [pytest.param(*row, id=name) for name, row in table.items()]
 
 
 def assert_reported(breaks: Break, violation: str) -> None:
-    """Breaks the sound answer and demands the violation."""
+    """Apply a change to the sound response and assert that the checker reports the violation."""
     found = _verify_changed(breaks)
     assert any(violation in line for line in found), found
 
 
 def assert_harmless(breaks: Break) -> None:
-    """Changes the sound answer and demands that it stays sound."""
+    """Apply a change to the sound response and assert that it has no violations."""
     found = _verify_changed(breaks)
     assert found == [], found
 
@@ -40,7 +40,7 @@ def _verify_changed(breaks: Break) -> list[str]:
 
 
 def find(snapshot: Snapshot, kind: str, key: str) -> Any:
-    """The node, queue, pod group, pod or shape of this name."""
+    """Return the node, queue, pod group, pod or shape with this name."""
     names = ("uid", "name", "id")
     return next(
         item
@@ -50,19 +50,19 @@ def find(snapshot: Snapshot, kind: str, key: str) -> Any:
 
 
 def set_fields(message: Any, **fields: object) -> Any:
-    """Sets fields of a message."""
+    """Set fields of a message."""
     for name, value in fields.items():
         setattr(message, name, value)
     return message
 
 
 def find_decision(response: Response, identifier: str) -> decision_pb2.Decision:
-    """The step of this id."""
+    """Return the decision with this id."""
     return next(step for group in response.groups for step in group.decisions if step.id == identifier)
 
 
 def drop_decisions(response: Response, *identifiers: str) -> Response:
-    """Takes steps out of the answer."""
+    """Remove decisions from the response."""
     for group in response.groups:
         kept = [step for step in group.decisions if step.id not in identifiers]
         del group.decisions[:]

@@ -1,8 +1,8 @@
-"""A small cluster and a sound answer about it; tests break one thing at a time.
+"""A small cluster and a sound response to it, in which tests change one thing at a time.
 
-Two nodes of four GPUs. In queue `b` the gang `old` runs on node `n1` and uses more than the quota of `b`;
-in queue `a` the gang `new` reclaims that room, and `small` is bound to node `n2`, where the elastic pod
-group `stretch` of queue `b` runs beside it.
+The cluster has two nodes of four GPUs. In queue `b` the gang `old` runs on node `n1` and exceeds the quota of
+`b`. In queue `a` the gang `new` reclaims these GPUs. `small` is bound to node `n2`, where the elastic pod
+group `stretch` of queue `b` runs.
 """
 
 from tenure.v1 import decide_pb2, decision_pb2, resources_pb2, snapshot_pb2
@@ -14,7 +14,7 @@ RUNNING = snapshot_pb2.POD_STATUS_RUNNING
 
 
 def snapshot() -> snapshot_pb2.ClusterSnapshot:
-    """The question."""
+    """Build the snapshot."""
     message = snapshot_pb2.ClusterSnapshot(
         cluster_id="small",
         version=1,
@@ -39,7 +39,7 @@ def snapshot() -> snapshot_pb2.ClusterSnapshot:
 
 
 def response() -> decide_pb2.DecideResponse:
-    """The answer."""
+    """Build the response."""
     return decide_pb2.DecideResponse(
         groups=[
             _group("g1", "allocate", "small", bind("small-0", "n2"), patch("small", "last_start_time")),
@@ -64,14 +64,14 @@ def response() -> decide_pb2.DecideResponse:
 
 
 def bind(pod: str, node: str, *gpu_groups: str) -> decision_pb2.Decision:
-    """A bind step; its id names the pod."""
+    """Build a bind decision; its id contains the pod."""
     return decision_pb2.Decision(
         id=f"bind-{pod}", bind=decision_pb2.Bind(pod=pod, node=node, gpu_groups=gpu_groups)
     )
 
 
 def reserve(pod: str, node: str, *gpu_groups: str) -> decision_pb2.Decision:
-    """A hold step."""
+    """Build a reserve decision."""
     return decision_pb2.Decision(
         id=f"hold-{pod}", reserve=decision_pb2.Reserve(pod=pod, node=node, gpu_groups=gpu_groups)
     )
@@ -80,27 +80,27 @@ def reserve(pod: str, node: str, *gpu_groups: str) -> decision_pb2.Decision:
 def evict(
     pod: str, node: str, beneficiary: str, moves: bool = False, guards: tuple[str, ...] = ("preemptibility",)
 ) -> decision_pb2.Decision:
-    """An evict step that these guards let pass."""
+    """Build an evict decision with a verdict of each of these guards that allows it."""
     checks = [decision_pb2.GuardVerdict(guard=guard) for guard in guards]
     step = decision_pb2.Evict(pod=pod, node=node, preemptor=beneficiary, relocating=moves, guards=checks)
     return decision_pb2.Decision(id=f"evict-{pod}", evict=step)
 
 
 def patch(pod_group: str, field: str) -> decision_pb2.Decision:
-    """A patch step that writes the snapshot's time."""
+    """Build a patch that sets a field to the time of the snapshot."""
     step = decision_pb2.Patch(pod_group=pod_group)
     getattr(step, field).FromSeconds(NOW_S)
     return decision_pb2.Decision(id=f"patch-{pod_group}", patch=step)
 
 
 def count(pod_group: str, evictions: int) -> decision_pb2.Decision:
-    """A patch step that writes how often a pod group was evicted."""
+    """Build a patch of the eviction count of a pod group."""
     step = decision_pb2.Patch(pod_group=pod_group, eviction_count=evictions)
     return decision_pb2.Decision(id=f"count-{pod_group}", patch=step)
 
 
 def set_eviction_record(victim: str, preemptor: str, result_pending: bool = True) -> decision_pb2.Decision:
-    """A patch step that remembers an eviction of the snapshot's time."""
+    """Build a patch that stores an eviction record with the time of the snapshot."""
     memory = snapshot_pb2.EvictionRecord(victim=victim, preemptor=preemptor, result_pending=result_pending)
     memory.last_eviction_time.FromSeconds(NOW_S)
     step = decision_pb2.Patch(pod_group=victim, set_eviction_record=memory)
@@ -110,7 +110,7 @@ def set_eviction_record(victim: str, preemptor: str, result_pending: bool = True
 def outcome(
     pod_group: str, kind: decision_pb2.OutcomeKind, bound: int = 0, reserved: int = 0, pending: int = 0
 ) -> decision_pb2.PodGroupOutcome:
-    """An outcome with some reason."""
+    """Build an outcome with a fixed reason."""
     reason = decision_pb2.Reason(code=decision_pb2.REASON_CODE_ALLOCATED, message="because")
     return decision_pb2.PodGroupOutcome(
         pod_group=pod_group, kind=kind, reason=reason, bound=bound, reserved=reserved, pending=pending

@@ -1,4 +1,4 @@
-"""Over-commit of nodes and of shared devices is reported."""
+"""The checker reports overcommitment of nodes and of shared devices."""
 
 import pytest
 from tenure.v1 import snapshot_pb2
@@ -61,7 +61,7 @@ CAPACITY: Table = {
 
 
 def _share(snapshot: Snapshot, response: Response, **gpu: int) -> object:
-    """Turns the pods of shape `one` into pods with a share of one device; two run on device `d`."""
+    """Change the pods of shape `one` to request a share of one device; two of them run on device `d`."""
     request = find(snapshot, "shapes", "one").gpu
     request.Clear()
     set_fields(request, **({"devices": 1} | gpu))

@@ -1,4 +1,4 @@
-"""Misuse of device claims and NUMA zones, and pods near the wrong pods, are reported."""
+"""The checker reports violations of resource claims, NUMA zones and pod affinity."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ GPU, NIC = "gpu.example.com", "nic.example.com"
 
 
 def _claim(snapshot: Snapshot, *pods: str, device_class: str = NIC, count: int = 1, **fields: Any) -> None:
-    """A claim that these pods use; both nodes have four devices of either class."""
+    """Add a claim that these pods use. Both nodes have four devices of either class."""
     for node in snapshot.nodes:
         node.devices.update({GPU: 4, NIC: 4})
     requests = [snapshot_pb2.DeviceRequest(device_class=device_class, count=count)]
@@ -32,7 +32,7 @@ def _claim(snapshot: Snapshot, *pods: str, device_class: str = NIC, count: int =
 
 
 def _zone(snapshot: Snapshot, response: Response, cpu_milli: int, available: int | None = None) -> None:
-    """Pod small-0 is to take cores in a zone of four of its node, where stretch-0 takes one."""
+    """Assign cores of a NUMA zone to pod small-0. The zone has four cores; stretch-0 uses one of them."""
     node = find(snapshot, "nodes", "n2")
     zone = node.numa_zones.add(id="z", allocatable=resources_pb2.Resources(cpu_milli=4000))
     if available is not None:
@@ -44,7 +44,7 @@ def _zone(snapshot: Snapshot, response: Response, cpu_milli: int, available: int
 
 
 def _near(snapshot: Snapshot, kind: str, pod: str, key: str = "zone") -> None:
-    """The shape of small-0 has a term about this pod, of which no other pod has the labels."""
+    """Add a term to the shape of small-0 that selects only this pod."""
     find(snapshot, "pods", pod).labels["name"] = pod
     shape = snapshot_pb2.PodShape()
     shape.CopyFrom(find(snapshot, "shapes", "one"))

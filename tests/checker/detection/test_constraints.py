@@ -1,4 +1,4 @@
-"""Pods on nodes that they may not use are reported."""
+"""The checker reports pods on nodes that do not meet their constraints."""
 
 import pytest
 from tenure.v1 import snapshot_pb2

@@ -1,4 +1,4 @@
-"""The check of quotas knows which pods of a semi-preemptible pod group are its minimum."""
+"""The quota check counts only the core of a semi-preemptible pod group."""
 
 import pytest
 from tenure.v1 import snapshot_pb2
@@ -15,13 +15,13 @@ from tests.checker.detection.mutations import (
 
 SEMI = snapshot_pb2.PREEMPTIBILITY_SEMI_PREEMPTIBLE
 Parts = dict[str, int]
-"""Minimum by sub group; those of the second level are named `teams/NAME`."""
+"""Minimum by subgroup; subgroups of the second level are named `teams/NAME`."""
 
 
 def semi(parts: Parts, required: int | None, of_teams: int | None = None, first_gpus: int = 2) -> Break:
-    """`new` is given sub groups; its two pods, of two GPUs each, go to the last two of them.
+    """Add subgroups to `new`; its two pods, of two GPUs each, are in the last two subgroups.
 
-    The first pod may have another size. Queue `a` has a quota of two GPUs.
+    The first pod can have another size. Queue `a` has a quota of two GPUs.
     """
 
     def breaks(snapshot: Snapshot, response: Response) -> None:
@@ -71,7 +71,7 @@ def test_required_sub_groups_over_quota_are_reported(breaks: Break, amount: int)
 
 
 def _led_by(leader: str) -> Break:
-    """`new` needs one of its two pods, of one GPU and of two; queue `a` has a quota of one."""
+    """`new` needs one of its two pods, which request one and two GPUs; queue `a` has a quota of one GPU."""
 
     def breaks(snapshot: Snapshot, response: Response) -> None:
         semi({"x": 1, "y": 1}, 1, first_gpus=1)(snapshot, response)
@@ -92,7 +92,7 @@ def test_the_leader_is_the_minimum() -> None:
 
 
 def test_earlier_quota_excess_is_not_reported() -> None:
-    """The minimum of `stretch`, in queue `b`, exceeded the quota; nothing is added to it."""
+    """The minimum of `stretch` exceeds the quota of queue `b`, and the response adds nothing to it."""
 
     def breaks(snapshot: Snapshot, response: Response) -> None:
         set_fields(find(snapshot, "pod_groups", "stretch"), preemptibility=SEMI, min_member=2)

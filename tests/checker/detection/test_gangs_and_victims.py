@@ -1,4 +1,4 @@
-"""Broken gangs, victims that nobody may touch, and evictions for nobody are reported."""
+"""The checker reports partial gangs, protected victims and evictions without a beneficiary."""
 
 import pytest
 from tenure.v1 import snapshot_pb2
@@ -22,7 +22,7 @@ ALLOCATE, RECLAIM = 0, 1
 
 
 def _sub_groups(snapshot: Snapshot, top_minimum: int | None = None) -> object:
-    """Gives `new` two parts, x and y, each with one of its pods and a minimum of one."""
+    """Add subgroups x and y to `new`, each with one pod and a minimum of one."""
     group = find(snapshot, "pod_groups", "new")
     for part, pod in (("X", "new-0"), ("y", "new-1")):
         group.sub_groups.add(name=part, min_member=1)
@@ -55,12 +55,12 @@ GANGS: Table = {
 
 
 def _preemptibility_field(**fields: object) -> Break:
-    """What the victim says of itself."""
+    """Set fields of the victim."""
     return lambda s, r: set_fields(find(s, "pod_groups", "old"), **fields)
 
 
 def _preemptibility_annotation(text: str, **fields: object) -> Break:
-    """What the victim's annotation says."""
+    """Set the preemptibility annotation of the victim."""
 
     def breaks(s: Snapshot, r: Response) -> object:
         group = set_fields(find(s, "pod_groups", "old"), **fields)

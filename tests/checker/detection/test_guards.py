@@ -1,4 +1,4 @@
-"""Evictions without their guards, and protections that are broken or make no sense, are reported."""
+"""The checker reports evictions without guard verdicts, and violated or invalid protections."""
 
 import pytest
 from tenure.v1 import decision_pb2
@@ -65,7 +65,7 @@ CHECKS: Table = {
 
 
 def protect(*said: tuple[str, decision_pb2.ProtectionScope], **fields: object) -> Break:
-    """`old` is told to be protected by guard `g`, against each of these with this scope."""
+    """Add protections of `old` by guard `g`, each against a queue or pod group and with a scope."""
 
     def breaks(snapshot: Snapshot, response: Response) -> object:
         for against, scope in said:
@@ -79,7 +79,7 @@ def protect(*said: tuple[str, decision_pb2.ProtectionScope], **fields: object) -
 
 
 def _one_of_two(breaks: Break) -> Break:
-    """Only one pod of `old` is evicted, for a gang of one, and `old` needs no more than one."""
+    """Evict only one pod of `old`, whose minimum is one, for a gang of one pod."""
 
     def both(snapshot: Snapshot, response: Response) -> object:
         set_fields(find(snapshot, "pod_groups", "old"), min_member=1)

@@ -1,4 +1,4 @@
-"""Groups in flight without a verdict, broken promises, and what is asked for twice are reported."""
+"""The checker reports in-flight groups without a status, changed reservations and repeated decisions."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ IN_FLIGHT, CANCELLED = pb.IN_FLIGHT_GROUP_STATE_IN_FLIGHT, pb.IN_FLIGHT_GROUP_ST
 
 
 def in_flight_cycle() -> tuple[Snapshot, Response]:
-    """The group of the sound answer that reclaims, one cycle later: accepted, and nothing of it seen done."""
+    """Build the next cycle: the reclaim group was accepted, and the snapshot shows none of its decisions."""
     snapshot, response = sound_response.snapshot(), sound_response.response()
     group = snapshot.in_flight_groups.add(id="g2", action="reclaim", beneficiary="new")
     group.expire_time.seconds = sound_response.NOW_S + 60
@@ -43,7 +43,7 @@ def find_violations(breaks: Break) -> list[str]:
 
 
 def fulfilled(snapshot: Snapshot, response: Response) -> None:
-    """The victims are gone, and the pods of `new` are bound."""
+    """Remove the victims from the snapshot and bind the pods of `new`."""
     gone = [pod for pod in snapshot.pods if pod.pod_group == "old"]
     for pod in gone:
         snapshot.pods.remove(pod)
@@ -57,7 +57,7 @@ def fulfilled(snapshot: Snapshot, response: Response) -> None:
 
 
 def with_changes(breaks: Break) -> Break:
-    """What is done to the story that goes on."""
+    """Apply a change after `fulfilled`."""
 
     def both(snapshot: Snapshot, response: Response) -> None:
         fulfilled(snapshot, response)

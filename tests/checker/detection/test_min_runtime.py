@@ -1,4 +1,4 @@
-"""The check of min-runtime protection knows who is protected from whom, and until when."""
+"""The min-runtime check: which pod group is protected from which preemptor, and until when."""
 
 import pytest
 from tenure.v1 import decide_pb2, snapshot_pb2
@@ -14,7 +14,7 @@ PROTECTED = "runtime: reclaim evicts 2 of 2 pods of pod group old, which has not
 def _world(
     ran_s: int, **reclaim_min_runtime_s: int
 ) -> tuple[snapshot_pb2.ClusterSnapshot, decide_pb2.DecideResponse]:
-    """The sound answer, with the victims running for so long and minimums on some queues."""
+    """Build the sound response with victims that have run for `ran_s` seconds and minimums on some queues."""
     snapshot = sound_response.snapshot()
     for group in snapshot.pod_groups:
         group.last_start_time.FromSeconds(sound_response.NOW_S - ran_s)
@@ -92,7 +92,7 @@ def test_protected_pod_group_can_lose_an_optional_sub_group(required: int | None
 
 
 def _within(action: str) -> tuple[snapshot_pb2.ClusterSnapshot, decide_pb2.DecideResponse]:
-    """The victim is of the beneficiary's own queue, where the preempt value of the top queue counts."""
+    """The victim is in the queue of the beneficiary, so the preempt value of the top queue applies."""
     snapshot, response = _world(59)
     find(snapshot, "queues", "org").preempt_min_runtime.FromSeconds(60)
     response.groups[1].action = action

@@ -1,4 +1,4 @@
-"""Stored fields that do not follow from what happened are reported."""
+"""The checker reports patches that do not follow from the decisions."""
 
 import pytest
 from tenure.v1 import snapshot_pb2
@@ -24,14 +24,14 @@ def _add(*steps: object) -> Break:
 
 
 def _with_eviction_record(snapshot: Snapshot) -> snapshot_pb2.EvictionRecord:
-    """An old eviction of `stretch` for `small`."""
+    """Add an eviction record of an earlier eviction of `stretch` for `small`."""
     memory = snapshot.eviction_history.add(victim="stretch", preemptor="small", result_pending=True)
     memory.last_eviction_time.FromSeconds(sound_response.NOW_S - 60)
     return memory
 
 
 def _evicted_before(snapshot: Snapshot, ago_s: int = 60) -> snapshot_pb2.PodGroup:
-    """`small`, which now starts, was evicted a while ago, and had waited for half a minute before."""
+    """`small`, which starts now, was evicted `ago_s` seconds ago; its earlier total wait is 30 seconds."""
     group = find(snapshot, "pod_groups", "small")
     group.last_eviction_time.FromSeconds(sound_response.NOW_S - ago_s)
     group.total_eviction_wait.FromSeconds(30)

@@ -1,4 +1,4 @@
-"""Requeues that come too early, for nobody, or that are told in two ways are reported."""
+"""The checker reports requeues that are too early, have no contender, or contradict their nomination."""
 
 import pytest
 from tenure.v1 import decision_pb2
@@ -23,7 +23,10 @@ LATER_S = sound_response.NOW_S + 600
 
 
 def with_requeue(snapshot: Snapshot, response: Response) -> None:
-    """`old` ran for two hours of the one that was expected, and is requeued for `new`: sound as it is."""
+    """Requeue `old` for `new`: `old` ran for two hours with an expected runtime of one.
+
+    The response stays sound.
+    """
     group = find(snapshot, "pod_groups", "old")
     group.expected_runtime.FromSeconds(3_600)
     group.last_start_time.FromSeconds(sound_response.NOW_S - 7_200)
@@ -55,7 +58,7 @@ def _store_start(response: Response) -> decision_pb2.Requeue:
 def _with_expected_runtime(
     seconds: int | None, annotation: str | None = None, queue_s: int | None = None
 ) -> Break:
-    """What is said about the expected runtime of `old`: by itself, by its annotation, by its department."""
+    """Set the expected runtime of `old` by its field, its annotation or the queue `org`."""
 
     def breaks(snapshot: Snapshot, response: Response) -> None:
         group = find(snapshot, "pod_groups", "old")

@@ -1,4 +1,4 @@
-"""Repeated ids and steps, contradicting outcomes and exceeded queues are reported."""
+"""The checker reports repeated ids and decisions, contradictory outcomes and exceeded queue limits."""
 
 import pytest
 from tenure.v1 import decision_pb2, snapshot_pb2
@@ -71,7 +71,7 @@ IDENTITY: Table = {
 
 
 def _semi(snapshot: Snapshot, min_member: int, quota: int) -> object:
-    """`new` is semi-preemptible with this minimum, and its queue has this quota."""
+    """Make `new` semi-preemptible with this minimum, and set the quota of its queue."""
     semi = snapshot_pb2.PREEMPTIBILITY_SEMI_PREEMPTIBLE
     set_fields(find(snapshot, "pod_groups", "new"), preemptibility=semi, min_member=min_member)
     return set_fields(find(snapshot, "queues", "a").gpu_milli, quota=quota)

@@ -1,4 +1,4 @@
-"""Every eviction is for somebody who then has the room, and moved pods have a place to go."""
+"""Every eviction has a beneficiary that is placed, and relocated pods have a reservation."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from tests.checker.snapshot_index import SnapshotIndex
 
 
 def beneficiary_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Looks at each group of decisions by itself."""
+    """Check each decision group separately."""
     for group in world.response.groups:
         if group.action != STALE_GANG_EVICTION:
             for problem in _group_problems(world, group):
@@ -38,7 +38,7 @@ def _group_problems(world: SnapshotIndex, group: decision_pb2.DecisionGroup) -> 
 
 
 def _reservations(world: SnapshotIndex, group: str) -> Iterator[snapshot_pb2.InFlightDecision]:
-    """What the group in flight of this id promised."""
+    """Return the reservations of the in-flight group with this id."""
     return (
         hold
         for other in world.taken_up_snapshot.in_flight_groups

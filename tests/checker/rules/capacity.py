@@ -1,4 +1,4 @@
-"""No node and no device is given more than it has, neither now nor when victims are gone."""
+"""The capacity of nodes and devices is not exceeded, neither now nor after the victims have terminated."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from tests.checker.snapshot_index import PodPlacement, SnapshotIndex
 
 
 def capacity_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Bindings must fit beside everybody who is still there; promises once terminating pods have left."""
+    """Check bound pods beside all present pods, and reservations after terminating pods have released."""
     bound_to = {stay.node for stay in world.binds}
     yield from _check(world, "now", bound_to, world.present_now())
     held_on = {stay.node for stay in world.reserves}
@@ -22,7 +22,7 @@ def capacity_violations(world: SnapshotIndex) -> Iterator[str]:
 def _check(
     world: SnapshotIndex, when: str, gaining: set[str], stays: Iterable[PodPlacement]
 ) -> Iterator[str]:
-    """Looks only at nodes that gain: what was there before is not the answer's doing."""
+    """Check only nodes that gain pods; earlier overcommitment is not a violation of the response."""
     by_node: dict[str, list[PodPlacement]] = defaultdict(list)
     for stay in stays:
         if stay.node in gaining:
@@ -53,5 +53,8 @@ def _node_problems(world: SnapshotIndex, node: snapshot_pb2.Node, stays: list[Po
 
 
 def _devices(stay: PodPlacement, count: int) -> tuple[str, ...]:
-    """The devices a sharing pod uses; one that the snapshot does not name is a device of its own."""
+    """Return the devices that a sharing pod uses.
+
+    A device that is not named in the snapshot is a separate one.
+    """
     return stay.gpu_groups or tuple(f"{stay.pod}#{number}" for number in range(count))

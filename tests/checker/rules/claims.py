@@ -1,4 +1,4 @@
-"""Device claims: one node for all who use a claim, its devices counted once, its queue, its consumers."""
+"""Resource claims: one node for all pods of a claim, devices counted once, its queue and its consumers."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ MOST_CONSUMERS = 256
 
 
 def claim_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Looks at claims of pods that are bound or held."""
+    """Check the claims of pods that are bound or have a reservation."""
     gaining = {
         claim for stay in (*world.binds, *world.reserves) for claim in world.pods[stay.pod].resource_claims
     }
@@ -27,7 +27,7 @@ def claim_violations(world: SnapshotIndex) -> Iterator[str]:
 
 
 def claimed_devices(world: SnapshotIndex, node: str, stays: Iterable[PodPlacement]) -> Counter[str]:
-    """Devices of the node that the claims of these pods take, and claims that others use there."""
+    """Count the devices of the node that claims use, both those of these pods and those of other pods."""
     names = {claim for stay in stays for claim in world.pods[stay.pod].resource_claims}
     names |= {claim.id for claim in world.snapshot.resource_claims if claim.node == node}
     total: Counter[str] = Counter()
@@ -37,7 +37,7 @@ def claimed_devices(world: SnapshotIndex, node: str, stays: Iterable[PodPlacemen
 
 
 def devices_of(classes: dict[str, int]) -> Counter[str]:
-    """Devices by class, GPUs as GPUs too."""
+    """Count devices by class; GPUs count as GPUs too."""
     total: Counter[str] = Counter()
     for name, count in classes.items():
         total[f"devices of {name}"] += count
@@ -46,9 +46,9 @@ def devices_of(classes: dict[str, int]) -> Counter[str]:
 
 
 def claimed_gpus(world: SnapshotIndex, pods: Iterable[str], already: Iterable[str]) -> dict[str, int]:
-    """GPU milli of the claims of these pods by the queue they count for, each claim once.
+    """Return the GPU milli of the claims of these pods by the queue that is charged, each claim once.
 
-    Claims that pods of `already` use are left out.
+    Claims that pods of `already` use are excluded.
     """
     by_queue: dict[str, int] = defaultdict(int)
     charged = {claim for pod in already for claim in world.pods[pod].resource_claims}

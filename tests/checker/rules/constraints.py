@@ -1,4 +1,4 @@
-"""Pods go only where their selectors, affinities and tolerations let them, and only to ready nodes."""
+"""Pods are placed only on ready nodes that their selectors, affinities and tolerations allow."""
 
 from collections.abc import Iterator, Mapping
 
@@ -15,7 +15,7 @@ _GREATER_THAN = snapshot_pb2.SELECTOR_OPERATOR_GREATER_THAN
 
 
 def constraint_violations(world: SnapshotIndex) -> Iterator[str]:
-    """One line for every rule that keeps a bound or held pod off its node."""
+    """Return one line for each rule that excludes a bound or reserved pod from its node."""
     for stay in (*world.binds, *world.reserves):
         node, shape = world.nodes[stay.node], world.shape_of(stay.pod)
         for problem in (
@@ -89,7 +89,7 @@ def _tolerates(toleration: snapshot_pb2.Toleration, taint: snapshot_pb2.Taint) -
 
 
 def _gpu_kind(shape: snapshot_pb2.PodShape, node: snapshot_pb2.Node) -> Iterator[str]:
-    """What kind of GPU request a node takes depends on how its GPUs are partitioned (R1.16, R1.28)."""
+    """The GPU partitioning of a node determines which GPU requests it accepts (R1.16, R1.28)."""
     strategy, has_gpu = node.mig_strategy, shape.gpu.devices > 0
     if shape.gpu.WhichOneof("share") == "memory_mib" and not node.gpu_memory_mib:
         yield "the request is sized by GPU memory, which is unknown here"
@@ -102,7 +102,7 @@ def _gpu_kind(shape: snapshot_pb2.PodShape, node: snapshot_pb2.Node) -> Iterator
 
 
 def _named_devices(stay: PodPlacement, shape: snapshot_pb2.PodShape) -> Iterator[str]:
-    """A pod with a share of GPUs is told its devices, each once; any other pod is told none."""
+    """A placement names each device of a pod with GPU shares once, and no device of any other pod."""
     wanted = shape.gpu.devices if is_shared(shape.gpu) else 0
     if len(set(stay.gpu_groups)) != wanted or len(stay.gpu_groups) != wanted:
         yield f"{wanted} distinct devices are to be named, got {list(stay.gpu_groups)}"

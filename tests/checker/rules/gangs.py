@@ -1,4 +1,4 @@
-"""Gangs run whole or not at all: what gains has its minimum, what was whole is not cut below it."""
+"""Gangs run with their minimum or not at all: placed gangs reach it, and evictions do not go below it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Set
@@ -14,7 +14,7 @@ DEFAULT_SUB_GROUP = "default"
 
 @dataclass(frozen=True, slots=True)
 class SubGroup:
-    """A sub group: a leaf needs `minimum` pods, an inner one `minimum` satisfied children (None: all)."""
+    """A subgroup: a leaf needs `minimum` pods, an inner subgroup `minimum` satisfied children (None: all)."""
 
     children: tuple[str, ...]
     minimum: int | None
@@ -24,7 +24,7 @@ SubGroups = dict[str, SubGroup]
 
 
 def gang_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Looks at every pod group of which pods are bound, held or evicted."""
+    """Check every pod group with pods that are bound, reserved or evicted."""
     gained = _sub_groups_by_pod_group(
         world, {stay.pod for stay in (*world.binds, *world.reserves)} - world.in_flight
     )
@@ -54,7 +54,7 @@ def _is_complete_or_absent(parts: SubGroups, active: Counter[str]) -> bool:
 
 
 def is_satisfied(parts: SubGroups, name: str, active: Counter[str]) -> bool:
-    """Whether a part, or the pod group itself (`ROOT`), has its minimum."""
+    """Whether a subgroup, or the pod group itself (`ROOT`), has its minimum."""
     part = parts[name]
     if not part.children:
         return active[name] >= (part.minimum or 0)
@@ -63,7 +63,7 @@ def is_satisfied(parts: SubGroups, name: str, active: Counter[str]) -> bool:
 
 
 def sub_groups_of(group: snapshot_pb2.PodGroup) -> SubGroups:
-    """The tree of a pod group by lower-cased name; the root is the pod group itself."""
+    """Return the subgroup tree of a pod group by lower-case name; the root is the pod group itself."""
     top_minimum = group.min_sub_group if group.HasField("min_sub_group") else None
     if not group.sub_groups:
         minimum = group.min_member if group.HasField("min_member") else 1
@@ -85,7 +85,7 @@ def _minimum(part: snapshot_pb2.SubGroup, is_leaf: bool) -> int | None:
 
 
 def sub_group_of(pod: snapshot_pb2.Pod) -> str:
-    """The part a pod belongs to, lower-cased."""
+    """Return the lower-case name of the subgroup of a pod."""
     return pod.sub_group.lower() or DEFAULT_SUB_GROUP
 
 
@@ -97,7 +97,7 @@ def _active_by_sub_group(world: SnapshotIndex, active: frozenset[str]) -> dict[s
 
 
 def _sub_groups_by_pod_group(world: SnapshotIndex, pods: Set[str]) -> dict[str, set[str]]:
-    """Names of the parts these pods are in, by pod group."""
+    """Return the names of the subgroups of these pods, by pod group."""
     parts: dict[str, set[str]] = defaultdict(set)
     for uid in pods:
         parts[world.pods[uid].pod_group].add(sub_group_of(world.pods[uid]))

@@ -1,4 +1,4 @@
-"""Evictions name the guards that let them pass, and no protection of the same answer speaks against them."""
+"""Evictions name the guards that allow them, and no protection of the response contradicts them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.checker.snapshot_index import SnapshotIndex
 
 
 def guard_violations(world: SnapshotIndex) -> Iterator[str]:
-    """What is said with evictions, what is said beside them, and whether both agree."""
+    """Check the guards of evictions, the protections, and that both agree."""
     for group, evict in world.evictions:
         for problem in _wrong_verdicts(group, evict):
             yield f"guard: {group.action} evicts pod {evict.pod}: {problem}"
@@ -44,7 +44,7 @@ def _wrong_verdicts(group: decision_pb2.DecisionGroup, evict: decision_pb2.Evict
 
 
 def _keeping_minimum(world: SnapshotIndex, loss: PodGroupLoss) -> set[str]:
-    """Guards that are named with the evictions as protecting the minimum."""
+    """Return the guards that the evictions name with scope core."""
     evicts = [step.evict for step in loss.group.decisions if step.WhichOneof("kind") == "evict"]
     own = [
         evict
@@ -85,7 +85,7 @@ def _against(protection: decision_pb2.Protection) -> tuple[str, str]:
 
 
 def _possible_scopes(world: SnapshotIndex, beneficiary: str) -> list[tuple[str, str]]:
-    """Whom a protection may be against to hold a pod group: everybody, its queues downwards, itself."""
+    """Return the scopes that apply to a beneficiary: all, its queues from the top, the pod group itself."""
     if beneficiary not in world.pod_groups:
         return [("", "")]
     circles, queue = [("", beneficiary)], world.pod_groups[beneficiary].queue

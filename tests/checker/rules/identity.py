@@ -1,4 +1,4 @@
-"""Ids are unique, steps are about things that exist, and nothing happens twice to one pod."""
+"""Ids are unique, decisions refer to existing objects, and each pod has at most one decision of a kind."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from tenure.v1 import decision_pb2, snapshot_pb2
 from tests.checker.snapshot_index import OCCUPYING, SnapshotIndex
 
 LEAVES = (snapshot_pb2.POD_STATUS_RELEASING, snapshot_pb2.POD_STATUS_STUCK_IN_RELEASING)
-"""Statuses of a pod that moves to room it was promised."""
+"""Statuses of a relocated pod with a reservation of an in-flight group."""
 
 
 def identity_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Repeated ids and steps, unknown names, and steps that do not fit the pod's status."""
+    """Report repeated ids, unknown names, and decisions that do not match the pod's status."""
     groups = world.response.groups
     steps = [step for group in groups for step in group.decisions]
     yield from _repeated("group id", [group.id for group in groups])

@@ -1,4 +1,4 @@
-"""Every group in flight is told, once, what became of it, and its promises are kept to the letter."""
+"""Every in-flight group has exactly one status, and its reservations do not change."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ OPEN_STATES = (IN_FLIGHT_GROUP_STATE_IN_FLIGHT, IN_FLIGHT_GROUP_STATE_SUPERSEDED
 
 
 def in_flight_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Groups without a verdict, verdicts that contradict the rest of the answer, and promises that change."""
+    """Report groups without a status, statuses that contradict the decisions, and changed reservations."""
     groups = {group.id: group for group in world.taken_up_snapshot.in_flight_groups}
     told = [status.id for status in world.response.in_flight_group_statuses]
     if told != sorted(groups):
@@ -65,7 +65,10 @@ def _changed(
     group: snapshot_pb2.InFlightGroup,
     given: Iterable[decision_pb2.Reserve | decision_pb2.Bind],
 ) -> Iterator[str]:
-    """Room that was not promised. A promise is for its pod; if that is gone, for another of its pod group."""
+    """Report capacity outside of reservations.
+
+    A reservation is for its pod. If the pod is gone, another pod of its pod group can use it.
+    """
     own = {hold.pod: hold.node for hold in group.reservations if hold.pod in world.pods}
     rest = Counter((hold.pod_group, hold.node) for hold in group.reservations if hold.pod not in world.pods)
     for step in given:
@@ -80,7 +83,7 @@ def _changed(
 
 
 def fulfilling_groups(world: SnapshotIndex, group: str) -> Iterator[decision_pb2.DecisionGroup]:
-    """Groups of the answer that keep promises of this one."""
+    """Return the decision groups of the response that fulfill reservations of this in-flight group."""
     return (other for other in world.response.groups if other.fulfills_group_id == group)
 
 

@@ -1,4 +1,4 @@
-"""Nobody is evicted before it has run for its minimum, by no action that asks for that."""
+"""Actions that respect min-runtime protection evict no pod group before its minimum runtime."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tests.checker.losses import PodGroupLoss, guarded_losses
 from tests.checker.snapshot_index import SnapshotIndex
 
 EVICTING = ("reclaim", "preempt", "consolidation", "requeue")
-"""Actions that take room from pod groups that run as they should."""
+"""Actions that evict pod groups which run as specified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class RuntimeGuards:
 
 
 def runtime_violations(world: SnapshotIndex, guards: RuntimeGuards) -> Iterator[str]:
-    """A protected pod group keeps its minimum: a gang all of its pods, others those that it needs."""
+    """A protected pod group keeps its core: a gang all of its pods, other pod groups their minimum."""
     for loss in guarded_losses(world):
         if loss.group.action not in guards.actions or not loss.breaks_minimum:
             continue
@@ -39,7 +39,7 @@ def _is_within_minimum(world: SnapshotIndex, victim: snapshot_pb2.PodGroup, mini
 
 
 def _minimum_runtime(world: SnapshotIndex, guards: RuntimeGuards, loss: PodGroupLoss) -> int:
-    """Nanoseconds the victim may run undisturbed by this beneficiary."""
+    """Return the minimum runtime of the victim against this beneficiary, in nanoseconds."""
     path = _path(world, loss.victim.queue)
     beneficiary = world.pod_groups[loss.group.beneficiary]
     within = loss.group.action != "reclaim" and beneficiary.queue == loss.victim.queue
@@ -53,7 +53,7 @@ def _minimum_runtime(world: SnapshotIndex, guards: RuntimeGuards, loss: PodGroup
 def _down_to_divergence(
     victim: list[snapshot_pb2.Queue], reclaimer: list[snapshot_pb2.Queue]
 ) -> list[snapshot_pb2.Queue]:
-    """The victim's path from the top to one below the deepest common queue."""
+    """Return the victim's path from the top queue to the one below the deepest common queue."""
     common = 0
     for ours, theirs in zip(victim, reclaimer, strict=False):
         if ours.name != theirs.name:
@@ -63,7 +63,7 @@ def _down_to_divergence(
 
 
 def _path(world: SnapshotIndex, queue: str) -> list[snapshot_pb2.Queue]:
-    """Queues from the top-level queue down to this one."""
+    """Return the queues from the top-level queue down to this one."""
     path: list[snapshot_pb2.Queue] = []
     while queue:
         path.insert(0, world.queues[queue])

@@ -1,4 +1,4 @@
-"""No NUMA zone is given more than it has, neither now nor when victims are gone."""
+"""The capacity of NUMA zones is not exceeded, neither now nor after the victims have terminated."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from tests.checker.snapshot_index import ON_NODE, PodPlacement, SnapshotIndex
 
 
 def zone_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Looks only at zones that the answer gives away."""
+    """Check only zones that the response assigns."""
     binds, holds = world.zones_of("bind"), world.zones_of("reserve")
     terminating = [pod for pod in world.snapshot.pods if pod.status == snapshot_pb2.POD_STATUS_RELEASING]
     leaving = [pod for pod in world.snapshot.pods if pod.uid in world.victims] + terminating

@@ -1,4 +1,4 @@
-"""Every pod group with pending pods is told, once, what became of it."""
+"""Every pod group with pending pods has exactly one outcome."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tests.checker.snapshot_index import SnapshotIndex
 
 
 def outcome_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Missing, repeated and needless outcomes, and counts that contradict the decisions."""
+    """Report missing, repeated and needless outcomes, and counts that contradict the decisions."""
     pending = Counter(
         pod.pod_group for pod in world.snapshot.pods if pod.status == snapshot_pb2.POD_STATUS_PENDING
     )

@@ -1,4 +1,4 @@
-"""What is stored changes exactly when something happened, and to the value that follows from it."""
+"""Patches are present exactly when the decisions require them, and have the required values."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -10,11 +10,11 @@ from tests.checker.losses import guarded_losses
 from tests.checker.snapshot_index import SnapshotIndex
 
 Wanted = Mapping[str, object]
-"""Values by the uid of the pod group that is to be given them."""
+"""Required values by the uid of the pod group."""
 
 
 def patch_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Patches that lack, that are without cause, that say something else, or that contradict each other."""
+    """Report missing and needless patches, wrong values and contradictory patches."""
     now = world.snapshot.now
     starts, evicted = _starts(world), {loss.victim.uid for loss in guarded_losses(world)}
     requeued = {step.pod_group: step.not_before for step in world.requeues}
@@ -29,13 +29,13 @@ def patch_violations(world: SnapshotIndex) -> Iterator[str]:
 
 
 def _starts(world: SnapshotIndex) -> set[str]:
-    """Pod groups of which no pod was active, and some are bound."""
+    """Return pod groups without active pods for which the response binds pods."""
     active = {world.pods[uid].pod_group for uid in world.active_before}
     return {world.pods[stay.pod].pod_group for stay in world.binds} - active
 
 
 def _total_wait(world: SnapshotIndex, group: snapshot_pb2.PodGroup) -> int:
-    """Nanoseconds that it has waited after evictions, all in all; 0 if this start adds nothing."""
+    """Return the total wait after evictions in nanoseconds; 0 if this start adds nothing."""
     if not group.HasField("last_eviction_time"):
         return 0
     evicted = group.last_eviction_time.ToNanoseconds()
@@ -70,7 +70,7 @@ def _patches(world: SnapshotIndex) -> Iterator[decision_pb2.Patch]:
 
 
 def _patched_values(world: SnapshotIndex, change: str) -> Mapping[str, list[object]]:
-    """The values of one kind of patch by pod group."""
+    """Return the values of one kind of patch by pod group."""
     found: dict[str, list[object]] = defaultdict(list)
     for patch in _patches(world):
         if patch.WhichOneof("change") == change:
@@ -79,7 +79,7 @@ def _patched_values(world: SnapshotIndex, change: str) -> Mapping[str, list[obje
 
 
 def _eviction_record_problems(world: SnapshotIndex) -> Iterator[str]:
-    """Every eviction is remembered as an open one of this moment; of the others only known pairs change."""
+    """Each eviction sets a pending record with the current time; other patches change existing records."""
     now = world.snapshot.now
     evicted = {(loss.victim.uid, loss.group.beneficiary) for loss in guarded_losses(world)}
     known = {(memory.victim, memory.preemptor) for memory in world.snapshot.eviction_history}

@@ -1,4 +1,4 @@
-"""Pods are near those they must be near to, and away from those they avoid or are avoided by."""
+"""Placements satisfy pod affinity, and pod anti-affinity in both directions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,9 +11,10 @@ Term = snapshot_pb2.PodAffinityTerm
 
 
 def affinity_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Terminating pods count, promised ones too: a pod that moves is in two places.
+    """Check bound and reserved pods against each other and against present pods.
 
-    Only pods of one namespace have to do with each other, and only if one of the two has terms.
+    Terminating and reserved pods count, so a pod that is relocated counts on two nodes. Only pods of the same
+    namespace are compared, and only if one of the two has terms.
     """
     new = {stay.pod for stay in (*world.binds, *world.reserves)}
     if not new:

@@ -1,4 +1,4 @@
-"""What is added stays within limits, and what nobody may take back within quota, at every level."""
+"""Added usage is within limits, and usage that cannot be reclaimed is within quota, at every level."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ Use = dict[str, Counter[str]]
 
 
 def queue_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Judges only queues and resources that gain; use that was there before is not the answer's doing."""
+    """Check only queues and resources with added usage; earlier excess is not a violation of the response."""
     placed = {stay.pod: stay.node for stay in (*world.binds, *world.reserves)}
     staying = {
         pod.uid: pod.node
@@ -51,7 +51,7 @@ def _bound(queue: snapshot_pb2.Queue, resource: str, bound: str) -> int:
 
 
 def _usage(world: SnapshotIndex, places: Iterable[tuple[str, str]], already: Iterable[str] = ()) -> Use:
-    """What these pods use beside the pods that are there already, whose claims they may share."""
+    """Return the usage of these pods; claims of pods that are present already are not charged again."""
     use: Use = defaultdict(Counter)
     places = list(places)
     for pod, node in places:
@@ -68,5 +68,5 @@ def _charge(world: SnapshotIndex, use: Use, queue: str, amounts: Counter[str]) -
 
 
 def _non_preemptible_usage(world: SnapshotIndex, places: Mapping[str, str]) -> Use:
-    """What pods use that nobody can take back."""
+    """Return the usage of pods that other queues cannot reclaim."""
     return _usage(world, [(pod, places[pod]) for pod in non_preemptible_pods(world, places)])

@@ -1,4 +1,4 @@
-"""Requeues: only who ran longer than expected goes, for somebody more important, and it is told twice."""
+"""Requeues: only past the expected runtime, only for higher priority, with decision and nomination."""
 
 import re
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from tests.checker.snapshot_index import SnapshotIndex
 ACTION: Final = "requeue"
 ANNOTATION: Final = "kai.scheduler/expected-runtime"
 UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-"""Seconds; finer units are of no account here."""
+"""Seconds per unit; finer units do not occur here."""
 
 
 def requeue_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Requeues and evictions that do not go together, that come too early, and nominations that differ."""
+    """Report requeues and evictions that do not match, early requeues and contradictory nominations."""
     taken = {
         (loss.group.beneficiary, loss.victim.uid)
         for loss in guarded_losses(world)
@@ -82,7 +82,7 @@ def _nomination_facts(told: decision_pb2.Nomination | decision_pb2.Requeue) -> t
 
 
 def expected_runtime_s(world: SnapshotIndex, group: snapshot_pb2.PodGroup) -> float:
-    """Seconds by its field, its annotation or the nearest queue that says anything; 0: not known."""
+    """Return the expected runtime in seconds: the field, the annotation or the nearest queue; 0: none."""
     if group.HasField("expected_runtime"):
         return group.expected_runtime.ToNanoseconds() / 10**9
     if ANNOTATION in group.annotations:

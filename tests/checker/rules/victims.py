@@ -1,4 +1,4 @@
-"""Who may be evicted at all, and by whom."""
+"""Which pod groups can be evicted, and by which actions and preemptors."""
 
 from collections.abc import Iterator
 
@@ -23,11 +23,11 @@ MODES = {
     "semi-preemptible": PREEMPTIBILITY_SEMI_PREEMPTIBLE,
     "semipreemptible": PREEMPTIBILITY_SEMI_PREEMPTIBLE,
 }
-"""By what the annotation says, in lower case; anything else protects."""
+"""Preemptibility by the lower-case annotation value; any other value is non-preemptible."""
 
 
 def victim_violations(world: SnapshotIndex) -> Iterator[str]:
-    """Victims that nobody may take, and victims that the action has no right to."""
+    """Report victims that are not preemptible and victims that the action must not evict."""
     for loss in guarded_losses(world):
         for problem in _problems(world, loss):
             yield f"victim: {loss}, {problem}"
@@ -59,7 +59,7 @@ def _rights(action: str, beneficiary: snapshot_pb2.PodGroup, victim: snapshot_pb
 
 
 def preemptibility_of(group: snapshot_pb2.PodGroup) -> int:
-    """The field decides, else the annotation, else the priority: below 100 it is preemptible."""
+    """Return the field, else the annotation, else the class by priority: below 100 is preemptible."""
     if group.preemptibility != PREEMPTIBILITY_UNSPECIFIED:
         return group.preemptibility
     text = group.annotations.get(ANNOTATION, "").strip().lower()

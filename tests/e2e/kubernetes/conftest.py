@@ -1,4 +1,4 @@
-"""One control plane and one server for all stories of a worker; each story has a namespace of its own."""
+"""One control plane and one server per test worker; each test has its own namespace."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ from tests.server.servers import run_server_process
 
 GRACE_SECONDS = 1.0
 Adapter = Callable[..., AbstractContextManager[Program]]
-"""Starts an adapter with further arguments, and kills it in the end."""
+"""Starts an adapter with further arguments and kills it at the end."""
 _numbers = count(1)
 
 
@@ -46,7 +46,7 @@ def plane(folder: Path, audit: AuditLog) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="session")
 def transport(plane: ControlPlane) -> Iterator[Transport]:
-    """To an API server that knows all kinds, with kubelets that end pods after a second."""
+    """Transport to an API server with all kinds, and kubelets that end deleted pods after a second."""
     with closing(Transport(plane.kubeconfig())) as opened:
         define_kinds(opened)
         kubelet = Kubelet(opened, GRACE_SECONDS, time.monotonic)
@@ -65,7 +65,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def namespace_only(transport: Transport) -> Iterator[UserCluster]:
-    """A namespace, and nothing else."""
+    """An empty namespace."""
     made = UserCluster(transport, f"story-{next(_numbers)}")
     yield made
     made.clear(KAI_POD_GROUP, VOLCANO_POD_GROUP)
@@ -73,7 +73,7 @@ def namespace_only(transport: Transport) -> Iterator[UserCluster]:
 
 @pytest.fixture
 def cluster(namespace_only: UserCluster) -> UserCluster:
-    """A node of 8 GPUs, queue q, and three priorities."""
+    """A node of 8 GPUs, queue q and three priority classes."""
     namespace_only.node("n1", gpus=8)
     namespace_only.queue("q")
     namespace_only.priorities(low=10, high=90, highest=99)
@@ -82,7 +82,7 @@ def cluster(namespace_only: UserCluster) -> UserCluster:
 
 @pytest.fixture
 def adapter_flags(plane: ControlPlane, server: str, namespace_only: UserCluster) -> tuple[str, ...]:
-    """Arguments of adapters of the story."""
+    """Arguments of adapters in the namespace."""
     return adapter_arguments(plane, server, namespace_only.namespace)
 
 
@@ -95,7 +95,7 @@ def adapter(adapter_flags: tuple[str, ...], tmp_path: Path) -> Adapter:
 def installation(
     request: pytest.FixtureRequest, plane: ControlPlane, namespace_only: UserCluster
 ) -> Iterator[Installation]:
-    """What the chart gives the adapter with the values of the parameter, or its defaults."""
+    """The chart's installation of an adapter, with the values of the parameter or its defaults."""
     made = Installation(plane, namespace_only, getattr(request, "param", ()))
     yield made
     made.remove()
@@ -103,7 +103,7 @@ def installation(
 
 @pytest.fixture
 def as_adapter(installation: Installation) -> Iterator[Transport]:
-    """The API server as that adapter sees it, once its rights are known there."""
+    """Transport with the credentials of that adapter, after its permissions are in effect."""
     with closing(Transport(installation.kubeconfig)) as opened:
         for right in installation.first_rights:
             wait_until(lambda right=right: is_permitted(opened, right))  # type: ignore[misc]

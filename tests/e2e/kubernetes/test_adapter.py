@@ -1,4 +1,4 @@
-"""`tenure adapter` on a real API server: nothing is lost or done twice, whoever is killed."""
+"""`tenure adapter` on a real API server: no decision is lost or applied twice when processes are killed."""
 
 import json
 from pathlib import Path
@@ -79,7 +79,7 @@ def test_one_of_two_adapters_leads_and_the_other_takes_over(cluster: UserCluster
         first.kill()
         cluster.workload("two", pods=1, gpus=1)
         wait_until(lambda: cluster.running("two") == 1)
-        wait_until(lambda: "two-0" in cluster.events("Scheduled"))  # that of one-0 may be lost
+        wait_until(lambda: "two-0" in cluster.events("Scheduled"))  # the event of one-0 can be missing
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Who yields on a real API server, when, and what stays: nothing is changed in the cluster meanwhile."""
+"""Evictions on a real API server: which pods, when, and which pods stay. The cluster does not change."""
 
 import time
 from datetime import datetime, timedelta

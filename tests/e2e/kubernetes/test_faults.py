@@ -1,4 +1,4 @@
-"""The fault matrix, each row at a few points; the check `faults` plays all of it."""
+"""The fault matrix, each row at a few points; the check `faults` runs all of it."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,7 +16,7 @@ Place = tuple[Site, Mapping[str, EndState]]
 
 @pytest.fixture(scope="module")
 def site_and_end_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A site, and how the story ends there when nothing fails."""
+    """A site, and the end state of the story without faults."""
     with open_site(binaries.required(), tmp_path_factory.mktemp("site")) as made:
         yield made, run_without_faults(made)
 

@@ -1,4 +1,4 @@
-"""What others own in the same cluster: their pods, their fields, their events. None of it is touched."""
+"""The adapter changes no pods, fields or events of other owners in the same cluster."""
 
 import pytest
 from tenure.kubernetes.api.transport import APPLY_PATCH, MERGE_PATCH

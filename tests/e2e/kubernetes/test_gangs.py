@@ -1,4 +1,4 @@
-"""Gangs on a real API server: whole or not at all."""
+"""Gangs on a real API server: they start completely or not at all."""
 
 import time
 
@@ -21,7 +21,7 @@ def test_fitting_gang_is_bound_completely(cluster: UserCluster, adapter: Adapter
 
 def test_no_pod_of_a_gang_is_bound_until_all_fit(cluster: UserCluster, adapter: Adapter) -> None:
     cluster.node("n2", gpus=7)
-    cluster.workload("gang", pods=3, gpus=5)  # a third pod would fit if GPUs of two nodes were one
+    cluster.workload("gang", pods=3, gpus=5)  # a third pod would fit if the GPUs of two nodes were on one
     with adapter():
         assert wait_until(lambda: cluster.reasons_of("gang")) == "NoSolution"
         assert [pod["spec"].get("nodeName") for pod in cluster.pods("gang").values()] == [None] * 3

@@ -1,4 +1,4 @@
-"""A real API server: what `tenure capture` shows of it, and owners that are looked up there."""
+"""The output of `tenure capture` on a real API server, and the lookup of owners there."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.kube
 
 
 def job_of_a_set(cluster: UserCluster) -> dict[str, Any]:
-    """A job that belongs to a job set of 2 jobs with 2 pods each."""
+    """A job of a job set with 2 jobs of 2 pods each."""
     spec = {"replicatedJobs": [{"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 2}}}]}
     body = {"metadata": {"name": "set", "labels": {"kai.scheduler/queue": "leaf"}}, "spec": spec}
     made = json.loads(cluster.transport.post(cluster.path(JOB_SET), build_object(JOB_SET, body)))

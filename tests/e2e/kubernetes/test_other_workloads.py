@@ -1,4 +1,4 @@
-"""Volcano's queues and pod groups, and pods that name no pod group, on a real API server."""
+"""Volcano queues and pod groups, and pods without a pod group, on a real API server."""
 
 from typing import Any
 
@@ -65,9 +65,9 @@ def test_pods_of_a_job_and_of_a_deployment_start_without_a_pod_group(
         wait_until(lambda: namespace_only.running("train") == 2)
         namespace_only.pod(
             "serve-0", gpus=4, ownerReferences=[replicas]
-        )  # of the class inference: more important
+        )  # of class inference: higher priority
         wait_until(lambda: namespace_only.running("serve") == 1)
         wait_until(lambda: len(namespace_only.events("Evicted")) == 1)
         assert (
             namespace_only.running("train") == 1
-        )  # a job's pods are no gang: one makes room, the other runs on
+        )  # the pods of a job are no gang: one is evicted, the other keeps running

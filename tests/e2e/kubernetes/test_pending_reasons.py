@@ -1,4 +1,4 @@
-"""What keeps a pod group waiting on a real API server, and what is told about it."""
+"""Why a pod group is pending on a real API server, and which reasons are reported."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Single pods on a real API server: held back by a gate, sharing a GPU, moved to another node."""
+"""Single pods on a real API server: with a scheduling gate, with a GPU share, relocated to another node."""
 
 import pytest
 from tenure.kubernetes.api.transport import MERGE_PATCH

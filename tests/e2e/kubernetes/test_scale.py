@@ -1,4 +1,4 @@
-"""What the check `adapter-scale` measures, on a small cluster: every figure is there and says something."""
+"""The check `adapter-scale` on a small cluster measures every figure, with plausible values."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Conditions and events do not flap: what holds is written once, however many rounds find it anew."""
+"""Conditions and events do not flap: a condition that holds is written once, for any number of reconciles."""
 
 import time
 from collections import Counter
@@ -32,7 +32,7 @@ def test_ten_reconciles_without_changed_condition_write_nothing(
             lambda: cluster.running("runs") and "last-start-timestamp" in cluster.annotations_of("runs")
         )
         program.terminate(PATIENCE_SECONDS)
-    cluster.workload("waits", pods=2, gpus=2)  # whole before anybody looks: half of it has another verdict
+    cluster.workload("waits", pods=2, gpus=2)  # complete at the start: half a gang has another reason
     cluster.workload("huge", pods=1, gpus=64)
     with adapter(), Client(server) as client:
         for name in ("waits", "huge"):

@@ -1,4 +1,4 @@
-"""One trace tells the life of a decision, from what the adapter observes to the call to the API server."""
+"""One trace covers the life of a decision, from the adapter's observation to the API server call."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ RECONCILE = "tenure.adapter.reconcile"
 def received(
     plane: ControlPlane, transport: Transport, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ReceivedTelemetry]:
-    """What a real collector passes on of a life."""
+    """Telemetry of such a life, passed on by a real collector."""
     folder = tmp_path_factory.mktemp("life")
     with (
         export_immediately(),
@@ -98,7 +98,7 @@ def _links(received: ReceivedTelemetry, role: str) -> list[Span.Link]:
 
 
 def _complete_trace(received: ReceivedTelemetry, trace: bytes) -> list[Span] | None:
-    """The spans of a trace when its root, which ends last, has come."""
+    """Return the spans of a trace after its root, which ends last, has arrived."""
     spans = [span for span in received.spans if span.trace_id == trace]
     return spans if any(span.name == RECONCILE for span in spans) else None
 

@@ -1,4 +1,4 @@
-"""A whole adapter in this process, on a fake API server and a real Tenure server."""
+"""A complete adapter in this process, on a fake API server and a real Tenure server."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ _END_SECONDS: Final = 20.0
 
 
 class AdapterStage:
-    """A cluster whose kubelets run what is bound, and adapters on it as they are wanted."""
+    """A cluster whose kubelets start bound pods, and adapters on it as tests need them."""
 
     def __init__(self, api: FakeApiServer, cluster: UserCluster, server: str, name: str) -> None:
         self.api, self.cluster = api, cluster
@@ -35,7 +35,7 @@ class AdapterStage:
 
     @contextmanager
     def adapter(self) -> Iterator[Adapter]:
-        """An adapter that runs until the end of the context, and then gives its lease back."""
+        """Run an adapter until the end of the context; it then releases its lease."""
         config = self.api.kubeconfig(ADAPTER_TOKEN)
         with (
             closing(Transport(config)) as reading,
@@ -53,7 +53,7 @@ class AdapterStage:
             assert not thread.is_alive(), "the adapter does not stop"
 
     def start(self, *pods: str) -> None:
-        """Have pods run on the node, as if an adapter had bound them long ago."""
+        """Run pods on the node, as if an adapter had bound them long ago."""
         for name in pods:
             target = {"target": {"kind": "Node", "name": "n1"}}
             path = f"{self.cluster.pods_path}/{name}"
@@ -61,26 +61,26 @@ class AdapterStage:
         wait_until(lambda: all(self.cluster.running(name.rpartition("-")[0]) for name in pods))
 
     def dry_run_output(self) -> list[dict[str, str]]:
-        """The bindings and evictions of a dry run."""
+        """Return the bindings and evictions of a dry run."""
         config = self.api.kubeconfig(ADAPTER_TOKEN)
         with closing(Transport(config)) as transport, Client(self._server) as client:
             run = dry_run(self._settings, transport, client)
         return [step for step in decision_rows(run) if step["kind"] in ("bind", "evict")]
 
     def writes(self) -> list[str]:
-        """What adapters wrote, in order: "POST /path"."""
+        """Return the writes of adapters in order, as "POST /path"."""
         mine = (call for call in list(self.api.calls) if call.token == ADAPTER_TOKEN)
         return [f"{call.method} {call.path}" for call in mine if call.method != "GET"]
 
     def sent(self, subresource: str) -> list[str]:
-        """Pods for which the adapter posted such a request, once for each."""
+        """Return the pods for which the adapter sent such a request, each once."""
         posted = (write for write in self.writes() if write.startswith("POST "))
         return sorted(path.split("/")[-2] for path in posted if path.endswith(f"/{subresource}"))
 
 
 @contextmanager
 def open_stage(folder: Path, server: str, name: str) -> Iterator[AdapterStage]:
-    """An API server that knows all kinds, with one node of 8 GPUs, two queues and two priorities."""
+    """Start an API server with all kinds, one node of 8 GPUs, two queues and two priority classes."""
     with ExitStack() as ends:
         api = ends.enter_context(run_fake_api_server(folder))
         transport = ends.enter_context(closing(Transport(api.kubeconfig())))

@@ -1,4 +1,4 @@
-"""What stories of a whole adapter have in common."""
+"""Fixtures shared by tests of a complete adapter."""
 
 from collections.abc import Iterator
 from pathlib import Path

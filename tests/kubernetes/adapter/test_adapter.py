@@ -1,4 +1,4 @@
-"""A whole adapter, from observation to status. On a real API server: tests/e2e/kubernetes."""
+"""A complete adapter, from observation to status. On a real API server: tests/e2e/kubernetes."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""A whole adapter while calls are lost, refused, slow or broken: everything comes about, and once only."""
+"""A complete adapter with lost, rejected, slow and interrupted calls applies every decision exactly once."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""docs/get-started/quickstart-kubernetes.md: its manifests lead to the bindings and evictions of the page."""
+"""docs/get-started/quickstart-kubernetes.md: its manifests lead to the bindings and evictions shown."""
 
 import re
 from typing import Any, Final

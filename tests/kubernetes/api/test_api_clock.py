@@ -1,4 +1,4 @@
-"""An adapter goes by the time of the API server where its own machine is wrong."""
+"""The adapter uses the time of the API server when the clock of its machine is wrong."""
 
 import time
 from email.utils import formatdate
@@ -10,7 +10,7 @@ from tenure.kubernetes.api.api_clock import ApiClock
 
 
 class FakeMachine:
-    """A clock and a stopwatch that go as they are told, in place of the module `time`."""
+    """Replaces the module `time` with a clock and a stopwatch that tests set."""
 
     def __init__(self) -> None:
         self.now, self.stopwatch = 1_800_000_000.4, 50.0
@@ -34,7 +34,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
 
 
 def observe_response(api: ApiClock, machine: FakeMachine, server_ahead: float, latency: float = 0.0) -> None:
-    """An answer of a server whose clock is ahead of what the machine's would be if nobody had set it."""
+    """Observe a response of a server whose clock is ahead of the unmodified machine clock."""
     asked = machine.monotonic_ns()
     machine.advance(latency)
     api.observe(formatdate(machine.now + server_ahead, usegmt=True), asked)

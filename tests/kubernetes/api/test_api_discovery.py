@@ -1,4 +1,4 @@
-"""Kinds that are defined while an adapter runs are followed without a restart."""
+"""Kinds that are defined while an adapter runs are watched without a restart."""
 
 import threading
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""A mirror holds what was heard last, and tells what changed since it was asked."""
+"""An object cache contains the latest objects and reports the changes since the previous read."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""All collections of an API server at once: what is followed, and that nothing is missed."""
+"""All collections of an API server: which ones are watched, and that no change is missed."""
 
 import random
 import threading
@@ -40,7 +40,7 @@ def open_caches(api: FakeApiServer, transport: Transport) -> Iterator[ObjectCach
 
 
 def list_everything(transport: Transport) -> ObjectCaches:
-    """Everything as it is now, listed afresh."""
+    """List all collections with new object caches."""
     mirrors = ObjectCaches.create(lambda: None)
     for reflector in mirrors.follow(transport):
         reflector.list_once()

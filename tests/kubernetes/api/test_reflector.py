@@ -1,4 +1,4 @@
-"""A reflector tells everything once and in order, whatever happens to its connections."""
+"""A reflector reports each change once and in order, whatever happens to its connections."""
 
 import json
 import random
@@ -23,17 +23,17 @@ _MAPS = "/api/v1/namespaces/team/configmaps"
 
 
 class RecordingHandler:
-    """What was told, and what is there according to it."""
+    """Records notifications and the objects that result from them."""
 
     def __init__(self) -> None:
         self.objects: dict[str, str] = {}
         """Versions by name."""
         self.lists = 0
         self.versions: list[int] = []
-        """Of events, in the order they were told."""
+        """Of events, in the order of notification."""
         self.unread: list[str] = []
         self.failures: list[float] = []
-        """When each was told."""
+        """Time of each failure."""
 
     def on_replace(self, objects: list[Object]) -> None:
         self.lists += 1
@@ -57,7 +57,7 @@ class RecordingHandler:
 
 
 class RunningReflector:
-    """A reflector of all config maps, and whoever writes them."""
+    """A reflector of all ConfigMaps, and methods to write them."""
 
     def __init__(self, api: FakeApiServer, transport: Transport) -> None:
         self.api, self.transport = api, transport
@@ -81,7 +81,7 @@ class RunningReflector:
         self.transport.patch(f"{_MAPS}/{name}", {"data": {"k": text}}, MERGE_PATCH)
 
     def objects(self) -> dict[str, str]:
-        """Versions by name, as the API server has them."""
+        """Versions by name on the API server."""
         items = json.loads(self.transport.get(_ALL))["items"]
         return {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in items}
 
@@ -116,7 +116,7 @@ def test_list_that_expires_between_two_pages_is_restarted(
     monkeypatch.setattr(reflector, "PAGE", 3)
     for i in range(4):
         following.put(f"m{i}")
-    following.api.faults.slow("GET", _ALL, 0.0)  # the first page is an answer like any other
+    following.api.faults.slow("GET", _ALL, 0.0)  # the first page is sent without a fault
     following.api.faults.refuse("GET", _ALL, 410)
     following.start()
     wait_until(following.is_in_sync)
@@ -130,7 +130,7 @@ def test_watches_interrupted_at_any_byte_miss_and_repeat_nothing(following: Runn
     for _ in range(cuts):
         following.api.faults.cut("WATCH", _ALL, after=chosen.randrange(700))
     following.start()
-    wait_until(lambda: following.heard.lists == 1)  # what is written before is listed, not told
+    wait_until(lambda: following.heard.lists == 1)  # earlier writes are listed, not reported as changes
     writes = 0
     while following.api.faults.left:
         writes += 1

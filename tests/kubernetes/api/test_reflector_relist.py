@@ -1,4 +1,4 @@
-"""An event that an API server lost is noticed after some hours, though the watch seems to be well."""
+"""A relist after some hours finds an event that the API server lost, though the watch shows no error."""
 
 import threading
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.kubernetes.fake_api_server.server import FakeApiServer, run_fake_api_
 
 
 class FollowedNodes:
-    """Nodes that are followed, by a clock that can be moved on."""
+    """An object cache of nodes, with a clock that tests advance."""
 
     def __init__(self, api: FakeApiServer, transport: Transport) -> None:
         self.api, self.transport, self.seconds = api, transport, 0.0
@@ -47,13 +47,13 @@ def followed(tmp_path: Path) -> Iterator[FollowedNodes]:
 
 
 def drop_event(followed: FollowedNodes) -> None:
-    """The mirror is as if an event had not come."""
+    """Reset the object cache as if an event had been lost."""
     (node,) = followed.mirror.all()
     followed.mirror.on_remove(node)
 
 
 def restart_watch(followed: FollowedNodes) -> None:
-    """Let the watch end, and another begin."""
+    """End the watch and wait for the next one."""
     before = followed.watches()
 
     def has_begun() -> bool:

@@ -1,4 +1,4 @@
-"""What is sent only while the lease is ours is looked at once more right before it goes out."""
+"""Requests that require the lease are checked again immediately before they are sent."""
 
 import pytest
 from lightkube.core.exceptions import ConfigError

@@ -1,4 +1,4 @@
-"""Every test here is run twice: on the fake API server, and on a real one (marker `kube`)."""
+"""Every test of this folder runs twice: on the fake API server, and on a real one (marker `kube`)."""
 
 from collections.abc import Iterator
 

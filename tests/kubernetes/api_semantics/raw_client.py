@@ -1,4 +1,4 @@
-"""Questions to an API server as they are, and its answers as they come: neither is interpreted."""
+"""Raw requests to an API server and its raw responses, without interpretation."""
 
 import json
 from collections.abc import Iterator
@@ -18,21 +18,21 @@ Item = dict[str, Any]
 
 
 class ApiServer(Protocol):
-    """What is asked: the fake one, or a control plane."""
+    """The API server under test: the fake one, or a control plane."""
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Its URL."""
 
     def kubeconfig(self) -> Path:
-        """How it is reached, and as an administrator."""
+        """Write a kubeconfig file of an administrator."""
 
     def compact(self) -> None:
-        """Forget what was; watches break."""
+        """Discard the history and end all watches."""
 
 
 class RawResponse(NamedTuple):
-    """What came back."""
+    """A response."""
 
     status: int
     body: Item
@@ -50,12 +50,12 @@ class RawResponse(NamedTuple):
 
     @property
     def version(self) -> str:
-        """Of the object, or of the list."""
+        """The version of the object or of the list."""
         return str(self.body["metadata"]["resourceVersion"])
 
 
 class RawClient:
-    """One who asks with a token. The certificate is not looked at."""
+    """A client with a token. It does not verify the certificate."""
 
     def __init__(self, url: str, token: str = ADMIN_TOKEN) -> None:
         self.url = url
@@ -63,13 +63,13 @@ class RawClient:
         self._http = httpx2.Client(base_url=url, verify=False, headers=headers, timeout=_SECONDS)
 
     def close(self) -> None:
-        """Ask no more."""
+        """Close the connections."""
         self._http.close()
 
     def request(
         self, method: str, path: str, body: Any = None, media: str = JSON, **query: str
     ) -> RawResponse:
-        """One request."""
+        """Send a request."""
         content = None if body is None else json.dumps(body)
         headers = {"Content-Type": media} if content else {}
         came = self._http.request(method, path, params=query, content=content, headers=headers)
@@ -77,33 +77,33 @@ class RawClient:
         return RawResponse(came.status_code, came.json() if is_json else {"message": came.text}, came.headers)
 
     def get(self, path: str, **query: str) -> RawResponse:
-        """Read."""
+        """Send a GET request."""
         return self.request("GET", path, **query)
 
     def make(self, collection: str, body: Any) -> Item:
-        """Create what must be creatable."""
+        """Create an object and assert that it is accepted."""
         came = self.request("POST", collection, body)
         assert came.status == 201, came.body
         return came.body
 
     def merge(self, path: str, body: Any) -> RawResponse:
-        """A merge patch."""
+        """Send a merge patch."""
         return self.request("PATCH", path, body, MERGE_PATCH)
 
     def apply(self, path: str, manager: str, body: Any, **query: str) -> RawResponse:
-        """Server-side apply."""
+        """Send a server-side apply request."""
         return self.request("PATCH", path, body, APPLY_PATCH, fieldManager=manager, **query)
 
     @contextmanager
     def watch(self, path: str, **query: str) -> Iterator[Iterator[Item]]:
-        """The events of a watch as they come, after its status was found to be 200."""
+        """Return the events of a watch as they arrive, after its status 200."""
         with self._http.stream("GET", path, params={"watch": "true", **query}) as came:
             assert came.status_code == 200
             yield (json.loads(line) for line in came.iter_lines())
 
 
 class ClientNamespace:
-    """A namespace of its own, and what tests put into it."""
+    """A separate namespace, and methods to create and read objects in it."""
 
     def __init__(self, asker: RawClient) -> None:
         self.asker = asker
@@ -115,7 +115,7 @@ class ClientNamespace:
         self.maps = f"/api/v1/namespaces/{self.name}/configmaps"
 
     def pod(self, name: str = "a", spec: Item | None = None, **meta: Any) -> Item:
-        """A pod that waits."""
+        """Create a pending pod."""
         containers = [{"name": "main", "image": "none"}]
         body = {"metadata": {"name": name, **meta}, "spec": {"containers": containers, **(spec or {})}}
         return self.asker.make(self.pods, body)
@@ -131,7 +131,7 @@ class ClientNamespace:
         return self.asker.request("POST", f"{self.pods}/{name}/binding", body)
 
     def running(self, name: str = "a", phase: str = "Running", *, ready: bool = True, **meta: Any) -> Item:
-        """A pod on a node, as its kubelet tells of it."""
+        """Create a pod on a node, with the status that its kubelet writes."""
         self.pod(name, **meta)
         assert self.bind(name).status == 201
         conditions = [{"type": "Ready", "status": str(ready)}]
@@ -150,7 +150,7 @@ class ClientNamespace:
         return self.asker.request("POST", f"{self.pods}/{name}/eviction", body, **query)
 
     def budget(self, name: str = "b", allowed: int | None = None, healthy: int = 2) -> None:
-        """A disruption budget for pods with app=x; None: no controller has looked at it yet."""
+        """Create a disruption budget for pods with app=x. None: without a status of the controller."""
         spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
         self.asker.make(self.budgets, {"metadata": {"name": name}, "spec": spec})
         if allowed is not None:

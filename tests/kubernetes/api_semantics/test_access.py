@@ -1,4 +1,4 @@
-"""Who may do what: roles of service accounts, and tokens that are asked for."""
+"""Access control: roles of service accounts, and requested tokens."""
 
 from collections.abc import Iterator
 
@@ -17,12 +17,12 @@ _RULES = [
         "verbs": ["get", "update"],
     },
 ]
-"""A part of what an adapter may do."""
+"""Some rules of the adapter's role."""
 
 
 @pytest.fixture
 def adapter(namespace: ClientNamespace) -> Iterator[RawClient]:
-    """One who asks with the token of a service account that has a role."""
+    """A client with the token of a service account that has this role."""
     admin, name = namespace.asker, f"adapter-of-{namespace.name}"
     admin.make(f"{_RBAC}/clusterroles", {"metadata": {"name": name}, "rules": _RULES})
     account = {"kind": "ServiceAccount", "namespace": namespace.name, "name": "adapter"}

@@ -1,4 +1,4 @@
-"""The fake API server and a real one, asked the same at random: the same answers, objects and events."""
+"""The fake API server and a real one return the same responses, objects and events for random requests."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ _TIMES: Final = ("lastTransitionTime", "lastProbeTime")
 
 
 class BothServers(NamedTuple):
-    """The same place on two servers."""
+    """The same namespace on both servers."""
 
     fake: ClientNamespace
     real: ClientNamespace
@@ -31,7 +31,7 @@ def both(raw_client: RawClient, tmp_path: Path) -> Iterator[BothServers]:
 
 
 class RandomRequest:
-    """One request at random, that can be put to several servers."""
+    """A random request that can be sent to several servers."""
 
     def __init__(self, chosen: random.Random) -> None:
         self.name = chosen.choice(_NAMES)
@@ -51,7 +51,7 @@ class RandomRequest:
         return f"{place.pods}/{self.name}"
 
     def fence(self, place: ClientNamespace, collection: str) -> dict[str, str]:
-        """The uid and version that the request supposes, if any."""
+        """Return the uid and version preconditions of the request, if any."""
         came = place.asker.get(f"{collection}/{self.name}").body.get("metadata", {})
         asked = {"uid": self._uid, "resourceVersion": self._version}
         its = {field: came.get(field, "1") if kind == "its" else "1" for field, kind in asked.items()}
@@ -107,7 +107,7 @@ class RandomRequest:
         return self._apply(place, f"{self.path(place)}/status", body)
 
     def add_finalizer(self, place: ClientNamespace) -> RawResponse:
-        """Create or replace a config map."""
+        """Create or replace a ConfigMap."""
         body = {"metadata": {"name": self.name}, "data": {f"k{self._small}": "kept"}}
         if self._chosen < 0.3:
             return place.asker.request("POST", place.maps, body)
@@ -125,7 +125,7 @@ class RandomRequest:
         return self._apply(place, f"{place.maps}/{self.name}", body)
 
     def set_disruptions(self, place: ClientNamespace) -> RawResponse:
-        """Make a disruption budget, count its pods, or take it away."""
+        """Create a disruption budget, set its status, or delete it."""
         path = f"{place.budgets}/{self.name}"
         if self._small == 0:
             spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
@@ -158,7 +158,7 @@ _REQUESTS: Final[tuple[Callable[[RandomRequest, ClientNamespace], RawResponse], 
 
 
 def comparable(item: Item) -> Item:
-    """What is compared of an object: all that is not a name or a time of one server."""
+    """Return the comparable content of an object: everything except names and times of one server."""
     metadata, status = item["metadata"], dict(item.get("status", {}))
     known = ("name", "labels", "annotations", "finalizers", "generation", "deletionGracePeriodSeconds")
     shown = {key: metadata[key] for key in known if metadata.get(key)}
@@ -187,7 +187,7 @@ def all_objects(place: ClientNamespace) -> dict[str, Item]:
 
 
 def events(place: ClientNamespace, since: str) -> list[tuple[str, Any]]:
-    """What a watch tells of the pods, up to a last one that is made for that."""
+    """Return the events of a watch of the pods, up to a final one that is created to end it."""
     place.pod("last")
     with place.asker.watch(place.pods, resourceVersion=since, timeoutSeconds="20") as told:
         came = takewhile(lambda event: event["object"]["metadata"]["name"] != "last", told)

@@ -1,4 +1,4 @@
-"""What a binding is answered with, and what it changes."""
+"""Responses to bindings, and the changes that they make."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ class Case(NamedTuple):
 
 
 def _terminating_pod(place: ClientNamespace) -> None:
-    """Deleted, not bound, and kept by a finalizer."""
+    """Delete a pod that is not bound and has a finalizer."""
     place.pod(finalizers=["example.com/keep"])
     place.asker.request("DELETE", f"{place.pods}/a")
 

@@ -1,4 +1,4 @@
-"""What an eviction is answered with, what budgets forbid, and what it changes."""
+"""Responses to evictions, the limits of disruption budgets, and the changes that evictions make."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ class Case(NamedTuple):
 def _guarded(
     allowed: int | None, phase: str = "Running", *, ready: bool = True, healthy: int = 2
 ) -> Callable[[ClientNamespace], object]:
-    """A pod with a budget; None: nobody has counted yet."""
+    """A pod with a budget. None: without a status of the controller."""
 
     def prepare(place: ClientNamespace) -> None:
         place.budget(allowed=allowed, healthy=healthy)

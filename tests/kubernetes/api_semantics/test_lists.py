@@ -1,4 +1,4 @@
-"""Lists: pages of one version, and versions that are not to be had."""
+"""Lists: pages of one version, and versions that are not available."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the adapter makes of the answers: its calls on pods as they may be by then."""
+"""The adapter's interpretation of responses to writes on pods that have changed since the decision."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -33,7 +33,7 @@ def name_of(pod: Item) -> PodName:
 
 
 def _unchanged(place: ClientNamespace) -> None:
-    """The pod is as it was when the decision was made."""
+    """The pod is unchanged since the decision."""
 
 
 def _deleted(place: ClientNamespace) -> None:
@@ -47,7 +47,7 @@ def _replaced(place: ClientNamespace) -> None:
 
 
 def _recreated(place: ClientNamespace) -> None:
-    """Another pod has its name, and waits."""
+    """Another pod has its name and is pending."""
     _deleted(place)
     place.pod()
 

@@ -1,4 +1,4 @@
-"""Kinds that are defined: what is served of them, and which fields stay."""
+"""Custom resource definitions: which kinds are served, and which fields are kept."""
 
 import time
 from typing import Any
@@ -39,7 +39,7 @@ def _definition() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def server_with_definition(raw_client: RawClient) -> RawClient:
-    """An API server that serves things; before, it knows nothing of their group."""
+    """An API server that serves the kind; before the definition, it does not know the group."""
     before = raw_client.get(f"/apis/{_VERSION}")
     assert before.status == 404
     raw_client.make("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", _definition())
@@ -114,7 +114,7 @@ def test_annotations_of_a_manager_are_those_of_its_last_apply(
 
 @pytest.mark.parametrize("api_server", [pytest.param("real", marks=pytest.mark.kube)], indirect=True)
 def test_strict_validation_names_a_misspelled_field(namespace: ClientNamespace) -> None:
-    """That is how manifests are checked; the fake API server does not know the fields of built-in kinds."""
+    """Manifests are checked this way; the fake API server does not know the fields of built-in kinds."""
     spec = {"containers": [{"name": "main", "image": "none"}], "securitycontext": {}}
     body = {"metadata": {"name": "a"}, "spec": spec}
     came = namespace.asker.request("POST", namespace.pods, body, fieldValidation="Strict")

@@ -1,4 +1,4 @@
-"""Server-side apply: what one manager says, and what others said."""
+"""Server-side apply: fields of one manager beside fields of others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Watches: everything once and in order, bookmarks, and 410 for what is forgotten."""
+"""Watches: every change once and in order, bookmarks, and 410 for versions that are compacted."""
 
 from itertools import islice
 from typing import Any
@@ -79,7 +79,7 @@ def test_watch_with_initial_events_marks_their_end(namespace: ClientNamespace) -
 
 
 def test_watch_sends_a_bookmark_before_its_end(namespace: ClientNamespace, raw_client: RawClient) -> None:
-    """That is what makes bookmarks worth having: others write, and the version would grow too old."""
+    """Bookmarks keep the version recent when only other namespaces change."""
     version = namespace.asker.get(namespace.pods).version
     asked = {"allowWatchBookmarks": "true", "timeoutSeconds": "3"}
     with namespace.asker.watch(namespace.pods, resourceVersion=version, **asked) as events:
@@ -98,7 +98,7 @@ def test_watch_without_bookmarks_ends_without_event(namespace: ClientNamespace) 
 def test_compacted_version_is_rejected_by_watch_list_and_continue(
     namespace: ClientNamespace, api_server: ApiServer
 ) -> None:
-    """A watch begins with 200 and tells of the 410 as its only event; lists say it themselves."""
+    """A watch returns 200 and then the 410 as its only event; lists return the status 410."""
     namespace.pod("a")
     namespace.pod("b")
     first = namespace.asker.get(namespace.pods, limit="1")

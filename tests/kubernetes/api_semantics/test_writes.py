@@ -1,4 +1,4 @@
-"""Creating, replacing, changing and deleting objects: who is first, and who came too late."""
+"""Create, replace, patch and delete objects, with conflicts and preconditions."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,4 +1,4 @@
-"""Decision groups as a server would answer them."""
+"""Decision groups as a server returns them."""
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.v1 import decision_pb2 as pb
@@ -37,7 +37,7 @@ def set_last_eviction(victim: str = "victim") -> pb.Decision:
 def group(
     *decisions: pb.Decision, id: str = "g", best_effort: bool = False, seconds: int = 300
 ) -> pb.DecisionGroup:
-    """A group that is to be done within so many seconds."""
+    """A group that expires after this number of seconds."""
     atomicity = pb.ATOMICITY_BEST_EFFORT if best_effort else pb.ATOMICITY_ALL
     made = pb.DecisionGroup(
         id=id, action="preempt", beneficiary="winner", decisions=decisions, atomicity=atomicity

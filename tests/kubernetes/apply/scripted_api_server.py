@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that answers as it is told, for what an API server does not do on demand."""
+"""An HTTP server on loopback with scripted responses that an API server does not return on demand."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from tenure.kubernetes.api.transport import Transport
 
 
 class RecordedCall(NamedTuple):
-    """One request."""
+    """A received request."""
 
     method: str
     path: str
@@ -21,7 +21,7 @@ class RecordedCall(NamedTuple):
 
 
 class ScriptedResponse(NamedTuple):
-    """One response; status 0 hangs up without one."""
+    """A response; status 0 closes the connection without one."""
 
     status: int = 200
     body: Any = {}
@@ -29,14 +29,14 @@ class ScriptedResponse(NamedTuple):
 
 
 class ScriptedApiServer:
-    """`rules` are asked in order for an answer; what none answers is not found. `calls` are all requests."""
+    """The first of `rules` that matches responds, else 404. `calls` are all requests."""
 
     def __init__(self) -> None:
         self.rules: list[Any] = []
         self.calls: list[RecordedCall] = []
 
     def on(self, method: str, path: str, *answers: ScriptedResponse) -> None:
-        """Give these answers to such requests, the last one for ever."""
+        """Send these responses to matching requests; the last one is repeated."""
         left = list(answers)
 
         def rule(call: RecordedCall) -> ScriptedResponse | None:
@@ -52,13 +52,13 @@ class ScriptedApiServer:
         return next((answer for answer in found if answer), ScriptedResponse(404, {"message": "not found"}))
 
     def writes(self) -> list[str]:
-        """What was asked for but reads, in order: "POST /path"."""
+        """Return the requests other than reads in order, as "POST /path"."""
         return [f"{call.method} {call.path}" for call in self.calls if call.method != "GET"]
 
 
 @contextmanager
 def run_scripted_api_server(folder: Path) -> Iterator[tuple[ScriptedApiServer, Transport]]:
-    """A server and a transport to it."""
+    """Run a server, with a transport to it."""
     server = ScriptedApiServer()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Steps are taken whole, once, and only while they may be."""
+"""Decision groups are applied completely, once, and only while their preconditions hold."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,12 +21,12 @@ from tests.kubernetes.observe.cached_cluster import CachedCluster, node, pod, ru
 Served = tuple[ScriptedApiServer, Transport]
 DELETED = "2027-01-01T00:00:00Z"
 EXISTING = {"metadata": {"name": "a", "uid": "uid-a"}, "spec": {"nodeName": "n1"}}
-"""Pod a, as the API server has it."""
+"""Pod a on the API server."""
 ENDED = {"spec": {"nodeName": "n1"}, "status": {"phase": "Succeeded"}}
 
 
 class ApplierRig:
-    """An applier on a made-up cluster, whose clock can be moved on."""
+    """An applier on a constructed cluster, with a clock that tests advance."""
 
     def __init__(self, served: Served) -> None:
         self.server, transport = served
@@ -48,7 +48,7 @@ class ApplierRig:
             self.world.put("pods", running(name, **more))
 
     def apply(self, *entries: JournalEntry) -> list[str]:
-        """Check and apply; what was sent."""
+        """Check and apply entries; return the requests that were sent."""
         before = len(self.server.writes())
         self.applier.check([entry for entry in entries if not entry.check_first])
         self.applier.apply(entries)
@@ -218,7 +218,7 @@ def test_eviction_is_not_retried_after_a_precondition_failed(
 
 
 def test_possibly_sent_decision_counts_as_applied_despite_a_failed_precondition(rig: ApplierRig) -> None:
-    """The adapter was killed after its evictions were accepted; then the victims ended."""
+    """The adapter was killed after its evictions were accepted; then the victims terminated."""
     rig.pods("a", meta={"deletionTimestamp": DELETED}, **ENDED)
     rig.running("b")
     there = {"metadata": {"uid": "uid-a", "deletionTimestamp": DELETED}}
@@ -239,7 +239,7 @@ def test_expired_group_is_not_applied(rig: ApplierRig) -> None:
 
 
 def test_possibly_sent_decision_is_looked_up_before_it_is_sent(rig: ApplierRig) -> None:
-    """The adapter was killed between sending and hearing the answer, or before it sent anything."""
+    """The adapter was killed after it sent a request and before it received the response, or before both."""
     rig.running("done", "open")
     rig.pods("bound", "waits")
     at = "/api/v1/namespaces/team/pods"

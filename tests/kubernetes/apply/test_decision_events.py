@@ -1,4 +1,4 @@
-"""Events about steps: what was done is told once, however many attempts it took; a refusal each time."""
+"""Events about decisions: an applied decision has one event for all attempts, a rejection one per attempt."""
 
 from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.apply.events import DecisionEvents, PendingEvent
@@ -12,7 +12,7 @@ EVICTION_BLOCKED = "429 Cannot evict pod as it would violate the pod's disruptio
 
 
 class EventsRig:
-    """A pod group that waits for a pod to be evicted, and a pod of no pod group's object that does."""
+    """A pod group that waits for an eviction, and the evicted pod, which belongs to no pod group object."""
 
     def __init__(self) -> None:
         self.world = CachedCluster()

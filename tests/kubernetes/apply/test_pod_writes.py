@@ -1,4 +1,4 @@
-"""What an API server answers to a binding and to an eviction, and what that means."""
+"""Responses of an API server to bindings and evictions, and their results."""
 
 from typing import Any
 

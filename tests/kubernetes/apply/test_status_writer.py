@@ -1,4 +1,4 @@
-"""What is said about pods that wait: the right word, and not again and again."""
+"""The status of pending pods: the correct condition, without repeated writes."""
 
 import time
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ def test_pod_group_over_fair_share_is_unschedulable_for_the_autoscaler() -> None
 
 
 class StatusRig:
-    """A pod group that waits, and what is written about it."""
+    """A pending pod group, and the statuses written for it."""
 
     def __init__(self, served: Served, patched: pytest.MonkeyPatch) -> None:
         self.server, transport = served
@@ -96,7 +96,7 @@ class StatusRig:
         self.patched.setattr(status_writer, "QUIET_SECONDS", seconds)
 
     def write_status(self, kind: str, code: str, message: str = "why") -> list[str]:
-        """Tell an outcome; what was written."""
+        """Write the status of an outcome; return the writes."""
         before = len(self.server.writes())
         said = outcome(kind, code, message)
         said.pod_group = self.uid

@@ -1,1 +1,1 @@
-"""An API server with what a cluster needs around it: binaries, kinds, kubelets."""
+"""An API server with its environment: binaries, kinds and kubelets."""

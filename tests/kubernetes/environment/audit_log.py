@@ -1,4 +1,4 @@
-"""Who wrote what: the audit log of the API server, complete when the call has returned."""
+"""The audit log of the API server: which user wrote which object, complete when a call returns."""
 
 import json
 from pathlib import Path
@@ -15,18 +15,18 @@ rules:
 
 
 class AuditedWrite(NamedTuple):
-    """A write that the API server answered."""
+    """A write with a response of the API server."""
 
     verb: str
     resource: str
-    """With its subresource, like pods/binding."""
+    """With its subresource, such as pods/binding."""
     namespace: str
     name: str
     status: int
 
 
 class AuditLog:
-    """The log of one API server. `flags` are what to start it with."""
+    """The log of one API server. `flags` are the flags to start it with."""
 
     def __init__(self, folder: Path) -> None:
         self._log = folder / "audit.log"
@@ -35,7 +35,7 @@ class AuditLog:
         self.flags = (f"--audit-policy-file={policy}", f"--audit-log-path={self._log}")
 
     def writes(self, user: str, namespace: str) -> list[AuditedWrite]:
-        """What a user wrote in a namespace, in order."""
+        """Return the writes of a user in a namespace, in order."""
         lines = self._log.read_text().splitlines() if self._log.exists() else []
         events = (json.loads(line) for line in lines)
         mine = (event for event in events if event["user"]["username"] == user)

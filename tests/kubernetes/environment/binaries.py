@@ -1,4 +1,4 @@
-"""Where kube-apiserver and etcd are: those of KUBEBUILDER_ASSETS, or the tool `kubeapi`."""
+"""Find kube-apiserver and etcd: in KUBEBUILDER_ASSETS, or those of the tool `kubeapi`."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from tests.checks import CannotRun
 
 ROOT: Final = Path(__file__).parents[3]
-"""The checkout."""
+"""The root of the checkout."""
 BUILT: Final = ROOT / ".cache/kubeapi/bin"
 HOW: Final = "kube-apiserver and etcd are missing: `python -m tests build kubeapi`, or set KUBEBUILDER_ASSETS"
 
@@ -22,14 +22,14 @@ class Binaries(NamedTuple):
 
 
 def find() -> Binaries | None:
-    """The programs, or None when one of them is missing."""
+    """Return the programs, or None if one of them is missing."""
     folder = Path(os.environ.get("KUBEBUILDER_ASSETS") or BUILT)
     found = Binaries(folder / "etcd", folder / "kube-apiserver")
     return found if all(os.access(path, os.X_OK) for path in found) else None
 
 
 def available() -> Binaries:
-    """The programs, for a check. Raises CannotRun when one is missing."""
+    """Return the programs for a check. Raises CannotRun if one is missing."""
     found = find()
     if found is None:
         raise CannotRun(HOW)
@@ -37,7 +37,7 @@ def available() -> Binaries:
 
 
 def required() -> Binaries:
-    """The programs. Skips the test when one is missing; with REQUIRE_KUBE=1 that is a failure."""
+    """Return the programs. Skips the test if one is missing; with REQUIRE_KUBE=1 that is a failure."""
     found = find()
     if found is None:
         (pytest.fail if os.environ.get("REQUIRE_KUBE") == "1" else pytest.skip)(HOW)

@@ -1,6 +1,6 @@
-"""A real kube-apiserver on a real etcd, on loopback, in a folder of its own.
+"""A real kube-apiserver on a real etcd, on loopback, in its own folder.
 
-There is no controller, kubelet or scheduler: what these would do the tests do themselves.
+It has no controller, kubelet or scheduler; tests do their work.
 """
 
 import json
@@ -21,19 +21,22 @@ from tests.kubernetes.environment.binaries import Binaries
 
 ADMIN_TOKEN: Final = "admin-of-the-test"
 ADAPTER_TOKEN: Final = "adapter-of-the-test"
-"""Of user `adapter`, who may do everything, too: so that its calls are told from those of the tests."""
+"""Token of user `adapter`, which has all permissions.
+
+It distinguishes calls of the adapter from calls of tests.
+"""
 START_SECONDS: Final = 60
 _TRIES: Final = 3
-"""Starts before giving up: somebody else may take a port between its choice and its use."""
+"""Number of attempts to start: another process can take a port between its choice and its use."""
 _UNVERIFIED: Final = ssl._create_unverified_context()
 
 
 class StartFailed(RuntimeError):
-    """A program ended, or did not become ready in time; the message is the last of what it wrote."""
+    """A program exited, or was not ready in time; the message is the end of its output."""
 
 
 class ControlPlane:
-    """etcd and kube-apiserver. Either may be paused, killed and started again over the same data."""
+    """etcd and kube-apiserver. Either can be paused, killed and restarted with the same data."""
 
     def __init__(self, binaries: Binaries, folder: Path, *api_flags: str) -> None:
         self._binaries = binaries
@@ -46,16 +49,16 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """Where the API server is."""
+        """URL of the API server."""
         return f"https://127.0.0.1:{self.port}"
 
     @property
     def certificate(self) -> Path:
-        """The certificate that the API server made for itself: what to trust."""
+        """The certificate that the API server generated for itself, which clients trust."""
         return self._folder / "certificates/apiserver.crt"
 
     def kubeconfig(self, token: str = ADMIN_TOKEN) -> Path:
-        """A kubeconfig file for the holder of a token."""
+        """Write a kubeconfig file with this token."""
         path = self._folder / f"kubeconfig-{token[:16]}"
         path.write_text(
             "apiVersion: v1\nkind: Config\ncurrent-context: test\n"
@@ -67,12 +70,12 @@ class ControlPlane:
         return path
 
     def restart_api_server(self) -> None:
-        """Kill it and start it again: all watches break, nothing that was stored is lost."""
+        """Kill the API server and restart it: all watches end, and stored objects are kept."""
         self.api_server.kill()
         self.api_server = self._start_api_server()
 
     def compact(self) -> None:
-        """Forget history: watches that resume from earlier versions get 410. Restarts the API server."""
+        """Compact the history: watches that resume from earlier versions get 410. Restarts the API server."""
         self.api_server.kill()
         self._etcdctl_compact()
         self.api_server = self._start_api_server()
@@ -139,7 +142,7 @@ class ControlPlane:
         return _ready(program, f"{self.url}/readyz")
 
     def _etcdctl_compact(self) -> None:
-        """What `etcdctl compact` does, by the JSON gateway of etcd."""
+        """Compact as `etcdctl compact` does, through the JSON gateway of etcd."""
         base = f"http://127.0.0.1:{self._etcd_port}/v3/kv"
         revision = json.loads(_post(f"{base}/range", {"key": "AA=="}))["header"]["revision"]
         _post(f"{base}/compaction", {"revision": revision, "physical": True})
@@ -153,7 +156,7 @@ def _post(url: str, body: dict[str, object]) -> bytes:
 
 
 def _ready(program: Program, url: str) -> Program:
-    """The program once its address answers 200. Raises StartFailed."""
+    """Wait until the program's address returns 200. Raises StartFailed."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and not program.has_ended:
         if _is_reachable(url):
@@ -174,7 +177,7 @@ def _is_reachable(url: str) -> bool:
 
 @contextmanager
 def run_control_plane(binaries: Binaries, folder: Path, *api_flags: str) -> Iterator[ControlPlane]:
-    """A control plane that is gone afterwards."""
+    """Run a control plane and remove it at the end."""
     for attempt in range(_TRIES):
         try:
             plane = ControlPlane(binaries, folder, *api_flags)

@@ -1,4 +1,4 @@
-"""What the disruption controller does: says how many pods of each budget may be evicted just now."""
+"""The disruption controller's work: write how many pods of each budget can be evicted now."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ _BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 
 
 def allow_disruptions(transport: Transport) -> None:
-    """Bring the status of every budget up to date. Raises ApiError."""
+    """Update the status of every budget. Raises ApiError."""
     pods = msgspec.json.decode(transport.get("/api/v1/pods"))["items"]
     for budget in msgspec.json.decode(transport.get(_BUDGETS))["items"]:
         meta, spec = budget["metadata"], budget["spec"]

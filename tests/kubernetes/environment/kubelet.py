@@ -1,6 +1,6 @@
-"""What kubelets do, as far as an API server sees it: bound pods run, deleted pods are gone after their grace.
+"""The kubelets' work on an API server: start bound pods, and remove deleted pods after a grace period.
 
-One thread looks at all pods a few times a second: nothing that is missed once is missed for good.
+One thread checks all pods a few times per second, so a change that it misses once is handled later.
 """
 
 import threading
@@ -15,7 +15,10 @@ EVERY_SECONDS: Final = 0.1
 
 
 class Kubelet:
-    """Runs pods of all nodes. A deleted pod takes `grace_seconds` to end, whatever it asks for."""
+    """Runs the pods of all nodes.
+
+    A deleted pod takes `grace_seconds` to end, whatever its own grace period is.
+    """
 
     def __init__(
         self, transport: Transport, grace_seconds: float, now: Callable[[], float], starts: bool = True
@@ -25,11 +28,11 @@ class Kubelet:
         self._now = now
         self._starts = starts
         self._ending: dict[str, float] = {}
-        """When a pod was first seen to be deleted, by uid."""
+        """When a pod was first seen as deleted, by uid."""
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        """Do what is to be done until stopped. An API server that does not answer is asked again."""
+        """Check pods until stopped. Calls are retried when the API server does not respond."""
         while not self._stopped.wait(EVERY_SECONDS):
             try:
                 self.look_once()
@@ -37,11 +40,11 @@ class Kubelet:
                 continue
 
     def stop(self) -> None:
-        """Let `run` return."""
+        """End `run`."""
         self._stopped.set()
 
     def look_once(self) -> None:
-        """Start what is bound, end what is deleted for long enough."""
+        """Start bound pods, and remove pods whose grace period is over."""
         for pod in msgspec.json.decode(self._transport.get("/api/v1/pods"))["items"]:
             if "deletionTimestamp" in pod["metadata"]:
                 self._end(pod)
@@ -63,7 +66,7 @@ class Kubelet:
 
     @staticmethod
     def _write(call: Callable[[], bytes]) -> None:
-        """A pod that changed in between is looked at again."""
+        """Ignore pods that changed in between; the next check handles them."""
         try:
             call()
         except ApiError:

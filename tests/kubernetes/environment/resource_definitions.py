@@ -1,7 +1,7 @@
-"""Defines the kinds of KAI, Volcano and JobSet on an API server.
+"""Define the kinds of KAI, Volcano and JobSet on an API server.
 
-Those of KAI and Volcano as their projects define them, where these definitions lie beside the checkout in
-`../shared/crds`; else, and for JobSet, kinds whose objects may have any fields.
+The definitions of KAI and Volcano are those of their projects, if `../shared/crds` next to the checkout
+contains them. Else, and for JobSet, objects of the kinds can have any fields.
 """
 
 import json
@@ -17,7 +17,7 @@ from tenure.kubernetes.api.transport import Transport
 from tests.kubernetes.environment.binaries import ROOT
 
 REAL: Final = ROOT.parent / "shared/crds"
-"""Where the projects' own definitions are, in files named GROUP_PLURAL.yaml."""
+"""Folder of the projects' own definitions, in files named GROUP_PLURAL.yaml."""
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _SERVED_SECONDS: Final = 30.0
 
@@ -34,12 +34,12 @@ class CustomKind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """As objects name it."""
+        """The API version in objects."""
         return f"{self.group}/{self.version}"
 
     @property
     def file(self) -> Path:
-        """The project's own definition, if it is there."""
+        """Path of the project's own definition, which can be missing."""
         return REAL / f"{self.group}_{self.plural}.yaml"
 
 
@@ -91,7 +91,10 @@ def _body(kind: CustomKind) -> dict[str, Any]:
 
 
 def _is_served(transport: Transport, kind: CustomKind) -> bool:
-    """Whether objects can be listed: the API server takes a moment after it took the definition."""
+    """Whether objects can be listed.
+
+    The API server serves a kind a moment after it accepts the definition.
+    """
     try:
         return "items" in json.loads(transport.get(f"/apis/{kind.api_version}/{kind.plural}"))
     except (NotFound, TooManyRequests):

@@ -1,4 +1,4 @@
-"""Who asks, by token, and what roles let them do."""
+"""Users by token, and the permissions of their roles."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ _MASTERS = "system:masters"
 
 
 class TokenUser(NamedTuple):
-    """Whoever a token belongs to."""
+    """The user of a token."""
 
     name: str
     groups: tuple[str, ...]
 
 
 class Authorizer:
-    """Knows the tokens of the tests and those that were asked for. Hold the store while asking."""
+    """Knows the tokens of the tests and requested tokens. Callers lock the store."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -30,13 +30,13 @@ class Authorizer:
         }
 
     def user(self, token: str) -> TokenUser:
-        """Whose token it is. Raises ApiStatusError."""
+        """Return the user of a token. Raises ApiStatusError."""
         if token not in self._users:
             raise errors.unauthorized()
         return self._users[token]
 
     def new_token(self, account: ObjectKey) -> str:
-        """A token of a service account. Raises ApiStatusError."""
+        """Create a token of a service account. Raises ApiStatusError."""
         if self._store.find(account) is None:
             raise errors.not_found(account.resource, account.name)
         token, where = uuid4().hex, f"system:serviceaccounts:{account.namespace}"
@@ -45,7 +45,7 @@ class Authorizer:
         return token
 
     def check(self, user: TokenUser, request: ApiRequest) -> None:
-        """Raises ApiStatusError unless a role lets the user do it."""
+        """Raises ApiStatusError unless a role permits the request."""
         if _MASTERS in user.groups or any(_permits(rule, request) for rule in self._rules(user, request)):
             return
         resource = request.resource
@@ -57,7 +57,7 @@ class Authorizer:
         raise errors.forbidden(resource, request.name, why)
 
     def _rules(self, user: TokenUser, request: ApiRequest) -> Iterator[dict[str, Any]]:
-        """All rules that count for the user where the request goes."""
+        """Return all rules that apply to the user for the target of the request."""
         bindings = list(self._store.all(resource_kinds.CLUSTER_ROLE_BINDINGS).items())
         if request.namespace:
             local = self._store.all(resource_kinds.ROLE_BINDINGS).items()

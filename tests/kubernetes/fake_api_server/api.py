@@ -1,4 +1,4 @@
-"""Which request is meant for whom."""
+"""Routes requests to their handlers."""
 
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
@@ -20,14 +20,14 @@ _VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch",
 
 
 class ApiResponse(NamedTuple):
-    """What a request is answered with."""
+    """A response."""
 
     status: int
     body: Item | str
 
 
 class ApiRouter:
-    """All of an API server but HTTP. For many threads."""
+    """An API server without HTTP. Thread-safe."""
 
     def __init__(self) -> None:
         self.store = ObjectStore()
@@ -39,7 +39,7 @@ class ApiRouter:
     def respond(
         self, token: str, method: str, path: str, query: dict[str, str], body: Any, media_type: str
     ) -> ApiResponse | WatchStream:
-        """The answer to one request. Raises ApiStatusError."""
+        """Handle one request. Raises ApiStatusError."""
         with self.store.changing:
             user = self._access.user(token)
             if (asked := group_version(path)) is not None:
@@ -51,7 +51,7 @@ class ApiRouter:
             return self._dispatch(request)
 
     def _discovery(self, group: str, version: str) -> ApiResponse:
-        """Which kinds are served of one version of a group."""
+        """Return the kinds that are served of one version of a group."""
         found = self._kinds.in_version(group, version)
         if not found:
             return ApiResponse(HTTPStatus.NOT_FOUND, "404 page not found\n")
@@ -94,7 +94,7 @@ class ApiRouter:
         raise errors.bad_request(f"this server knows no patches of type {request.media_type}")
 
     def _create_below(self, request: ApiRequest) -> ApiResponse:
-        """Bindings, evictions and tokens."""
+        """Create bindings, evictions and tokens."""
         match (request.verb, request.what):
             case ("create", "pods/binding"):
                 self._writes.put(request.key, bind(request, self._find(request)))

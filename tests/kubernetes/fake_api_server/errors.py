@@ -1,4 +1,4 @@
-"""Every answer that is not 2xx, in the words of kube-apiserver as far as anybody reads them."""
+"""Every response other than 2xx, with kube-apiserver's wording where a client reads it."""
 
 from http import HTTPStatus
 from typing import Any
@@ -7,7 +7,7 @@ from tests.kubernetes.fake_api_server.resource_kinds import Resource
 
 
 class ApiStatusError(Exception):
-    """A request that is not done. `body` is a Status, `headers` go with it."""
+    """A rejected request. `body` is a Status; `headers` are sent with it."""
 
     def __init__(
         self, status: int, reason: str, message: str, details: dict[str, Any] | None = None, **more: Any
@@ -35,37 +35,37 @@ def _about(resource: Resource, name: str) -> dict[str, Any]:
 
 
 def not_found(resource: Resource, name: str) -> ApiStatusError:
-    """There is no such object."""
+    """The object does not exist."""
     said = f'{resource.full_name} "{name}" not found'
     return ApiStatusError(HTTPStatus.NOT_FOUND, "NotFound", said, _about(resource, name))
 
 
 def no_such_path() -> ApiStatusError:
-    """Nothing is served there."""
+    """The path is not served."""
     said = "the server could not find the requested resource"
     return ApiStatusError(HTTPStatus.NOT_FOUND, "NotFound", said)
 
 
 def already_exists(resource: Resource, name: str) -> ApiStatusError:
-    """It cannot be created again."""
+    """The object exists already."""
     said = f'{resource.full_name} "{name}" already exists'
     return ApiStatusError(HTTPStatus.CONFLICT, "AlreadyExists", said, _about(resource, name))
 
 
 def conflict(what: str, name: str, why: str) -> ApiStatusError:
-    """The object is not as the request supposes; `what` is its kind in one of several forms."""
+    """The object does not match the request; `what` is its kind in one of several forms."""
     said = f'Operation cannot be fulfilled on {what} "{name}": {why}'
     return ApiStatusError(HTTPStatus.CONFLICT, "Conflict", said, {"name": name, "kind": what})
 
 
 def modified(resource: Resource, name: str) -> ApiStatusError:
-    """Somebody else wrote it since it was read."""
+    """The object was written since it was read."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
     return conflict(resource.full_name, name, why)
 
 
 def precondition(resource: Resource, name: str, field: str, asked: str, has: str) -> ApiStatusError:
-    """What was to be so before a write is not."""
+    """A precondition of a write does not hold."""
     return conflict(
         resource.full_name,
         name,
@@ -75,7 +75,7 @@ def precondition(resource: Resource, name: str, field: str, asked: str, has: str
 
 
 def invalid(resource: Resource, name: str, field: str, why: str) -> ApiStatusError:
-    """A field may not be as it is."""
+    """The value of a field is invalid."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     causes = [{"field": field, "message": why}]
     said = f'{kind} "{name}" is invalid: {field}: {why}'
@@ -85,22 +85,22 @@ def invalid(resource: Resource, name: str, field: str, why: str) -> ApiStatusErr
 
 
 def bad_request(message: str) -> ApiStatusError:
-    """The request makes no sense, or not here."""
+    """The request is invalid, or invalid for this path."""
     return ApiStatusError(HTTPStatus.BAD_REQUEST, "BadRequest", message)
 
 
 def unauthorized() -> ApiStatusError:
-    """Nobody knows who asks."""
+    """The token is unknown."""
     return ApiStatusError(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
 
 
 def forbidden(resource: Resource, name: str, why: str) -> ApiStatusError:
-    """Whoever asks may not."""
+    """The user lacks permission."""
     who = f'{resource.full_name} "{name}"' if name else resource.full_name
     details = _about(resource, name)
     return ApiStatusError(HTTPStatus.FORBIDDEN, "Forbidden", f"{who} is forbidden: {why}", details)
 
 
 def expired(message: str, **more: Any) -> ApiStatusError:
-    """The version that is asked for is forgotten."""
+    """The requested version is compacted."""
     return ApiStatusError(HTTPStatus.GONE, "Expired", message, **more)

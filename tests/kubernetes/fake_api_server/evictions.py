@@ -1,7 +1,7 @@
-"""Evictions: deletions that a disruption budget may forbid.
+"""Evictions: deletions that a disruption budget can reject.
 
-Nothing counts the pods of budgets here: their status says how many may go, and tests or their disruption
-controller write it.
+The pods of budgets are not counted here: tests or their disruption controller write the number of permitted
+disruptions to the status of the budget.
 """
 
 from http import HTTPStatus
@@ -26,13 +26,13 @@ _WAIT_SECONDS: Final = 10
 
 
 class EvictionHandler:
-    """Evicts pods. Hold the store meanwhile."""
+    """Evicts pods. Callers lock the store."""
 
     def __init__(self, store: ObjectStore, writes: WriteHandler) -> None:
         self._store, self._writes = store, writes
 
     def evict(self, request: ApiRequest, pod: Item) -> Item:
-        """Take the pod's budget into account and begin to end it. Raises ApiStatusError."""
+        """Check the pod's budget and start its termination. Raises ApiStatusError."""
         is_dry = request.query.get("dryRun") == "All"
         if _is_protected(pod):
             budget = self._budget(request.namespace, pod)
@@ -53,7 +53,10 @@ class EvictionHandler:
         return found[0] if found else None
 
     def _spend(self, key: ObjectKey, budget: Item, pod: str, is_dry: bool) -> None:
-        """One disruption less. Raises ApiStatusError when none is left, or nobody counted yet."""
+        """Use one permitted disruption.
+
+        Raises ApiStatusError if there is none, or the budget has no status.
+        """
         status = budget["status"]
         if status.get("observedGeneration", 0) < budget["metadata"]["generation"]:
             raise _forbidden_by(f"{key.name} is still being processed by the server.", _WAIT_SECONDS)
@@ -66,7 +69,7 @@ class EvictionHandler:
             self._writes.put(key, {**budget, "status": spent})
 
     def _end(self, request: ApiRequest, pod: Item, is_dry: bool) -> None:
-        """Say why the pod ends, then delete it."""
+        """Write the reason of the termination, then delete the pod."""
         options = dict(request.body.get("deleteOptions") or {})
         self._writes.check_preconditions(request, pod, options.pop("preconditions", {}))
         if is_dry:
@@ -81,7 +84,7 @@ def _is_protected(pod: Item) -> bool:
 
 
 def _is_disruption_free(pod: Item, budget: Item) -> bool:
-    """Whether a pod that is not ready may go because enough others are healthy."""
+    """Whether a pod that is not ready can be evicted because enough others are healthy."""
     status, conditions = budget["status"], pod["status"].get("conditions", [])
     is_ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
     return not is_ready and 0 < status["desiredHealthy"] <= status["currentHealthy"]

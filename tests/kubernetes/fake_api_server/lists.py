@@ -1,4 +1,4 @@
-"""Lists: pages of one version, from objects as they were then."""
+"""Lists: pages of one version, from the objects at that version."""
 
 import base64
 import binascii
@@ -20,7 +20,7 @@ _CONTINUE_TOO_OLD: Final = (
 
 
 def list_page(store: ObjectStore, request: ApiRequest) -> Item:
-    """One page. Raises ApiStatusError."""
+    """Return one page. Raises ApiStatusError."""
     version, start = _position(store, request)
     found = store.all(request.resource, version)
     matching = ((key, item) for key, item in found.items() if key[1:] > start and matches(request, key, item))
@@ -39,7 +39,7 @@ def list_page(store: ObjectStore, request: ApiRequest) -> Item:
 
 
 def matches(request: ApiRequest, key: ObjectKey, item: Item) -> bool:
-    """Whether an object is asked for: by namespace, labels and fields that are equal to something."""
+    """Whether an object matches the namespace and the label and field selectors of a request."""
     if request.namespace and key.namespace != request.namespace:
         return False
     labels = item["metadata"].get("labels", {})
@@ -51,7 +51,7 @@ def matches(request: ApiRequest, key: ObjectKey, item: Item) -> bool:
 
 
 def _equalities(selector: str) -> list[tuple[str, str]]:
-    """Parts of a selector, each NAME=VALUE."""
+    """Split a selector into its parts, each NAME=VALUE."""
     parts = [part.partition("=") for part in selector.split(",") if part]
     if any(not equal or name.endswith("!") for name, equal, _ in parts):
         raise errors.bad_request(f"this server knows only equality: {selector}")
@@ -66,7 +66,7 @@ def _field(item: Item, path: str) -> str:
 
 
 def _position(store: ObjectStore, request: ApiRequest) -> tuple[int, tuple[str, str]]:
-    """As of which version, and after which object."""
+    """Return the version of the list, and the object that the page starts after."""
     if token := request.query.get("continue"):
         version, start = _read(token)
         if version < store.compacted:

@@ -1,4 +1,4 @@
-"""Pods: what they are given when they are made, how they are bound, and how they end."""
+"""Pods: defaults at creation, binding and termination."""
 
 from http import HTTPStatus
 from typing import Any, Final
@@ -29,11 +29,11 @@ DONE: Final = {
     "status": "Success",
     "code": int(HTTPStatus.CREATED),
 }
-"""The answer to a binding and to an eviction: not the object that was sent."""
+"""The response to a binding and to an eviction, which is not the object that was sent."""
 
 
 def admit(item: Item, classes: list[Item]) -> Item:
-    """A new pod with what it did not say itself. Raises ApiStatusError for an unknown priority class."""
+    """Return a new pod with defaults. Raises ApiStatusError for an unknown priority class."""
     spec = {**_DEFAULTS, **item["spec"]}
     name = spec.get("priorityClassName")
     known = {one["metadata"]["name"]: one for one in classes}
@@ -49,7 +49,7 @@ def admit(item: Item, classes: list[Item]) -> Item:
 
 
 def check_change(request: ApiRequest, before: Item, after: Item) -> None:
-    """Raises ApiStatusError when what cannot be changed of a pod is to be changed."""
+    """Raises ApiStatusError if the request changes immutable fields of a pod."""
     if _fixed(before) != _fixed(after):
         why = "Forbidden: pod updates may not change fields other than `spec.tolerations` and gates"
         raise errors.invalid(request.resource, request.name, "spec", why)
@@ -60,7 +60,7 @@ def _fixed(item: Item) -> dict[str, Any]:
 
 
 def bind(request: ApiRequest, pod: Item) -> Item:
-    """The pod on the node that a Binding names, which nobody checks. Raises ApiStatusError."""
+    """Return the pod on the node of a Binding; the node is not checked. Raises ApiStatusError."""
     asked, has = request.body["metadata"], pod["metadata"]
     for field, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if asked.get(field, has[field]) != has[field]:
@@ -83,15 +83,15 @@ def _against_binding(pod: Item, name: str) -> str:
 
 
 def with_condition(pod: Item, condition: dict[str, Any]) -> Item:
-    """The pod with a condition in place of the one of its type."""
+    """Return the pod with a condition, which replaces the one of the same type."""
     others = [one for one in pod["status"].get("conditions", []) if one["type"] != condition["type"]]
     return {**pod, "status": {**pod["status"], "conditions": [*others, condition]}}
 
 
 def start_termination(pod: Item, asked: int | None) -> Item:
-    """The pod as it ends: within its grace period, or at once when nothing of it runs.
+    """Return the terminating pod: it ends after its grace period, or at once if no container runs.
 
-    The end of a pod that ends already may come sooner than it was to, never later.
+    The end of a terminating pod can be moved to an earlier time, never to a later one.
     """
     metadata = pod["metadata"]
     if "deletionTimestamp" in metadata:

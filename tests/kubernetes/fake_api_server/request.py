@@ -1,4 +1,4 @@
-"""What is asked: a path of an API server taken apart."""
+"""Parses requests to an API server."""
 
 from typing import Any, Final, NamedTuple
 
@@ -11,10 +11,10 @@ _ALL: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
 class ApiRequest(NamedTuple):
-    """One request about objects."""
+    """A request about objects."""
 
     verb: str
-    """As roles name it."""
+    """The verb in roles."""
     resource: Resource
     namespace: str
     name: str
@@ -26,22 +26,22 @@ class ApiRequest(NamedTuple):
 
     @property
     def key(self) -> ObjectKey:
-        """Of the object that is asked about."""
+        """Key of the object."""
         return ObjectKey(self.resource, self.namespace, self.name)
 
     @property
     def what(self) -> str:
-        """The resource as roles name it."""
+        """The resource in roles."""
         return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
 
     @property
     def manager(self) -> str:
-        """Who writes, as far as fields are concerned."""
+        """The field manager of a write."""
         return self.query.get("fieldManager", "unknown")
 
 
 def group_version(path: str) -> tuple[str, str] | None:
-    """Which version of which group a path is about, if it is about nothing more; None: it is not."""
+    """Return the group and version of a discovery path; None for other paths."""
     match path.strip("/").split("/"):
         case ["api", version]:
             return "", version
@@ -53,7 +53,7 @@ def group_version(path: str) -> tuple[str, str] | None:
 def parse(
     kinds: KindRegistry, method: str, path: str, query: dict[str, str], body: Any, media_type: str
 ) -> ApiRequest:
-    """Take a request apart. Raises ApiStatusError when nothing is served there."""
+    """Parse a request. Raises ApiStatusError if the path is not served."""
     match path.strip("/").split("/"):
         case ["api", version, *rest]:
             group = ""

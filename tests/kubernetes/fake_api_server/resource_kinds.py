@@ -1,10 +1,10 @@
-"""What is served: kinds that every API server has, as far as tests need them, and those that are defined."""
+"""The served kinds: built-in kinds that tests need, and defined ones."""
 
 from typing import Any, Final, NamedTuple
 
 
 class Resource(NamedTuple):
-    """One kind of objects, and what is particular about it."""
+    """A kind of objects and its properties."""
 
     group: str
     """Empty: the core group."""
@@ -13,22 +13,22 @@ class Resource(NamedTuple):
     kind: str
     namespaced: bool = True
     has_status: bool = False
-    """Whether its status is written by a path of its own, and by that alone."""
+    """Whether only a separate path writes its status."""
     has_generation: bool = False
-    """Whether changes of what is asked for are counted."""
+    """Whether changes of its specification are counted."""
     is_defined: bool = False
-    """Whether it came by a definition."""
+    """Whether it comes from a definition."""
     may_replace_blindly: bool = True
-    """Whether it may be replaced without the version that was read."""
+    """Whether it can be replaced without the version that was read."""
 
     @property
     def api_version(self) -> str:
-        """As objects name it."""
+        """The API version in objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def full_name(self) -> str:
-        """As messages name it."""
+        """The name in messages."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
@@ -75,26 +75,26 @@ _BUILT_IN: Final = (
 
 
 class KindRegistry:
-    """All that is served just now."""
+    """All kinds that are currently served."""
 
     def __init__(self) -> None:
         self._resources = {(one.group, one.version, one.plural): one for one in _BUILT_IN}
         self._schemas: dict[Resource, dict[str, Any]] = {}
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
-        """What is served at a path."""
+        """Return the kind that is served at a path."""
         return self._resources.get((group, version, plural))
 
     def in_version(self, group: str, version: str) -> list[Resource]:
-        """All kinds of one version of a group."""
+        """Return all kinds of one version of a group."""
         return [one for one in self._resources.values() if (one.group, one.version) == (group, version)]
 
     def schema(self, resource: Resource) -> dict[str, Any] | None:
-        """Which fields a defined kind has; None: it is no defined kind."""
+        """Return the schema of a defined kind; None for built-in kinds."""
         return self._schemas.get(resource)
 
     def define(self, definition: dict[str, Any]) -> None:
-        """Serve what a definition says: all versions that are to be served."""
+        """Serve all served versions of a definition."""
         spec = definition["spec"]
         for version in spec["versions"]:
             if version["served"]:

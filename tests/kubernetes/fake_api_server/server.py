@@ -1,6 +1,6 @@
-"""HTTP on loopback, a thread for each connection: watches wait in theirs.
+"""HTTP on loopback with a thread for each connection, in which watches wait.
 
-The standard library's server is enough for that, and it lets a test break a connection at any byte.
+It uses the server of the standard library, so that tests can break a connection at any byte.
 """
 
 import json
@@ -24,10 +24,10 @@ from tests.kubernetes.fake_api_server.watches import WatchStream
 
 
 class HandledCall(NamedTuple):
-    """One request that came, whatever became of it."""
+    """A received request."""
 
     token: str
-    """Of whoever asked."""
+    """Token of the caller."""
     method: str
     path: str
     query: dict[str, str]
@@ -35,12 +35,12 @@ class HandledCall(NamedTuple):
 
 
 class FakeApiServer:
-    """An API server for as long as the context lasts (see `serving`)."""
+    """An API server for the lifetime of a context (see `run_fake_api_server`)."""
 
     def __init__(self, folder: Path) -> None:
         self.faults = FaultQueue()
         self.calls: list[HandledCall] = []
-        """All requests, in the order of their coming."""
+        """All requests in order of arrival."""
         self._folder = folder
         self._api = ApiRouter()
         self._watches: set[tuple[WatchStream, socket.socket]] = set()
@@ -51,11 +51,11 @@ class FakeApiServer:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Its URL."""
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
     def kubeconfig(self, token: str = ADMIN_TOKEN) -> Path:
-        """A kubeconfig file for the holder of a token."""
+        """Write a kubeconfig file with this token."""
         path = self._folder / f"kubeconfig-fake-{token[:16]}"
         path.write_text(
             "apiVersion: v1\nkind: Config\ncurrent-context: test\n"
@@ -66,27 +66,27 @@ class FakeApiServer:
         return path
 
     def compact(self) -> None:
-        """Forget history, and break all watches: they get 410 when they resume."""
+        """Discard the history and end all watches; watches that resume get 410."""
         self._api.store.compact()
         self.break_watches()
 
     def break_watches(self) -> None:
-        """Break the connections of all watches."""
+        """Close the connections of all watches."""
         for watch, connection in list(self._watches):
             watch.close()
             _shut(connection)
 
     def expire_watches(self) -> None:
-        """Tell all watches that what they would go on with is forgotten."""
+        """Send all watches the error that their version is compacted."""
         for watch, _ in list(self._watches):
             watch.expire()
 
     def writes(self) -> list[str]:
-        """What was asked for but reads, in order: "POST /path"."""
+        """Return the requests other than reads in order, as "POST /path"."""
         return [f"{call.method} {call.path}" for call in list(self.calls) if call.method != "GET"]
 
     def stop(self) -> None:
-        """Answer no more."""
+        """Stop the server."""
         self.break_watches()
         self._http.shutdown()
         self._http.server_close()
@@ -126,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _respond(
         self, fault: Fault, path: str, query: dict[str, str], body: Any
     ) -> ApiResponse | WatchStream:
-        """What the API says, or what the test wants it to say. Raises ApiStatusError."""
+        """Return the response of the API, or that of the fault. Raises ApiStatusError."""
         if fault.refusal is not None and not fault.is_done:
             raise fault.refusal
         media_type = self.headers.get("Content-Type", "").partition(";")[0]
@@ -136,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
         return answer
 
     def _send(self, status: int, body: dict[str, Any] | str, headers: dict[str, str], end: int) -> None:
-        """An answer, of which at most `end` bytes are sent."""
+        """Send at most `end` bytes of a response."""
         content = body.encode() if isinstance(body, str) else msgspec.json.encode(body)
         self.send_response(status)
         for name, value in headers.items():
@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._break()
 
     def _follow(self, watch: WatchStream, end: int) -> None:
-        """The events of a watch as lines, of which at most `end` bytes are sent."""
+        """Send the events of a watch as lines, at most `end` bytes."""
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
@@ -188,7 +188,7 @@ def _shut(connection: socket.socket) -> None:
 
 @contextmanager
 def run_fake_api_server(folder: Path) -> Iterator[FakeApiServer]:
-    """An API server that is gone afterwards; its files are in a folder."""
+    """Run an API server and stop it at the end; its files are in a folder."""
     server = FakeApiServer(folder)
     try:
         yield server

@@ -1,7 +1,7 @@
-"""Server-side apply: which manager said which field, and what follows from that.
+"""Server-side apply: which manager owns which field, and the effects of ownership.
 
-Fields are paths of names. A list is one field, but for conditions of pods, which are told apart by their
-type. Whoever writes in another way owns what it changed.
+Fields are paths of names. A list is one field, except for conditions of pods, which are identified by their
+type. Other writes own the fields that they change.
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ Path = tuple[str, ...]
 _UNMANAGED: Final = frozenset(
     ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation", "deletionTimestamp")
 )
-"""Metadata that managers do not own."""
+"""Metadata without owners."""
 
 
 class FieldManager(NamedTuple):
-    """Who says something of an object, and how."""
+    """A manager of fields of an object, and its operation."""
 
     name: str
     is_applying: bool
@@ -31,13 +31,13 @@ class FieldManager(NamedTuple):
 
 
 class FieldOwners:
-    """Who owns which fields, by the uid of objects."""
+    """Owners of fields by the uid of objects."""
 
     def __init__(self) -> None:
         self._owned: dict[str, dict[FieldManager, set[Path]]] = {}
 
     def record_write(self, request: ApiRequest, before: Item, after: Item) -> None:
-        """Whoever wrote owns what it changed, others do not any more."""
+        """The manager of a write owns the fields that it changed; other managers lose them."""
         old, new = _fields(before), _fields(after)
         said = {path for path in new if old.get(path) != new[path]}
         is_applying = request.media_type.startswith("application/apply-patch")
@@ -45,7 +45,10 @@ class FieldOwners:
         self._acquire(after, manager, said, old.keys() - new.keys())
 
     def apply(self, request: ApiRequest, before: Item) -> Item:
-        """The object with what is applied. Raises ApiStatusError for fields of others unless forced."""
+        """Return the object with the applied fields.
+
+        Raises ApiStatusError for fields of other managers, unless forced.
+        """
         wanted, has = _fields(request.body), _fields(before)
         if request.query.get("force") != "true":
             self._check(request, before, {path for path in wanted if has.get(path) != wanted[path]})
@@ -58,7 +61,7 @@ class FieldOwners:
         return _with_condition_list(item)
 
     def retain(self, request: ApiRequest, before: Item, after: Item) -> None:
-        """Remember what was applied: its manager owns that and nothing else."""
+        """Store what was applied: the manager owns these fields and no others."""
         wanted, has = _fields(request.body), _fields(before)
         manager = self._manager(request)
         said = {path for path in wanted if has.get(path) != wanted[path]}
@@ -66,7 +69,7 @@ class FieldOwners:
         self._owned[after["metadata"]["uid"]][manager] = set(wanted)
 
     def _acquire(self, after: Item, manager: FieldManager, said: set[Path], gone: set[Path]) -> None:
-        """Fields that a manager said are its own now; those that are gone are nobody's."""
+        """Assign fields to a manager, and delete ownership of removed fields."""
         owned = self._owned.setdefault(after["metadata"]["uid"], {})
         for other in owned:
             owned[other] -= said | gone
@@ -103,7 +106,7 @@ class FieldOwners:
 
 
 def _fields(item: Item) -> dict[Path, Any]:
-    """Values by path, without what says which object it is."""
+    """Return values by path, without the fields that identify the object."""
     parts = {
         name: part for name, part in _with_condition_map(item).items() if name not in ("apiVersion", "kind")
     }
@@ -120,7 +123,7 @@ def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _with_condition_map(item: Item) -> Item:
-    """The conditions of a pod as an object with a part for each type."""
+    """Return a pod with its conditions as an object by type."""
     conditions = item.get("status", {}).get("conditions")
     if item.get("kind") != "Pod" or conditions is None:
         return item
@@ -136,7 +139,7 @@ def _with_condition_list(item: Item) -> Item:
 
 
 def _set(item: Item, path: Path, value: Any) -> None:
-    """Change a field; objects on the way to it are replaced, not changed."""
+    """Set a field. Objects on the path are replaced, not changed."""
     for name in path[:-1]:
         item[name] = dict(item.get(name) or {})
         item = item[name]
@@ -144,7 +147,7 @@ def _set(item: Item, path: Path, value: Any) -> None:
 
 
 def _without(item: Item, path: Path) -> Item:
-    """The object without a field, and without what is empty then."""
+    """Return the object without a field, and without objects that become empty."""
     name, *below = path
     others = {other: part for other, part in item.items() if other != name}
     if not below or not isinstance(item.get(name), dict):

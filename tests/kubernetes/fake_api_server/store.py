@@ -1,4 +1,4 @@
-"""Objects by their keys, one version number for every change, and what changed until it is compacted."""
+"""Objects by key, with one version number per change, and the changes since the last compaction."""
 
 import threading
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from tests.kubernetes.fake_api_server.resource_kinds import Resource
 
 Item = dict[str, Any]
-"""One object as JSON. What is stored is never changed, only replaced."""
+"""An object as JSON. Stored objects are replaced, never changed."""
 
 
 class ObjectKey(NamedTuple):
-    """Where an object is. Objects outside of namespaces have an empty one."""
+    """Key of an object. The namespace is empty for objects outside of namespaces."""
 
     resource: Resource
     namespace: str
@@ -19,7 +19,7 @@ class ObjectKey(NamedTuple):
 
 
 class ObjectChange(NamedTuple):
-    """One write: what was before (None: nothing), and what is (None: nothing any more)."""
+    """A write: the object before (None: created) and after (None: deleted)."""
 
     version: int
     key: ObjectKey
@@ -28,23 +28,23 @@ class ObjectChange(NamedTuple):
 
 
 class ObjectStore:
-    """All objects. Hold `changing` for whatever must be seen or done at once; it is notified of changes."""
+    """All objects. Hold `changing` for atomic reads and writes; it is notified of changes."""
 
     def __init__(self) -> None:
         self.changing = threading.Condition()
         self.version = 1
-        """Of the last change of any object."""
+        """Version of the last change of any object."""
         self.compacted = 0
-        """Nothing is known of what changed up to this version."""
+        """Changes up to this version are discarded."""
         self._objects: dict[Resource, dict[ObjectKey, Item]] = {}
         self._changes: list[ObjectChange] = []
 
     def find(self, key: ObjectKey) -> Item | None:
-        """The object, if there is one."""
+        """Return the object, or None."""
         return self._objects.get(key.resource, {}).get(key)
 
     def put(self, key: ObjectKey, item: Item) -> Item:
-        """Store an object, under the next version."""
+        """Store an object under the next version."""
         objects = self._objects.setdefault(key.resource, {})
         before, after = objects.get(key), versioned(item, self.version + 1)
         objects[key] = after
@@ -52,13 +52,13 @@ class ObjectStore:
         return after
 
     def remove(self, key: ObjectKey) -> Item:
-        """Forget an object; its last form, under the version of its end."""
+        """Delete an object; return its last form with the version of the deletion."""
         before = self._objects[key.resource].pop(key)
         self._note(ObjectChange(self.version + 1, key, before, None))
         return versioned(before, self.version)
 
     def all(self, resource: Resource, at: int | None = None) -> dict[ObjectKey, Item]:
-        """All objects of a kind in the order of their keys, as they are or as they were at a version."""
+        """Return all objects of a kind in the order of their keys, now or at a version."""
         objects = dict(self._objects.get(resource, {}))
         for change in self._bump_version(self.version if at is None else at, resource):
             if change.before is None:
@@ -68,11 +68,11 @@ class ObjectStore:
         return dict(sorted(objects.items(), key=lambda pair: pair[0][1:]))
 
     def changes(self, resource: Resource, since: int) -> list[ObjectChange]:
-        """What changed of a kind after a version, in order."""
+        """Return the changes of a kind after a version, in order."""
         return list(self._bump_version(since, resource))[::-1]
 
     def compact(self) -> None:
-        """Forget all history."""
+        """Discard the history."""
         with self.changing:
             self.compacted = self.version
             self._changes.clear()
@@ -83,7 +83,7 @@ class ObjectStore:
         self.changing.notify_all()
 
     def _bump_version(self, version: int, resource: Resource) -> Iterator[ObjectChange]:
-        """Changes after a version, the last one first."""
+        """Return the changes after a version, latest first."""
         for change in reversed(self._changes):
             if change.version <= version:
                 return
@@ -92,5 +92,5 @@ class ObjectStore:
 
 
 def versioned(item: Item, version: int) -> Item:
-    """The same object under a version."""
+    """Return the object with this version."""
     return {**item, "metadata": {**item["metadata"], "resourceVersion": str(version)}}

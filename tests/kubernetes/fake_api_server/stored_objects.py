@@ -1,4 +1,4 @@
-"""The forms in which objects are stored: new ones, and those that a write makes of them."""
+"""The stored form of objects that are created or written."""
 
 from typing import Any, Final
 from uuid import uuid4
@@ -17,20 +17,20 @@ _PRESERVED: Final = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
-"""Metadata that writers do not change."""
+"""Metadata that writes do not change."""
 _NO_BUDGET_YET: Final = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 _SELF_DESCRIPTION: Final = ("nodes",)
-"""Kinds that may be created with a status."""
+"""Kinds that can be created with a status."""
 
 
 class ObjectStorage:
-    """Makes them. Hold the store meanwhile."""
+    """Builds stored objects. Callers lock the store."""
 
     def __init__(self, store: ObjectStore, served: KindRegistry) -> None:
         self._store, self._kinds = store, served
 
     def create(self, key: ObjectKey, body: Item) -> Item:
-        """A new object as it is stored."""
+        """Build a new object."""
         resource = key.resource
         given = {name: text for name, text in body["metadata"].items() if name not in _PRESERVED}
         metadata = {**given, "uid": str(uuid4()), "creationTimestamp": now()}
@@ -47,7 +47,7 @@ class ObjectStorage:
         return {**item, "status": _NO_BUDGET_YET} if resource == resource_kinds.BUDGETS else item
 
     def update(self, request: ApiRequest, before: Item, body: Item) -> Item:
-        """The new form: a path writes the status alone, or everything but the status."""
+        """Build the new form: each path writes only the status, or everything except the status."""
         resource = request.resource
         if request.subresource == "status":
             return {**before, "status": self._known(resource, body).get("status", {})}
@@ -75,7 +75,7 @@ class ObjectStorage:
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7386: null takes away, objects are merged, everything else is replaced."""
+    """RFC 7386: null deletes, objects are merged, other values are replaced."""
     if not isinstance(patch, dict):
         return patch
     base = dict(target) if isinstance(target, dict) else {}
@@ -88,7 +88,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def prune_unknown(value: Any, schema: dict[str, Any]) -> Any:
-    """A value without the fields that its definition does not know."""
+    """Return a value without the fields that its definition does not contain."""
     if schema.get("x-kubernetes-preserve-unknown-fields"):
         return value
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Watches: what changes from a version on, as it comes, and bookmarks when there is nothing else to say."""
+"""Watches: changes after a version as they happen, and bookmarks while there are none."""
 
 import time
 from collections.abc import Iterator
@@ -11,16 +11,16 @@ from tests.kubernetes.fake_api_server.store import Item, ObjectChange, ObjectSto
 
 _DEFAULT_SECONDS: Final = 1800.0
 _BEFORE_THE_END: Final = 2.0
-"""Seconds before its end in which a watch says how far it got."""
+"""Seconds before its end at which a watch sends a bookmark."""
 _EVERY_SECONDS: Final = 60.0
-"""How often a watch says so in between."""
+"""Interval of bookmarks before that."""
 _LOOK_SECONDS: Final = 0.5
 _INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 Event = dict[str, Any]
 
 
 class WatchStream:
-    """One watch. `events` ends at its time; a notice through the store's condition wakes it."""
+    """A watch. `events` ends at its timeout; a notification of the store's condition wakes it."""
 
     def __init__(self, store: ObjectStore, request: ApiRequest) -> None:
         if {"labelSelector", "fieldSelector"} & set(request.query):
@@ -33,17 +33,17 @@ class WatchStream:
         self._is_closed = self._is_expired = False
 
     def close(self) -> None:
-        """Let `events` end."""
+        """End `events`."""
         self._is_closed = True
 
     def expire(self) -> None:
-        """Let `events` end with the word that its version is forgotten."""
+        """End `events` with the error that the version is compacted."""
         with self._store.changing:
             self._is_closed = self._is_expired = True
             self._store.changing.notify_all()
 
     def events(self) -> Iterator[Event]:
-        """Events until the watch ends, or a last one that says that its version is forgotten."""
+        """Return events until the watch ends, or until an error for a compacted version."""
         with self._store.changing:
             begin = list(self._begin())
         yield from begin
@@ -67,7 +67,7 @@ class WatchStream:
             yield self._too_old()
 
     def _pending_events(self) -> list[Event]:
-        """What happened since it was asked last; waits for a moment when nothing did."""
+        """Return the events since the last call; wait for a moment if there are none."""
         with self._store.changing:
             changes = self._store.changes(self._request.resource, self._seen)
             if not changes:
@@ -83,7 +83,7 @@ class WatchStream:
         return events
 
     def _is_bookmark_due(self) -> bool:
-        """Whether it is time to say how far the watch got, and there is something to say."""
+        """Whether a bookmark is due and its version is new."""
         now = time.monotonic()
         if now < self._next_bookmark or not self._allows_bookmarks:
             return False

@@ -1,4 +1,4 @@
-"""Creating, replacing, changing and deleting: what is the same for all kinds."""
+"""Create, replace, patch and delete: the rules for all kinds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,10 @@ from tests.kubernetes.fake_api_server.stored_objects import ObjectStorage, merge
 
 
 class WriteHandler:
-    """Changes the store by the rules of an API server. Hold the store meanwhile. All raise ApiStatusError."""
+    """Changes the store by the rules of an API server.
+
+    Callers lock the store. All methods raise ApiStatusError.
+    """
 
     def __init__(self, store: ObjectStore, served: KindRegistry) -> None:
         self._store, self._kinds = store, served
@@ -22,7 +25,7 @@ class WriteHandler:
         self._owners = FieldOwners()
 
     def create(self, request: ApiRequest) -> Item:
-        """A new object."""
+        """Create an object."""
         body, resource = request.body, request.resource
         name = body.get("metadata", {}).get("name", "")
         self._check_kind(resource, body)
@@ -43,7 +46,7 @@ class WriteHandler:
         return made
 
     def replace(self, request: ApiRequest) -> Item:
-        """The object as it is sent, if it is still what was read."""
+        """Replace an object, if it is unchanged since it was read."""
         before, asked = self._before(request), request.body.get("metadata", {})
         has, resource = before["metadata"], request.resource
         if asked.get("uid", has["uid"]) != has["uid"]:
@@ -54,14 +57,14 @@ class WriteHandler:
         return self._change(request, before, request.body)
 
     def merge(self, request: ApiRequest) -> Item:
-        """The object with what is sent laid over it (RFC 7386)."""
+        """Apply a merge patch (RFC 7386)."""
         before = self._before(request)
         self._check_version(request, before, request.body)
         self._check_uid(request, before)
         return self._change(request, before, merge_patch(before, request.body))
 
     def apply(self, request: ApiRequest) -> Item:
-        """The object with all that one manager says of it (server-side apply)."""
+        """Apply the fields of one manager (server-side apply)."""
         if "fieldManager" not in request.query:
             raise errors.invalid(request.resource, "", "fieldManager", "Required value: is required")
         before = self._store.find(request.key)
@@ -73,17 +76,17 @@ class WriteHandler:
         return self._change(request, before, after, self._owners.retain)
 
     def delete(self, request: ApiRequest) -> Item:
-        """The object as it was last, or as it ends."""
+        """Delete an object; return its last form, or its terminating one."""
         return self.delete_by(request, request.body or {})
 
     def delete_by(self, request: ApiRequest, options: dict[str, Any]) -> Item:
-        """The same with DeleteOptions that came in another way."""
+        """Delete an object with options from another source."""
         before = self._before(request)
         self.check_preconditions(request, before, options.get("preconditions", {}))
         return self._end(request.key, before, options.get("gracePeriodSeconds"))
 
     def check_preconditions(self, request: ApiRequest, item: Item, asked: dict[str, str]) -> None:
-        """Raises ApiStatusError when an object is not the one that is to be deleted."""
+        """Raises ApiStatusError if the object does not meet the preconditions of the deletion."""
         has = item["metadata"]
         for field, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
             if asked.get(field, has[field]) != has[field]:
@@ -91,7 +94,10 @@ class WriteHandler:
                 raise errors.conflict(request.resource.kind, request.name, f"{why} ({has[field]})")
 
     def _end(self, key: ObjectKey, item: Item, grace: int | None) -> Item:
-        """Delete an object, or begin to: pods within their grace period, all when finalizers are gone."""
+        """Delete an object or start its deletion.
+
+        Pods are deleted after their grace period, all objects after their finalizers are removed.
+        """
         ending = start_termination(item, grace) if key.resource == resource_kinds.PODS else _deleted(item)
         is_over = not ending["metadata"]["deletionGracePeriodSeconds"]
         if not is_over or item["metadata"].get("finalizers") or key.resource == resource_kinds.PODS:
@@ -108,7 +114,7 @@ class WriteHandler:
             )
 
     def put(self, key: ObjectKey, item: Item) -> Item:
-        """Store what the server itself changed, if it did."""
+        """Store an object that the server changed, if it changed."""
         return item if item == self._store.find(key) else self._store.put(key, item)
 
     def _before(self, request: ApiRequest) -> Item:
@@ -118,7 +124,7 @@ class WriteHandler:
         return found
 
     def _check_kind(self, resource: Resource, body: Any) -> None:
-        """Defined kinds must say what they are; others are known by their path."""
+        """Objects of defined kinds must contain their kind; for others the path determines it."""
         says = (body.get("apiVersion"), body.get("kind"))
         if resource.is_defined and says != (resource.api_version, resource.kind):
             said = f"the object provided is unrecognized (must be of type {resource.kind})"
@@ -142,7 +148,7 @@ class WriteHandler:
         body: Item,
         own: Callable[[ApiRequest, Item, Item], None] | None = None,
     ) -> Item:
-        """Store what a write makes of an object. Nothing is stored when nothing is changed."""
+        """Store the result of a write. Nothing is stored if nothing changes."""
         self._check_version(request, before, body)
         after = self._forms.update(request, before, body)
         if request.resource == resource_kinds.PODS:

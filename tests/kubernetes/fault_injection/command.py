@@ -1,4 +1,4 @@
-"""The check `faults`: the whole matrix on real API servers."""
+"""The check `faults`: the complete fault matrix on real API servers."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from tests.kubernetes.fault_injection.site import Site, open_site
 
 NOTES: Final = Console(stderr=True)
 _WORST: Final = 2000
-"""Characters that are shown of a problem."""
+"""Number of characters that are printed of a problem."""
 
 
 def main(
@@ -33,7 +33,7 @@ def main(
     sites: Annotated[int, typer.Option(min=1, help="API servers at the same time")] = os.cpu_count() or 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file")] = None,
 ) -> Counts:
-    """Run one story again and again on real API servers, each time with another fault at another point."""
+    """Run one story repeatedly on real API servers, each time with another fault at another point."""
     programs = binaries.available()
     cases = [case for case in matrix_rows.full_matrix() if only in case.name]
     if not cases:
@@ -58,7 +58,7 @@ def _made(folder: Path) -> Path:
 
 
 def _shown(sites: Sequence[Site], cases: Sequence[FaultCase]) -> Iterator[CaseResult]:
-    """Every case on a site that is free, with a bar that tells how far it is."""
+    """Run every case on a free site, with a progress bar."""
     free: SimpleQueue[tuple[Site, Mapping[str, EndState]]] = SimpleQueue()
 
     def play(case: FaultCase) -> CaseResult:

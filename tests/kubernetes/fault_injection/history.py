@@ -1,7 +1,7 @@
-"""What happened in a run, in order: every call that adapters made, and every form that objects had.
+"""The history of a run, in order: every call of adapters and every version of objects.
 
-Calls are as a proxy between adapters and API server saw them; objects as the API server itself tells of them.
-Times are seconds since 1970 by the clock of whoever runs the test.
+Calls are recorded by a proxy between adapters and API server; objects come from watches of the API server.
+Times are seconds since 1970 by the clock of the test process.
 """
 
 import threading
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 
 class RecordedRequest(NamedTuple):
-    """What an adapter asks. `number` counts the calls of a run, from 1."""
+    """A request of an adapter. `number` counts the calls of a run, from 1."""
 
     number: int
     actor: str
@@ -21,56 +21,56 @@ class RecordedRequest(NamedTuple):
 
     @property
     def is_watch(self) -> bool:
-        """Whether the answer goes on and on."""
+        """Whether the request is a watch."""
         return "watch=true" in self.query
 
     @property
     def is_write(self) -> bool:
-        """Whether it may change something."""
+        """Whether the request can change an object."""
         return self.method != "GET"
 
     @property
     def is_of_lease(self) -> bool:
-        """Whether it is about who leads."""
+        """Whether the request is about the lease."""
         return "/leases" in self.path
 
     @property
     def is_eviction(self) -> bool:
-        """Whether a pod is to be evicted."""
+        """Whether the request is an eviction."""
         return self.method == "POST" and self.path.endswith("/eviction")
 
     @property
     def is_binding(self) -> bool:
-        """Whether a pod is to be bound."""
+        """Whether the request is a binding."""
         return self.method == "POST" and self.path.endswith("/binding")
 
     @property
     def uid(self) -> str:
-        """Which pod is meant by a binding or an eviction."""
+        """The pod uid of a binding or an eviction."""
         if self.is_eviction:
             return str(self.body["deleteOptions"]["preconditions"]["uid"])
         return str(self.body["metadata"]["uid"])
 
 
 class RecordedCall(NamedTuple):
-    """A request and what came of it."""
+    """A request and its result."""
 
     request: RecordedRequest
     began: float
     ended: float
     was_sent: bool
-    """Whether the API server got it."""
+    """Whether the request reached the API server."""
     status: int
-    """What the API server answered; 0: nothing, or it was not asked."""
+    """Status of the API server; 0 without a response, or if it was not called."""
 
     @property
     def is_done(self) -> bool:
-        """Whether the API server said that it did what was asked."""
+        """Whether the API server reported success."""
         return 200 <= self.status < 300
 
 
 class ObjectVersion(NamedTuple):
-    """One form of an object: ADDED, MODIFIED or, for its last one, DELETED."""
+    """One version of an object: ADDED, MODIFIED or, for its last one, DELETED."""
 
     at: float
     event: str
@@ -78,44 +78,44 @@ class ObjectVersion(NamedTuple):
 
     @property
     def is_gone(self) -> bool:
-        """Whether the object is no more."""
+        """Whether the object is deleted."""
         return self.event == "DELETED"
 
     @property
     def uid(self) -> str:
-        """Of the object."""
+        """Uid of the object."""
         return str(self.object["metadata"]["uid"])
 
     @property
     def annotations(self) -> dict[str, str]:
-        """Of the object."""
+        """Annotations of the object."""
         found: dict[str, str] = self.object["metadata"].get("annotations", {})
         return found
 
     @property
     def pod_group(self) -> str:
-        """The one that a pod belongs to."""
+        """The pod group of a pod."""
         return self.annotations.get("pod-group-name", "")
 
     @property
     def node(self) -> str:
-        """Where a pod is; empty: it waits."""
+        """The node of a pod; empty while it is pending."""
         return str(self.object["spec"].get("nodeName", ""))
 
     @property
     def is_ending(self) -> bool:
-        """Whether the object was told to go."""
+        """Whether the object is terminating."""
         return self.is_gone or "deletionTimestamp" in self.object["metadata"]
 
     @property
     def was_evicted(self) -> bool:
-        """Whether it was the Eviction API that told a pod to go."""
+        """Whether the Eviction API started the termination of a pod."""
         found = self.object["status"].get("conditions", [])
         return any(one.get("reason") == "EvictionByEvictionAPI" for one in found)
 
 
 class History:
-    """All of a run, written by several threads."""
+    """The history of a run. Thread-safe."""
 
     def __init__(self) -> None:
         self.calls: list[RecordedCall] = []
@@ -125,13 +125,13 @@ class History:
         self._counting = threading.Lock()
 
     def next_number(self) -> int:
-        """The number of the call that comes in now."""
+        """Return the number of the next call."""
         with self._counting:
             self._numbers += 1
             return self._numbers
 
     def steps(self) -> Iterator[RecordedCall]:
-        """Bindings and evictions, as they came in."""
+        """Return bindings and evictions in order of arrival."""
         for call in sorted(self.calls, key=lambda call: call.request.number):
             if call.request.is_binding or call.request.is_eviction:
                 yield call

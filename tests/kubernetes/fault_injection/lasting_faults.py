@@ -1,4 +1,4 @@
-"""Faults that last for a whole run: watches that break, calls that are slow, refused, or never answered."""
+"""Faults that last for a whole run: interrupted watches, and slow, rejected or unanswered calls."""
 
 import json
 import random
@@ -12,7 +12,7 @@ from tests.kubernetes.fault_injection.history import RecordedRequest
 from tests.kubernetes.fault_injection.proxy import HANG_UP, Fault, ProxyResponse, WatchCut
 
 _BYTES: Final = (200, 8000)
-"""Of a watch, before it is cut."""
+"""Minimum and maximum number of bytes of a watch before it is cut."""
 _EXPIRED: Final = {
     "type": "ERROR",
     "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"},
@@ -20,7 +20,7 @@ _EXPIRED: Final = {
 
 
 class WatchesCut(Fault):
-    """Every watch breaks off at some byte, which is the same in every run."""
+    """Every watch is cut at a byte that is the same in every run."""
 
     def stream(self, request: RecordedRequest, chunks: Iterable[bytes]) -> Iterator[bytes]:
         left = random.Random(request.number).randint(*_BYTES)
@@ -33,7 +33,7 @@ class WatchesCut(Fault):
 
 
 class WatchesExpired(Fault):
-    """Every watch is told, after some events, that its version is forgotten."""
+    """Every watch ends after some events with the error that its version is expired."""
 
     def __init__(self, events: int) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class WatchesExpired(Fault):
 
 
 class SlowCalls(Fault):
-    """Every call takes so much longer."""
+    """Every call is delayed."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class SlowCalls(Fault):
 
 
 class _RepeatedFault(Fault):
-    """Strikes the first `times` of every `of` calls that are alike."""
+    """Strikes the first `times` of every `of` calls with the same key."""
 
     def __init__(self, key: Callable[[RecordedRequest], Hashable], times: int, of: int) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class _RepeatedFault(Fault):
         self._counting = threading.Lock()
 
     def strikes(self, request: RecordedRequest) -> bool:
-        """Whether it strikes this call; None as key never."""
+        """Whether the fault strikes this call; never if its key is None."""
         key = self._key(request)
         if key is None:
             return False
@@ -88,7 +88,7 @@ class _RepeatedFault(Fault):
 
 
 class CallsRejected(_RepeatedFault):
-    """Gives an answer in place of the API server's."""
+    """Returns a response in place of the API server's."""
 
     def __init__(
         self, answer: ProxyResponse, key: Callable[[RecordedRequest], Hashable], times: int, of: int
@@ -101,28 +101,28 @@ class CallsRejected(_RepeatedFault):
 
 
 class ResponsesLost(_RepeatedFault):
-    """The API server does what is asked, and nobody hears of it."""
+    """The API server applies the request, and the response is lost."""
 
     def after(self, request: RecordedRequest, status: int) -> ProxyResponse | None:
         return HANG_UP if self.strikes(request) else None
 
 
 def writes(request: RecordedRequest) -> Hashable:
-    """Writes are alike that go to the same place."""
+    """Key of writes: method and path."""
     return (request.method, request.path) if request.is_write else None
 
 
 def evictions(request: RecordedRequest) -> Hashable:
-    """Evictions are alike that are of the same pod."""
+    """Key of evictions: the pod."""
     return request.uid if request.is_eviction else None
 
 
 def any_eviction(request: RecordedRequest) -> Hashable:
-    """All evictions are alike."""
+    """Key of evictions: the same for all."""
     return "eviction" if request.is_eviction else None
 
 
 def status(code: int, message: str, **headers: str) -> ProxyResponse:
-    """What an API server says when it does not do what was asked."""
+    """Build the response of an API server that rejects a request."""
     body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message}
     return ProxyResponse(code, json.dumps(body).encode(), {"Content-Type": "application/json", **headers})

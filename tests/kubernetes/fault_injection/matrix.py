@@ -1,4 +1,4 @@
-"""Plays a case and says what came of it."""
+"""Runs a case of the matrix and reports its result."""
 
 import time
 from collections.abc import Mapping
@@ -11,22 +11,25 @@ from tests.kubernetes.fault_injection.site import Site
 from tests.kubernetes.fault_injection.story import FACTS, run_story
 
 _REST_SECONDS: Final = 1.0
-"""For so long nothing more happens in the end."""
+"""Time without changes that ends a run."""
 _NOTICED: Final = "The local clock is wrong"
 
 
 class CaseResult(NamedTuple):
-    """What came of one case."""
+    """The result of one case."""
 
     case: FaultCase
     problems: list[str]
     seconds: float
     calls: int
-    """Of adapters, all together."""
+    """Number of calls of all adapters."""
 
 
 def run_without_faults(site: Site) -> Mapping[str, EndState]:
-    """How the story ends when nothing fails. Raises AssertionError when it does not end, or breaks a rule."""
+    """Return the end state of the story without faults.
+
+    Raises AssertionError if the story does not end or violates a rule.
+    """
     with open_story_run(site) as run:
         run_story(run)
         run.until(run.is_settled, "nothing is under way")
@@ -37,7 +40,7 @@ def run_without_faults(site: Site) -> Mapping[str, EndState]:
 
 
 def run_case(site: Site, case: FaultCase, end: Mapping[str, EndState]) -> CaseResult:
-    """One run: it must end as the undisturbed one did, and break no rule on the way."""
+    """Run a case: it must reach the end state of the undisturbed run and violate no rule."""
     faults, began, problems = case.faults(), time.monotonic(), []
     with open_story_run(
         site,

@@ -1,4 +1,4 @@
-"""The rows of the matrix: what fails, and at which points of the story."""
+"""The rows of the matrix: faults, and the points of the story at which they strike."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
@@ -47,7 +47,7 @@ class FaultCase(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of the run."""
+        """Name of the run."""
         return f"{self.row}, {self.point}" if self.point else self.row
 
 
@@ -61,7 +61,7 @@ def _single_point(row: str, *faults: Callable[[], Fault], **more: Any) -> FaultC
 
 
 def short_matrix() -> list[FaultCase]:
-    """What the suite plays: every row at a few points, as short as may be."""
+    """Cases of the test suite: every row at a few points, with short durations."""
     return [
         *_at("adapter killed before a call", [37], AdapterKilled),
         *_at("adapter killed after a call", [40], lambda at: AdapterKilled(at, after=True)),
@@ -85,7 +85,7 @@ def short_matrix() -> list[FaultCase]:
 
 
 def full_matrix() -> list[FaultCase]:
-    """What the check `faults` plays: as many points of the story as it has, and longer."""
+    """Cases of the check `faults`: every row at points throughout the story, with longer durations."""
     return [
         *_at("adapter killed before a call", range(2, 132, 4), AdapterKilled),
         *_at("adapter killed after a call", range(4, 132, 4), lambda at: AdapterKilled(at, after=True)),
@@ -116,7 +116,7 @@ def full_matrix() -> list[FaultCase]:
 
 
 def _lasting() -> list[FaultCase]:
-    """Rows that are the same in both: what lasts for a whole run, and does not make it long."""
+    """Rows of both matrices: faults that last for a whole run without prolonging it."""
     return [
         _single_point("every watch cut", WatchesCut),
         _single_point("every watch expired (410)", lambda: WatchesExpired(3)),

@@ -1,4 +1,4 @@
-"""Sees every form of the pods and pod groups of a namespace, by a connection that no fault touches."""
+"""Records every version of the pods and pod groups of a namespace, over a connection without faults."""
 
 import json
 import threading
@@ -17,10 +17,10 @@ _READ_TIMEOUT: Final = 100.0
 
 
 class CollectionRecorder:
-    """Watches one collection and writes down what it sees, until stopped.
+    """Watches one collection and records its versions until stopped.
 
-    An API server that was restarted does not know the past: then everything is looked at anew, and what
-    became of an object in the meantime is seen as one change.
+    After a restart the API server has no history. Then the collection is listed again, and all changes of an
+    object since the last version are recorded as one.
     """
 
     def __init__(self, transport: Transport, path: str, seen: list[ObjectVersion]) -> None:
@@ -31,7 +31,7 @@ class CollectionRecorder:
         self._list()
 
     def run(self) -> None:
-        """Go on where a watch broke off."""
+        """Watch the collection; resume after a watch ends."""
         while not self._stopped.is_set():
             try:
                 self._watch()
@@ -41,7 +41,7 @@ class CollectionRecorder:
                 self._stopped.wait(_PAUSE)
 
     def stop(self) -> None:
-        """Write down nothing more."""
+        """Stop recording."""
         self._stopped.set()
 
     def _watch(self) -> None:
@@ -80,7 +80,7 @@ class CollectionRecorder:
 def record_objects(
     transport: Transport, pods_path: str, groups_path: str, history: History
 ) -> Iterator[None]:
-    """See pods and pod groups while the block runs."""
+    """Record pods and pod groups while the block runs."""
     pods = CollectionRecorder(transport, pods_path, history.pods)
     pod_groups = CollectionRecorder(transport, groups_path, history.pod_groups)
     for one in (pods, pod_groups):

@@ -1,12 +1,11 @@
-"""Stands between adapters and an API server: passes on, writes down, and does what a fault says.
+"""A proxy between adapters and an API server: passes calls on, records them, and injects faults.
 
-    adapter ── http ──► door (one for each adapter) ── https ──► API server
+    adapter ── http ──► endpoint (one for each adapter) ── https ──► API server
                          │ faults: before, after, stream
                          ▼
                       history
 
-Every call has a connection of its own to the API server, so an adapter sees nothing of what the one before
-it left behind.
+Every call has its own connection to the API server, so earlier calls do not affect it.
 """
 
 import json
@@ -27,7 +26,7 @@ from urllib.parse import urlsplit
 from tests.kubernetes.fault_injection.history import History, RecordedCall, RecordedRequest
 
 _TIMEOUT: Final = 90.0
-"""Longer than any adapter waits: what came of a call is written down though nobody waits for it."""
+"""Longer than any adapter waits: the result of a call is recorded even if the adapter has disconnected."""
 _POLL: Final = 0.05
 _PIECE: Final = 65_536
 _UNVERIFIED: Final = ssl._create_unverified_context()
@@ -36,7 +35,7 @@ _PASSED_BACK: Final = ("Content-Type", "Retry-After", "Date")
 
 
 class ProxyResponse(NamedTuple):
-    """What an adapter gets; status 0 hangs up."""
+    """A response to an adapter; status 0 closes the connection."""
 
     status: int
     content: bytes = b""
@@ -47,38 +46,38 @@ HANG_UP: Final = ProxyResponse(0)
 
 
 class WatchCut(Exception):
-    """A watch breaks off here."""
+    """The watch is cut here."""
 
 
 class Fault:
-    """Does no harm; those that do override what they need. Methods are called by many threads."""
+    """A fault without effect; subclasses override methods. Methods are called by many threads."""
 
     def __init__(self) -> None:
         self.has_struck = threading.Event()
-        """Whether it came to that."""
+        """Set when the fault strikes."""
 
     def problems(self) -> list[str]:
-        """What was wrong, as far as the fault can tell. A run whose faults do nothing proves nothing."""
+        """Return problems that the fault detects. A fault that never struck is a problem."""
         return [] if self.has_struck.is_set() else [f"{type(self).__name__} never struck"]
 
     def arm(self, run: Any) -> None:
-        """Before adapters start: what the fault is to act on, a run.Run."""
+        """Prepare before adapters start. `run` is the run.StoryRun to act on."""
 
     def before(self, request: RecordedRequest) -> ProxyResponse | None:
-        """Before a call is passed on. An answer is given in place of the API server's."""
+        """Called before a call is passed on. A returned response replaces that of the API server."""
         return None
 
     def after(self, request: RecordedRequest, status: int) -> ProxyResponse | None:
-        """When the API server has answered, and the adapter does not know yet. An answer is given instead."""
+        """Called after the API server has responded. A returned response replaces that of the API server."""
         return None
 
     def stream(self, request: RecordedRequest, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """What an adapter hears of a watch. Raises WatchCut to break it off."""
+        """Return the chunks of a watch for the adapter. Raises WatchCut to cut the watch."""
         yield from chunks
 
 
 class Proxy:
-    """Doors to the API server at a port of this machine. `faults` may change at any time."""
+    """Endpoints for adapters to the API server at a local port. `faults` can change at any time."""
 
     def __init__(self, port: int, history: History, faults: Sequence[Fault] = ()) -> None:
         self._port = port
@@ -88,7 +87,7 @@ class Proxy:
 
     @contextmanager
     def door(self, actor: str, token: str, folder: Path) -> Iterator[Path]:
-        """A kubeconfig by which one adapter reaches the API server."""
+        """Open an endpoint and return a kubeconfig by which one adapter reaches the API server."""
         handler = type("Handler", (_Handler,), {"proxy": self, "actor": actor})
         http = _Listener(("127.0.0.1", 0), handler)
         threading.Thread(target=http.serve_forever, args=(_POLL,), name=f"door-{actor}", daemon=True).start()
@@ -107,16 +106,16 @@ class Proxy:
             self.cut_all()
 
     def instead(self, request: RecordedRequest) -> ProxyResponse | None:
-        """The answer of the first fault that has one; all are asked."""
+        """Call all faults and return the first response."""
         return next(filter(None, [fault.before(request) for fault in self.faults]), None)
 
     def afterwards(self, request: RecordedRequest, answer: ProxyResponse) -> ProxyResponse:
-        """What the adapter gets of an answer of the API server."""
+        """Return the response to the adapter after the API server has responded."""
         given = [fault.after(request, answer.status) for fault in self.faults]
         return next(filter(None, given), answer)
 
     def responses(self, request: RecordedRequest, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """What the adapter gets of a watch."""
+        """Return the chunks of a watch for the adapter."""
         for fault in self.faults:
             chunks = fault.stream(request, chunks)
         yield from chunks
@@ -125,7 +124,7 @@ class Proxy:
     def requests(
         self, request: RecordedRequest, target: str, raw: bytes, headers: Any
     ) -> Iterator[HTTPResponse]:
-        """The API server's answer. Raises OSError and HTTPException."""
+        """Return the response of the API server. Raises OSError and HTTPException."""
         connection = HTTPSConnection("127.0.0.1", self._port, timeout=_TIMEOUT, context=_UNVERIFIED)
         self._open.add(connection)
         passed = {name: headers[name] for name in _PASSED_ON if name in headers}
@@ -137,7 +136,7 @@ class Proxy:
             connection.close()
 
     def cut_all(self) -> None:
-        """Break all connections to the API server: watches end."""
+        """Close all connections to the API server; watches end."""
         for connection in list(self._open):
             if connection.sock is not None:
                 with suppress(OSError):
@@ -148,7 +147,7 @@ class _Listener(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Adapters that are killed break their connections; anything else is told."""
+        """Ignore closed connections of killed adapters; report other errors."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -164,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _handle(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         raw = self.rfile.read(length)
-        if len(raw) < length:  # it died while it asked
+        if len(raw) < length:  # the adapter died during the request
             self.close_connection = True
             return
         where = urlsplit(self.path)

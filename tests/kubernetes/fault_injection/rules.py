@@ -1,6 +1,6 @@
-"""What must hold of every history, whatever failed: each rule returns what breaks it, in words.
+"""Rules for every history, whatever failed: each returns its violations as text.
 
-The rules know what was asked and what became of objects, and nothing of how it was decided.
+The rules use only requests and versions of objects, not how decisions were made.
 """
 
 from collections import defaultdict
@@ -15,26 +15,26 @@ _GPU: Final = "nvidia.com/gpu"
 
 
 class GroupFacts(NamedTuple):
-    """What is true of a pod group."""
+    """Properties of a pod group."""
 
     needs: int
-    """How many of its pods must run."""
+    """Number of its pods that must run."""
     is_evictable: bool
     keeps_core: bool
-    """Whether as many as must run are never evicted."""
+    """Whether its minimum number of pods is never evicted."""
     minimum_seconds: float
-    """How long it runs at least before it yields."""
+    """Minimum runtime before it can be evicted."""
 
 
 class Facts(NamedTuple):
-    """What is true of the cluster."""
+    """Properties of the cluster."""
 
     gpus: Mapping[str, int]
-    """Of each node."""
+    """GPUs by node."""
     groups: Mapping[str, GroupFacts]
     lease_seconds: float = 3.0
     pause_seconds: float = 60.0
-    """Within so long two pod groups do not take room from each other in both directions."""
+    """Within this time two pod groups must not evict each other."""
 
 
 Rule = Callable[[History, Facts], Iterator[str]]
@@ -63,7 +63,7 @@ def _find_repeated_requests(
 
 
 def find_capacity_violations(history: History, facts: Facts) -> Iterator[str]:
-    """At every instant the pods of a node fit on it; those that end still count."""
+    """At all times the pods of a node fit on it, including terminating ones."""
     there: dict[str, ObjectVersion] = {}
     for seen in history.pods:
         there.pop(seen.uid, None)
@@ -75,7 +75,7 @@ def find_capacity_violations(history: History, facts: Facts) -> Iterator[str]:
 
 
 def find_protected_evictions(history: History, facts: Facts) -> Iterator[str]:
-    """Nobody is evicted who must not yield, nor a pod of a core, nor anybody before its minimum."""
+    """No pod is evicted that is not evictable, belongs to a core, or is within its minimum runtime."""
     for call in history.steps():
         if not (call.request.is_eviction and call.is_done):
             continue
@@ -108,7 +108,7 @@ def _is_core_preserved(history: History, name: str, needs: int) -> Iterator[str]
 
 
 def find_partial_gangs(history: History, facts: Facts) -> Iterator[str]:
-    """At rest a pod group runs with as many pods as it needs, or not at all."""
+    """When the cluster is idle, a pod group runs with at least its minimum or not at all."""
     last = {seen.uid: seen for seen in history.pods}
     count: dict[str, int] = defaultdict(int)
     for seen in last.values():
@@ -120,7 +120,7 @@ def find_partial_gangs(history: History, facts: Facts) -> Iterator[str]:
 
 
 def find_retaliatory_evictions(history: History, facts: Facts) -> Iterator[str]:
-    """Room that one pod group yielded to another does not go back by an eviction soon after."""
+    """A victim does not evict its preemptor within the pause."""
     taken: dict[tuple[str, str], float] = {}
     yielded: dict[str, tuple[str, float]] = {}
     evicted: set[str] = set()
@@ -142,7 +142,7 @@ def find_retaliatory_evictions(history: History, facts: Facts) -> Iterator[str]:
 
 
 def find_cooldown_violations(history: History, facts: Facts) -> Iterator[str]:
-    """No pod group is requeued again before the time that was written down."""
+    """No pod group is requeued before its stored `requeue-not-before`."""
     times: dict[str, list[float]] = defaultdict(list)
     for seen in history.pod_groups:
         if text := seen.annotations.get("kai.scheduler/requeue-not-before", ""):
@@ -154,7 +154,7 @@ def find_cooldown_violations(history: History, facts: Facts) -> Iterator[str]:
 
 
 def find_writes_without_lease(history: History, facts: Facts) -> Iterator[str]:
-    """Whoever writes has the lease: it wrote it last, and not longer ago than it lasts."""
+    """Every writer has the lease: it was the last to renew it, within the lease duration."""
     leases = [call for call in history.calls if call.request.is_of_lease and call.request.is_write]
     held = sorted((call for call in leases if call.is_done), key=lambda call: call.ended)
     for call in history.calls:
@@ -185,7 +185,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def find_violations(history: History, facts: Facts) -> list[str]:
-    """What breaks any rule, with the rule's name before it."""
+    """Return all violations, each with the name of its rule."""
     return [f"{name}: {said}" for name, rule in RULES.items() for said in rule(history, facts)]
 
 
@@ -207,7 +207,7 @@ def _gpus(seen: ObjectVersion) -> int:
 
 
 def _started(history: History, name: str, at: float) -> float | None:
-    """When a pod group started last, as was written down of it until then; else when it was seen bound."""
+    """When a pod group last started: the stored time, else when a binding was seen."""
     noted = [
         seen.annotations[_START]
         for seen in history.pod_groups

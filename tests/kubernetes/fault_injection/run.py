@@ -1,4 +1,4 @@
-"""One story on a site: adapters behind a proxy with faults, and all that a cluster needs to live besides."""
+"""One story on a site: adapters behind a proxy with faults, and the rest of the cluster."""
 
 import sys
 import threading
@@ -29,26 +29,29 @@ _GRACE_SECONDS: Final = 0.2
 _LOOK_SECONDS: Final = 0.1
 _COUNT: Final = "eviction-count"
 _WRITTEN: Final = ("last-eviction-timestamp", "requeue-not-before")
-"""Not the last start: of a gang that began in two parts none is written, and that of its pods counts."""
+"""Other compared annotations; the last start time is not one of them.
+
+A gang that starts in two parts has no last start time; the time of its pods is used instead.
+"""
 
 
 class StoryTimeout(AssertionError):
-    """What must come about did not, in all the time that it was given."""
+    """An expected condition did not become true in time."""
 
 
 class Adapter:
-    """`tenure adapter`, by a door of its own."""
+    """`tenure adapter`, with its own endpoint of the proxy."""
 
     def __init__(self, actor: str, log: Path, arguments: Sequence[str], clock_offset: float) -> None:
         self.actor = actor
-        """What the history calls it."""
+        """Its name in the history."""
         self._log, self._arguments = log, arguments
         self.clock_offset = clock_offset
         """Seconds by which the clock of its next process is ahead."""
         self.start()
 
     def start(self) -> None:
-        """Start it, again."""
+        """Start it or restart it."""
         command = (
             sys.executable,
             "-m",
@@ -59,26 +62,26 @@ class Adapter:
         self.program = Program(self._log, *command, *self._arguments, env=child_environment())
 
     def replace(self) -> None:
-        """Kill it, and start another in its place."""
+        """Kill it and start another process in its place."""
         self.program.kill()
         self.start()
 
 
 class EndState(NamedTuple):
-    """What is left of a pod group and what happened to it. Nodes, uids and times are left to chance."""
+    """The end state of a pod group and its evictions. Nodes, uids and times differ between runs."""
 
     bound: int
     waiting: int
     evicted: int
-    """Pods, over the whole run."""
+    """Number of pods over the whole run."""
     counted: str
-    """The annotation that counts evictions."""
+    """Value of the eviction count annotation."""
     annotated: tuple[str, ...]
-    """Which other annotations were written."""
+    """Names of the other annotations that were written."""
 
 
 class StoryRun:
-    """See story.Stage. Adapters are those of `adapters`, in the order in which they were started."""
+    """Implements story.StoryDriver. `adapters` are in the order in which they were started."""
 
     def __init__(self, site: Site, faults: Sequence[Fault], patience: float) -> None:
         site.runs += 1
@@ -94,7 +97,7 @@ class StoryRun:
 
     @contextmanager
     def live_adapters(self) -> Iterator[None]:
-        """A witness, kubelets and owners; nothing is left afterwards."""
+        """Run a recorder, kubelets and controllers; delete all objects afterwards."""
         kubelet = Kubelet(self.site.transport, _GRACE_SECONDS, time.monotonic)
         threads = [threading.Thread(target=work) for work in (kubelet.run, self._own)]
         try:
@@ -111,7 +114,7 @@ class StoryRun:
 
     @contextmanager
     def adapter(self, number: int, lease: str, clock_offset: float) -> Iterator[Adapter]:
-        """A started adapter, killed afterwards."""
+        """Start an adapter and kill it at the end."""
         actor, folder = f"{self.name}-adapter{number}", self.site.folder
         with self.proxy.door(actor, ADAPTER_TOKEN, folder) as config:
             arguments = (
@@ -125,11 +128,11 @@ class StoryRun:
                 made.program.kill()
 
     def program_of(self, actor: str) -> Program:
-        """The process behind a door."""
+        """Return the process of an actor."""
         return next(one.program for one in self.adapters if one.actor == actor)
 
     def recreate_pod(self, name: str, uid: str) -> None:
-        """Delete a pod; returns when its controller has made another of its name."""
+        """Delete a pod; return after its controller has created another one with its name."""
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
         self.site.transport.delete(f"{self._cluster.pods_path}/{name}", options)
 
@@ -175,13 +178,13 @@ class StoryRun:
             time.sleep(_LOOK_SECONDS)
 
     def end_state(self) -> dict[str, EndState]:
-        """What is left, by pod group. Raises ApiError."""
+        """Return the end state by pod group. Raises ApiError."""
         evicted = {seen.uid: seen for seen in list(self.history.pods) if seen.was_evicted}
         there = [one for one in WORKLOADS if one.name in self._owned]
         return {one.name: self._end_of(one, evicted) for one in there}
 
     def is_settled(self) -> bool:
-        """Whether nothing is under way any more, by what the adapter stored. Raises ApiError."""
+        """Whether nothing is in flight, by the adapter's stored state. Raises ApiError."""
         store = ConfigMapStore(self.site.transport, self.name, "tenure", lambda: False)
         return not load_journal(store).entries
 
@@ -193,7 +196,7 @@ class StoryRun:
         return EndState(bound, len(pods) - bound, len(mine), notes.get(_COUNT, ""), written)
 
     def _own(self) -> None:
-        """Make pods that are gone anew, as controllers do."""
+        """Create deleted pods again, as controllers do."""
         while not self._stopped.wait(_LOOK_SECONDS):
             with suppress(ApiError):
                 there = self._cluster.pods()
@@ -204,7 +207,7 @@ class StoryRun:
                             self._cluster.pod(name, workload.gpus, annotations=belongs)
 
     def _persist(self, call: Callable[[], object]) -> None:
-        """As people do: when the API server does not answer, they ask again."""
+        """Retry a call while the API server does not respond, as users do."""
 
         def is_done() -> bool:
             with suppress(Conflict, NotFound):
@@ -215,7 +218,7 @@ class StoryRun:
 
 
 def _holds(holds: Callable[[], bool]) -> bool:
-    """While the API server does not answer, nothing holds."""
+    """Evaluate a condition; it is false while the API server does not respond."""
     try:
         return holds()
     except ApiError:
@@ -232,7 +235,7 @@ def open_story_run(
     adapters: int = 1,
     clock_offset: float = 0.0,
 ) -> Iterator[StoryRun]:
-    """A run with adapters that are started one after the other; faults are armed before."""
+    """Open a run with adapters that are started one after the other; faults are armed before."""
     run = StoryRun(site, faults, patience)
     for fault in faults:
         fault.arm(run)

@@ -1,4 +1,4 @@
-"""Faults that strike once, at a call: somebody is killed, paused, restarted, or out of reach for a while."""
+"""Faults that strike once, at one call: a process is killed, paused, restarted or unreachable for a time."""
 
 import threading
 from collections import Counter
@@ -9,11 +9,11 @@ from tests.kubernetes.fault_injection.history import RecordedRequest
 from tests.kubernetes.fault_injection.proxy import HANG_UP, Fault, ProxyResponse
 
 _MOST_ATTEMPTS: Final = 20
-"""To watch a collection, in the minute that it is out of reach."""
+"""Maximum number of attempts to watch a collection while the API server is unreachable."""
 
 
 class SingleFault(Fault):
-    """Strikes at the n-th of the calls that count: all but those of the lease, and watches."""
+    """Strikes at the n-th counted call. Calls about the lease and watches are not counted."""
 
     def __init__(self, at: int) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class SingleFault(Fault):
         self._run = run
 
     def counts(self, request: RecordedRequest) -> bool:
-        """Whether a call is one of those that are counted."""
+        """Whether a call is counted."""
         return not request.is_of_lease and not request.is_watch
 
     def before(self, request: RecordedRequest) -> ProxyResponse | None:
@@ -36,7 +36,7 @@ class SingleFault(Fault):
         return self.strike(request)
 
     def strike(self, request: RecordedRequest) -> ProxyResponse | None:
-        """What happens."""
+        """Apply the fault."""
         raise NotImplementedError
 
     def _is_the_one(self) -> bool:
@@ -46,9 +46,9 @@ class SingleFault(Fault):
 
 
 class AdapterKilled(SingleFault):
-    """kill -9, before a call is sent or after it was done and before the adapter knows; another one starts.
+    """kill -9 before a call is sent, or before the adapter receives its response; another adapter starts.
 
-    `clock_offset` is by how many seconds the clock of the other one is ahead.
+    `clock_offset` is the number of seconds by which the clock of the new adapter is ahead.
     """
 
     def __init__(self, at: int, *, after: bool = False, clock_offset: float = 0.0) -> None:
@@ -76,7 +76,7 @@ class AdapterKilled(SingleFault):
 
 
 class ServiceKilled(SingleFault):
-    """kill -9 of the service, some seconds after a call began; it comes back at its address after a while."""
+    """kill -9 of the service some seconds after a call began; it restarts later at the same address."""
 
     def __init__(self, at: int, *, delay: float = 0.0, away: float = 0.0) -> None:
         super().__init__(at)
@@ -92,7 +92,7 @@ class ServiceKilled(SingleFault):
 
 
 class ApiServerRestarted(SingleFault):
-    """kill -9 of the API server; it comes back after some seconds."""
+    """kill -9 of the API server; it restarts after some seconds."""
 
     def strike(self, request: RecordedRequest) -> ProxyResponse | None:
         self._run.site.plane.api_server.kill()
@@ -101,7 +101,7 @@ class ApiServerRestarted(SingleFault):
 
 
 class ProcessPaused(SingleFault):
-    """Somebody stands still (SIGSTOP) for some seconds: whom a function of the run and the call names."""
+    """SIGSTOP of a process for some seconds; a function of the run and the call selects the process."""
 
     def __init__(self, at: int, who: Callable[[Any, RecordedRequest], Any], seconds: float) -> None:
         super().__init__(at)
@@ -115,7 +115,7 @@ class ProcessPaused(SingleFault):
 
 
 class LeaderPaused(ProcessPaused):
-    """Whoever sends the n-th write stands still; what it sent arrives."""
+    """The adapter that sends the n-th write is paused; the write arrives."""
 
     def __init__(self, at: int, seconds: float) -> None:
         super().__init__(at, lambda run, request: run.program_of(request.actor), seconds)
@@ -125,14 +125,14 @@ class LeaderPaused(ProcessPaused):
 
 
 class ApiServerUnreachable(SingleFault):
-    """Nobody reaches the API server for some seconds. Nobody may try too often, either."""
+    """The API server is unreachable for some seconds. Too frequent retries are a problem."""
 
     def __init__(self, at: int, seconds: float) -> None:
         super().__init__(at)
         self._seconds = seconds
         self._is_over = threading.Event()
         self._attempts: Counter[str] = Counter()
-        """Of each watch, in that time."""
+        """Attempts per watch while the API server is unreachable."""
 
     def before(self, request: RecordedRequest) -> ProxyResponse | None:
         struck = super().before(request)
@@ -153,7 +153,7 @@ class ApiServerUnreachable(SingleFault):
 
 
 class PodRecreated(SingleFault):
-    """The pod of the n-th binding is deleted, and another of its name is there when the binding arrives."""
+    """The pod of the n-th binding is deleted and recreated with the same name before the binding arrives."""
 
     def counts(self, request: RecordedRequest) -> bool:
         return request.is_binding

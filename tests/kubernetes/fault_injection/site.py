@@ -1,4 +1,4 @@
-"""A real API server and a real service, on which one run follows the other."""
+"""A real API server and a real service, for consecutive runs."""
 
 import sys
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tests.small_snapshot import child_environment
 
 
 class Service:
-    """`tenure serve` at an address that stays."""
+    """`tenure serve` at a fixed address."""
 
     def __init__(self, folder: Path) -> None:
         self._log = folder / "service.log"
@@ -25,11 +25,11 @@ class Service:
         self._program = self._started()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         self._program.kill()
 
     def start(self) -> None:
-        """Start it again."""
+        """Restart it."""
         self._program = self._started()
 
     def _started(self) -> Program:
@@ -38,17 +38,17 @@ class Service:
 
 
 class Site:
-    """What outlives runs: control plane, service, nodes, queues, priorities."""
+    """Resources shared by runs: control plane, service, nodes, queues and priority classes."""
 
     def __init__(self, plane: ControlPlane, transport: Transport, service: Service, folder: Path) -> None:
         self.plane, self.transport, self.service, self.folder = plane, transport, service, folder
         self.runs = 0
-        """So far."""
+        """Number of runs so far."""
 
 
 @contextmanager
 def open_site(binaries: Binaries, folder: Path) -> Iterator[Site]:
-    """A site that is gone afterwards."""
+    """Open a site and remove it at the end."""
     with (
         run_control_plane(binaries, folder) as plane,
         closing(Transport(plane.kubeconfig())) as transport,

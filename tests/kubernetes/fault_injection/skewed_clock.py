@@ -13,7 +13,7 @@ from tenure.kubernetes.api import api_clock
 
 
 def set_clock(seconds: float) -> None:
-    """Let the adapter of this process find another time."""
+    """Shift the wall clock of the adapter in this process."""
     ahead = int(seconds * 1e9)
     machine = SimpleNamespace(time_ns=lambda: time.time_ns() + ahead, monotonic_ns=time.monotonic_ns)
     setattr(api_clock, "time", machine)  # noqa: B010  (what the module imported, not a name of its own)

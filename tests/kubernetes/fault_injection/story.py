@@ -1,14 +1,14 @@
-"""What happens in every run: a gang, a reclaim, two preemptions and a requeue on three nodes of four GPUs.
+"""The story of every run: a gang, a reclaim, two preemptions and a requeue on three nodes of four GPUs.
 
-    gang      `wide` (2 pods of 4 GPUs, twice the quota of its queue) and `core` (one pod of two must stay)
-    reclaim   `owed` waits until `wide` has had its minimum of three seconds, which then yields whole
-    preempt   `cheap` takes the free node; `firm`, which nobody may preempt, takes it from `cheap`
-    surplus   `keen` takes the room of the pod of `core` that need not stay
-    requeue   `owed` has run for longer than it was expected to: it makes room for `next`
+    gang      `wide` (2 pods of 4 GPUs, twice the quota of its queue) and `core` (its core is one pod of two)
+    reclaim   `owed` waits for the minimum runtime of `wide`, three seconds; then `wide` is evicted
+    preempt   `cheap` is bound to the free node; `firm`, which is non-preemptible, preempts it
+    surplus   `keen` preempts the surplus pod of `core`
+    requeue   `owed` is past its expected runtime and is requeued for `next`
     return    `next` ends, and `owed` is bound again
 
-Every act waits for what the one before it must lead to, so the order of what happens is not left to chance,
-and pods that are evicted come back as their owners would make them again: of the same name, with another uid.
+Every act waits for the result of the one before it, so the order of events is fixed. Evicted pods are created
+again as their owners do: with the same name and another uid.
 """
 
 from collections.abc import Callable
@@ -18,38 +18,41 @@ from tests.kubernetes.fault_injection.rules import Facts, GroupFacts
 
 NODES: Final = ("n1", "n2", "n3")
 GPUS: Final = 4
-"""Of each node."""
+"""GPUs of each node."""
 MINIMUM_SECONDS: Final = 3.0
-"""Minimum runtime of what yields to another queue."""
+"""Minimum runtime of victims in other queues."""
 PRIORITIES: Final = {"low": 10, "high": 90}
 QUEUES: Final = {"left": 100, "right": 100, "middle": 100, "spare": 200}
-"""Priorities of queues. The quota of each is a node, which is more than there is: a requeue is for those who
-cannot reclaim what they are owed."""
+"""Priorities of queues.
+
+The quota of each queue is one node; together the quotas exceed the cluster. A requeue is for contenders that
+cannot reclaim their quota.
+"""
 LIMITS: Final = {"left": 2 * GPUS}
-"""GPUs that a queue may use; the others no more than their quota."""
+"""GPU limits of queues; the limit of other queues is their quota."""
 
 
 class Workload(NamedTuple):
-    """A pod group whose pods are all alike."""
+    """A pod group with identical pods."""
 
     name: str
     queue: str
     pods: int
     gpus: int
-    """Of each pod."""
+    """GPUs of each pod."""
     priority: str = "low"
     preemptibility: str = "preemptible"
     minimum: int | None = None
-    """How many pods must run; None: all."""
+    """Minimum number of running pods; None: all."""
 
     @property
     def needs(self) -> int:
-        """How many pods must run."""
+        """Minimum number of running pods."""
         return self.pods if self.minimum is None else self.minimum
 
     @property
     def pod_names(self) -> list[str]:
-        """As its controller calls them."""
+        """Names that its controller gives its pods."""
         return [f"{self.name}-{i}" for i in range(self.pods)]
 
 
@@ -74,30 +77,30 @@ FACTS: Final = Facts(
         for one in WORKLOADS
     },
 )
-"""What the rules need to know of the workloads."""
+"""The properties of the workloads that the rules need."""
 
 
 class StoryDriver(Protocol):
-    """Where the story is played: what people and time do to a cluster. See run.Run."""
+    """The environment of the story: actions of users and waits. Implemented by run.StoryRun."""
 
     def submit(self, workload: Workload) -> None:
-        """Create a pod group and its pods, and keep its pods alive."""
+        """Create a pod group and its pods, and recreate evicted pods."""
 
     def withdraw(self, workload: Workload) -> None:
         """Delete a pod group and its pods."""
 
     def annotate(self, workload: Workload, annotations: dict[str, str]) -> None:
-        """Say something of a pod group."""
+        """Annotate a pod group."""
 
     def running(self, workload: Workload) -> int:
-        """How many of its pods run."""
+        """Return the number of its running pods."""
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait until something holds. Raises StoryTimeout."""
+        """Wait until a condition holds. Raises StoryTimeout."""
 
 
 def run_story(stage: StoryDriver) -> None:
-    """The whole story. Raises StoryTimeout where it does not go on."""
+    """Run the whole story. Raises StoryTimeout if it does not continue."""
 
     def runs(**pods: int) -> None:
         def holds() -> bool:

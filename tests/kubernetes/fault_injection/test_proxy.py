@@ -1,4 +1,4 @@
-"""What stands between adapter and API server passes on, writes down, and fails as it is told."""
+"""The proxy between adapter and API server passes calls on, records them, and injects faults."""
 
 import json
 import socket
@@ -30,7 +30,7 @@ _EVICTION = {"deleteOptions": {"preconditions": {"uid": "u"}}}
 
 
 class _ApiServer(BaseHTTPRequestHandler):
-    """Answers calls with what was sent, and watches with all events."""
+    """Returns requests as responses, and all events to watches."""
 
     protocol_version = "HTTP/1.1"
 
@@ -60,7 +60,7 @@ class _Listener(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Watches that are cut break off here, too."""
+        """Ignore watches that are cut."""
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def port() -> Iterator[int]:
 
 
 class ProxyRig:
-    """An adapter's way to the API server, and what is written down of it."""
+    """A client of the proxy, and the history that the proxy records."""
 
     def __init__(self, port: int, folder: Path) -> None:
         self.history = History()
@@ -95,7 +95,7 @@ class ProxyRig:
         return fault
 
     def watched(self) -> list[bytes]:
-        """Lines of a watch until it ends or breaks off."""
+        """Return the lines of a watch until it ends or is cut."""
         lines = []
         try:
             with self.transport.lines("/pods", {"watch": "true"}, 5) as told:

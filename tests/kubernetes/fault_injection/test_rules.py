@@ -1,4 +1,4 @@
-"""Each rule finds the history that breaks it, and nothing in one that does not."""
+"""Each rule reports a history that violates it, and no other."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -27,7 +27,7 @@ _FACTS = Facts(
 
 
 class HistoryWriter:
-    """Writes a history. Whatever is written takes place at `now`, which is then a little later."""
+    """Builds a history. Each entry happens at `now`, which then advances a little."""
 
     def __init__(self) -> None:
         self.history, self.now = History(), 1000.0

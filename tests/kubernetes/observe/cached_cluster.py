@@ -1,4 +1,4 @@
-"""A cluster of Kubernetes objects in mirrors, without an API server: written as its JSON would be."""
+"""A cluster of Kubernetes objects in object caches, without an API server, written as JSON."""
 
 from itertools import count
 from typing import Any
@@ -18,14 +18,14 @@ _KINDS = {collection.name: collection.kind for collection in COLLECTIONS}
 
 
 class CachedCluster:
-    """Objects by collection; what is put is seen by the mirrors at once."""
+    """Objects by collection; object caches see changes immediately."""
 
     def __init__(self) -> None:
         self.mirrors = ObjectCaches.create(lambda: None)
         self._versions = count(1)
 
     def put(self, collection: str, item: dict[str, Any]) -> str:
-        """Create or change an object; its uid."""
+        """Create or change an object; return its uid."""
         meta = {"uid": uid_of(collection, item), "creationTimestamp": CREATED, **item["metadata"]}
         meta["resourceVersion"] = str(next(self._versions))
         decoded = msgspec.json.decode(
@@ -35,13 +35,13 @@ class CachedCluster:
         return str(meta["uid"])
 
     def remove(self, collection: str, uid: str) -> None:
-        """Delete an object, if it is there."""
+        """Delete an object, if it exists."""
         mirror = getattr(self.mirrors, collection)
         if (item := mirror.find(uid)) is not None:
             mirror.on_remove(item)
 
     def builder(self, config: SnapshotScope = CONFIG, owners: OwnerLookup | None = None) -> SnapshotBuilder:
-        """A picture that starts now, and has seen nothing of what changed before."""
+        """Return a new snapshot builder, which has no earlier changes."""
         for collection in COLLECTIONS:
             mirror = getattr(self.mirrors, collection.name)
             objects = mirror.all()
@@ -50,19 +50,19 @@ class CachedCluster:
         return SnapshotBuilder(self.mirrors, config, owners)
 
     def snapshot(self, config: SnapshotScope = CONFIG, owners: OwnerLookup | None = None) -> ClusterSnapshot:
-        """What a fresh picture shows."""
+        """Return the snapshot of a new snapshot builder."""
         return self.builder(config, owners).snapshot(NOW)
 
 
 def uid_of(collection: str, item: dict[str, Any]) -> str:
-    """The uid of an object, by its name unless it has one."""
+    """Return the uid of an object; the default is derived from its name."""
     name = item["metadata"]["name"]
     default = f"uid-{name}" if collection in ("pods", "kai_pod_groups") else f"{collection}-{name}"
     return str(item["metadata"].get("uid", default))
 
 
 def node(name: str = "n1", **more: Any) -> dict[str, Any]:
-    """A node with 8 GPUs, 64 cores and 512 GiB; `more` replaces parts."""
+    """Build a node with 8 GPUs, 64 cores and 512 GiB; `more` replaces fields."""
     return {
         "metadata": {"name": name, "labels": more.get("labels", {})},
         "spec": more.get("spec", {}),
@@ -76,7 +76,7 @@ def node(name: str = "n1", **more: Any) -> dict[str, Any]:
 
 
 def pod(name: str = "p1", **more: Any) -> dict[str, Any]:
-    """A pod of KAI-Scheduler's that waits and asks for one core; `meta`, `spec` and `status` add to it."""
+    """Build a pending pod of KAI-Scheduler with one core; `meta`, `spec` and `status` add fields."""
     meta = {"name": name, "namespace": "team", **more.get("meta", {})}
     spec = {
         "schedulerName": "kai-scheduler",
@@ -87,7 +87,7 @@ def pod(name: str = "p1", **more: Any) -> dict[str, Any]:
 
 
 def running(name: str, on: str = "n1", **more: Any) -> dict[str, Any]:
-    """A pod that runs on a node."""
+    """Build a pod that runs on a node."""
     item = pod(name, **more)
     item["spec"]["nodeName"] = on
     item["status"]["phase"] = "Running"
@@ -96,16 +96,16 @@ def running(name: str, on: str = "n1", **more: Any) -> dict[str, Any]:
 
 
 def member(group: str) -> dict[str, Any]:
-    """Metadata of a pod that belongs to a pod group of KAI."""
+    """Build the metadata of a pod of a KAI pod group."""
     return {"annotations": {"pod-group-name": group}}
 
 
 def pod_group(name: str, **spec: Any) -> dict[str, Any]:
-    """A pod group of KAI or Volcano; `annotations` and `labels` go to its metadata."""
+    """Build a pod group of KAI or Volcano; `annotations` and `labels` are added to its metadata."""
     meta = {key: spec.pop(key) for key in ("annotations", "labels") if key in spec}
     return {"metadata": {"name": name, "namespace": "team", **meta}, "spec": {"queue": "q", **spec}}
 
 
 def queue(name: str, **spec: Any) -> dict[str, Any]:
-    """A queue of KAI or Volcano."""
+    """Build a queue of KAI or Volcano."""
     return {"metadata": {"name": name}, "spec": spec}

@@ -8,7 +8,7 @@ from tenure.kubernetes.observe import derived_pod_groups, names
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/annotations.md").read_text()
 NOT_KEYS = ("metadata.name", "kai-resource-reservation", "nvidia.com/mig-")
-"""A field, a namespace and the beginning of resource names."""
+"""Strings that are not annotations: a field, a namespace and the prefix of resource names."""
 
 
 def known_keys() -> set[str]:

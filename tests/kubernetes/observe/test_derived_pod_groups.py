@@ -1,4 +1,4 @@
-"""Pod groups of pods that name none (R8.2, R8.3), from who owns them."""
+"""Pod groups derived from the owners of pods that name none (R8.2, R8.3)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.kubernetes.observe.cached_cluster import CONFIG, NOW, CachedCluster, 
 
 
 class KnownOwners:
-    """Owners that are known in advance; others cannot be looked up."""
+    """A fixed set of owners; other owners cannot be looked up."""
 
     def __init__(self, owners: Mapping[str, Owner]) -> None:
         self.owners = dict(owners)
@@ -122,7 +122,7 @@ def replica_of(uid: str) -> dict[str, Any]:
 def test_pod_cannot_join_a_foreign_pod_group_by_its_own_labels(
     claim: Callable[[str], dict[str, Any]],
 ) -> None:
-    """Neither into one that is an object, nor into that of a pod, nor into one of another namespace."""
+    """A pod cannot join an existing pod group object, the group of a pod, or a group of another namespace."""
     world = CachedCluster()
     world.put("kai_pod_groups", pod_group("gang"))
     world.put("pods", pod("alone"))

@@ -1,4 +1,4 @@
-"""Names of shared GPUs survive the way through a label."""
+"""Names of shared GPUs can be stored in a label and read back."""
 
 import re
 

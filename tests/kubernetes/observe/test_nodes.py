@@ -1,4 +1,4 @@
-"""Nodes (R1.15, R1.28, R1.32), and room that others take of them (R4.1)."""
+"""Nodes (R1.15, R1.28, R1.32), and the resources that pods of other schedulers use on them (R4.1)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Resources that nodes offer are told, and who asks for others is not placed."""
+"""Resources that nodes offer are in the snapshot; pods that request other resources are not placed."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ WITH_NIC = {"cpu": "8", "pods": "10", NIC: "2"}
 
 
 def pod_resources(world: CachedCluster) -> dict[str, tuple[str, dict[str, int]]]:
-    """Of each pod, what blocks it, and what it asks for beyond cores."""
+    """Return the blocked reason and the requests beyond cores of each pod."""
     snapshot = world.snapshot()
     shapes = {shape.id: dict(shape.requests.extended) for shape in snapshot.shapes}
     return {row.name: (row.blocked_reason, shapes[row.shape]) for row in snapshot.pods}

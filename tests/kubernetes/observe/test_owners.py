@@ -1,4 +1,4 @@
-"""Owners of pods, looked up on an API server: to the top, seldom, and never with an error."""
+"""Owners of pods are looked up on an API server: up to the top owner, rarely, and without errors."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/team/jobsets"
 def create_owner(
     transport: Transport, collection: str, kind: str, name: str, spec: Any = None, **meta: Any
 ) -> OwnerReference:
-    """A new owner, as what it owns refers to it."""
+    """Create an owner; return the reference to it."""
     version = collection.removeprefix("/apis/").partition("/namespaces/")[0]
     body = {"apiVersion": version, "kind": kind, "metadata": {"name": name, **meta}, "spec": spec or {}}
     uid = json.loads(transport.post(collection, body))["metadata"]["uid"]
@@ -40,7 +40,7 @@ def kinds(transport: Transport) -> Transport:
 
 @pytest.fixture
 def unauthorized_transport(api: FakeApiServer, transport: Transport) -> Iterator[Transport]:
-    """Whoever may read nothing."""
+    """A transport without read permission."""
     accounts = "/api/v1/namespaces/team/serviceaccounts"
     transport.post(accounts, {"metadata": {"name": "nobody"}})
     token = json.loads(transport.post(f"{accounts}/nobody/token", {"spec": {}}))["status"]["token"]

@@ -1,4 +1,4 @@
-"""Pod groups of KAI and Volcano: fields, annotations, and what cannot be used."""
+"""Pod groups of KAI and Volcano: fields, annotations, and invalid objects."""
 
 from typing import Any
 

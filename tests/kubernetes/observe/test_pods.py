@@ -1,4 +1,4 @@
-"""Pods: statuses (R1.41), requests by Kubernetes' rule, GPUs (R1.5 to R1.7), shapes, where they may go."""
+"""Pods: statuses (R1.41), requests by Kubernetes' rule, GPUs (R1.5 to R1.7), shapes and node constraints."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from tests.kubernetes.observe.cached_cluster import (
 
 
 def observe_pod(item: dict[str, Any], now: Timestamp = NOW) -> pb.ClusterSnapshot:
-    """The picture of one pod in the pod group g, on or beside one node."""
+    """Return the snapshot of one pod in the pod group g, with one node."""
     world = CachedCluster()
     world.put("nodes", node())
     world.put("kai_pod_groups", pod_group("g"))

@@ -1,4 +1,4 @@
-"""Queues: units of KAI (R1.11, R1.12, R1.70 to R1.74), and those of Volcano."""
+"""Queues: units of KAI (R1.11, R1.12, R1.70 to R1.74) and of Volcano."""
 
 from typing import Any
 

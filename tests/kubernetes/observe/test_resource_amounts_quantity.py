@@ -1,4 +1,4 @@
-"""Kubernetes quantities become exact integers, rounded up."""
+"""Kubernetes quantities are converted to exact integers, rounded up."""
 
 import pytest
 from tenure.kubernetes.observe.resource_amounts import InvalidQuantity, quantity

@@ -1,4 +1,4 @@
-"""A picture that is kept up equals one that is made afresh, and a server takes both."""
+"""An incrementally updated snapshot equals a newly built one, and a server accepts both."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ CHANGES = st.lists(st.tuples(ITEMS, st.booleans()), min_size=1, max_size=6)
 
 
 def ordered(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """The same rows by key, without the version, which counts calls."""
+    """Return the same rows by key, without the version, which counts calls."""
     result = ClusterSnapshot()
     result.CopyFrom(snapshot)
     result.version = 0

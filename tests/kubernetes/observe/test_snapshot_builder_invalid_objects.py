@@ -1,4 +1,4 @@
-"""Whatever people write into fields and annotations, a server takes the picture, and every doubt is told."""
+"""For any values of fields and annotations, a server accepts the snapshot; the builder reports warnings."""
 
 from typing import Any
 

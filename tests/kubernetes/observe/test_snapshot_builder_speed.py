@@ -1,4 +1,4 @@
-"""A picture of 10,000 pods: the first one within 2 s, a change of 10 pods within 20 ms, of processor time."""
+"""A snapshot of 10,000 pods is built within 2 s and updated for 10 pods within 20 ms of processor time."""
 
 from time import process_time
 

@@ -1,7 +1,7 @@
 """The check `adapter-scale`: a real API server with 1,000 nodes and 10,000 pods, a server and an adapter.
 
-Measured: the first list, push and cycle; the rounds after small changes; memory; and what is used while
-nothing changes. Both tell all of their spans to a receiver, as with telemetry in full.
+It measures the first list, push and cycle, the reconciles after small changes, memory, and usage while
+nothing changes. Server and adapter export all of their spans to a receiver, as with full telemetry.
 """
 
 import json
@@ -44,7 +44,7 @@ LIMITS: Final = {
     ("in the end", "memory, adapter"): 512.0,
     ("in the end", "memory, server"): 512.0,
 }
-"""Highest acceptable figures, in their units, by table and figure."""
+"""Limits of figures, in their units, by table and figure."""
 
 
 def main(
@@ -54,7 +54,7 @@ def main(
     idle: Annotated[float, typer.Option(help="Seconds without a change")] = 60.0,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file")] = None,
 ) -> Counts:
-    """Measure an adapter and a server on a large cluster of a real API server, against limits."""
+    """Measure an adapter and a server on a large cluster of a real API server, and compare with limits."""
     programs = binaries.available()
     size = ClusterSize(nodes, pods)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -1,7 +1,7 @@
-"""A cluster of the size of a large one, made on an API server through many connections.
+"""A large cluster, created on an API server through many connections.
 
-Nodes of 8 GPUs; gangs of ten pods. Nine gangs in ten run, half of the rest finds room, and the other half
-waits for the quota of its queue. No kubelet runs: pods say that they run because it is written into them.
+It has nodes of 8 GPUs and gangs of ten pods. Nine of ten gangs run. Half of the others fit; the other half
+waits for quota of its queue. No kubelet runs: the status of running pods is written by the test.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,37 +18,37 @@ QUEUES: Final = 8
 AT_ONCE: Final = 16
 NAMESPACE: Final = "size"
 CAPPED: Final = "capped"
-"""A queue whose limit its gangs wait for."""
+"""A queue at its limit, with pending gangs."""
 _UNLIMITED: Final = {"quota": -1, "limit": -1}
 _PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _WITH_GPU: Final = 7
-"""Of ten gangs that run, those with a GPU for each pod: a node of 8 has one left."""
+"""Number of gangs out of ten whose pods have a GPU each. A node of 8 GPUs has one left."""
 
 
 class ClusterSize(NamedTuple):
-    """How much there is of everything."""
+    """Numbers of objects."""
 
     nodes: int
     pods: int
 
     @property
     def gangs(self) -> int:
-        """Pod groups."""
+        """Number of pod groups."""
         return self.pods // GANG
 
     @property
     def running(self) -> int:
-        """Pod groups that run."""
+        """Number of running pod groups."""
         return self.gangs * 9 // 10
 
     @property
     def fitting(self) -> int:
-        """Pod groups that wait and find room."""
+        """Number of pending pod groups that fit."""
         return (self.gangs - self.running) // 2
 
 
 def populate(transport: Transport, size: ClusterSize, has_made: Callable[[int], None]) -> None:
-    """Make all of it. `has_made` is told how many objects were made since it was told last."""
+    """Create all objects. `has_made` receives the number of objects created since its last call."""
     transport.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     _queues(transport)
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -58,19 +58,19 @@ def populate(transport: Transport, size: ClusterSize, has_made: Callable[[int], 
 
 
 def objects(size: ClusterSize) -> int:
-    """How many objects `populate` tells of."""
+    """Return the number of objects that `populate` reports."""
     return size.nodes + size.gangs + size.gangs * GANG
 
 
 def add_pod_group(transport: Transport, name: str) -> str:
-    """A pod group of one pod with a GPU; the path of the pod."""
+    """Create a pod group of one pod with a GPU; return the path of the pod."""
     _post_group(transport, name, {"queue": "q0", "minMember": 1})
     transport.post(_PODS, _pod(name, name, 1, None))
     return f"{_PODS}/{name}"
 
 
 def finish_pod(transport: Transport, gang: int) -> None:
-    """The first pod of a running gang ends by itself."""
+    """End the first pod of a running gang."""
     path = f"{_PODS}/gang-{gang}-0/status"
     transport.patch(path, {"status": {"phase": "Succeeded"}}, MERGE_PATCH)
 
@@ -94,7 +94,7 @@ def _groups(transport: Transport, size: ClusterSize) -> Iterator[Callable[[], No
 
 
 def _pods(transport: Transport, size: ClusterSize) -> Iterator[Callable[[], None]]:
-    """Pods that run are spread over the nodes, one GPU after the other."""
+    """Running pods are distributed over the nodes, one GPU after the other."""
     place = 0
     for i in range(size.gangs):
         runs = i < size.running

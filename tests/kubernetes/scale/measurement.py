@@ -1,4 +1,4 @@
-"""What a server and an adapter take for a large cluster, by their spans and metrics and by the kernel."""
+"""Resource usage of a server and an adapter on a large cluster, from spans, metrics and the kernel."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ RECONCILE: Final = "tenure.adapter.reconcile"
 FIRST_SECONDS: Final = 600.0
 STEP_SECONDS: Final = 30.0
 QUIET_SECONDS: Final = 3.0
-"""Without a round: what was decided is done, told and annotated."""
+"""Time without a reconcile after which all decisions are applied, reported and annotated."""
 _CALLS: Final = "tenure_adapter_api_call_duration_seconds"
 _PARTS: Final = {
     "tenure.adapter.observe": "observing it and pushing all of it",
@@ -27,11 +27,11 @@ _PARTS: Final = {
     "tenure.adapter.bind": "binding",
     "tenure.adapter.report": "reporting and annotating",
 }
-"""Spans of a round, and what they are called here."""
+"""Spans of a reconcile and their names in the tables."""
 
 
 class Measurement(NamedTuple):
-    """Something that was measured."""
+    """A measured figure."""
 
     what: str
     value: float
@@ -39,7 +39,7 @@ class Measurement(NamedTuple):
 
 
 class Process(NamedTuple):
-    """One of those that are measured."""
+    """A measured process."""
 
     name: str
     pid: int
@@ -48,7 +48,7 @@ class Process(NamedTuple):
 def measure_first_reconcile(
     received: ReceivedTelemetry, processes: Sequence[Process], began_at: float
 ) -> list[Measurement]:
-    """From the start of the adapter, in seconds since 1970, to the end of its first round."""
+    """Measure from the start of the adapter, in seconds since 1970, to the end of its first reconcile."""
     _wait_until(lambda: bool(_deciding_reconciles(received)), FIRST_SECONDS)
     one = _deciding_reconciles(received)[0]
     return [
@@ -67,7 +67,7 @@ def measure_small_changes(
     times: int,
     has_done: Callable[[], None],
 ) -> list[Measurement]:
-    """Small changes, one after the other: a pod ends, and a pod comes and is bound."""
+    """Measure small changes, one after the other: a pod ends, and a new pod is bound."""
     wait_until_idle(received)
     bound, before = [], len(_deciding_reconciles(received))
     used = [processor_seconds(one.pid) for one in processes]
@@ -100,7 +100,7 @@ def measure_small_changes(
 def measure_idle(
     received: ReceivedTelemetry, processes: Sequence[Process], seconds: float
 ) -> list[Measurement]:
-    """Nothing changes."""
+    """Measure while nothing changes."""
     wait_until_idle(received)
     rounds, before = len(received.named(RECONCILE)), {one: processor_seconds(one.pid) for one in processes}
     time.sleep(seconds)
@@ -112,12 +112,12 @@ def measure_idle(
 
 
 def measure_memory(processes: Sequence[Process]) -> list[Measurement]:
-    """What is resident now."""
+    """Measure resident memory."""
     return [Measurement(f"memory, {one.name}", resident_mib(one.pid), "MiB") for one in processes]
 
 
 def wait_until_idle(received: ReceivedTelemetry) -> None:
-    """Wait until there was no round for a while."""
+    """Wait until there has been no reconcile for a while."""
     last, at = -1, time.monotonic()
     while time.monotonic() < at + QUIET_SECONDS:
         if (now := len(received.named(RECONCILE))) != last:
@@ -126,7 +126,7 @@ def wait_until_idle(received: ReceivedTelemetry) -> None:
 
 
 def _deciding_reconciles(received: ReceivedTelemetry) -> list[Span]:
-    """Rounds in which a decision was asked for, in their order."""
+    """Return the reconciles that requested a decision, in order."""
     asked = {span.parent_span_id for span in received.named("tenure.adapter.bind")}
     rounds = [span for span in received.named(RECONCILE) if span.span_id in asked]
     return sorted(rounds, key=lambda span: span.start_time_unix_nano)
@@ -141,7 +141,7 @@ def _parts(received: ReceivedTelemetry, one: Span, factor: float, unit: str) -> 
 
 
 def _listing_seconds(received: ReceivedTelemetry, resource: str) -> float:
-    """How long all calls together took that read a collection."""
+    """Return the total time of the calls that listed a collection."""
     points = received.wait_until(lambda got: got.metrics.get(_CALLS)).histogram.data_points
     about = {"method": "GET", "resource": resource, "result": "ok"}
     return sum(point.sum for point in points if text_attributes(point.attributes) == about)

@@ -1,4 +1,4 @@
-"""A pod group `job` that waits for every reason there is, on clusters of a few lines."""
+"""A pod group `job` that is pending for each possible reason, on small clusters."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ NON_PREEMPTIBLE = Preemptibility.NON_PREEMPTIBLE
 
 
 class PendingCase(NamedTuple):
-    """A cluster, what everybody may read, and the kinds of remedies that work."""
+    """A cluster, the public text of the reason, and the kinds of remedies that work."""
 
     cluster: Callable[[], Cluster]
     public: str
@@ -27,12 +27,12 @@ class PendingCase(NamedTuple):
 
 
 def single_queue(gpus: int = 2, **queue: object) -> ClusterBuilder:
-    """One node, one queue."""
+    """Build one node and one queue."""
     return ClusterBuilder().node("n1", gpus=gpus).queue("q", **queue)
 
 
 def full_node(**queue: object) -> ClusterBuilder:
-    """`old`, of lower priority, has the only GPU."""
+    """Build a node whose only GPU is used by `old`, which has lower priority."""
     return single_queue(1, **queue).running("old", queue="q", gpus=1, node="n1", started_ago="5m")
 
 
@@ -41,7 +41,7 @@ def preempting(**options: object) -> ClusterBuilder:
 
 
 def two_queues(mine: float, theirs: float) -> ClusterBuilder:
-    """`old` of another queue has both GPUs."""
+    """Build two queues; `old` of the other queue uses both GPUs."""
     builder = ClusterBuilder().node("n1", gpus=2).queue("q", quota=mine).queue("other", quota=theirs)
     return builder.running("old", queue="other", gpus=1, count=2, node="n1")
 
@@ -169,9 +169,9 @@ CASES: Mapping[str, PendingCase] = {
         "a resource required by one of its pods is missing",
     ),
 }
-"""By the name of the reason code."""
+"""Cases by the name of the reason code."""
 
 
 def index(cluster: Cluster, name: str = "job") -> int:
-    """The pod group of this name."""
+    """Return the index of the pod group with this name."""
     return index_of(cluster, name)

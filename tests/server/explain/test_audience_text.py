@@ -1,4 +1,4 @@
-"""Nobody but operators reads the names of others; equal states give equal answers."""
+"""Only operators see names of other tenants, and equal states return equal responses."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ MARK = re.compile(r"<[^<>]*>")
 
 
 def mark_names(cluster: Cluster) -> Cluster:
-    """The cluster with marks around every name, by which they are found in any text."""
+    """Return the cluster with marks around every name, which make names visible in any text."""
     groups = (
         replace(
             group,
@@ -60,7 +60,7 @@ def mark_names(cluster: Cluster) -> Cluster:
 
 
 def explain_everything(inquiry: CycleReplay) -> Iterator[tuple[int, ExplainResult]]:
-    """Every question about everybody, with the pod group whose owner reads the answer."""
+    """Request every explanation of every pod group; yield the pod group whose owner reads the result."""
     for group in inquiry.cluster.pod_groups:
         yield group.index, why_pending(inquiry, group.index)
         yield group.index, why_victim(inquiry, group.index)

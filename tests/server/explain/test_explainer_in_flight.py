@@ -1,4 +1,4 @@
-"""What was decided earlier is explained as that: for whom pods leave, and who waits for them."""
+"""Explanations of in-flight decisions: the preemptor of terminating pods, and the pods that wait for them."""
 
 from tenure.server.explain.why_pending import why_pending
 from tenure.server.explain.why_victim import why_victim
@@ -10,7 +10,7 @@ OLD, NEW = 1, 0
 
 
 def inquiry() -> CycleReplay:
-    """`old` is to leave n for `new`."""
+    """The replay of a cycle in which `old` is being evicted from n for `new`."""
     builder = ClusterBuilder().node("n", gpus=1).queue("q")
     builder.running("old", queue="q", node="n", gpus=1).pending("new", queue="q", gpus=1, priority=75)
     builder.in_flight("f", beneficiary="new", evicts={"old-0": "n"}, reserves={"new-0": "n"})

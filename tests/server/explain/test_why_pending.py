@@ -1,4 +1,4 @@
-"""Why a pod group waits: every reason code has its sentence, and remedies that really help."""
+"""Why a pod group is pending: every reason code has its text, and every remedy is verified."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ FREE_CAPACITY = (ReasonCode.ALLOCATED, ReasonCode.PIPELINED, ReasonCode.VICTIMS_
 
 def test_table_contains_every_pending_reason() -> None:
     dominant = [row.code for row in REASONS.values() if row.dominance < LEAST_DOMINANT]
-    dominant.remove(ReasonCode.PROTECTED)  # of guards of other packages: tests/examples/test_guard.py
+    dominant.remove(ReasonCode.PROTECTED)  # for guards of other packages: tests/examples/test_guard.py
     assert set(CASES) == {code.name for code in (*dominant, *FREE_CAPACITY)}
 
 

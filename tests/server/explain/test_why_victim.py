@@ -1,4 +1,4 @@
-"""Why this victim, why not that one, and who is protected: every kind of answer."""
+"""Why a pod group is a victim or not, and which pod groups are protected: every kind of response."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -33,7 +33,7 @@ ENDS = "2025-06-15 15:11:40 UTC"
 
 
 def evicted_for_job(**options: object) -> Cluster:
-    """`job` asks for the GPU of `old` in its own queue."""
+    """`job` preempts `old`, which uses the GPU in the same queue."""
     builder = single_queue(1).running("old", queue="q", gpus=1, node="n1", **{"started_ago": "5m", **options})
     return builder.pending("job", queue="q", gpus=1, priority=60).build()
 

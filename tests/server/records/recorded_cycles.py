@@ -1,4 +1,4 @@
-"""Cycles to be recorded, and files of records to look into."""
+"""Cycles to record, and files of records to read."""
 
 import sqlite3
 import time
@@ -28,7 +28,7 @@ ENGINE = Engine(default_profile())
 
 
 def draw_snapshots(seed: int, length: int, nodes: int = 6, pods: int = 30) -> list[ClusterSnapshot]:
-    """A snapshot and what becomes of it."""
+    """Return a snapshot and random successors of it."""
     draw = SeededDraw(seed)
     seen = [generate_snapshot(draw, nodes, pods)]
     while len(seen) < length:
@@ -41,24 +41,24 @@ def decide(snapshot: ClusterSnapshot, stop: Callable[[], bool] = never) -> Encod
 
 
 def with_content(response: EncodedResponse, message: DecideResponse) -> EncodedResponse:
-    """The response with the bytes of a message."""
+    """Return the response with the bytes of a message."""
     return response._replace(content=message.SerializeToString(deterministic=True))
 
 
 def inline_cycle(snapshot: ClusterSnapshot, answer: EncodedResponse | None = None) -> CycleEntry:
-    """A cycle whose snapshot came with the request."""
+    """Return a cycle whose snapshot was part of the request."""
     return CycleEntry(time.time_ns(), (), ENGINE.profile, answer or decide(snapshot), snapshot)
 
 
 def state_cycle(state: State, with_snapshot: bool = True) -> CycleEntry:
-    """A cycle on a state that was pushed."""
+    """Return a cycle on a pushed state."""
     snapshot = state.snapshot if with_snapshot else None
     answer = decide(state.snapshot)
     return CycleEntry(time.time_ns(), (), ENGINE.profile, answer, snapshot, state.epoch, state.lineage)
 
 
 def push_states(snapshots: list[ClusterSnapshot]) -> list[State]:
-    """States made of the first by deltas."""
+    """Return states that are derived from the first by deltas."""
     states = [full_state("e", snapshots[0], DEFAULT_ROWS)]
     for before, after in pairwise(snapshots):
         delta = compute_delta(before, after)
@@ -68,7 +68,7 @@ def push_states(snapshots: list[ClusterSnapshot]) -> list[State]:
 
 
 def write_records(path: Path, cycles: list[CycleEntry]) -> None:
-    """All of them, in one batch."""
+    """Write all cycles in one batch."""
     with closing(RecordWriter(path)) as writer:
         assert writer.write(cycles) == []
 

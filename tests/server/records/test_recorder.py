@@ -1,4 +1,4 @@
-"""The recorder: a decision never waits for the disk, and what is lost is counted and said once."""
+"""The recorder: a decision never waits for the disk; lost records are counted and logged once."""
 
 import logging
 import os
@@ -33,7 +33,7 @@ from tests.server.telemetry.captured_telemetry import count_metrics
 
 
 class DropCounter:
-    """How many entries were dropped, by reason, since the test began."""
+    """Number of dropped entries by reason, since the start of the test."""
 
     def __init__(self) -> None:
         count_metrics()
@@ -53,7 +53,7 @@ def drop_counter() -> DropCounter:
 
 @pytest.fixture
 def stuck_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Nothing is written until the event is set."""
+    """Block writes until the event is set."""
     goes_on, write = threading.Event(), RecordWriter.write
 
     def slow(writer: RecordWriter, batch: object) -> object:

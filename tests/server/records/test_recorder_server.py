@@ -1,4 +1,4 @@
-"""Records of a real server over a socket: nothing is lost by kill -9, nothing is written by questions."""
+"""Records of a real server over a socket: kill -9 loses none, and queries write none."""
 
 import resource
 import time
@@ -42,7 +42,7 @@ def read(path: Path) -> list[DecideResponse]:
 
 
 def decide_in_sequence(client: Client, seen: list[ClusterSnapshot]) -> list[DecideResponse]:
-    """The first is pushed, and then what changes."""
+    """Push the first snapshot, then deltas to the others."""
     session = StateSession(client)
     session.push(seen[0])
     answers = [session.decide()]
@@ -53,7 +53,7 @@ def decide_in_sequence(client: Client, seen: list[ClusterSnapshot]) -> list[Deci
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """All that is written down; the index of the write-ahead log is not."""
+    """Return all record files, without the index of the write-ahead log."""
     return {file.name: file.read_bytes() for file in folder.iterdir() if not file.name.endswith("-shm")}
 
 
@@ -144,7 +144,7 @@ def test_server_without_records_reports_recording_disabled(tmp_path: Path) -> No
 
 
 def test_full_disk_loses_records_and_no_decision(tmp_path: Path) -> None:
-    """F23: where no file may grow beyond a size there is, for the process, no room on the disk."""
+    """F23: a limit on the size of files of the process acts like a full disk."""
     path, seen, answered = tmp_path / "r", draw_snapshots(8, 3, nodes=60, pods=600), 0
     with run_server_process("--records", str(path)) as (process, address), Client(address) as client:
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))

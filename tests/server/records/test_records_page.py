@@ -1,4 +1,4 @@
-"""Commands, counters and defaults on docs/use/records-and-replay.md are those of the code."""
+"""Commands, counters and defaults on docs/use/records-and-replay.md match the code."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ COMMANDS = [shlex.split(line, comments=True) for line in re.findall(r"^tenure .*
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a server without options has kept 17 records."""
+    """The folder in which a server with default options has stored 17 records."""
     folder = tmp_path_factory.mktemp("state")
     (folder / "tenure").mkdir()
     write_records(folder / "tenure" / "records.sqlite", [inline_cycle(*draw_snapshots(1, 1))] * 17)

@@ -1,4 +1,4 @@
-"""Deciding again on records: the same bytes by the same profile, and what another one would have decided."""
+"""Replay of records: identical bytes with the same profile, and the decisions of another profile."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Two answers compared, decision by decision."""
+"""Compare two responses, decision by decision."""
 
 import pytest
 from google.protobuf import text_format

@@ -1,4 +1,4 @@
-"""States in the file: each once, shortly when it is much like another one, and the same when made again."""
+"""States in the file: stored once, compact when similar to another one, and identical when restored."""
 
 from contextlib import closing
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which records stay: the young ones, as many as there is room for, and never one without its state."""
+"""Retention of records: the newest within age and size limits, each with its state."""
 
 from contextlib import closing
 from pathlib import Path

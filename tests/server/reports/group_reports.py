@@ -1,4 +1,4 @@
-"""Groups of decisions to be reported, and reports of them."""
+"""Decision groups, and reports of their results."""
 
 from google.protobuf import text_format
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -21,7 +21,7 @@ decisions {{ id: "p4" patch {{ pod_group: "v2" eviction_count: 1 }} }}
 decisions {{ id: "p5" patch {{ pod_group: "v2" set_eviction_record {{ victim: "v2" preemptor: "b"
              last_eviction_time {{ seconds: {DECIDED_AT} }} result_pending: true }} }} }}
 """
-"""Two pods of others leave, and one gets room."""
+"""Two pods of other pod groups are evicted, and capacity is reserved for one pod."""
 
 BINDING = f"""
 id: "g" action: "allocate" beneficiary: "b" atomicity: ATOMICITY_ALL expire_time {{ seconds: {END} }}
@@ -44,7 +44,7 @@ LATER = "status: APPLY_STATUS_FAILED retryable: true"
 
 
 def report(group: str, memory: str = "", **steps: str) -> pb.GroupReport:
-    """A report of a group: results by decision id, eviction memories as text."""
+    """Build a report of a group: results by decision id, eviction records as text."""
     message = pb.GroupReport(group=text_format.Parse(group, DecisionGroup()))
     text_format.Merge(memory, message)
     for decision_id, text in steps.items():

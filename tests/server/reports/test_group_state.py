@@ -1,4 +1,4 @@
-"""What to do with a group by what became of its steps, and what to remember of it."""
+"""The state of a group and its eviction records follow from the results of its decisions."""
 
 import pytest
 from tenure.server.reports import evaluate
@@ -31,7 +31,7 @@ def patches_to_store(found: pb.GroupStatus) -> list[str]:
 
 
 def stored_record(failures: int, eviction: int, failure: int | None = None, unsettled: bool = False) -> str:
-    """What the caller keeps of v1 and b."""
+    """The caller's eviction record of v1 and b."""
     failed = "" if failure is None else f"last_failure_time {{ seconds: {failure} }}"
     return f"""eviction_history {{ victim: "v1" preemptor: "b" consecutive_failures: {failures} {failed}
                last_eviction_time {{ seconds: {eviction} }} result_pending: {str(unsettled).lower()} }}"""

@@ -1,4 +1,4 @@
-"""Certificates and tokens in files, made for one test."""
+"""Certificates and tokens in files, created for one test."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ OTHER_TOKEN = "another-token-of-some-length"
 
 
 class CertificateAuthority:
-    """A CA that signs certificates for the server and for clients, and writes them into a folder."""
+    """A CA that signs certificates of the server and of clients, and writes them to a folder."""
 
     def __init__(self, folder: Path, name: str = "ours") -> None:
         self._authority = trustme.CA()
@@ -18,11 +18,14 @@ class CertificateAuthority:
         self._authority.cert_pem.write_to_path(str(self.file))
 
     def server(self, host: str = "127.0.0.1") -> dict[str, Path]:
-        """A certificate for a host and its key, as settings of a server; written over what was there."""
+        """Write a certificate for a host and its key; return them as settings of a server.
+
+        Existing files are replaced.
+        """
         return self._issued(host, "server")
 
     def client(self) -> dict[str, Path]:
-        """A certificate to show to a server and its key, as arguments of a client."""
+        """Write a client certificate and its key; return them as arguments of a client."""
         return self._issued("caller@example.com", "client")
 
     def _issued(self, identity: str, role: str) -> dict[str, Path]:
@@ -34,7 +37,7 @@ class CertificateAuthority:
 
 
 def token_file(folder: Path, *lines: str) -> Path:
-    """A file with these lines."""
+    """Write a file with these lines."""
     file = folder / "tokens"
     file.write_text("".join(f"{line}\n" for line in lines))
     return file

@@ -1,4 +1,4 @@
-"""TLS over a real connection: who trusts whom, and certificates that change while the server runs."""
+"""TLS over a real connection: which certificates are trusted, and reloading while the server runs."""
 
 import logging
 import time
@@ -148,7 +148,7 @@ def test_new_client_ca_is_used_without_a_restart(
 
 
 def broken_files(files: dict[str, Path], how: str, other: CertificateAuthority) -> dict[str, Path]:
-    """The settings after something happened to the files."""
+    """Return the settings after the files were damaged."""
     match how:
         case "no key":
             files["tls_key"].unlink()

@@ -1,4 +1,4 @@
-"""Tokens over a real connection: who is let in, what needs none, and files that change."""
+"""Tokens over a real connection: accepted and rejected callers, exempt calls, and reloading of files."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""Turns: cycles of one shard one after the other, of different ones at the same time, served in rounds."""
+"""The cycle queue: cycles of one shard are sequential, those of different shards concurrent and fair."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ PATIENT = 30.0
 
 
 class QueuedCalls:
-    """Calls in threads of their own, which note when their turn comes and keep it until they are let go."""
+    """Calls in their own threads, which record when their cycle begins and end it when released."""
 
     def __init__(self, turns: CycleQueue, pool: ThreadPoolExecutor) -> None:
         self.turns, self._pool = turns, pool
@@ -32,7 +32,7 @@ class QueuedCalls:
         self._let_go: dict[str, threading.Event] = {}
 
     def call(self, name: str, shard: Shard, *, is_served: bool) -> None:
-        """One more call; comes back when it has its turn, or waits as told."""
+        """Add a call; return when its cycle begins, or when it is queued."""
         self._let_go[name] = threading.Event()
         before = wait_for_queue(self.turns)
         self._pool.submit(self._run, name, shard)
@@ -43,7 +43,7 @@ class QueuedCalls:
                 time.sleep(0.001)
 
     def end(self, name: str, *, serves: int) -> None:
-        """The call gives its turn back, and so many others get one."""
+        """End the cycle of a call and wait until this number of other cycles begin."""
         self._let_go[name].set()
         for _ in range(serves):
             assert self._came.acquire(timeout=10)
@@ -176,7 +176,7 @@ def test_cancelled_queued_call_is_not_decided() -> None:
         while not wait_for_queue(server._service._shared.cycle_queue):
             time.sleep(0.001)
         left.cancel()
-        time.sleep(0.5)  # for the server to hear of it
+        time.sleep(0.5)  # until the server has processed the cancellation
         engine.release.set()
         assert first.result(10).outcomes
         assert client.decide(shard_of("test")).outcomes

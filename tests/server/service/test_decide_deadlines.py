@@ -1,4 +1,4 @@
-"""A cycle ends in time for its caller, with what it decided, and the end of the server ends it too."""
+"""A cycle finishes before its caller's deadline with the decisions made so far, and stops with the server."""
 
 import math
 import signal
@@ -25,7 +25,7 @@ from tests.small_snapshot import child_environment, small_snapshot
 
 DECIDE: Final = "/tenure.v1.DecisionService/Decide"
 NODES: Final = 200
-"""So many take half a minute and more when nothing stops the search."""
+"""A search on this number of nodes takes at least half a minute unless it is stopped."""
 
 
 def deadline(seconds: float) -> Deadline:

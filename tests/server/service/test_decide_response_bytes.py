@@ -25,7 +25,7 @@ CLIENT_PARSES = 1
 
 @contextmanager
 def parsed_messages() -> Iterator[list[str]]:
-    """Names of the messages that any thread started in the block, and this one, parses."""
+    """Yield the names of the messages that this thread and those started in the block parse."""
     found: list[str] = []
 
     def note(_: FrameType, event: str, function: Any) -> None:

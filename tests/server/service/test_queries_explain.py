@@ -1,4 +1,4 @@
-"""Explain over a real connection: answers, refusals, and that nothing is left behind."""
+"""Explain over a real connection: responses, errors, and no side effects."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Simulate: Decide on something else, and nothing but that."""
+"""Simulate: equals Decide on a changed snapshot, and has no side effects."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ def client() -> Iterator[Client]:
 
 
 def request(text: str = "", **fields: object) -> SimulateRequest:
-    """A request about the small snapshot."""
+    """Build a request about the small snapshot."""
     return text_format.Parse(text, SimulateRequest(snapshot=small_snapshot(), **fields))
 
 
@@ -203,7 +203,7 @@ def test_simulation_on_a_pushed_state_equals_that_on_an_inline_snapshot(client: 
 
 
 def test_simulation_has_no_side_effects(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    """Simulate then Decide equals Decide: a state and what it remembers are as they were."""
+    """Decide returns the same after Simulate: neither the state nor its caches change."""
     snapshot = contested_snapshot(left_quota_milli=0)
     state = client.put_snapshot("pure", snapshot)
     before = client.decide_state(state).SerializeToString(deterministic=True)

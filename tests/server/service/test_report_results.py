@@ -1,4 +1,4 @@
-"""ReportResults at a real server: counted once, judged after a restart as before, refused by field."""
+"""ReportResults on a real server: counted once, identical after a restart, rejected with field violations."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The service over a real connection: answers, refusals, limits and defects."""
+"""The service over a real connection: responses, rejections, limits and internal errors."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Kept states over a real connection: pushed, changed, referred to, and refused with the recovery to take."""
+"""Pushed states over a real connection: push, delta, reference, and errors with their recovery."""
 
 import threading
 from collections.abc import Iterator
@@ -91,7 +91,7 @@ def test_request_without_exactly_one_source_is_rejected(
 
 
 def without_pending_group(base: pb.StateReference) -> pb.StateDelta:
-    """The pod group that waits is not there any more."""
+    """A delta that removes the pending pod group."""
     waiting = [pod for pod in small_snapshot().pods if not pod.node]
     removes = pb.StateKeys(pods=[pod.uid for pod in waiting], pod_groups={pod.pod_group for pod in waiting})
     return delta(base, removals=removes)

@@ -1,4 +1,4 @@
-"""A kept state is read as it could be pushed again."""
+"""GetState returns a pushed state in a form that can be pushed again."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def client() -> Iterator[Client]:
 
 
 def large_snapshot() -> ClusterSnapshot:
-    """Of some twenty pieces."""
+    """A snapshot of about twenty chunks."""
     snapshot = generate_snapshot(SeededDraw(3), 4, 500)
     for group in snapshot.pod_groups:
         group.annotations["note"] = "x" * 100_000

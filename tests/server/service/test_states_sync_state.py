@@ -1,4 +1,4 @@
-"""Deltas on a stream: each is answered, and what is wrong with one does not end the stream."""
+"""Deltas on a stream: each has a response, and an invalid delta does not end the stream."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The configuration file: existing scheduler configurations work, and every fault is named by its path."""
+"""The configuration file: existing scheduler configurations load, and every error has its path."""
 
 from dataclasses import fields
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How long evictions are remembered, and how long they count, as a configuration file says it."""
+"""The configured retention of eviction records, and how long the plugins use them."""
 
 from pathlib import Path
 

@@ -11,12 +11,12 @@ from tenure.solver.registry import ALWAYS_ON, BUILT_IN, DEFAULT_PLUGINS, SERVICE
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/configuration.md").read_text()
 COMPUTED = ("maxRows", "maxStaleness", "maxConcurrentCycles")
-"""Limits whose default is not one value."""
+"""Limits whose default is not a single value."""
 ON_THE_GUARDS_PAGE = "see [guards]"
 
 
 def rows(heading: str) -> list[list[str]]:
-    """The cells of all tables of a section."""
+    """Return the cells of all tables of a section."""
     section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

@@ -1,4 +1,4 @@
-"""The section `records` of the configuration file, and what the command line makes of it."""
+"""The section `records` of the configuration file, and the command-line options that override it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Cycles in processes of their own: the same answers, and a lost or hanging process costs one call (F15)."""
+"""Cycles in solver processes: identical responses, and a lost or hanging process fails one call (F15)."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ SLOW_SEARCH: Final = DecideRequest(snapshot=slow_search_snapshot(200))
 
 @contextmanager
 def run_pool(period_seconds: float = PERIOD_SECONDS) -> Iterator[tuple[SolverPool, list[bool]]]:
-    """A pool, and what it told about its readiness."""
+    """Open a pool; yield it and the readiness that it reported."""
     pool, told = SolverPool(slow_profile(), period_seconds), list[bool]()
     pool.watch(told.append)
     try:
@@ -75,7 +75,7 @@ def test_stopped_search_returns_its_partial_result(engine: ProcessEngine) -> Non
 
 
 def kill_during_cycle(pool: SolverPool, number: signal.Signals) -> SolverProcessLost:
-    """Send a signal to the process of a running cycle, then stop the cycle; what the caller gets."""
+    """Send a signal to the process of a running cycle, then stop the cycle; return the caller's error."""
     engine, is_late = ProcessEngine(slow_profile(), pool), threading.Event()
     with ThreadPoolExecutor() as threads:
         call = threads.submit(engine.decide, SLOW_SEARCH, is_late.is_set)
@@ -154,7 +154,7 @@ def test_server_works_after_losing_a_process(tmp_path: Path) -> None:
 
 
 def children(pid: int) -> list[int]:
-    """Solver processes of a server."""
+    """Return the solver processes of a server."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,4 +1,4 @@
-"""The message of a state is the same whenever it is written out."""
+"""The message of a state does not depend on when it is built."""
 
 import gc
 import weakref
@@ -16,7 +16,7 @@ from tests.state.generated_snapshots import generate_snapshot
 
 
 def _deltas(snapshot: ClusterSnapshot, count: int) -> list[StateDelta]:
-    """Pods and pod groups change, go and come back."""
+    """Change, remove and add pods and pod groups at random."""
     draw, deltas = SeededDraw(5), []
     for number in range(count):
         delta = StateDelta(version=snapshot.version + 1 + number, now=snapshot.now)
@@ -84,7 +84,7 @@ def test_delta_larger_than_the_message_is_compacted_immediately() -> None:
 
 
 def test_partially_compacted_deltas_are_freed_immediately() -> None:
-    """They may be out of the collector's sight."""
+    """They are freed even if the garbage collector does not find them."""
     snapshot = generate_snapshot(SeededDraw(1), 3, 30)
     written, renewal = LazySnapshot(snapshot), None
     for delta in _deltas(snapshot, 100):

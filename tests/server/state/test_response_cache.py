@@ -1,4 +1,4 @@
-"""The last answer about a state is given again only where deciding anew would give the same bytes."""
+"""The last response to a state is returned again only if a new decision would have identical bytes."""
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -21,7 +21,7 @@ RUNS_S = 1_700_000_000
 
 
 def idle_state(draw: SeededDraw) -> State:
-    """A state of which nobody waits and nothing is remembered."""
+    """Build a state without pending pod groups and without eviction history."""
     snapshot = generate_snapshot(draw, 4, 25)
     waits = {pod.pod_group for pod in snapshot.pods if not pod.node}
     for rows, is_kept in (
@@ -43,7 +43,7 @@ def decide(engine: Engine, state: State, now: Timestamp) -> EncodedResponse:
 
 
 def times(draw: SeededDraw, answer: EncodedResponse) -> list[int]:
-    """Nanoseconds around those that matter."""
+    """Return times in nanoseconds around the snapshot time and the next wake time."""
     begin, wake = answer.summary.now, answer.summary.next_wake_time or 0
     around = [begin, begin + 1, begin + draw.integer(1, 10**13)]
     return [*around, wake - 1, wake, wake + 1] if wake > begin else around

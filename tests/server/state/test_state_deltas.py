@@ -1,4 +1,4 @@
-"""Rows by key: replaced, taken away, and found again by whoever sent them."""
+"""Rows by key: they are replaced, removed and restored by deltas."""
 
 import pytest
 from tenure.server.settings.server import DEFAULT_ROWS

@@ -1,4 +1,4 @@
-"""What is kept: the least recently used and the idle go, and what is too large does not come."""
+"""The state store: the least recently used and idle states are dropped, oversized ones are rejected."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ from tests.small_snapshot import small_snapshot
 
 
 class FakeClock:
-    """Says what it is told."""
+    """A clock that tests set."""
 
     now = 0.0
 
@@ -105,7 +105,7 @@ def test_too_large_state_is_rejected_and_no_state_dropped() -> None:
 
 
 def delta_of(store: StateStore, cluster: str, note: str) -> pb.StateDelta:
-    """Adds a note to a pod group."""
+    """A delta that adds an annotation to a pod group."""
     found = store.newest(pb.StateReference(cluster_id=cluster))
     assert found is not None
     delta = pb.StateDelta(base=found.reference, version=8, now=found.snapshot.now)

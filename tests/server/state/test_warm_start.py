@@ -1,4 +1,4 @@
-"""Derived data is built once, kept from session to session, and updated with what changed."""
+"""Derived data is built once, passed from session to session, and updated with the changes."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ PART: Derived[None, list[str]] = Derived(lambda _: ["built"], update, list[str].
 
 
 class FakeSession:
-    """Takes one value."""
+    """A session that uses one derived value."""
 
     def __init__(self, warm_start: WarmStartCache) -> None:
         self._data = DerivedData(PROFILE, warm_start)

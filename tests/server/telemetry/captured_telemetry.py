@@ -1,4 +1,4 @@
-"""What a server in this process counts and logs."""
+"""Metrics and logs of a server in this process."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -10,12 +10,12 @@ from opentelemetry.sdk.metrics import Counter, MeterProvider
 from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
 
 Counts = dict[tuple[str, ...], int]
-"""Increments by the name of the counter and the values of its labels, in the order of the label names."""
+"""Increments by counter name and label values, in the order of the label names."""
 
 
 @cache
 def _reader() -> InMemoryMetricReader:
-    """A process has one meter provider for good; a Prometheus endpoint reads the same counters."""
+    """A process has one meter provider permanently; a Prometheus endpoint reads the same counters."""
     reader = InMemoryMetricReader({Counter: AggregationTemporality.DELTA})
     set_meter_provider(MeterProvider([reader, PrometheusMetricReader()]))
     return reader
@@ -25,9 +25,9 @@ REQUEUES_AND_WARNINGS = ("kai_", "tenure_snapshot_warnings")
 
 
 def count_metrics(*prefixes: str) -> Counts:
-    """What this process counted since it was last asked, by default of requeues and doubts.
+    """Return the increments since the last call, by default of requeues and snapshot warnings.
 
-    The first time nothing.
+    The first call returns no increments.
     """
     data = _reader().get_metrics_data()
     resources = data.resource_metrics if data else []
@@ -41,6 +41,6 @@ def count_metrics(*prefixes: str) -> Counts:
 
 
 def log_lines(records: Sequence[LogRecord]) -> list[tuple[str, str]]:
-    """Level and text of what was written about cycles."""
+    """Return level and text of the log records about cycles."""
     own = [record for record in records if record.name in ("tenure.requeue", "tenure.preemptibility")]
     return [(record.levelname, record.getMessage()) for record in own]

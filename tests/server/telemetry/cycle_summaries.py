@@ -1,4 +1,4 @@
-"""Summaries of cycles that did nothing but what is given."""
+"""Summaries of cycles with only the given fields set."""
 
 from tenure.codec.encode import encode_response
 from tenure.codec.encoded_response import CycleSummary

@@ -1,4 +1,4 @@
-"""One job that is expected to end, and what may be said about it."""
+"""A job with an expected runtime, and variants of its settings."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -33,7 +33,7 @@ NOT_BEFORE = "kai.scheduler/requeue-not-before"
 
 
 def one_job(expected_runtime: str = "1h") -> ClusterSnapshot:
-    """A job on the only GPU, started two hours ago; empty: nobody says how long it should run."""
+    """A job on the only GPU that started two hours ago. An empty expected runtime is not set."""
     snapshot = text_format.Parse(ONE_JOB, ClusterSnapshot())
     if expected_runtime:
         snapshot.pod_groups[0].annotations[EXPECTED_RUNTIME] = expected_runtime
@@ -41,26 +41,26 @@ def one_job(expected_runtime: str = "1h") -> ClusterSnapshot:
 
 
 def add_contender(snapshot: ClusterSnapshot) -> PodGroup:
-    """A job of higher priority in the same queue that waits for the GPU."""
+    """A pending job of higher priority in the same queue."""
     text_format.Parse(CONTENDER, snapshot)
     return snapshot.pod_groups[-1]
 
 
 class RequeueCase(NamedTuple):
-    """What is said about the job, and what must become of it."""
+    """A change of the job's settings, and the expected result."""
 
     change: Callable[[ClusterSnapshot], object]
     reason: str = ""
-    """The skip reason, empty when it is not skipped."""
+    """The skip reason; empty if the job is not skipped."""
     level: str = "INFO"
     error: str = ""
     result: str = "SKIPPED"
     warning: str = ""
-    """Code of the snapshot warning that goes with it."""
+    """Code of the corresponding snapshot warning."""
 
     @property
     def nomination(self) -> tuple[NominationResult, NominationSkipReason]:
-        """The result and skip reason that the answer must have."""
+        """The result and skip reason expected in the response."""
         reason = f"NOMINATION_SKIP_REASON_{self.reason.upper() or 'UNSPECIFIED'}"
         return NominationResult.Value(f"NOMINATION_RESULT_{self.result}"), NominationSkipReason.Value(reason)
 
@@ -138,4 +138,4 @@ REQUEUE_CASES = {
         warning="invalid_requeue_not_before",
     ),
 }
-"""The edge cases of the proposal, one for each reason at least."""
+"""The edge cases of the proposal, with at least one for each reason."""

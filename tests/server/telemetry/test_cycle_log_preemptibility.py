@@ -1,4 +1,4 @@
-"""Workloads under the legacy rule are warned about once each, so that their owners say what they want."""
+"""Each workload under the legacy rule is logged once as a warning; its owner can set preemptibility."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ def decide(caplog: pytest.LogCaptureFixture) -> Iterator[Decide]:
 
 
 def legacy(priority: int = 50, count: int = 1) -> ClusterSnapshot:
-    """Jobs that say nothing about being preempted and nothing about their end."""
+    """Jobs without preemptibility and without an expected runtime."""
     snapshot = one_job("")
     snapshot.pod_groups[0].ClearField("preemptibility")
     snapshot.pod_groups[0].priority = priority

@@ -1,4 +1,4 @@
-"""Counting one answer: a nomination counts for every plugin that looked at it."""
+"""Metrics of one response: a nomination counts for every plugin that evaluated it."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def _from_nothing() -> None:
 
 
 def nomination_by_both(result: str, skip_reason: str = "UNSPECIFIED") -> NominationSummary:
-    """Nominated by both plugins, or, if not due or skipped, evaluated by both."""
+    """A nomination by both plugins, or, if not due or skipped, an evaluation by both."""
     return NominationSummary(
         pod_group="job",
         result=pb.NominationResult.Value(f"NOMINATION_RESULT_{result}"),

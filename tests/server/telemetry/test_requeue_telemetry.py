@@ -1,4 +1,4 @@
-"""Metrics and logs of requeue after calls to a real server, with names, labels and words of the proposal."""
+"""Metrics and logs of requeue on a real server, with the names, labels and messages of the proposal."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ Decide = Callable[..., DecideResponse]
 
 @pytest.fixture
 def decide(caplog: pytest.LogCaptureFixture) -> Iterator[Decide]:
-    """Asks a server of its own for the action requeue alone; all that came before is forgotten."""
+    """Call a separate server that runs only the action requeue; earlier telemetry is discarded."""
     count_metrics()
     caplog.set_level(logging.DEBUG, "tenure")
     with run_server() as (_, address), Client(address) as client:
@@ -82,7 +82,7 @@ def late_job_with_contender() -> ClusterSnapshot:
 
 
 def late_job_with_unfitting_contender() -> ClusterSnapshot:
-    """The one that waits has a pod that fits on no node."""
+    """The contender has a pod that fits on no node."""
     snapshot = late_job_with_contender()
     snapshot.shapes.add(id="huge").gpu.devices = 2
     snapshot.pods[-1].shape = "huge"

@@ -1,4 +1,4 @@
-"""A timeline is what happened, in order, bounded; and whoever watches, the decision is the same."""
+"""A timeline lists a bounded number of events in order; observing a cycle does not change its decisions."""
 
 import pickle
 
@@ -25,7 +25,7 @@ def decide_with_timeline(
 
 
 def parts(timeline: Timeline) -> list[tuple[str, str, str]]:
-    """Every entry with the one it lies in."""
+    """Return every entry with its parent."""
     names = [entry.name or entry.phase.value for entry in timeline.entries]
     return [
         ("" if entry.parent == NO_PARENT else names[entry.parent], name, entry.outcome)

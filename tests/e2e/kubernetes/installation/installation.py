@@ -1,4 +1,4 @@
-"""What the chart gives an adapter, on a real API server: an account with its rights, and a configuration."""
+"""The chart's objects for an adapter on a real API server: service account, roles and configuration."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ _STRICTLY: Final = {"fieldValidation": "Strict"}
 
 
 def collection(item: Object, namespace: str) -> str:
-    """Where objects of a kind are created."""
+    """Return the path of the collection of an object."""
     version, kind = item["apiVersion"], item["kind"]
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"
     within = "" if kind in _CLUSTER_SCOPED else f"/namespaces/{namespace}"
@@ -35,7 +35,7 @@ def collection(item: Object, namespace: str) -> str:
 
 
 class Installation:
-    """A release in the namespace of a story, whose name it has."""
+    """A release in the namespace of a test, with the name of the namespace."""
 
     def __init__(self, plane: ControlPlane, cluster: UserCluster, values: tuple[str, ...]) -> None:
         self._admin, self.namespace = cluster.transport, cluster.namespace
@@ -47,23 +47,23 @@ class Installation:
 
     @property
     def user(self) -> str:
-        """What the API server calls the adapter."""
+        """The user name of the adapter on the API server."""
         return f"system:serviceaccount:{self.namespace}:{self._account}"
 
     @property
     def first_rights(self) -> tuple[dict[str, str], dict[str, str]]:
-        """One right of each of its two roles."""
+        """One permission of each of its two roles."""
         lease = {"group": "coordination.k8s.io", "resource": "leases", "namespace": self.namespace}
         return {"verb": "list", "resource": "pods"}, {"verb": "create", **lease}
 
     def configuration(self, folder: Path) -> Path:
-        """The file that the adapter's container gets."""
+        """Write the configuration file of the adapter's container."""
         file = folder / "adapter.yaml"
         file.write_text(only_object(self._objects, "ConfigMap")["data"]["adapter.yaml"])
         return file
 
     def remove(self) -> None:
-        """Take away what is outside of the namespace."""
+        """Delete the objects outside of the namespace."""
         for item in self._for_the_adapter():
             if item["kind"] in _CLUSTER_SCOPED:
                 self._admin.delete(f"{collection(item, self.namespace)}/{item['metadata']['name']}")
@@ -78,7 +78,7 @@ class Installation:
 
 
 def is_permitted(adapter: Transport, asked: Mapping[str, str]) -> bool:
-    """Whether the API server would let the adapter do something: ResourceAttributes."""
+    """Whether the API server permits the adapter an operation, given as ResourceAttributes."""
     review = {"spec": {"resourceAttributes": asked}}
     path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
     return bool(json.loads(adapter.post(path, review))["status"]["allowed"])

@@ -1,4 +1,4 @@
-"""The policies of the chart: the adapter changes what it has to, and nobody else is hindered."""
+"""The chart's admission policies: they permit the adapter's changes and do not affect other users."""
 
 import pytest
 from tenure.kubernetes.api.api_errors import RequestRejected
@@ -56,7 +56,7 @@ CHANGES = [
 
 
 def dry_run_rejection(caller: Transport, path: str, change: object) -> str:
-    """What the API server says to a change that nothing comes of; empty: it would take it."""
+    """Return the rejection of a change in a dry run; empty if it is accepted."""
     try:
         caller.patch(path, change, MERGE_PATCH, {"dryRun": "All"})
     except RequestRejected as failure:
@@ -66,7 +66,7 @@ def dry_run_rejection(caller: Transport, path: str, change: object) -> str:
 
 @pytest.fixture
 def paths(as_adapter: Transport, cluster: UserCluster) -> dict[str, str]:
-    """A pod and pod groups of both kinds, once the policies are in force."""
+    """A pod and pod groups of both kinds, once the policies are in effect."""
     volcano_queue(cluster, "team", gpus=8)
     cluster.workload("kai", pods=1, gpus=1)
     volcano_workload(cluster, "volcano", pods=0, gpus=1, queue="team", minMember=1)

@@ -1,4 +1,4 @@
-"""The API server takes all that is shipped, to the last field, and its pods where security is restricted."""
+"""The API server accepts every field of the shipped manifests; their pods meet restricted security."""
 
 from contextlib import suppress
 from typing import Any
@@ -18,7 +18,7 @@ _STRICTLY = {"dryRun": "All", "fieldValidation": "Strict"}
 
 @pytest.fixture(scope="session")
 def shipped_namespace(transport: Transport) -> Transport:
-    """An API server that has the namespace as it is shipped."""
+    """An API server with the shipped namespace."""
     item = yaml.safe_load((MANIFESTS / "namespace.yaml").read_text())
     with suppress(Conflict):
         transport.post(collection(item, NAMESPACE), item, {"fieldValidation": "Strict"})
@@ -48,6 +48,6 @@ def test_misspelled_or_privileged_pod_is_rejected(shipped_namespace: Transport) 
 
 
 def controller_pod(values: tuple[str, ...]) -> dict[str, Any]:
-    """As the deployment's controller would make it."""
+    """Build a pod as the deployment controller creates it."""
     made = pod(render_chart(values))
     return {"apiVersion": "v1", "kind": "Pod", **made, "metadata": {**made["metadata"], "name": "tenure-0"}}

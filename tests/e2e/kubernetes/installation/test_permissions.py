@@ -1,4 +1,4 @@
-"""The adapter with the rights that the chart gives it: enough for its work, and for nothing else."""
+"""The permissions of the chart suffice for the adapter's work and allow nothing else."""
 
 from contextlib import AbstractContextManager
 from http import HTTPStatus
@@ -26,7 +26,7 @@ _REFUSALS = (HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY)
 def run_container_adapter(
     installed: Installation, server: str, folder: Path
 ) -> AbstractContextManager[Program]:
-    """The adapter as its container runs it, but for what goes with a machine instead of a pod."""
+    """Run the adapter as its container does, except for settings that depend on a pod."""
     return run_adapter(
         folder / "adapter.log",
         *("--config", str(installed.configuration(folder)), "--kubeconfig", str(installed.kubeconfig)),
@@ -36,7 +36,7 @@ def run_container_adapter(
 
 
 def denied_writes(audit: AuditLog, installed: Installation) -> list[str]:
-    """What the adapter tried to write and was not permitted to."""
+    """Return the writes of the adapter that were forbidden."""
     written = audit.writes(installed.user, installed.namespace)
     assert written
     failed = (one for one in written if one.status in _REFUSALS)

@@ -1,4 +1,4 @@
-"""helm itself installs the chart, changes it and takes it away, on a real API server."""
+"""helm installs, upgrades and uninstalls the chart on a real API server."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Helm = Callable[..., str]
 
 @pytest.fixture
 def helm(plane: ControlPlane, namespace_only: UserCluster) -> Helm:
-    """Runs helm on the namespace of the story."""
+    """Run helm in the namespace of the test."""
 
     def ran(*arguments: str) -> str:
         where = ("--namespace", namespace_only.namespace, "--kubeconfig", str(plane.kubeconfig()))
@@ -30,7 +30,7 @@ def helm(plane: ControlPlane, namespace_only: UserCluster) -> Helm:
 
 
 def find_object(cluster: UserCluster, item: Object) -> Object | None:
-    """The object of a release as it is, if it is."""
+    """Return the current object of a release, or None."""
     path = f"{collection(item, cluster.namespace)}/{item['metadata']['name']}"
     try:
         found: Object = json.loads(cluster.transport.get(path))

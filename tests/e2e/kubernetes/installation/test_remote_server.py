@@ -1,4 +1,4 @@
-"""The adapter calls a server elsewhere as the chart tells it to: by TLS, with a certificate and a token."""
+"""The adapter calls a remote server as the chart configures it: over TLS, with a certificate and a token."""
 
 from pathlib import Path
 
