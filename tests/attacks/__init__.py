@@ -1,1 +1,1 @@
-"""Hostile requests to a server process, and how their calls end."""
+"""Hostile requests to a server process."""

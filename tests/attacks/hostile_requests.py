@@ -1,4 +1,4 @@
-"""Requests nobody would send in good faith, a server process that gets them, and how it takes them."""
+"""Helpers that build hostile requests, send them to a server process and check how the calls end."""
 
 import time
 from pathlib import Path
@@ -17,7 +17,7 @@ MIB = 2**20
 
 
 class CallResult(NamedTuple):
-    """How a call ended."""
+    """Status, details and duration of a call."""
 
     code: grpc.StatusCode
     details: str
@@ -37,28 +37,28 @@ def send_request(
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A field that holds a text or a message."""
+    """Encode a length-delimited field."""
     return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def snapshot_of(content: bytes) -> bytes:
-    """A DecideRequest with a snapshot of these bytes."""
+    """Encode a `DecideRequest` with the bytes of a snapshot."""
     return field(1, content)
 
 
 def number_of(name: str, message: type = pb.ClusterSnapshot) -> int:
-    """The number of a field."""
+    """Return the number of a field."""
     return int(message.DESCRIPTOR.fields_by_name[name].number)
 
 
 def empty_rows(name: str, size: int, message: type = pb.ClusterSnapshot) -> bytes:
-    """So many bytes of a list without anything in its rows."""
+    """Encode a repeated field with as many empty rows as fit in this size."""
     row = field(number_of(name, message), b"")
     return row * (size // len(row))
 
 
 def resident_bytes(pid: int, what: str = "VmRSS") -> int:
-    """Memory of a process in bytes; `VmHWM` is the most it ever had."""
+    """Memory of a process in bytes. `VmHWM` is its peak."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{what}:"):
             return int(line.split()[1]) * 1024
@@ -66,17 +66,17 @@ def resident_bytes(pid: int, what: str = "VmRSS") -> int:
 
 
 def reset_peak(pid: int) -> None:
-    """Let the peak of a process begin anew."""
+    """Reset the memory peak of a process."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def compressible_request(size: int) -> bytes:
-    """A request of so many bytes that packs into a thousandth."""
+    """Encode a request of this size that compresses to a thousandth."""
     return snapshot_of(field(1, b"x" * size))
 
 
 def rejected_fields(client: Client, snapshot: pb.ClusterSnapshot) -> tuple[str, ...]:
-    """Violations, from a server that then still answers."""
+    """Return the violations of a rejected request, after checking that the server still responds."""
     began = time.monotonic()
     with pytest.raises(InvalidSnapshot) as caught:
         client.decide(snapshot)

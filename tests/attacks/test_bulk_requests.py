@@ -1,6 +1,6 @@
-"""Large and packed input: what it costs, how it ends, and that the server is well afterwards.
+"""Large and compressed input: status, cost in memory and time, and health of the server afterwards.
 
-Each test is a row of a matrix of such input: its name begins with it.
+Each test is a row of a matrix of hostile input. The name of the test begins with the name of the row.
 """
 
 import grpc

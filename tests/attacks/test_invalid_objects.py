@@ -1,6 +1,6 @@
-"""Hostile or broken objects: how a call with them ends, and that the server is well afterwards.
+"""Hostile or invalid objects: status of the call and health of the server afterwards.
 
-Each test is a row of a matrix of such input: its name begins with it.
+Each test is a row of a matrix of hostile input. The name of the test begins with the name of the row.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""Hostile or broken names, annotations and times: how a call with them ends, and how the server is then.
+"""Hostile or invalid names, annotations and times: status of the call and health of the server afterwards.
 
-Each test is a row of a matrix of such input: its name begins with it.
+Each test is a row of a matrix of hostile input. The name of the test begins with the name of the row.
 """
 
 import logging

@@ -1,1 +1,1 @@
-"""Tests of the codec: messages to the model of the solver and back."""
+"""Tests of the codec, which converts messages to the model of the solver and back."""

@@ -1,4 +1,4 @@
-"""A decision about the small snapshot, and the answer that it becomes."""
+"""Cycle results for the small snapshot and their encoded responses."""
 
 from tenure.codec.decode import decode_snapshot
 from tenure.codec.encode import encode_response
@@ -17,13 +17,13 @@ LEFT, RIGHT, TOP = 0, 1, 2
 
 
 def decision(**changes: object) -> model.CycleResult:
-    """One that says nothing but what is given."""
+    """A cycle result with these fields. All other fields are empty."""
     nothing = model.CycleResult((), (), (), (), None, (), model.SearchCounters())
     return model.CycleResult(**{**{f: getattr(nothing, f) for f in nothing.__slots__}, **changes})
 
 
 def reclaim_group(**changes: object) -> model.DecisionGroup:
-    """A group with a step of every kind but a requeue, or the steps that are given."""
+    """A decision group with these decisions, by default one of every kind except requeue."""
     steps = {
         "evictions": (model.Evict(0, 0, False),),
         "reservations": (model.Reserve(2, 0, ()),),
@@ -36,13 +36,13 @@ def reclaim_group(**changes: object) -> model.DecisionGroup:
 def encode(
     what: model.CycleResult, snapshot: ClusterSnapshot | None = None, **based_on: object
 ) -> DecideResponse:
-    """The answer to a snapshot, by default the small one."""
+    """Encode the response to a snapshot, by default the small one."""
     message = ResponseHeader(**{"cluster_id": "test", "version": 7, "profile_digest": "abc", **based_on})
     message.now.seconds = NOW_S
     return encode_response(decode_snapshot(snapshot or small_snapshot()), what, message).parse()
 
 
 def encode_decisions(group: model.DecisionGroup) -> list[pb.Decision]:
-    """The steps of a decision of one group."""
+    """Encode the decisions of a cycle result with one group."""
     (message,) = encode(decision(groups=(group,))).groups
     return list(message.decisions)

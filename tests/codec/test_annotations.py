@@ -1,4 +1,4 @@
-"""The preemptibility annotation: every spelling of a known value counts, and an unknown one protects."""
+"""The preemptibility annotation: known values ignore case, and an unknown value protects the pod group."""
 
 import pytest
 from tenure.v1 import snapshot_pb2 as pb
@@ -32,7 +32,7 @@ def annotated(
 
 
 def protected_scope(answer: DecideResponse) -> str:
-    """What of `runs` is protected by its preemptibility: ALL, CORE or nothing (empty)."""
+    """What the preemptibility of `runs` protects: ALL, CORE or nothing (empty)."""
     scopes = [each.scope for each in answer.protections if each.guard == "preemptibility"]
     assert len(scopes) < 2
     return "".join(ProtectionScope.Name(scope).removeprefix("PROTECTION_SCOPE_") for scope in scopes)
@@ -43,7 +43,7 @@ KNOWN = {
     "ALL": "non-preemptible Non-Preemptible NON-PREEMPTIBLE nonpreemptible NonPreemptible",
     "CORE": "semi-preemptible Semi-Preemptible SEMI-PREEMPTIBLE semipreemptible SemiPreemptible",
 }
-"""What is protected, and how people write it."""
+"""Protected scope, with spellings of the annotation value."""
 SPELLINGS = [(text, scope) for scope, texts in KNOWN.items() for text in texts.split()]
 
 
@@ -107,7 +107,7 @@ EVICTABLE = {"Preemptible": BOTH, "": BOTH, "SemiPreemptible": set(), "NonPreemp
 
 @pytest.mark.parametrize(("text", "expected"), EVICTABLE.items(), ids=[text or "empty" for text in EVICTABLE])
 def test_pod_group_with_unreadable_value_is_not_evicted(text: str, expected: set[str]) -> None:
-    """Queue `left` has no right to its room; the gang wants all of it, the minimum of `runs` included."""
+    """Queue `left` is above its fair share. The gang needs all its capacity, also the minimum of `runs`."""
     assert evicted_pods(decide(annotated(text, left_quota_milli=0))) == expected
 
 

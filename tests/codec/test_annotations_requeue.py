@@ -1,4 +1,4 @@
-"""Annotations about expected runtime and requeue: the field wins, what cannot be read protects (R12.1)."""
+"""Annotations for expected runtime and requeue: fields override them, invalid values protect (R12.1)."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ BOTH = {"runs-0", "runs-1"}
 def annotated(
     *, expected: str | None = "1d", delay: str | None = None, not_before: str | None = None
 ) -> pb.ClusterSnapshot:
-    """`runs` with these annotations; its queue says that a requeue leaves it alone for ten minutes."""
+    """`runs` with these annotations. The requeue delay of its queue is ten minutes."""
     snapshot = contested_snapshot()
     snapshot.queues[1].requeue_delay.seconds = 600
     for key, text in ((EXPECTED, expected), (DELAY, delay), (NOT_BEFORE, not_before)):
@@ -43,7 +43,7 @@ def nomination(answer: DecideResponse) -> Nomination:
 
 
 def nomination_result(answer: DecideResponse) -> tuple[str, str]:
-    """What became of `runs`, and why it was skipped."""
+    """Nomination result of `runs`, and the reason it was skipped."""
     found = nomination(answer)
     result = NominationResult.Name(found.result).removeprefix("NOMINATION_RESULT_")
     return result, NominationSkipReason.Name(found.skip_reason).removeprefix("NOMINATION_SKIP_REASON_")

@@ -1,4 +1,4 @@
-"""What earlier answers left in a snapshot becomes facts: counters, opt-outs, the memory of evictions."""
+"""Facts that callers store from earlier responses: counters, opt-outs and eviction history."""
 
 import pytest
 from tenure.codec.decode import decode_snapshot
@@ -15,7 +15,7 @@ RUNS, WAITS = 0, 1
 
 
 def with_eviction_records(*pairs: tuple[str, str]) -> pb.ClusterSnapshot:
-    """The small snapshot with an eviction of each pair; the first happened in second 0."""
+    """The small snapshot with one eviction record per pair. The first eviction happened in second 0."""
     snapshot = small_snapshot()
     for number, (victim, preemptor) in enumerate(pairs):
         memory = snapshot.eviction_history.add(victim=victim, preemptor=preemptor)
@@ -68,7 +68,7 @@ def test_semi_preemptible_is_a_value_of_the_field() -> None:
 
 
 def test_largest_counts_can_be_incremented() -> None:
-    """What a snapshot may hold must not make an answer that cannot be written down."""
+    """The largest counts that a snapshot may contain must not lead to a response that cannot be encoded."""
     snapshot = contested_snapshot(left_quota_milli=0)
     snapshot.pod_groups[0].eviction_count = MAX_COUNT
     patches = [step.patch for group in decide(snapshot).groups for step in group.decisions]

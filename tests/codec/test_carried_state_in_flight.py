@@ -1,4 +1,4 @@
-"""Groups in flight on the wire: what is read, what became of them, and what is kept of a decision."""
+"""In-flight groups on the wire: decoding, reported states, and what a caller stores of a decision group."""
 
 import pytest
 from tenure.client.in_flight import retain_in_flight, track_group
@@ -19,7 +19,7 @@ RUNS, WAITS = 0, 1
 
 
 def with_reservation(**fields: object) -> snapshot_pb2.ClusterSnapshot:
-    """The small snapshot with a group for `waits`, with one hold of these fields."""
+    """The small snapshot with an in-flight group for `waits` that has one reservation with these fields."""
     snapshot = small_snapshot()
     group = snapshot.in_flight_groups.add(id="f", action="reclaim", beneficiary="waits")
     group.expire_time.seconds = snapshot.now.seconds + 60
@@ -28,7 +28,7 @@ def with_reservation(**fields: object) -> snapshot_pb2.ClusterSnapshot:
 
 
 def with_free_capacity() -> snapshot_pb2.ClusterSnapshot:
-    """The same, with all of the room of the gang `waits` free."""
+    """The same snapshot with enough free capacity for the gang `waits`."""
     snapshot = with_reservation(node="n2")
     snapshot.in_flight_groups[0].reservations.add(pod="waits-1", node="n2", pod_group="waits")
     return snapshot
@@ -106,7 +106,7 @@ def test_decision_group_has_expiry_and_fulfilled_group() -> None:
 
 
 def decision_group() -> pb.DecisionGroup:
-    """A group with one step of each kind."""
+    """A decision group with one decision of each kind."""
     group = pb.DecisionGroup(id="g", action="reclaim", beneficiary="waits")
     group.expire_time.seconds = 7
     group.decisions.add(id="1").evict.MergeFrom(pb.Evict(pod="runs-0", node="n1", pod_group="runs"))

@@ -1,4 +1,4 @@
-"""A sound snapshot becomes the cluster it describes."""
+"""A valid snapshot is decoded to the cluster it describes."""
 
 from collections.abc import Callable
 from random import Random
@@ -70,7 +70,7 @@ def test_order_of_lists_has_no_meaning(seed: int) -> None:
 
 
 def shuffled(snapshot: pb.ClusterSnapshot, random: Random) -> pb.ClusterSnapshot:
-    """The same snapshot with its lists, and those of its elements, in another order."""
+    """The same snapshot with its lists, and the lists of its elements, in another order."""
     copy = pb.ClusterSnapshot()
     copy.CopyFrom(snapshot)
     lists = [copy.nodes, copy.queues, copy.pod_groups, copy.pods, copy.shapes, copy.topologies]

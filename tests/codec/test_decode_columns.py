@@ -1,4 +1,4 @@
-"""Pods as columns decode to what the same pods as messages do, and what is wrong with them has a path."""
+"""Pods in columns are decoded like the same pods in messages. Violations in columns have a path."""
 
 import pytest
 from tenure.codec.decode import decode_snapshot

@@ -1,4 +1,4 @@
-"""Device claims, NUMA zones, pod affinities and blocked pods: from messages to the model, and back."""
+"""Decoding and encoding of resource claims, NUMA zones, pod affinity and blocked pods."""
 
 from google.protobuf import text_format
 from tenure.codec.decode import decode_snapshot
@@ -28,7 +28,7 @@ resource_claims { id: "shared" queue: "right" other_consumers: 2 node: "n3"
 resource_claims { id: "own" from_template: true requests { device_class: "gpu.example.com" count: 2 } }
 """
 GPUS, NICS = 4, 5
-"""Slots of the two classes: after the fixed ones, by name."""
+"""Resource slots of the two device classes. They follow the fixed slots, ordered by name."""
 
 
 def decoded(text: str) -> Cluster:

@@ -1,4 +1,4 @@
-"""A malformed snapshot is refused with every violating field, by its path and in message order."""
+"""An invalid snapshot is rejected with the path of every violation, in message order."""
 
 import pytest
 from tenure.codec.decode import decode_snapshot

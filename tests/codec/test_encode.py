@@ -1,4 +1,4 @@
-"""A decision becomes an answer: typed, explained, in one order, with ids that depend on the question only."""
+"""A cycle result is encoded with reasons, in a fixed order, with ids that depend on the request only."""
 
 import pytest
 from tenure.solver.model import decision as model

@@ -1,4 +1,4 @@
-"""What guards say: of the evicted with every eviction, of the others so that the caller knows until when."""
+"""Encoding of guards: verdicts with each eviction, protections with their end for running pod groups."""
 
 import pytest
 from tenure.solver.model.decision import Evict, Protection

@@ -1,4 +1,4 @@
-"""Patches: every kind fills the field of its name, with what is to be stored and sent back."""
+"""Every kind of patch sets the field of its name to the value that the caller stores and sends back."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Requeues and nominations: what became of the pod groups that are expected to end."""
+"""Encoding of requeues and nominations: results of pod groups with an expected runtime."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ from tests.codec.encoded_decisions import (
 LATER = NOW + 60 * 10**9
 STEP = Requeue(RUNS, LATER, WAITS, ("expectedruntime", "other"))
 ENDED = {NominationResult.NOT_DUE, NominationResult.SKIPPED}
-"""Results of pod groups that nobody puts forward."""
+"""Nomination results of pod groups that are not nominated."""
 
 
 def encode_requeue() -> list[pb.Decision]:

@@ -1,4 +1,4 @@
-"""Warnings: code, sentence, detail, and pod groups without naming thousands."""
+"""Encoding of warnings: code, message, detail and a limited number of pod group names."""
 
 import pytest
 from tenure.solver.model.snapshot_warning import SnapshotWarning, WarningCode
@@ -10,7 +10,7 @@ from tests.small_snapshot import small_snapshot
 
 
 def many(count: int) -> ClusterSnapshot:
-    """The small snapshot without pods, and so many pod groups in place of its own."""
+    """The small snapshot without pods, with this many pod groups in place of its own."""
     snapshot = small_snapshot()
     del snapshot.pods[:], snapshot.pod_groups[:]
     for number in range(count):

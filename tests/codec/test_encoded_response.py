@@ -1,4 +1,4 @@
-"""A response is written once, with the bytes of the protobuf serializer, and its summary agrees with it."""
+"""A response is encoded once, with the bytes of the protobuf serializer, and agrees with its summary."""
 
 import pickle
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The engine: equal questions get equal bytes, with the actions that were asked for."""
+"""The engine returns identical bytes for identical requests and runs the requested actions."""
 
 import subprocess
 import sys

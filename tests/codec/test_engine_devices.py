@@ -1,4 +1,4 @@
-"""Device claims, NUMA zones, pod affinity and blocked pods, from question to answer."""
+"""Resource claims, NUMA zones, pod affinity and blocked pods, from request to response."""
 
 from dataclasses import replace
 

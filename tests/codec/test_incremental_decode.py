@@ -1,4 +1,4 @@
-"""A change decoded by itself is what decoding everything anew would give."""
+"""Decoding a delta incrementally gives the same result as decoding the complete snapshot."""
 
 import pytest
 from tenure.codec.decode import DecodedSnapshot, decode
@@ -15,7 +15,7 @@ from tests.state.named_cluster import name_cluster
 
 
 def without_claims(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """Claims tie pods to each other: with them everything is decoded anew."""
+    """The snapshot without claims. Claims link pods, so a snapshot with claims is decoded completely."""
     del snapshot.resource_claims[:]
     for pod in snapshot.pods:
         del pod.resource_claims[:]
@@ -90,7 +90,7 @@ def test_removed_and_upserted_rows_are_present():
 
 
 def test_added_and_removed_pods_leave_a_bounded_number_of_slots() -> None:
-    """Their pod group stays, and their uids ever rise: nobody takes the slots that they leave."""
+    """The pod group stays and new uids are always larger, so no new row reuses the freed slots."""
     snapshot = small_snapshot()
     group, shape, now = snapshot.pod_groups[0].uid, snapshot.shapes[0].id, snapshot.now.ToNanoseconds()
     kept = decode(snapshot)

@@ -1,4 +1,4 @@
-"""Minimum runtimes of a queue from a snapshot file to the solver: unset, zero, and a duration."""
+"""Minimum runtimes of a queue, from a snapshot file to the solver: unset, zero, and a duration."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ queues:
 
 
 def queue(folder: Path, fields: str) -> Queue:
-    """The one queue of a snapshot file, as the solver sees it."""
+    """The only queue of a snapshot file, in the model of the solver."""
     file = folder / "snapshot.yaml"
     file.write_text(f"{FILE}  {fields}\n")
     (found,) = decode_snapshot(read_snapshot(str(file))).queues

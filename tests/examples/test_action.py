@@ -1,4 +1,4 @@
-"""An action of another package: quotas, limits and guards hold for it; reports and explanations know it."""
+"""An action from another package: quotas, limits and guards apply, reports and explanations include it."""
 
 import tomllib
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ ACTIONS: Final = ("allocate", "timeslice")
 
 
 def install(package: Path, site: Path) -> None:
-    """What `pip install` writes: the metadata of the package, beside its modules."""
+    """Write what `pip install` writes: the metadata of the package, next to its modules."""
     project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
     name = project["name"].replace("-", "_")
     metadata = site / f"{name}-{project['version']}.dist-info"
@@ -54,7 +54,7 @@ def install(package: Path, site: Path) -> None:
 
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
-    """What a server loads when the package is installed."""
+    """Plugins and actions that a server loads when the package is installed."""
     install(PACKAGE, tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     installed_registry.cache_clear()
@@ -63,7 +63,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Regist
 
 
 def profile(*plugins: PluginConfig) -> Profile:
-    """Time slicing after allocate, with these plugins beside the default ones."""
+    """The default profile with time slicing after allocate, and with these additional plugins."""
     default = default_profile()
     listed = {plugin.name for plugin in plugins}
     kept = tuple(plugin for plugin in default.plugins if plugin.name not in listed)
@@ -71,7 +71,7 @@ def profile(*plugins: PluginConfig) -> Profile:
 
 
 def full_queue(quota: int = 4, limit: int = 4, **options: Any) -> ClusterBuilder:
-    """`old`, which started long ago, holds all that `new` of the same queue and of higher priority wants."""
+    """`old`, which started long ago, uses all the capacity that `new` needs. `new` has higher priority."""
     builder = ClusterBuilder().node("n", gpus=2).queue("q", quota=quota, limit=limit)
     return builder.running("old", queue="q", gpus=2, node="n", **{"started_ago": "2h", **options})
 

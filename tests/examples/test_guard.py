@@ -1,4 +1,4 @@
-"""A guard of another package: scope, end and text are enough."""
+"""A guard from another package needs only a scope, an end and a text."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final
@@ -28,7 +28,7 @@ END: Final = NOW + 600 * SECOND
 
 
 class CheckpointGuard:
-    """Protects every pod group while it writes a checkpoint."""
+    """Protects every pod group that is writing a checkpoint."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         pass
@@ -38,7 +38,7 @@ class CheckpointGuard:
 
 
 class AllowingGuard(CheckpointGuard):
-    """Protects nothing, and is called for every pair."""
+    """Protects no pod group, and is called for every pair."""
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         return GuardVerdict(ProtectionScope.NOTHING, "")
@@ -55,7 +55,7 @@ class RecordedPreemptibility(PreemptibilityGuard):
 
 
 def profile(*guards: str) -> Profile:
-    """The default plugins and these."""
+    """The default profile with these additional plugins."""
     default = default_profile()
     return Profile(("allocate", "preempt"), (*default.plugins, *map(PluginConfig, guards)))
 
@@ -78,7 +78,7 @@ def test_protection_with_an_end_delays_the_pod_group_until_then() -> None:
 
 @pytest.fixture
 def calls() -> list[tuple[Action, int]]:
-    """Calls of preemptibility."""
+    """Calls of the preemptibility guard."""
     RecordedPreemptibility.calls.clear()
     return RecordedPreemptibility.calls
 
@@ -90,7 +90,7 @@ NOT_COMPILED: Final = pytest.mark.skipif(
 
 
 def preemptors() -> Cluster:
-    """Three pending pod groups of one queue, and four running ones."""
+    """Three pending and four running pod groups of one queue."""
     builder = ClusterBuilder().node("n", gpus=4).queue("q", quota=8)
     for name in "abcd":
         builder.running(name, queue="q", gpus=1, node="n", started_ago="1h")
@@ -123,7 +123,7 @@ def test_preemptibility_is_called_once_per_victim_beside_a_guard_that_protects_p
 
 
 class RivalGuard(CheckpointGuard):
-    """Protects every pod group from the first pending pod group, for good."""
+    """Protects every pod group permanently from the first pending pod group."""
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         scope = ProtectionScope.ALL if preemptor == 4 else ProtectionScope.NOTHING

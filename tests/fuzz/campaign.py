@@ -1,7 +1,7 @@
-"""A run of mutated requests against a server process, and what must hold for each of them.
+"""A run of mutated requests against a server process, and the checks of each call.
 
-Every call ends in time, with OK or with a status the caller can act on: INVALID_ARGUMENT that names fields,
-FAILED_PRECONDITION, or RESOURCE_EXHAUSTED. The server lives, and its memory does not grow without bound.
+Every call ends in time, either with OK or with a status the caller can act on: INVALID_ARGUMENT that names
+fields, FAILED_PRECONDITION, or RESOURCE_EXHAUSTED. The server stays alive, and its memory stays bounded.
 """
 
 import time
@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 
 class FuzzFailure(NamedTuple):
-    """A case that did not end as it must."""
+    """A case that did not end as required."""
 
     number: int
     case: Case
@@ -44,18 +44,18 @@ class FuzzFailure(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What became of a run."""
+    """Results of a run."""
 
     cases: int
     endings: Counter[str]
     growth: int
-    """Bytes by which the server grew."""
+    """Growth of the server's memory in bytes."""
     seconds: float
     findings: list[FuzzFailure]
 
 
 def case_of(seed: int, number: int) -> Case:
-    """The case with a number of a run: the same whenever it is asked for."""
+    """Return the case with this number of a run. The result is always the same."""
     random = Random(f"{seed}/{number}")
     chosen: SeedRequest = random.choice(seeds())
     messages = []
@@ -70,10 +70,10 @@ def case_of(seed: int, number: int) -> Case:
 
 
 def run(seed: int, count: int, first: int = 0, on_case: Callable[[], None] = lambda: None) -> Summary:
-    """So many cases of a run from the first on, one after the other.
+    """Run this many cases, starting at the first.
 
-    Some ask about the state that is kept, which is as the corpus has it before the first and after every
-    `REFRESH_EVERY`: so what happened can be seen again from there.
+    Some cases use the pushed state. The corpus state is pushed before the first case and after every
+    `REFRESH_EVERY` cases, so a failure can be reproduced from there.
     """
     endings, findings, began = Counter[str](), list[FuzzFailure](), time.monotonic()
     with run_server_process("--log-level", "error") as (process, address), open_channel(address) as channel:
@@ -100,12 +100,12 @@ def run(seed: int, count: int, first: int = 0, on_case: Callable[[], None] = lam
 
 
 def find_first_case(finding: FuzzFailure) -> int:
-    """The case to begin with to see a finding again."""
+    """The first case of a run that reproduces a failure."""
     return max(finding.number - 1, 0) // REFRESH_EVERY * REFRESH_EVERY + 1 if finding.number else 0
 
 
 def write_finding(finding: FuzzFailure, folder: Path) -> list[Path]:
-    """The messages of a finding as files, to be sent again."""
+    """Write the messages of a failed case to files, so that they can be sent again."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for i, message in enumerate(finding.case.messages):
@@ -116,7 +116,7 @@ def write_finding(finding: FuzzFailure, folder: Path) -> list[Path]:
 
 
 def try_case(channel: grpc.Channel, case: Case) -> tuple[str, str]:
-    """How a call ended, and what is wrong with that; nothing is wrong: the empty text."""
+    """Send a case; return how the call ended and the error, or an empty text if there is none."""
     try:
         answers = _call(channel, case)
     except grpc.RpcError as failure:
@@ -125,13 +125,13 @@ def try_case(channel: grpc.Channel, case: Case) -> tuple[str, str]:
 
 
 def _call(channel: grpc.Channel, case: Case) -> list[bytes]:
-    """The answers, read to the end. Calls of all kinds are the same on the wire."""
+    """Send a call and read all responses. Calls of all kinds are the same on the wire."""
     call = channel.stream_stream(f"{_SERVICE}{case.method}")(iter(case.messages), timeout=DEADLINE_SECONDS)
     return list(call)
 
 
 def _invalid_state_error(answers: list[bytes]) -> str:
-    """What is wrong with the first fault of a delta that tells its sender nothing."""
+    """The error in the first state error of a delta stream that does not explain itself to the caller."""
     for fault in (SyncStateResponse.FromString(answer).error for answer in answers):
         is_unreadable = fault.message.startswith("the message is not a ")
         if fault.code == STATE_ERROR_CODE_INVALID and not (fault.violations or is_unreadable):
@@ -162,7 +162,7 @@ def _named_fields(failure: grpc.RpcError) -> list[str]:
 
 
 def _fresh_state(channel: grpc.Channel) -> None:
-    """The state that deltas are for, as it was."""
+    """Push the corpus state that deltas are based on."""
     pushed = push_request()
     _call(channel, Case(pushed.method, tuple(message.SerializeToString() for message in pushed.messages)))
 

@@ -1,4 +1,4 @@
-"""The check `fuzz`: many mutated requests."""
+"""The check `fuzz`: send many mutated requests."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +25,7 @@ def main(
     console = Console()
     progress = iter(track(range(cases), "mutated requests", console=console))
     summary = run(seed, cases, first, lambda: next(progress, None))
-    next(progress, None)  # ends the bar
+    next(progress, None)  # completes the progress bar
     _report(summary, console)
     for finding in summary.findings:
         files = " ".join(map(str, write_finding(finding, findings)))

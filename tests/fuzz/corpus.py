@@ -1,4 +1,4 @@
-"""Valid requests to begin with, by method: what they hold reaches every part of the decoder."""
+"""Valid seed requests, by method. Their fields cover every part of the decoder."""
 
 from functools import cache
 from typing import Final, NamedTuple
@@ -74,12 +74,12 @@ class SeedRequest(NamedTuple):
 
 @cache
 def snapshot() -> pb.ClusterSnapshot:
-    """A small snapshot with something in almost every field."""
+    """A small snapshot with values in almost every field."""
     return text_format.Parse(SMALL + RICH, pb.ClusterSnapshot())
 
 
 def push_request(version: int = 7) -> SeedRequest:
-    """Pushes the state that deltas are for."""
+    """Push the state that deltas are based on."""
     whole = pb.ClusterSnapshot()
     whole.CopyFrom(snapshot())
     whole.version = version
@@ -89,7 +89,7 @@ def push_request(version: int = 7) -> SeedRequest:
 
 
 def results_report() -> Message:
-    """Something of every kind that may be reported."""
+    """A report with a result of every kind."""
     refused = report(
         EVICTING,
         """eviction_history { victim: "v1" preemptor: "b" consecutive_failures: 2
@@ -104,7 +104,7 @@ def results_report() -> Message:
 
 @cache
 def seeds() -> tuple[SeedRequest, ...]:
-    """Calls that succeed when they are sent as they are, in this order. Not to be changed."""
+    """Calls that succeed when they are sent unchanged, in this order. Do not change them."""
     reference = state_pb2.StateReference(cluster_id="test", epoch=EPOCH, version=7)
     delta = state_pb2.StateDelta(base=reference, version=8, now={"seconds": 1_700_000_100})
     delta.upserts.MergeFrom(pb.ClusterSnapshot(nodes=snapshot().nodes[:1], pods=snapshot().pods[2:3]))

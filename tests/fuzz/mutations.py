@@ -1,4 +1,4 @@
-"""Mutations of messages: of their bytes, blindly, and of their fields, knowing what hurts."""
+"""Mutations of messages: random changes of their bytes, and harmful values in their fields."""
 
 import math
 from random import Random
@@ -36,7 +36,7 @@ _BITS: Final = {FieldDescriptor.CPPTYPE_INT32: 31, FieldDescriptor.CPPTYPE_INT64
 
 
 def mutate_bytes(content: bytes, random: Random) -> bytes:
-    """One to four changes of the bytes: flipped, overwritten, cut out, repeated, inserted, cut off."""
+    """Apply one to four changes to the bytes: flip, overwrite, cut out, repeat, insert or truncate."""
     data = bytearray(content)
     for _ in range(random.choice((1, 1, 2, 4))):
         at, length = random.randrange(len(data) + 1), random.randint(1, 16)
@@ -60,13 +60,13 @@ def mutate_bytes(content: bytes, random: Random) -> bytes:
 
 
 def mutate_fields(message: Message, random: Random) -> None:
-    """One to six changes of fields anywhere in a message, in place."""
+    """Apply one to six changes, in place, to fields anywhere in a message."""
     for _ in range(random.choice((1, 1, 1, 2, 3, 6))):
         _change(_random_submessage(message, random), random)
 
 
 def _random_submessage(message: Message, random: Random) -> Message:
-    """The message itself or one below it: the deeper ones are as likely as the others together."""
+    """Return the message itself or, with a probability of 80 % on each level, a nested message."""
     inner = [value for field, values in message.ListFields() for value in _messages(field, values)]
     return _random_submessage(random.choice(inner), random) if inner and random.random() < 0.8 else message
 

@@ -1,4 +1,4 @@
-"""A small part of the check `fuzz`, the same cases every time, and that a run would notice something."""
+"""A small part of the check `fuzz`, always with the same cases, and tests that a run detects failures."""
 
 from pathlib import Path
 

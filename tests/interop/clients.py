@@ -1,4 +1,4 @@
-"""Clients that know a server by its contract alone. Each raises when something is not as that says."""
+"""Clients that use only the contract of the server. Each raises an error if the contract is violated."""
 
 import json
 import subprocess
@@ -18,12 +18,12 @@ _SECONDS: Final = 120
 
 
 def go_client(address: str) -> str:
-    """The client in Go, with its report."""
+    """Run the client in Go and return its report."""
     return _run_program(GO_CLIENT, "-address", address)
 
 
 def reflection(address: str) -> str:
-    """Calls with messages that the server itself describes; the answers are those of the Python client."""
+    """Call the server through reflection, and compare the responses with those of the Python client."""
     methods = _buf_curl(f"http://{address}", "--list-methods").split()
     known = _call_method(address, "GetCapabilities", "{}")
     answer = _call_method(address, "Decide", f'{{"snapshot": {MessageToJson(read_snapshot(str(SAMPLE)))}}}')
@@ -35,7 +35,7 @@ def reflection(address: str) -> str:
 
 
 def python_client(address: str) -> str:
-    """The Python client: the same answer to a snapshot that is sent along and to one that was pushed."""
+    """The Python client: a snapshot in the request and a pushed one lead to the same response."""
     snapshot = read_snapshot(str(SAMPLE))
     with Client(address) as client, StateSession(client) as session:
         inline = client.decide(snapshot)
@@ -52,7 +52,7 @@ NEEDED: Final[Mapping[Callable[[str], str], Path | None]] = {
     reflection: BUF,
     python_client: None,
 }
-"""Every client, and the file that it needs."""
+"""Every client, with the file that it needs."""
 
 
 def _call_method(address: str, method: str, request: str) -> Any:

@@ -1,4 +1,4 @@
-"""The check `interop`: clients against a real server, with their reports."""
+"""The check `interop`: run clients against a real server and print their reports."""
 
 import traceback
 from textwrap import indent
@@ -16,7 +16,7 @@ _KNOWN = {ask.__name__: ask for ask in NEEDED}
 def main(
     clients: Annotated[list[str] | None, typer.Argument(help=f"Only these: {', '.join(_KNOWN)}")] = None,
 ) -> Counts:
-    """Run clients that know a server by its contract alone, against a server process."""
+    """Run clients that use only the contract against a server process."""
     if unknown := set(clients or ()) - _KNOWN.keys():
         raise typer.BadParameter(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(_KNOWN)}")
     passed = failed = 0

@@ -1,4 +1,4 @@
-"""Whoever has the contract can talk to the server: in Go, by reflection, in Python."""
+"""Clients built from the contract can use the server: in Go, by reflection, in Python."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The same examples on every machine: nothing is drawn at random, nothing is remembered between runs."""
+"""Hypothesis settings: identical examples on every machine, without random draws or stored examples."""
 
 from hypothesis import HealthCheck, settings
 

@@ -1,4 +1,4 @@
-"""Several cycles on one cluster: what each decided, and on what."""
+"""Sequences of cycles on one cluster, with the result and the input of each."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -15,14 +15,14 @@ PROFILE: Final = default_profile()
 
 
 class CycleRun(NamedTuple):
-    """A decision and the cluster it was made on."""
+    """A cycle result and the cluster it is based on."""
 
     cluster: Cluster
     decision: CycleResult
 
 
 def run_cycles(cluster: Cluster, count: int, profile: Profile = PROFILE) -> Iterator[CycleRun]:
-    """One cycle a second: bound pods run, evicted pods wait again, promises are forgotten."""
+    """Run one cycle a second. Bound pods run, evicted pods become pending, reservations are dropped."""
     for _ in range(count):
         decision = decide(cluster, profile)
         yield CycleRun(cluster, decision)

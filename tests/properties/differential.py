@@ -1,4 +1,4 @@
-"""The check `differential`: the same decisions with and without speedups, on many random clusters."""
+"""The check `differential`: compare decisions with and without speedups on many random clusters."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ BATCH: Final = 20
 def compare(seed: int) -> Counter[str]:
     """Compare the decisions on the cluster of a seed: all speedups, none, and all but one.
 
-    Which one is off goes by the seed. `different` counts clusters with any difference.
+    The seed selects the disabled speedup. `different` counts clusters with any difference.
     """
     cluster = random_cluster(SeededDraw(seed))
     off = SPEEDUPS[seed % len(SPEEDUPS)]
@@ -51,16 +51,17 @@ def compare(seed: int) -> Counter[str]:
 
 
 def is_same(one: CycleResult, other: CycleResult) -> bool:
-    """Whether the same was decided: groups, and the kind of every outcome.
+    """Whether the decision groups and the kinds of all outcomes are equal.
 
-    The reason of a pod group that gets nothing may differ: what is not simulated is not validated.
+    The reason of an unscheduled pod group may differ, because scenarios that are not simulated are not
+    validated.
     """
     kinds = [[(o.pod_group, o.kind, o.bound, o.reserved) for o in d.outcomes] for d in (one, other)]
     return one.groups == other.groups and kinds[0] == kinds[1]
 
 
 def compare_all(seeds: Iterable[int], count: int) -> Counter[str]:
-    """The sum over these seeds, with a progress bar."""
+    """Sum of the results of these seeds, with a progress bar."""
     total: Counter[str] = Counter()
     with Pool(PROCESSES) as pool:
         results = pool.imap_unordered(compare, seeds, BATCH)
@@ -82,6 +83,6 @@ def main(
 
 
 def decide_with(cluster: Cluster, speedups: tuple[str, ...]) -> CycleResult:
-    """Decide with the default profile; no pod group is skipped because it is similar to one that failed."""
+    """Decide with the default profile, without skipping pod groups that are similar to a failed one."""
     options = CycleOptions(speedups=speedups, skip_similar_pod_groups=False)
     return decide(cluster, replace(default_profile(), options=options))

@@ -1,4 +1,4 @@
-"""Cores of random pod groups: found as a newcomer would find them, given up by nobody, counted exactly."""
+"""Cores of random pod groups: equal to those of a recomputation, never evicted, and counted exactly."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,7 @@ def test_victim_with_protected_core_loses_all_its_surplus_r8_31() -> None:
 
 
 def _surplus(session: Session, pod_group: int, queue: int) -> set[int]:
-    """What a search takes of the pod group when a guard says that it keeps its core."""
+    """Tasks that a search takes from the pod group when a guard protects its core."""
     if not _active(session, pod_group):
         return set()
     gangs = GangPlanner(session)
@@ -97,7 +97,7 @@ def _settle(cores: CoreUsage, usage: Usage) -> list[Share]:
 
 
 def _recomputed_usage(session: Session) -> list[Share]:
-    """Non-preemptible use of every queue, added up from where all tasks are now."""
+    """Non-preemptible usage of every queue, recomputed from the current placements of all tasks."""
     total = [NO_SHARE] * len(session.cluster.queues)
     for group in session.cluster.pod_groups:
         active = _active(session, group.index)

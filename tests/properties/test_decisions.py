@@ -1,4 +1,4 @@
-"""What no decision may ever do, on random clusters over several cycles."""
+"""No cycle violates a rule for decisions, on random clusters over several cycles."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The same input gives the same decision, in whatever order it is told."""
+"""The same input leads to the same decisions, in any order of its rows."""
 
 import random
 

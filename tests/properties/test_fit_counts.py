@@ -1,4 +1,4 @@
-"""Fit counts that are updated where capacity changed equal fresh counts."""
+"""Fit counts that are updated after capacity changes equal fit counts that are computed from scratch."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

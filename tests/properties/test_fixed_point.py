@@ -1,4 +1,4 @@
-"""Clusters come to rest: after a few cycles nothing changes any more."""
+"""Clusters reach a fixed point: after a few cycles the decisions change nothing."""
 
 from dataclasses import replace
 
@@ -15,11 +15,11 @@ from tests.properties.generators.random_clusters import random_cluster
 CLUSTERS = 300
 CYCLES = 12
 OSCILLATING = (679, 851, 885, 1505, 1753, 2134, 2372)
-"""Those of the first 3,000 in which pod groups take turns, when nothing is remembered and no promise kept."""
+"""Seeds up to 3,000 that oscillate when eviction history and reservations are both dropped."""
 
 
 def test_clusters_reach_a_fixed_point() -> None:
-    """Room that was freed for a pod group stays promised to it, so that nobody takes turns with it."""
+    """Freed capacity stays reserved for its pod group, so pod groups do not evict each other repeatedly."""
     assert [seed for seed in range(CLUSTERS) if not _reaches_fixed_point(seed)] == []
 
 
@@ -46,6 +46,6 @@ def _reaches_fixed_point(seed: int, remembers: bool = True, keeps: bool = True) 
 
 
 def _with_stored_fields(cluster: Cluster, remembers: bool, keeps: bool) -> Cluster:
-    """The cluster with what its caller stores."""
+    """The cluster with the fields that its caller stores."""
     memory = cluster.eviction_history if remembers else ()
     return replace(cluster, eviction_history=memory, in_flight=cluster.in_flight if keeps else ())

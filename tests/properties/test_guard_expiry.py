@@ -1,4 +1,4 @@
-"""No guard says that it protects nobody for a time only, and then does so: on random contested clusters."""
+"""Guards that declare no temporary protection never return one, on random contested clusters."""
 
 from itertools import product
 from typing import Final
@@ -13,7 +13,7 @@ from tests.properties.generators.guard_profiles import random_profile
 
 EXAMPLES: Final = 150
 LEAST: Final = 30
-"""Pod groups of which each is said."""
+"""Least number of pairs with each of the two results."""
 
 
 def sessions() -> list[Session]:
@@ -22,7 +22,7 @@ def sessions() -> list[Session]:
 
 
 def may_delay(session: Session, action: Action, preemptor: int, victims: list[int]) -> bool:
-    """Whether any guard may protect any of these from the preemptor until a time."""
+    """Whether any guard can protect one of these victims from the preemptor for a limited time."""
     guards = session.guards
     return guards.may_expire(preemptor, victims) or guards.delays_pair(action, preemptor, victims)
 

@@ -1,6 +1,6 @@
-"""What guards promise, on random contested clusters with random facts, clocks and profiles.
+"""Guards on random contested clusters with random facts, clocks and profiles.
 
-Every decision is judged by `guard_facts`, which reads the snapshot on its own.
+Every cycle result is compared with `guard_facts`, which computes verdicts from the snapshot independently.
 """
 
 from collections import Counter
@@ -33,17 +33,17 @@ from tests.properties.generators.guard_profiles import random_profile, without_o
 
 EXAMPLES: Final = 1500
 LEAST: Final = {"reclaim": 80, "preempt": 80, "requeue": 25, "consolidation": 18}
-"""Losses of pod groups among the examples, by action."""
+"""Least number of pod groups that lose pods in the examples, by action."""
 LEAST_SURPLUS: Final = 20
-"""Losses of pod groups that must keep their minimum, and do."""
+"""Least number of losses of surplus by pod groups whose minimum is protected."""
 LEAST_BREACHES: Final = 25
-"""Evictions that each guard would have forbidden, where there is none."""
+"""Least number of evictions that each guard forbids when decisions are made without guards."""
 MOST_CYCLES: Final = 6
 YEAR: Final = 365 * 24 * 3600 * SECOND
 
 
 class GuardExample(NamedTuple):
-    """A decision, and what the guards must say."""
+    """A cycle result, and the facts that its guards are checked against."""
 
     seed: int
     profile: Profile
@@ -63,7 +63,7 @@ def _example(seed: int) -> GuardExample:
 
 
 def find_problems(check: Callable[[GuardFacts, CycleResult], Iterator[object]]) -> list[tuple[int, object]]:
-    """What a check finds wrong, with the seed of the example."""
+    """Violations that a check finds, with the seed of the example."""
     return [(seed, wrong) for seed, _, sheet, decision in examples() for wrong in check(sheet, decision)]
 
 
@@ -84,9 +84,10 @@ def test_protections_report_scope_preemptor_action_and_end_correctly() -> None:
 
 
 def test_no_new_decision_before_the_next_wake_time() -> None:
-    """Of clusters with nothing to carry out: until `next_wake`, for ever if it is unset, no step comes up.
+    """If there is nothing to apply, no decision follows before `next_wake_time`, or ever if it is unset.
 
-    Nor does any verdict change, except that less is possible once a protection begins.
+    Outcomes do not change either, unless a protection begins in between, which can only reduce what is
+    possible.
     """
     changed, restless, woken = [], [], 0
     for seed, profile, sheet, decision in examples():
@@ -110,7 +111,7 @@ def test_no_new_decision_before_the_next_wake_time() -> None:
 def _apply_decisions(
     cluster: Cluster, profile: Profile, decision: CycleResult
 ) -> tuple[Cluster, CycleResult]:
-    """The cluster once all decisions are carried out, and the decision to leave it as it is."""
+    """The cluster after all decisions are applied, and the last result, which has no decisions."""
     for _ in range(MOST_CYCLES):
         if not _steps(decision):
             break
@@ -124,13 +125,13 @@ def _steps(decision: CycleResult) -> list[Any]:
 
 
 def _outcome_kinds(decision: CycleResult) -> tuple[list[Any], list[Any]]:
-    """What became of whom, without the words and times."""
+    """Kinds of outcomes and results of nominations, without texts and times."""
     outcomes = [(outcome.pod_group, outcome.kind) for outcome in decision.outcomes]
     return outcomes, [(nomination.pod_group, nomination.result) for nomination in decision.nominations]
 
 
 def test_examples_contain_enough_evictions_of_surplus() -> None:
-    """Else the tests above could not fail."""
+    """Without enough evictions the tests above could not fail."""
     taken = [(sheet, loss) for _, _, sheet, d in examples() for loss in guarded_losses(sheet.cluster, d)]
     by_action = Counter(loss.group.action for _, loss in taken)
     assert [action for action in ACTIONS if by_action[action] < LEAST[action]] == [], by_action
@@ -144,7 +145,7 @@ def _preserves_minimum(sheet: GuardFacts, loss: Loss) -> bool:
 
 
 def test_every_guard_is_violated_when_guards_are_removed() -> None:
-    """Each guard is what stands between these examples and evictions that it forbids."""
+    """Without guards, decisions on these examples violate every guard."""
     broken: Counter[str] = Counter()
     for _, profile, sheet, _ in examples():
         unguarded = decide(_without_protection(sheet.cluster), without_optional_guards(profile))
@@ -153,7 +154,7 @@ def test_every_guard_is_violated_when_guards_are_removed() -> None:
 
 
 def _without_protection(cluster: Cluster) -> Cluster:
-    """Everybody may be interrupted by everything."""
+    """The cluster without preemptibility protection: any action can evict any pod group."""
     groups = (
         replace(
             group,

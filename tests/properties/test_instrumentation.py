@@ -1,4 +1,4 @@
-"""Whoever watches a cycle is told of every part of it, and changes nothing."""
+"""An observer of a cycle receives every phase and does not change the decisions."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tests.properties.generators.random_clusters import random_cluster
 
 
 class CountingObserver:
-    """Counts the parts that ended, and notes what they lay within."""
+    """Counts completed phases and records the phases that enclose them."""
 
     is_detailed = True
 

@@ -1,4 +1,4 @@
-"""The node index knows of free capacity what looking at every node finds (semantics R3.41-R3.57, R5.60)."""
+"""The node index finds the same free capacity as a scan of every node (semantics R3.41-R3.57, R5.60)."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ def test_node_index_equals_the_scores_of_all_nodes(data: st.DataObject) -> None:
     index, scored = IndexedNodes(session, NodeIndex.of(session)), ScoredNodes(session)
     allowed, tasks = AllowedNodes(session), session.cluster.tasks
     for task in list(tasks)[: draw.integer(0, len(tasks))]:
-        list(index.in_order(task, allowed.of(task.shape)))  # what is cached now must not outlast the moves
+        list(index.in_order(task, allowed.of(task.shape)))  # cached results must not outlast the moves
     statement = session.statement()
     for _ in range(draw.integer(0, 8)):
         move = random_move(draw, session, statement)

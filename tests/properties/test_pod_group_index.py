@@ -1,4 +1,4 @@
-"""The pod group index has the lists that sorting all pod groups gives, after any commits."""
+"""The lists of the pod group index equal those of sorting all pod groups, after any commits."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The order of preemptor and victims among few pending pod groups equals that among all."""
+"""The order of preemptor and victims among few pending pod groups equals their order among all."""
 
 from tenure.solver.model.resources import Share
 from tenure.solver.search.gang import GangPlanner

@@ -1,4 +1,4 @@
-"""The one reversible primitive: undo restores everything, and replay ends where the cycle ended."""
+"""Undoing a statement restores the complete state; replaying the commits gives the state after the cycle."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

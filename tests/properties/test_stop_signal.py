@@ -1,4 +1,4 @@
-"""A cycle that is stopped, at whatever step: what it decided holds, and it denies nobody anything."""
+"""A cycle that is stopped at any step returns valid decisions and reports no final rejections."""
 
 from collections.abc import Callable, Iterator
 
@@ -23,7 +23,7 @@ def check_stop_at_every_step() -> Iterator[None]:
 
 
 def stop_after(steps: int) -> Callable[[], bool]:
-    """Says stop when it was asked so many times."""
+    """Return a stop signal that stops the cycle after this number of checks."""
     left = iter(range(steps))
     return lambda: next(left, None) is None
 

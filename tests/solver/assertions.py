@@ -1,4 +1,4 @@
-"""What becomes of groups in flight, in the words of a test."""
+"""The result of a cycle with in-flight groups, in a form for assertions."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from tenure.terms.reasons import ReasonCode
 
 
 class InFlightCycle(NamedTuple):
-    """Results with their reasons by group, and what the decision does, by uids of pods and names of nodes."""
+    """States of in-flight groups with their reasons, and decisions by pod uids and node names."""
 
     results: dict[str, tuple[InFlightGroupState, ReasonCode]]
     kept_reservations: dict[str, str]
@@ -22,7 +22,7 @@ class InFlightCycle(NamedTuple):
 
 
 def run_in_flight_cycle(builder: ClusterBuilder, profile: Profile | None = None) -> InFlightCycle:
-    """The decision on the cluster. `kept` are promises of groups in flight, `held` those of this decision."""
+    """Run a cycle. `kept_reservations` are those of in-flight groups, `reserved` those of new groups."""
     cluster = builder.build()
     decision = decide(cluster, default_profile() if profile is None else profile)
     tasks, nodes = cluster.tasks, cluster.nodes

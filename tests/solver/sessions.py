@@ -1,4 +1,4 @@
-"""A session on a cluster, opened as a cycle opens it, and snapshots of everything that moves change."""
+"""Open sessions as a cycle does, and capture the state that moves change."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from tenure.solver.registry import BUILT_IN, default_profile, with_required_plug
 
 
 def open_session(cluster: Cluster) -> Session:
-    """A session of the default profile."""
+    """Open a session with the default profile."""
     return Session.open(cluster, with_required_plugins(default_profile()), BUILT_IN)
 
 
 def run_actions(session: Session) -> None:
-    """All actions of the default profile, as `decide` runs them."""
+    """Run all actions of the default profile, as `decide` does."""
     context = CycleContext.open(session, search_parts(session))
     for action in default_profile().actions:
         step = BUILT_IN.actions[action]
@@ -25,14 +25,14 @@ def run_actions(session: Session) -> None:
 
 
 def plugin_of(session: Session, name: str) -> Any:
-    """The plugin of this name in any chain of the session."""
+    """Return the plugin with this name from the chains of the session."""
     chains = session.chains
     plugins = [plugin for chain in POINTS for plugin in getattr(chains, chain)]
     return next(plugin for plugin in plugins if chains.name(plugin) == name)
 
 
 def ledger_state(ledger: Ledger) -> Any:
-    """Everything the ledger knows, comparable."""
+    """The complete state of the ledger, in a comparable form."""
     rooms = [
         (
             room.idle.vector(),
@@ -46,6 +46,6 @@ def ledger_state(ledger: Ledger) -> Any:
 
 
 def session_state(session: Session) -> Any:
-    """The ledger's state and what every queue uses."""
+    """State of the ledger and usage of every queue."""
     used = [(status.queue, status.allocated_after) for status in session.chains.queue_status()]
     return ledger_state(session.ledger), used

@@ -1,4 +1,4 @@
-"""Whole cycles on clusters of a few pods: what must hold between actions and between pod groups."""
+"""Complete cycles on small clusters: interaction of actions and of pod groups."""
 
 from tenure.solver.cycle import decide
 from tenure.solver.model.cluster import Cluster
@@ -64,7 +64,7 @@ def test_a_gang_that_was_just_evicted_causes_no_evictions_for_less_than_its_mini
 
 
 def relocated_twice() -> ClusterBuilder:
-    """`one` makes `low` move from n1 to n2; `two` then wants all of n2."""
+    """`one` relocates `low` from n1 to n2; `two` then needs all of n2."""
     builder = cluster().node("n2", gpus=1, labels={"on": "n2"})
     builder.running("low", queue="q", gpus=0.5, node="n1").running("low2", queue="q", gpus=0.5, node="n2")
     builder.pending("one", queue="q", gpus=1, priority=75, node_selector={"on": "n1"})
@@ -88,7 +88,7 @@ def test_gpu_memory_request_is_rejected_on_nodes_with_unknown_gpu_memory_r1_16()
 
 
 def test_consolidation_reaches_a_fixed_point() -> None:
-    """`other` is moved out of the way of `mine`, and must not be packed there again."""
+    """`other` is relocated for `mine` and must not be placed on its old node again."""
     builder = ClusterBuilder().node("n1", gpus=2).node("n2", gpus=2, labels={"on": "n2"}).queue("q")
     builder.pod_group("mine", queue="q", min_member=1).running(
         "mine", node="n2", gpus=1, node_selector={"on": "n2"}

@@ -1,4 +1,4 @@
-"""A pod that cannot be placed whatever is evicted is not placed, and nobody is evicted for it (R5.90)."""
+"""A blocked pod is not placed, and no pod is evicted for it (R5.90)."""
 
 from dataclasses import replace
 
@@ -69,7 +69,7 @@ def test_running_pod_group_with_a_blocked_pod_has_its_reason() -> None:
 
 
 def test_blocked_reason_of_a_running_pod_is_ignored() -> None:
-    """The pod is evicted and moved like any other."""
+    """The pod is evicted and relocated like any other pod."""
     builder = ClusterBuilder().node("n1", gpus=2).node("n2", gpus=2).queue("q")
     builder.running("a", queue="q", gpus=1, node="n1", blocked_reason=MISSING)
     builder.running("b", queue="q", gpus=1, node="n2", blocked_reason=MISSING)

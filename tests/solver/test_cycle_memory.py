@@ -1,4 +1,4 @@
-"""What a cycle took is gone when it is over, with no need of the garbage collector."""
+"""Memory of a cycle is freed at its end without the garbage collector."""
 
 import gc
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tests.properties.generators.random_clusters import random_cluster
 
 @pytest.fixture
 def uncollected_objects() -> Iterator[list[object]]:
-    """Everything that nobody but garbage holds, once it was looked for."""
+    """Objects that only the garbage collector could free."""
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)

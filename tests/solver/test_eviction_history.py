@@ -1,4 +1,4 @@
-"""What came of an eviction, and what is written down of it, with a move and without one."""
+"""Settlement of evictions: effective or ineffective, stored with a decision or as a standalone patch."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,16 +17,16 @@ from tests.solver.plugins.guards.eviction_pair import GUARD, profile, with_evict
 
 MINUTE = 60 * SECOND
 NEW, OLD = 0, 1
-"""Pod groups, and tasks where each has one, in the order of their names."""
+"""Indices of pod groups, and of their tasks if each has one, in the order of their names."""
 
 
 def standalone_patches(decision: CycleResult) -> list[Patch]:
-    """Patches about evictions that come with no move."""
+    """Patches of the eviction history without other decisions."""
     return [patch for group in decision.groups if group.action == GUARD for patch in group.patches]
 
 
 def updated_records(decision: CycleResult) -> list[EvictionRecord]:
-    """What the whole answer says is to be remembered, in order."""
+    """Eviction records that the response sets, in order."""
     patches = [patch for group in decision.groups for patch in group.patches]
     return [patch.record for patch in patches if patch.record is not None]
 
@@ -36,7 +36,7 @@ def free_node(gpus: int = 2) -> ClusterBuilder:
 
 
 def preemptor_pending(builder: ClusterBuilder) -> None:
-    """Nobody makes room for `new`: `old` is gone, and who is there instead is as important."""
+    """`new` has no capacity: `old` is gone, and another pod group of equal priority uses the node."""
     builder.running("other", queue="a", gpus=1, count=2, node="n", priority=90)
     builder.pending("old", queue="a", gpus=1).pending("new", queue="a", gpus=2, priority=90)
 
@@ -48,7 +48,7 @@ def victim_terminating(builder: ClusterBuilder) -> None:
 
 
 def preemptor_reserved(builder: ClusterBuilder) -> None:
-    """Others make room, and `new` is promised it."""
+    """Other pods are terminating, and `new` gets a reservation."""
     builder.pods("other", TaskStatus.RELEASING, node="n", queue="a", gpus=1, count=2)
     builder.pending("old", queue="a", gpus=2).pending("new", queue="a", gpus=2, priority=90)
 
@@ -58,7 +58,7 @@ def preemptor_bound(builder: ClusterBuilder) -> None:
 
 
 def preemptor_binding(builder: ClusterBuilder) -> None:
-    """It is bound, its start is written down, and nobody has seen it run."""
+    """It is bound and its start time is stored, but it is not seen running yet."""
     builder.pending("old", queue="a", gpus=2)
     builder.pending("new", queue="a", gpus=2, priority=90, started_ago="1s")
     builder.in_flight("f", beneficiary="new", binds={"new-0": "n"})
@@ -70,28 +70,28 @@ def preemptor_started(builder: ClusterBuilder) -> None:
 
 
 def preemptor_partly_started(builder: ClusterBuilder) -> None:
-    """Elastic: it has what it needs and wants more."""
+    """Elastic: it runs with its minimum and has more pending pods."""
     builder.pending("old", queue="a", gpus=2)
     builder.pod_group("new", queue="a", priority=90, min_member=1, started_ago="1s")
     builder.running("new", gpus=1, node="n").pending("new", gpus=4)
 
 
 def preemptor_started_in_same_cycle(builder: ClusterBuilder) -> None:
-    """Elastic: it asked for more in the cycle in which it started, and did not get that."""
+    """Elastic: it requested more in the cycle in which it started, and did not get that capacity."""
     builder.pending("old", queue="a", gpus=2)
     builder.pod_group("new", queue="a", priority=90, min_member=1, started_ago="2s")
     builder.running("new", gpus=1, node="n").pending("new", gpus=4)
 
 
 def preemptor_running_before(builder: ClusterBuilder) -> None:
-    """Elastic: it ran when it asked for more, and did not get it."""
+    """Elastic: it was already running when it requested more, and did not get that capacity."""
     builder.pending("old", queue="a", gpus=2)
     builder.pod_group("new", queue="a", priority=90, min_member=1, started_ago="1h")
     builder.running("new", gpus=1, node="n").pending("new", gpus=4)
 
 
 def preemptor_complete(builder: ClusterBuilder) -> None:
-    """It ran when it asked for more, and nothing of it waits any longer."""
+    """It was already running when it requested more, and has no pending pods."""
     builder.pending("old", queue="a", gpus=2)
     builder.running("new", queue="a", gpus=1, count=2, node="n", priority=90, started_ago="1h")
 
@@ -162,14 +162,14 @@ def test_known_result_is_not_patched_again() -> None:
 
 
 def growing_preemptor() -> Cluster:
-    """`new` runs, and there is room for two pods more."""
+    """`new` runs, and there is capacity for two more of its pods."""
     builder = free_node(3).pending("old", queue="a", gpus=2)
     builder.pod_group("new", queue="a", priority=90, min_member=1)
     return builder.running("new", gpus=1, node="n").pending("new", gpus=1, count=2).build()
 
 
 def test_growth_of_the_preemptor_makes_the_eviction_effective() -> None:
-    """No snapshot tells which pod of a running pod group is new; two that are bound are noted once."""
+    """A snapshot does not show which pods of a running pod group are new. The record is updated once."""
     fields = {"evicted": "2s", "failed": "9m", "consecutive_failures": 4, "result_pending": True}
     decision = decide(with_eviction_record(growing_preemptor(), "old", "new", **fields), profile())
     assert [(group.action, len(group.bindings)) for group in decision.groups] == [("allocate", 1)] * 2
@@ -183,13 +183,13 @@ def test_growth_does_not_settle_a_future_eviction(evicted: str) -> None:
 
 
 def contested_cluster() -> Cluster:
-    """`old` holds what `new`, which is more important, wants."""
+    """`old` uses the capacity that `new`, of higher priority, needs."""
     builder = free_node().running("old", queue="a", gpus=2, node="n")
     return builder.pending("new", queue="a", gpus=2, priority=90).build()
 
 
 def test_failed_binding_does_not_make_the_eviction_effective() -> None:
-    """Evicted, bound, not started, and outrun by the victim."""
+    """The victim is evicted, the preemptor is bound but does not start, and the victim starts first."""
     first = decide(contested_cluster(), profile("preempt"))
     assert list(evictions(first)) == [OLD]
     cluster = apply_decisions(contested_cluster(), first, SECOND)

@@ -1,4 +1,4 @@
-"""When the memory of an eviction is forgotten, and for how long it must be kept."""
+"""Deletion of eviction records, and how long a record must be stored."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,17 +16,17 @@ from tenure.terms.durations import SECOND, parse_duration
 from tests.solver.plugins.guards.eviction_pair import GUARD, profile, with_eviction_record
 
 NEW, OLD = 0, 1
-"""Pod groups in the order of their names."""
+"""Indices of pod groups in the order of their names."""
 DELETE_RECORD = Patch(OLD, PatchKind.DELETE_EVICTION_RECORD, NEW)
 
 
 def standalone_patches(decision: CycleResult) -> list[Patch]:
-    """Patches about evictions that come with no move."""
+    """Patches of the eviction history without other decisions."""
     return [patch for group in decision.groups if group.action == GUARD for patch in group.patches]
 
 
 def without_contention() -> Cluster:
-    """`old` runs, and `new` has done its work."""
+    """`old` runs, and `new` has completed."""
     builder = ClusterBuilder().node("n", gpus=1).queue("a").running("old", queue="a", gpus=1, node="n")
     return builder.pods("new", TaskStatus.SUCCEEDED, queue="a", gpus=1).build()
 
@@ -117,7 +117,7 @@ def test_invalid_argument_is_the_only_problem_of_its_plugin() -> None:
 
 
 def many_eviction_records(count: int) -> Cluster:
-    """Pod groups that wait for nothing, and a memory of each for the next."""
+    """Pod groups without pending pods, each with an eviction record for the next one."""
     builder = ClusterBuilder().node("n", gpus=1).queue("a")
     for number in range(count):
         builder.pending(f"job{number}", queue="a", gpus=9)

@@ -1,4 +1,4 @@
-"""Folding a journal into groups: every task contributes once."""
+"""Commits are folded into decision groups, with one contribution per task."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -24,11 +24,11 @@ PASSED: Final = (
     GuardVerdict(ProtectionScope.NOTHING, "preempt of one for two", NOW, guard="first"),
     GuardVerdict(ProtectionScope.NOTHING, "preempt of one for two", NOW, guard="second"),
 )
-"""What the two guards of the profile say of `one`; see `guard`."""
+"""Verdicts of the two guards of the profile about `one`; see `guard`."""
 
 
 class AllowingGuard:
-    """A guard that lets everybody pass, and says what it was asked."""
+    """A guard that permits all evictions and returns its arguments as text."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         self._names = [group.facts.name for group in context.cluster.pod_groups]
@@ -42,7 +42,7 @@ class AllowingGuard:
 
 @pytest.fixture
 def session() -> Session:
-    """Two nodes; task 0 runs on the first, task 1 waits; two guards."""
+    """Two nodes. Task 0 runs on the first; task 1 is pending. Two guards."""
     builder = ClusterBuilder().node("a", gpus=1).node("b", gpus=1).queue("q")
     builder.running("one", queue="q", gpus=1, node="a").pending("two", queue="q", gpus=1)
     settings = tuple(PluginConfig(name, {"name": name}) for name in ("first", "second"))
@@ -60,7 +60,7 @@ def commit(
     action: Action = PREEMPT,
     requeue: Requeue | None = None,
 ) -> None:
-    """Commit one statement with these (method, arguments) steps."""
+    """Commit one statement with these calls (method, arguments)."""
     with session.statement() as statement:
         for name, *arguments in steps:
             getattr(statement, str(name))(*arguments)
@@ -68,7 +68,7 @@ def commit(
 
 
 def fold_commits(session: Session) -> list[tuple[tuple[object, ...], ...]]:
-    """Evictions, holds and bindings of every group."""
+    """Evictions, reservations and bindings of every group."""
     return [(g.evictions, g.reservations, g.bindings) for g in fold_decisions(session)]
 
 

@@ -1,4 +1,4 @@
-"""Evictions and bindings that were asked for and are not seen done, and when a group in flight ends."""
+"""Evictions and bindings that are not visible in the snapshot yet, and the end of in-flight groups."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -174,7 +174,7 @@ def test_in_flight_evictions_for_satisfied_pods_are_cancelled(case: str) -> None
 
 
 def test_eviction_stays_in_flight_when_another_pod_frees_the_capacity() -> None:
-    """`old` was to leave n, but another pod there went first. Others may have been promised its room."""
+    """Another pod left the node before `old`. The freed capacity may be reserved for other pods."""
     builder = one_node(2).running("old", node="n", queue="q", gpus=1, started_ago="1h")
     builder.pending("new", queue="q", gpus=1, priority=75)
     builder.in_flight("f", beneficiary="new", evicts={"old-0": "n"}, reserves={"new-0": "n"})
@@ -185,7 +185,7 @@ def test_eviction_stays_in_flight_when_another_pod_frees_the_capacity() -> None:
 
 
 def test_reservation_without_open_victims_is_fulfilled_first() -> None:
-    """One GPU is free, and `a` ends first; but the victim of `b` has left, and that of `a` has not."""
+    """One GPU is free. `a` expires first, but only the victim of `b` has terminated."""
     builder = one_node(2).pods("old", RELEASING, node="n", queue="q", gpus=1)
     builder.pending("a", queue="q", gpus=1).pending("b", queue="q", gpus=1)
     builder.in_flight("1", beneficiary="a", evicts={"old-0": "n"}, reserves={"a-0": "n"}, expires_in="1m")
@@ -195,7 +195,7 @@ def test_reservation_without_open_victims_is_fulfilled_first() -> None:
 
 
 def test_endless_chain_of_dependent_groups_is_cancelled() -> None:
-    """Each is promised what the next one makes free, and the last has no room."""
+    """Each group reserves capacity that the next one frees, and the reservation of the last does not fit."""
     count = MAX_ATTEMPTS + 3
     builder = ClusterBuilder().queue("q").node("full", gpus=1)
     builder.running("third", node="full", queue="q", gpus=1, priority=120)
@@ -229,7 +229,7 @@ def test_groups_are_unchanged_when_the_cycle_stops_immediately() -> None:
 
 
 def test_stale_gang_retains_its_bindings_in_flight() -> None:
-    """Only what is there can be evicted; a binding that is not seen yet is left to a later cycle."""
+    """Only pods in the snapshot can be evicted. A pending binding is left to a later cycle."""
     builder = one_node(3).pod_group("gang", queue="q", min_member=3, stale_ago="1h")
     builder.running("gang", node="n", gpus=1).pending("gang", gpus=1)
     found = run_in_flight_cycle(builder.in_flight("f", beneficiary="gang", binds={"gang-1": "n"}))

@@ -1,4 +1,4 @@
-"""The default profile, and what is said about a profile that cannot be."""
+"""The default profile, and the errors of invalid profiles."""
 
 from dataclasses import replace
 

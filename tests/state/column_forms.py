@@ -1,4 +1,4 @@
-"""The same snapshot in other forms: pods as columns, or some of them."""
+"""Other forms of a snapshot: all pods as columns, or some of them."""
 
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.columns import to_columns
@@ -7,7 +7,7 @@ from tests.properties.generators.draw import Draw
 
 
 def mix_columns(draw: Draw, snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """Each pod in columns or as a message, as it comes."""
+    """Encode each pod in columns or as a message, at random."""
     columns, rest = ClusterSnapshot(), ClusterSnapshot()
     rest.CopyFrom(snapshot)
     del rest.pods[:]

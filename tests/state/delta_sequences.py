@@ -1,4 +1,4 @@
-"""The check `delta-sequences`: a hundred thousand random sequences of good and bad deltas (F18)."""
+"""The check `delta-sequences`: 100,000 random sequences of valid and invalid deltas (F18)."""
 
 import os
 from concurrent.futures import ProcessPoolExecutor
@@ -15,7 +15,7 @@ BATCH: Final = 100
 
 
 def walk_batch(number: int) -> list[str]:
-    """A batch of sequences, one after the other; those that went wrong, and how."""
+    """Run a batch of sequences and return those that failed, with their errors."""
     wrong = []
     for seed in range(number * BATCH, (number + 1) * BATCH):
         try:
@@ -26,7 +26,7 @@ def walk_batch(number: int) -> list[str]:
 
 
 def main() -> Counts:
-    """Apply random sequences of deltas, as many at a time as there are cores, and compare every state."""
+    """Apply random sequences of deltas in parallel on all cores, and compare every state."""
     batches, failed = SEQUENCES // BATCH, 0
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
         for wrong in track(pool.map(walk_batch, range(batches)), "hundreds of sequences", batches):

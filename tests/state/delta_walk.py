@@ -1,4 +1,4 @@
-"""A state on its way by random deltas, good and bad: after each, what is kept is what must be kept."""
+"""A state that random valid and invalid deltas change. It is checked after each delta."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ ENGINE: Final = short_engine()
 
 
 class DeltaWalk:
-    """One state in a store, the snapshot that it must be, and the deltas that led there."""
+    """One state in a store, the expected snapshot, and the deltas applied so far."""
 
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
@@ -34,7 +34,7 @@ class DeltaWalk:
         self.past: list[pb.StateDelta] = []
 
     def next_delta(self) -> tuple[pb.StateDelta, ClusterSnapshot]:
-        """A good delta, and the snapshot after it."""
+        """A valid delta, and the snapshot after it."""
         after = generate_next_snapshot(self.draw, self.snapshot)
         delta = compute_delta(self.snapshot, after)
         delta.base.epoch = EPOCH
@@ -42,7 +42,7 @@ class DeltaWalk:
         return delta, after
 
     def apply_next(self) -> None:
-        """Apply a good delta. Now and then it is sent twice, as when an answer got lost."""
+        """Apply a valid delta. Now and then it is sent twice, as after a lost response."""
         delta, self.snapshot = self.next_delta()
         for _ in range(2 if self.draw.chance(20) else 1):
             assert self.store.apply(delta).reference.version == self.snapshot.version
@@ -50,7 +50,7 @@ class DeltaWalk:
         self.check()
 
     def send_invalid(self) -> None:
-        """Send something bad: it is refused with the right code, and the state is the very same object."""
+        """Send an invalid delta. It is rejected with the expected code, and the state object is the same."""
         kind = self.draw.choice(sorted(INVALID_DELTAS))
         delta, code = INVALID_DELTAS[kind](self)
         before = self.store.newest(self.reference)
@@ -66,7 +66,7 @@ class DeltaWalk:
         )
 
     def check(self) -> None:
-        """The state is the snapshot, and so is the answer."""
+        """Check that the state and the response equal those of the snapshot."""
         state = self.store.find(self.reference)
         kept, inline = state.cluster, decode_snapshot(self.snapshot)
         assert (kept.now, kept.nodes, kept.queues) == (inline.now, inline.nodes, inline.queues)
@@ -78,7 +78,7 @@ class DeltaWalk:
 
 
 def run_walk(seed: int) -> None:
-    """A random sequence of good and bad deltas."""
+    """Run a random sequence of valid and invalid deltas."""
     draw = SeededDraw(seed)
     state = DeltaWalk(draw)
     for _ in range(STEPS):

@@ -1,4 +1,4 @@
-"""The check `full-size`: 5,000 nodes and 50,000 pods come in every form and get the same answer."""
+"""The check `full-size`: 5,000 nodes and 50,000 pods, sent in every form, lead to the same response."""
 
 import time
 

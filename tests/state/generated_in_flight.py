@@ -1,4 +1,4 @@
-"""Groups in flight for snapshots that were made: of what is there, of what is gone, and of nonsense."""
+"""In-flight groups for generated snapshots, with existing, missing and invalid targets."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ KINDS: Final = ("evictions", "reservations", "bindings")
 
 
 def add_in_flight(draw: Draw, snapshot: pb.ClusterSnapshot, name: str) -> None:
-    """A group for some pod group, with up to three steps of each kind."""
+    """Add a group for a random pod group, with up to three decisions of each kind."""
     beneficiary = draw.choice(snapshot.pod_groups).uid if draw.chance(95) else "gone"
     group = snapshot.in_flight_groups.add(id=name, action="reclaim", beneficiary=beneficiary)
     group.expire_time.seconds = snapshot.now.seconds + draw.choice((300, 200, 100, 1, 0, -5))

@@ -1,4 +1,4 @@
-"""Snapshots of any size with rows of every kind, made of choices, and what becomes of them."""
+"""Generated snapshots of any size with rows of every kind, and changed versions of them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -18,7 +18,7 @@ LEAVES: Final = ("a1", "a2", "b1", "b2")
 
 
 def generate_snapshot(draw: Draw, nodes: int, pods: int) -> pb.ClusterSnapshot:
-    """So many nodes of eight GPUs and about so many pods, in groups of one to four."""
+    """A snapshot with this many nodes of eight GPUs and about this many pods, in groups of one to four."""
     snapshot = pb.ClusterSnapshot(cluster_id="made", node_pool="pool", version=1)
     snapshot.now.seconds = NOW_S
     snapshot.topologies.add(name="racks", levels=["rack"])
@@ -44,12 +44,12 @@ def generate_snapshot(draw: Draw, nodes: int, pods: int) -> pb.ClusterSnapshot:
 
 
 def generate_next_snapshot(draw: Draw, snapshot: pb.ClusterSnapshot) -> pb.ClusterSnapshot:
-    """The next version, a random time later, with a few rows of some lists changed, added and gone."""
+    """The next version, a random time later. A few rows of some lists are changed, added and removed."""
     return _later(draw, snapshot, _CHANGES)
 
 
 def generate_next_workloads(draw: Draw, snapshot: pb.ClusterSnapshot) -> pb.ClusterSnapshot:
-    """The same when only pods, pod groups and groups in flight change."""
+    """The same with changes of pods, pod groups and in-flight groups only."""
     return _later(draw, snapshot, _CHANGES_OF_WORKLOADS)
 
 
@@ -65,7 +65,7 @@ def _later(draw: Draw, snapshot: pb.ClusterSnapshot, changes: Sequence[_Change])
 
 
 def add_group(draw: Draw, snapshot: pb.ClusterSnapshot, uid: str, number: int) -> None:
-    """A pod group with its pods: together on a node, or waiting."""
+    """Add a pod group with its pods, either all on one node or pending."""
     size, shape = draw.integer(1, 4), draw.choice((*SHAPES, "cpu"))
     group = snapshot.pod_groups.add(uid=uid, name=f"job-{number}", queue=draw.choice(LEAVES), min_member=1)
     group.priority = draw.choice((50, 75, 125))
@@ -95,7 +95,7 @@ def add_group(draw: Draw, snapshot: pb.ClusterSnapshot, uid: str, number: int) -
 
 
 def _add_wide_group(snapshot: pb.ClusterSnapshot) -> None:
-    """One that wants a whole node, which only evictions can give it."""
+    """Add a pod group that needs a complete node, which only evictions can free."""
     group = snapshot.pod_groups.add(uid="wide", queue="c", priority=75, preemptibility=1, min_member=1)
     group.creation_time.seconds = NOW_S - 100
     snapshot.pods.add(uid="wide-0", pod_group="wide", shape="node", status=pb.POD_STATUS_PENDING)
@@ -149,7 +149,7 @@ def _add_eviction_history(draw: Draw, snapshot: pb.ClusterSnapshot) -> None:
 
 
 def _some(draw: Draw, count: int) -> Iterator[int]:
-    """A few positions, the last first, so that rows can be taken out on the way."""
+    """A few positions in descending order, so that rows can be removed while iterating."""
     yield from sorted(
         {draw.integer(0, count - 1) for _ in range(draw.integer(1, 3))} if count else (), reverse=True
     )

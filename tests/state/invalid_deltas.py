@@ -1,4 +1,4 @@
-"""Deltas that must be refused, each with its fault."""
+"""Deltas that must be rejected, each with its error."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
@@ -12,7 +12,7 @@ RejectedDelta = tuple[pb.StateDelta, int]
 
 
 def skipped_version(walk: "DeltaWalk") -> RejectedDelta:
-    """A delta in between is missing."""
+    """A version is missing before this delta."""
     delta, _ = walk.next_delta()
     delta.base.version += walk.draw.integer(1, 5)
     delta.version += 10
@@ -20,14 +20,14 @@ def skipped_version(walk: "DeltaWalk") -> RejectedDelta:
 
 
 def outdated_base(walk: "DeltaWalk") -> RejectedDelta:
-    """Builds on a version from before."""
+    """A delta that is based on an earlier version."""
     delta, _ = walk.next_delta()
     delta.base.version -= walk.draw.integer(1, 5)
     return delta, pb.STATE_ERROR_CODE_VERSION_GAP
 
 
 def reordered_deltas(walk: "DeltaWalk") -> RejectedDelta:
-    """The second of two comes first."""
+    """The second of two deltas is sent first."""
     first, after = walk.next_delta()
     second = pb.StateDelta(base=first.base, version=after.version + 1, now=after.now)
     second.base.version = after.version
@@ -35,7 +35,7 @@ def reordered_deltas(walk: "DeltaWalk") -> RejectedDelta:
 
 
 def replay_with_other_content(walk: "DeltaWalk") -> RejectedDelta:
-    """The last delta again, but different."""
+    """The last delta again, with other content."""
     if not walk.past:
         return outdated_base(walk)
     delta = pb.StateDelta()
@@ -45,7 +45,7 @@ def replay_with_other_content(walk: "DeltaWalk") -> RejectedDelta:
 
 
 def late_replay(walk: "DeltaWalk") -> RejectedDelta:
-    """A delta again that others have followed."""
+    """A delta that is sent again after later ones."""
     return (walk.past[-2], pb.STATE_ERROR_CODE_VERSION_GAP) if len(walk.past) > 1 else outdated_base(walk)
 
 
@@ -81,7 +81,7 @@ def version_not_greater(walk: "DeltaWalk") -> RejectedDelta:
 
 
 def invalid_row(walk: "DeltaWalk") -> RejectedDelta:
-    """Everything else of it is good, and must not be applied either."""
+    """A delta with one invalid row. Its valid rows must not be applied either."""
     delta, _ = walk.next_delta()
     match walk.draw.integer(0, 3):
         case 0:

@@ -1,4 +1,4 @@
-"""A cluster by names alone, so that clusters whose rows have different slots can be compared."""
+"""A cluster in terms of names, to compare clusters whose rows have different slots."""
 
 from dataclasses import fields
 from typing import Any
@@ -9,7 +9,7 @@ from tenure.solver.model.workload import Member, PodGroup, PodSet, Task
 
 
 def name_cluster(cluster: Cluster) -> dict[str, object]:
-    """What the cluster says, in its order; who is nobody is left out."""
+    """The facts of the cluster in its order, without unused slots."""
     groups = [group for group in cluster.pod_groups if group.facts.uid]
     tasks = [task for task in cluster.tasks if task.facts.uid]
     _check_indices(cluster)
@@ -40,7 +40,7 @@ def name_cluster(cluster: Cluster) -> dict[str, object]:
 
 
 def _check_indices(cluster: Cluster) -> None:
-    """Whatever slots rows have: they are in the order of uids, and refer to each other."""
+    """Check that rows are in the order of uids and refer to each other, whatever their slots."""
     for rows in (cluster.pod_groups, cluster.tasks):
         assert [row.index for row in rows] == list(range(len(rows)))
         uids = [row.facts.uid for row in rows if row.facts.uid]

@@ -1,4 +1,4 @@
-"""An engine whose search is short, so that large snapshots are answered soon and always alike."""
+"""An engine with a small search budget, so that large snapshots get a quick and deterministic response."""
 
 from dataclasses import replace
 

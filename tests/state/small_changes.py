@@ -1,4 +1,4 @@
-"""Long sequences of small changes of workloads alone: rows come, move and go at any place in the order."""
+"""Long sequences of small workload changes: rows are added, moved and removed anywhere in the order."""
 
 from hashlib import sha256
 from typing import Final
@@ -10,7 +10,7 @@ from tests.state.generated_snapshots import NOW_S, add_group, generate_next_work
 
 
 def first_snapshot(draw: Draw) -> pb.ClusterSnapshot:
-    """A small cluster without claims, which tie pods to each other."""
+    """A small cluster without resource claims, because claims link pods."""
     snapshot = without_claims(generate_snapshot(draw, draw.integer(1, 4), draw.integer(1, 30)))
     if draw.chance(60):
         del snapshot.eviction_history[:]
@@ -18,7 +18,7 @@ def first_snapshot(draw: Draw) -> pb.ClusterSnapshot:
 
 
 def next_snapshot(draw: Draw, snapshot: pb.ClusterSnapshot) -> pb.ClusterSnapshot:
-    """A little later; pod groups that come have uids, and at times ages, anywhere among the others."""
+    """The next snapshot. Uids, and sometimes ages, of new pod groups are anywhere among the others."""
     after = without_claims(generate_next_workloads(draw, snapshot))
     for number in range(draw.integer(0, 3)):
         uid = sha256(f"{after.version} {number}".encode()).hexdigest()[:8]
@@ -28,7 +28,7 @@ def next_snapshot(draw: Draw, snapshot: pb.ClusterSnapshot) -> pb.ClusterSnapsho
 
 
 def without_claims(snapshot: pb.ClusterSnapshot) -> pb.ClusterSnapshot:
-    """The same without device claims."""
+    """The same snapshot without resource claims."""
     del snapshot.resource_claims[:]
     for pod in snapshot.pods:
         del pod.resource_claims[:]

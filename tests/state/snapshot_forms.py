@@ -1,4 +1,4 @@
-"""The ways in which a snapshot can come to a server, and the answer to each."""
+"""The ways to send a snapshot to a server, and the response to each."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -34,7 +34,7 @@ def send_in_chunks(client: Client, snapshot: ClusterSnapshot) -> DecideResponse:
 
 
 def send_earlier(client: Client, snapshot: ClusterSnapshot) -> DecideResponse:
-    """Pushed a minute ago, and decided on at the time of the snapshot."""
+    """Push the snapshot a minute earlier, and decide at its time."""
     earlier = ClusterSnapshot()
     earlier.CopyFrom(snapshot)
     earlier.now.seconds -= 60
@@ -44,7 +44,7 @@ def send_earlier(client: Client, snapshot: ClusterSnapshot) -> DecideResponse:
 
 
 def send_by_deltas(client: Client, snapshot: ClusterSnapshot) -> DecideResponse:
-    """From another snapshot to this one."""
+    """Push another snapshot, then send deltas to this one."""
     session = StateSession(client)
     session.push(_other(snapshot))
     session.update(snapshot)
@@ -55,11 +55,11 @@ FORMS: Final[Mapping[str, Callable[[Client, ClusterSnapshot], DecideResponse]]] 
     form.__name__: form
     for form in (send_as_columns, send_mixed, send_in_chunks, send_earlier, send_by_deltas)
 }
-"""All but the plain one."""
+"""All forms except a plain request."""
 
 
 def _other(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """An earlier snapshot in which rows of every list differ."""
+    """An earlier snapshot with different rows in every list."""
     draw, other = SeededDraw(2), ClusterSnapshot()
     other.CopyFrom(snapshot)
     for _ in range(STEPS):
@@ -70,7 +70,7 @@ def _other(snapshot: ClusterSnapshot) -> ClusterSnapshot:
 
 
 def rows(snapshot: ClusterSnapshot) -> dict[str, object]:
-    """Rows of each list without their order, and the other fields."""
+    """Rows of each list regardless of order, and the other fields."""
     return {
         field.name: sorted(map(str, value)) if field.is_repeated else value
         for field, value in snapshot.ListFields()

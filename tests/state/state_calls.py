@@ -1,4 +1,4 @@
-"""The calls of kept states on a bare connection, and states to send."""
+"""Calls for pushed states on a plain connection, and states to send."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ BASE = pb.StateReference(cluster_id="test", epoch="e", version=7)
 
 @contextmanager
 def stub(**limits: int) -> Iterator[DecisionServiceStub]:
-    """A server in this process, and a bare connection to it."""
+    """A server in this process, and a plain connection to it."""
     with run_server(**limits) as (_, address), grpc.insecure_channel(address) as channel:
         yield DecisionServiceStub(channel)
 
@@ -30,7 +30,7 @@ def push(service: DecisionServiceStub) -> pb.StateReference:
 
 
 def delta(base: pb.StateReference = BASE, **fields: object) -> pb.StateDelta:
-    """A delta that changes nothing but version and time, unless told otherwise."""
+    """A delta that changes only version and time, unless other fields are given."""
     made = pb.StateDelta(base=base, version=base.version + 1, **fields)
     if "now" not in fields:
         made.now.seconds = 1_700_000_001
@@ -48,14 +48,14 @@ def sync(service: DecisionServiceStub, deltas: Iterable[pb.StateDelta]) -> list[
 
 
 def precondition_type(failure: grpc.RpcError) -> str:
-    """The type that a FAILED_PRECONDITION names."""
+    """Violation type in the details of a FAILED_PRECONDITION."""
     details = PreconditionFailure()
     assert rpc_status.from_call(failure).details[0].Unpack(details)
     return str(details.violations[0].type)
 
 
 def violated_fields(failure: grpc.RpcError) -> list[str]:
-    """The fields that an INVALID_ARGUMENT names."""
+    """Violated fields in the details of an INVALID_ARGUMENT."""
     details = BadRequest()
     assert rpc_status.from_call(failure).details[0].Unpack(details)
     return [violation.field for violation in details.field_violations]

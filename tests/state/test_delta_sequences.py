@@ -1,4 +1,4 @@
-"""Random sequences of deltas: what they build is the snapshot; gaps, replays and the like change nothing."""
+"""Random sequences of deltas lead to the expected snapshot; gaps, replays and other errors change nothing."""
 
 import pytest
 

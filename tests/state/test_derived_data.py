@@ -1,4 +1,4 @@
-"""A derived value that followed changes equals one that is built from the same cluster."""
+"""Derived data that is updated after changes equals derived data that is built from the same cluster."""
 
 from typing import Any, Final
 
@@ -62,7 +62,7 @@ def values(cluster: Cluster, warm_start: WarmStartCache | None) -> dict[Derived[
 
 
 def content(value: Any) -> Any:
-    """What a session reads from a value. Counters of moves are left out: only caches read them."""
+    """The parts of a value that sessions read. Counters of moves are omitted: only caches read them."""
     if isinstance(value, Ledger):
         rooms = [(room.idle.vector(), room.releasing.vector()) for room in value.node_infos]
         counts = (value.active_allocated, value.active_used, value.pipelined, value.allocated, value.pending)
@@ -84,7 +84,7 @@ def content(value: Any) -> Any:
 
 
 def without_trailing_zeros(counts: list[int]) -> list[int]:
-    """Lists by pod set keep their length when pod sets go."""
+    """Remove trailing zeros, because lists by pod set keep their length when pod sets are removed."""
     counts = [*counts]
     while counts and not counts[-1]:
         counts.pop()

@@ -1,4 +1,4 @@
-"""What is kept from one state to the next never shows: answers are those to whole snapshots, to the byte."""
+"""Warm-start caches have no effect on responses: they equal those to full snapshots, byte for byte."""
 
 import pytest
 from tenure.codec.decode import decode_snapshot
@@ -58,7 +58,7 @@ def decide_full(state: State, snapshot: ClusterSnapshot) -> bytes:
 
 
 def simulate(on: State | ClusterSnapshot) -> bytes:
-    """Two cycles with one more job."""
+    """Simulate two cycles with one more job."""
     request, job = SimulateRequest(cycles=2), ClusterSnapshot(nodes=[{"name": "node-00000"}])
     add_group(SeededDraw(3), job, "group-more", 7)
     request.upserts.pod_groups.extend(job.pod_groups)

@@ -1,4 +1,4 @@
-"""A snapshot gives the same bytes however it came: whole, in pieces, as columns, mixed, or by deltas."""
+"""A snapshot leads to the same response bytes in every form: request, chunks, columns, mixed, or deltas."""
 
 from collections.abc import Iterator
 

@@ -37,11 +37,11 @@ MAPPED_IN: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Modules that read or write the fields of messages, by the file of the contract."""
 UNREAD: Final[Mapping[str, str]] = {}
-"""Fields that nothing maps, by full name, and why."""
+"""Full names of fields that are not mapped, with the reason."""
 
 
 def messages() -> Iterator[Descriptor]:
-    """Messages of the contract; entries of maps are part of their fields."""
+    """Messages of the contract. Entries of maps are part of their fields."""
     for module in iter_modules(tenure.v1.__path__):
         if module.name.endswith("_pb2"):
             file = import_module(f"tenure.v1.{module.name}").DESCRIPTOR
@@ -59,7 +59,7 @@ FACTS: Final = {
 
 @cache
 def words(file: str) -> frozenset[str]:
-    """Words in the modules of a file of the contract, in lower case as constants are named after fields."""
+    """Words in the modules of a proto file, in lower case because constants are named after fields."""
     paths = [path for glob in MAPPED_IN[file] for path in sorted(ROOT.glob(glob))]
     return frozenset(word for path in paths for word in re.findall(r"\w+", path.read_text().lower()))
 

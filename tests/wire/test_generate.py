@@ -1,4 +1,4 @@
-"""Generated modules are those that the field table gives. After a change of the table: make proto."""
+"""Generated modules match the field table. After changing the table, run `make proto`."""
 
 from pathlib import Path
 

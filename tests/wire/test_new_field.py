@@ -1,4 +1,4 @@
-"""A new scalar is a field of the proto and a line of the field table: everything between is generated.
+"""A new scalar field needs a field of the proto and a line of the field table; all code is generated.
 
 docs/internals/wire.md shows the same three edits.
 """
@@ -29,7 +29,7 @@ TYPES: Final = {
 
 
 def extended_row(message: str, field: str, kind: str) -> Row:
-    """The row of a message with one more field, of a copy of the contract."""
+    """The row of a message with one additional field, in a copy of the contract."""
     pool = DescriptorPool()
     for each in _files(snapshot_pb2.DESCRIPTOR):
         if each.name == snapshot_pb2.DESCRIPTOR.name:
@@ -47,7 +47,7 @@ def extended_row(message: str, field: str, kind: str) -> Row:
 
 
 def _files(file) -> list[FileDescriptorProto]:
-    """A file and those that it imports, imports first."""
+    """A file and its imports, imports first."""
     found: dict[str, FileDescriptorProto] = {}
 
     def visit(each) -> None:
@@ -90,7 +90,7 @@ cluster = decode_snapshot(snapshot)
 rows = {"pod_groups": cluster.pod_groups, "pods": cluster.tasks, "nodes": cluster.nodes}[list_name]
 print(json.dumps([row.facts.tie_breaker for row in rows]))
 """
-"""Reads a snapshot with generated modules in place of those of the checkout."""
+"""Script that reads a snapshot with generated modules in place of those of the checkout."""
 
 
 @pytest.mark.parametrize("message", ["PodGroup", "Pod", "Node"])
@@ -117,7 +117,7 @@ def test_new_scalar_reaches_the_facts(message: str, line: str, tmp_path: Path) -
 
 
 def _write_messages(folder: Path, row: Row) -> None:
-    """Message classes of the extended contract, as protoc writes them."""
+    """Write the message classes of the extended contract, as protoc does."""
     folder.mkdir()
     files = FileDescriptorSet()
     content = FileDescriptorProto()

@@ -1,4 +1,4 @@
-"""Pods and pod groups read from bytes say what the parser says of them."""
+"""Pods and pod groups read from bytes equal those of the protobuf parser."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -42,7 +42,7 @@ UNKNOWN: Final = [
     + tag(104, 4),
     tag(1, 0) + b"\x05",
 ]
-"""Fields of every wire type that the contract does not have; the last has the number of one that it has."""
+"""Unknown fields of every wire type. The last one has the number of a known field."""
 
 
 def texts() -> st.SearchStrategy[str]:
@@ -50,13 +50,13 @@ def texts() -> st.SearchStrategy[str]:
 
 
 def values(field: FieldDescriptor) -> st.SearchStrategy[object]:
-    """What a field may hold that is no message."""
+    """Values of a field that is not a message."""
     return NUMBERS.get(field.cpp_type, texts())
 
 
 @st.composite
 def filled_message(draw: Callable[[Any], Any], kind: type[Message]) -> Message:
-    """A message with any of its fields, and with some that nobody knows."""
+    """A message with a random set of its fields and of unknown fields."""
     message = kind()
     _fill(draw, message)
     unknown = b"".join(draw(st.lists(st.sampled_from(UNKNOWN), max_size=2)))
@@ -83,7 +83,7 @@ def _fill(draw: Callable[[Any], Any], message: Message) -> None:
 
 
 def values_of_row(row: PodRow | PodGroupRow, fields: tuple[str, ...]) -> dict[str, object]:
-    """What a row says, in the words of its message."""
+    """Values of a row by the field names of its message."""
     return {name: _value(row, name) for name in fields}
 
 
@@ -94,7 +94,7 @@ def _value(row: PodRow | PodGroupRow, name: str) -> object:
 
 
 def values_of_message(message: Message, fields: tuple[str, ...]) -> dict[str, object]:
-    """The same of the message."""
+    """Values of the message in the same form."""
     return {name: _value_of_message(message, name) for name in fields}
 
 
@@ -130,7 +130,7 @@ def test_pod_groups_are_read_like_by_the_parser(groups: list[pb.PodGroup]) -> No
 
 
 def has_other_fields(message: Message, fields: tuple[str, ...]) -> bool:
-    """Whether anything is left of a message without these fields, be it something unknown."""
+    """Whether the message has fields other than these, including unknown ones."""
     rest = type(message).FromString(message.SerializeToString())
     for name in fields:
         rest.ClearField(name)

@@ -1,4 +1,4 @@
-"""Requests looked through before they are parsed: every limit on rows and texts is enforced by name."""
+"""Requests are scanned before parsing, and every limit on rows and texts is enforced with its name."""
 
 import pytest
 from google.protobuf.internal.encoder import _VarintBytes as varint

@@ -1,4 +1,4 @@
-"""Every field of a snapshot is declared once, as what it is."""
+"""Every field of a snapshot is declared once, with its kind."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tenure.wire.schema import ROWS, Field, FieldType, Row, row_keys, text_colum
 
 
 def _messages(message: Descriptor, seen: set[str]) -> Iterator[Descriptor]:
-    """A message of the contract and all that it can hold; maps are fields of what holds them."""
+    """A message of the contract and all nested messages. Maps are fields of their message."""
     if message.full_name in seen or not message.full_name.startswith("tenure.v1."):
         return
     seen.add(message.full_name)

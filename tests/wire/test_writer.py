@@ -1,4 +1,4 @@
-"""Messages written as bytes are those that setting their fields gives."""
+"""Messages written as bytes equal those built by setting their fields."""
 
 from enum import IntEnum
 

@@ -1,4 +1,4 @@
-"""A question in bytes is what the message is that it stands for."""
+"""The bytes of a request equal those of the message it represents."""
 
 import pytest
 from tenure.v1.decide_pb2 import DecideRequest

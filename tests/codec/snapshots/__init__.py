@@ -1,1 +1,1 @@
-"""Snapshots that tests of the codec and of the service start from."""
+"""Snapshots for the tests of the codec and of the service."""

@@ -1,4 +1,4 @@
-"""A snapshot in which the pending gang `waits` could use the room of the running pod group `runs`."""
+"""A snapshot in which the pending gang `waits` needs the capacity of the running pod group `runs`."""
 
 from tenure.codec.engine import Engine
 from tenure.solver.registry import default_profile
@@ -10,13 +10,14 @@ from tests.small_snapshot import small_snapshot
 
 NOW_S = 1_700_000_000
 RAN_S = 10_000_000
-"""For so long `runs` has been running."""
+"""How long `runs` has been running."""
 
 
 def contested_snapshot(*, left_quota_milli: int = 2000) -> pb.ClusterSnapshot:
-    """Both pod groups say that they are preemptible; `waits` has the higher priority, in another queue.
+    """Both pod groups are preemptible. `waits` is in another queue and has the higher priority.
 
-    With its quota, queue `left` of `runs` is within its share, and only a requeue can take the room.
+    If queue `left` of `runs` has a quota, it is within its fair share, and only a requeue can free the
+    capacity.
     """
     snapshot = small_snapshot()
     snapshot.nodes[1].unschedulable = True
@@ -29,7 +30,7 @@ def contested_snapshot(*, left_quota_milli: int = 2000) -> pb.ClusterSnapshot:
 
 
 def decide(snapshot: pb.ClusterSnapshot) -> DecideResponse:
-    """The answer of an engine with the default profile; it breaks no rule."""
+    """Return the response of an engine with the default profile, after checking it for violations."""
     answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).parse()
     assert verify(snapshot, answer) == []
     return answer
@@ -44,6 +45,6 @@ def warnings_of(answer: DecideResponse) -> list[tuple[str, int, list[str]]]:
 
 
 def evicted_pods(answer: DecideResponse) -> set[str]:
-    """Uids of the pods that are to go."""
+    """Uids of the evicted pods."""
     steps = [step for group in answer.groups for step in group.decisions]
     return {step.evict.pod for step in steps if step.HasField("evict")}

@@ -1,4 +1,4 @@
-"""What makes a pod group malformed: what is done to the small snapshot `s`, and what is said then."""
+"""Statements that make a pod group of the small snapshot `s` invalid, with the violations that they cause."""
 
 _NEW = "is not a value of this version of the contract"
 _INNER = "is for leaves: use min_sub_group on one with sub groups"

@@ -1,4 +1,4 @@
-"""What makes a snapshot malformed: what is done to the small snapshot `s`, and what is said then."""
+"""Statements that make the small snapshot `s` invalid, with the violations that they cause."""
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -162,7 +162,7 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
         "topologies[0].levels[1]: is required",
         "topologies[0].levels[2]: 'rack' is already a level",
     ),
-    # Device claims
+    # Resource claims
     "s.resource_claims.add()": (
         "resource_claims[0].id: is required",
         "resource_claims[0].requests: must have at least one request",
@@ -181,7 +181,7 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     "for pod in s.pods[:2]: pod.resource_claims.append('c')": (
         "resource_claims[0].from_template: cannot be set: 2 pods of the snapshot use the claim",
     ),
-    # Eviction memory
+    # Eviction history
     "s.eviction_history.add()": (
         "eviction_history[0].victim: is required",
         "eviction_history[0].preemptor: is required",
@@ -202,7 +202,7 @@ INVALID_SNAPSHOTS: dict[str, tuple[str, ...]] = {
     "s.eviction_history.append(_REMEMBERED); s.eviction_history[0].last_failure_time.seconds = 2**40": (
         "eviction_history[0].last_failure_time: is not between the years 1677 and 2262",
     ),
-    # Groups in flight
+    # In-flight groups
     "s.in_flight_groups.add()": (
         "in_flight_groups[0].id: is required",
         "in_flight_groups[0].expire_time: is required",
@@ -228,6 +228,6 @@ _NAMES = {
 
 
 def apply_change(snapshot: ClusterSnapshot, how: str) -> ClusterSnapshot:
-    """The snapshot after one of the statements above."""
+    """Return the snapshot after one of the statements above."""
     exec(how, {"s": snapshot, **_NAMES})
     return snapshot

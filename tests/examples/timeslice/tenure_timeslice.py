@@ -1,7 +1,7 @@
-"""Time slicing: a pod group that has run for an hour is evicted for one of higher priority.
+"""Time slicing: evict a pod group that has run for an hour in favor of one with higher priority.
 
-An action of another package: one value with a rule. Quotas, limits, guards, reports and explanations follow
-from its properties.
+An action from another package: one value with one rule. Quotas, limits, guards, reports and explanations
+follow from its properties.
 """
 
 from collections.abc import Hashable, Sequence
@@ -20,7 +20,7 @@ SLICE = 3_600 * SECOND
 
 
 class SliceIsOver:
-    """Victims have lower priority and have run for a slice."""
+    """Permits victims that have lower priority and have run for a slice."""
 
     def __init__(self, context: CycleContext) -> None:
         self._now = context.session.cluster.now

@@ -7,11 +7,11 @@ import (
 	pb "tenure.test/client/gen/tenure/v1"
 )
 
-// around is more than what a list adds to the bytes of one row.
+// around is an upper bound of the bytes that a list adds to one row.
 const around = 16
 
-// split cuts a snapshot into chunks of at most so many bytes. Fields that are no lists come with the first;
-// every list is cut between rows, so a new list of the contract needs no change here.
+// split divides a snapshot into chunks of at most this many bytes. The first chunk contains all fields that
+// are not lists. Lists are divided between rows, so a new list of the contract needs no change here.
 func split(snapshot *pb.ClusterSnapshot, most int) []*pb.ClusterSnapshot {
 	chunks := []*pb.ClusterSnapshot{withoutLists(snapshot)}
 	size := proto.Size(chunks[0])
@@ -32,7 +32,7 @@ func split(snapshot *pb.ClusterSnapshot, most int) []*pb.ClusterSnapshot {
 	return chunks
 }
 
-// withoutLists is a snapshot with all fields but the lists.
+// withoutLists returns the snapshot without its lists.
 func withoutLists(snapshot *pb.ClusterSnapshot) *pb.ClusterSnapshot {
 	rest := &pb.ClusterSnapshot{}
 	snapshot.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
@@ -44,7 +44,7 @@ func withoutLists(snapshot *pb.ClusterSnapshot) *pb.ClusterSnapshot {
 	return rest
 }
 
-// lists are the fields that are lists, in the order of the contract.
+// lists returns the list fields, in the order of the contract.
 func lists(message protoreflect.Message) []protoreflect.FieldDescriptor {
 	var found []protoreflect.FieldDescriptor
 	fields := message.Descriptor().Fields()

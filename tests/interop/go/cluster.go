@@ -16,8 +16,8 @@ const (
 	gib         = 1 << 30
 )
 
-// newCluster is full of jobs of the queue research, which is above its share, while the queue product,
-// which is below, waits for four nodes. Nobody is protected.
+// newCluster returns a cluster that is full of jobs of the queue research, which is above its fair share.
+// The queue product is below its fair share and has a pending job for four nodes. No job is protected.
 func newCluster(now time.Time) *pb.ClusterSnapshot {
 	snapshot := &pb.ClusterSnapshot{
 		ClusterId: "go-example",
@@ -63,7 +63,7 @@ func shape(id string, gpus int64) *pb.PodShape {
 	}
 }
 
-// addJob adds a gang of pods that run on a node, or wait when no node is given.
+// addJob adds a gang of pods that run on a node, or are pending if the node is empty.
 func addJob(s *pb.ClusterSnapshot, uid, queue, shape string, pods int, node string, created time.Time) {
 	group := &pb.PodGroup{
 		Uid:            uid,

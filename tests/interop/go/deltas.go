@@ -26,7 +26,7 @@ func pushSnapshot(ctx context.Context, s *session) (string, error) {
 	return fmt.Sprintf("%d nodes and %d pods in %d chunks", len(s.snapshot.Nodes), len(s.snapshot.Pods), chunks), nil
 }
 
-// streamDeltas sends what changed three times; the second change is not valid, and changes nothing.
+// streamDeltas sends three deltas. The second one is invalid and is rejected.
 func streamDeltas(ctx context.Context, s *session) (string, error) {
 	stream, err := s.service.SyncState(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func streamDeltas(ctx context.Context, s *session) (string, error) {
 	return fmt.Sprintf("2 applied; 1 refused: %s", describe(refused.Error.Violations)), nil
 }
 
-// fallOutOfStep sends a delta on a version that the server does not have, and does what the server asks for.
+// fallOutOfStep sends a delta for a version that the server does not have, then resyncs as required.
 func fallOutOfStep(ctx context.Context, s *session) (string, error) {
 	stream, err := s.service.SyncState(ctx)
 	if err != nil {
@@ -77,14 +77,14 @@ func fallOutOfStep(ctx context.Context, s *session) (string, error) {
 	return fmt.Sprintf("%s; pushed again as %s", fault.Message, s.state.Epoch), nil
 }
 
-// arrival is a job that is new.
+// arrival returns a new job.
 func arrival(uid string) *pb.ClusterSnapshot {
 	rows := &pb.ClusterSnapshot{}
 	addJob(rows, uid, "product", "one-gpu", 2, "", time.Now())
 	return rows
 }
 
-// delta is the next version, with some rows new or changed.
+// delta returns the delta to the next version, with new or changed rows.
 func (s *session) delta(upserts *pb.ClusterSnapshot) *pb.StateDelta {
 	return &pb.StateDelta{
 		Base: &pb.StateReference{
@@ -100,7 +100,7 @@ func (s *session) delta(upserts *pb.ClusterSnapshot) *pb.StateDelta {
 	}
 }
 
-// change adds rows and takes away the oldest job, here and at the server.
+// change adds rows and removes the oldest job, in the local snapshot and on the server.
 func (s *session) change(stream deltaStream, upserts *pb.ClusterSnapshot) error {
 	delta := s.delta(upserts)
 	gone := s.snapshot.PodGroups[0].Uid
@@ -125,7 +125,7 @@ func (s *session) change(stream deltaStream, upserts *pb.ClusterSnapshot) error 
 	return s.checkState()
 }
 
-// send sends a delta and waits for its answer, which repeats the nonce.
+// send sends a delta and waits for the response with the same nonce.
 func send(stream deltaStream, delta *pb.StateDelta) (*pb.SyncStateResponse, error) {
 	nonce := fmt.Sprintf("to-%d", delta.Version)
 	if err := stream.Send(&pb.SyncStateRequest{Nonce: nonce, Delta: delta}); err != nil && !errors.Is(err, io.EOF) {
@@ -141,7 +141,7 @@ func send(stream deltaStream, delta *pb.StateDelta) (*pb.SyncStateResponse, erro
 	return answer, nil
 }
 
-// end closes the stream and waits until the server has, too.
+// end closes the stream and waits until the server closes it.
 func end(stream deltaStream) error {
 	if err := stream.CloseSend(); err != nil {
 		return err

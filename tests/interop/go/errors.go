@@ -13,7 +13,7 @@ import (
 	pb "tenure.test/client/gen/tenure/v1"
 )
 
-// readRefusal sends a snapshot with two faults and finds both in the details of the error.
+// readRefusal sends a snapshot with two violations and finds both in the error details.
 func readRefusal(ctx context.Context, s *session) (string, error) {
 	bad := proto.CloneOf(s.snapshot)
 	bad.Queues[0].Parent = "nowhere"
@@ -32,7 +32,7 @@ func readRefusal(ctx context.Context, s *session) (string, error) {
 	return fmt.Sprintf("%d fields named, among them queues[0].parent: %s", len(found), found["queues[0].parent"]), nil
 }
 
-// violations are the fields that an error names, with what is wrong.
+// violations returns the invalid fields of an error with their descriptions.
 func violations(refused *status.Status) map[string]string {
 	found := map[string]string{}
 	for _, detail := range refused.Details() {
@@ -45,7 +45,7 @@ func violations(refused *status.Status) map[string]string {
 	return found
 }
 
-// describe is the same for the faults of a delta, on one line.
+// describe returns the violations of a delta on one line.
 func describe(faults []*pb.FieldViolation) string {
 	told := make([]string, len(faults))
 	for at, fault := range faults {

@@ -1,9 +1,9 @@
-// The client talks to a Tenure server as a scheduler in Go would. It is made from the protos alone.
+// The client uses a Tenure server as a scheduler in Go would. It is built from the protos alone.
 //
-// It pushes a snapshot, streams deltas, falls out of step on purpose and gets back into it, asks for
-// decisions, simulations and explanations, and reads what the server says of a bad snapshot.
+// It pushes a snapshot, streams deltas, provokes a version gap and resyncs, requests decisions, simulations
+// and explanations, and reads the error of an invalid snapshot.
 //
-// Exit status: 0 all went as the contract says; 1 something did not; 2 the command line must be mended.
+// Exit status: 0 the server follows the contract; 1 it does not; 2 invalid command line.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	pb "tenure.test/client/gen/tenure/v1"
 )
 
-// A step is one thing the client tries; its report is for people.
+// A step is one test of the client, with a readable report.
 type step struct {
 	name string
 	run  func(context.Context, *session) (report string, err error)

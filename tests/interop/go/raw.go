@@ -11,7 +11,7 @@ import (
 	pb "tenure.test/client/gen/tenure/v1"
 )
 
-// rawAnswer sends messages and leaves answers as the bytes that came.
+// rawAnswer sends messages and returns the response as bytes.
 type rawAnswer struct{}
 
 var _ encoding.Codec = rawAnswer{}
@@ -31,7 +31,7 @@ func (rawAnswer) Unmarshal(data []byte, answer any) error {
 	return nil
 }
 
-// decideRaw is Decide with the bytes of the answer.
+// decideRaw calls Decide and returns the response as bytes.
 func (s *session) decideRaw(ctx context.Context, request *pb.DecideRequest) ([]byte, error) {
 	var answer []byte
 	method := pb.DecisionService_Decide_FullMethodName

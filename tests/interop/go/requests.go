@@ -12,7 +12,7 @@ import (
 	pb "tenure.test/client/gen/tenure/v1"
 )
 
-// wantedChunk is small, so that a small snapshot goes in several chunks.
+// wantedChunk is small, so that a small snapshot is sent in several chunks.
 const wantedChunk = 8 << 10
 
 func readCapabilities(ctx context.Context, s *session) (string, error) {
@@ -28,7 +28,7 @@ func readCapabilities(ctx context.Context, s *session) (string, error) {
 	return fmt.Sprintf("Tenure %s runs %s", answer.Version, strings.Join(answer.ProfileActions, ", ")), nil
 }
 
-// compareDecisions asks about the pushed state and about the same snapshot sent along: equal to the byte.
+// compareDecisions checks that the pushed state and the same snapshot in a request lead to equal bytes.
 func compareDecisions(ctx context.Context, s *session) (string, error) {
 	pushed, err := s.decideRaw(ctx, &pb.DecideRequest{State: s.state})
 	if err != nil {
@@ -52,7 +52,7 @@ func compareDecisions(ctx context.Context, s *session) (string, error) {
 	return fmt.Sprintf("%d bytes either way: %d pods yield, %d get their room", len(pushed), evicted, reserved), nil
 }
 
-// count tells how many pods yield and for how many room is kept.
+// count returns the number of evicted pods and the number of reservations.
 func count(answer *pb.DecideResponse) (evicted, reserved int) {
 	for _, group := range answer.Groups {
 		for _, decision := range group.Decisions {
@@ -67,7 +67,7 @@ func count(answer *pb.DecideResponse) (evicted, reserved int) {
 	return evicted, reserved
 }
 
-// simulateMoreQuota asks what would be if the queue research owned everything: nobody yields then.
+// simulateMoreQuota simulates a quota of the complete cluster for the queue research: no pod is evicted.
 func simulateMoreQuota(ctx context.Context, s *session) (string, error) {
 	answer, err := s.service.Simulate(ctx, &pb.SimulateRequest{
 		Source: &pb.SimulateRequest_State{State: s.state},

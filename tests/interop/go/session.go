@@ -10,21 +10,21 @@ import (
 	pb "tenure.test/client/gen/tenure/v1"
 )
 
-// A session is what the client knows, and what it believes the server has of it.
+// A session is the state of the client, and the state that the server has according to the client.
 type session struct {
 	service    pb.DecisionServiceClient
 	connection grpc.ClientConnInterface
-	// Largest chunk the server takes, in bytes.
+	// Largest chunk that the server accepts, in bytes.
 	maxChunk int
-	// The truth, kept by the client.
+	// The current snapshot.
 	snapshot *pb.ClusterSnapshot
-	// What the server keeps.
+	// Epoch and version of the state on the server.
 	state *pb.StateReference
-	// How often a full snapshot was pushed: each begins an epoch.
+	// Number of full pushes. Each starts a new epoch.
 	pushes int
 }
 
-// push sends the whole snapshot in chunks and begins a new epoch.
+// push sends the complete snapshot in chunks and starts a new epoch.
 func (s *session) push(ctx context.Context) (sent int, err error) {
 	s.pushes++
 	stream, err := s.service.PutSnapshot(ctx)
@@ -38,7 +38,7 @@ func (s *session) push(ctx context.Context) (sent int, err error) {
 			request.Epoch = fmt.Sprintf("epoch-%d", s.pushes)
 		}
 		if err := stream.Send(request); err != nil {
-			break // CloseAndRecv tells why.
+			break // CloseAndRecv returns the error.
 		}
 	}
 	answer, err := stream.CloseAndRecv()
@@ -49,7 +49,7 @@ func (s *session) push(ctx context.Context) (sent int, err error) {
 	return len(chunks), s.checkState()
 }
 
-// checkState fails when the server keeps another version than the client has.
+// checkState returns an error if the version on the server differs from that of the client.
 func (s *session) checkState() error {
 	want := &pb.StateReference{
 		ClusterId: s.snapshot.ClusterId,

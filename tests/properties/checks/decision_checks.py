@@ -1,4 +1,4 @@
-"""What must hold of every decision, judged by the model's facts alone: no ledger, no solver code."""
+"""Rules for every cycle result, checked on the facts of the model, without ledger or other solver code."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from tests.properties.cycle_sequence import CycleRun
 
 
 def find_violations(cycle: CycleRun) -> list[str]:
-    """Every broken rule, in words."""
+    """Descriptions of all violated rules."""
     checks: Sequence[Callable[[Cluster, CycleResult], Iterator[str]]] = (
         find_overcommitments,
         find_uncovered_reservations,
@@ -29,14 +29,14 @@ def find_violations(cycle: CycleRun) -> list[str]:
 
 
 def find_overcommitments(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
-    """Bindings fit beside all who are still there; promises once those who terminate are gone."""
+    """Binds must fit beside all pods that are present, reservations when terminating pods are gone."""
     after = placements(cluster, decision.groups)
     yield from _over(cluster, "now", [here for place in after for here in _current_placement(place)])
     yield from _over(cluster, "later", [_final_placement(place) for place in after])
 
 
 def find_uncovered_reservations(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
-    """The promises of a group need no eviction of a later group: a caller may carry out the first few."""
+    """Reservations need no eviction of a later group: a caller can apply the first groups only."""
     for count in range(1, len(decision.groups)):
         after = placements(cluster, decision.groups[:count])
         for problem in _over(cluster, "later", [_final_placement(place) for place in after]):
@@ -44,7 +44,7 @@ def find_uncovered_reservations(cluster: Cluster, decision: CycleResult) -> Iter
 
 
 def _current_placement(place: Placement) -> Iterator[Placement]:
-    """Where the pod is at this moment; a promise is nowhere, but what moves is still at its old place."""
+    """Where the pod is now. A reservation uses no capacity yet; a relocated pod is still on its old node."""
     if place.status is TaskStatus.PIPELINED:
         yield place.previous or Placement(TaskStatus.PENDING)
     else:
@@ -80,7 +80,7 @@ def _over(cluster: Cluster, when: str, places: Sequence[Placement]) -> Iterator[
 
 
 def find_partial_gangs(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
-    """Whoever gains is whole afterwards; whoever was whole and loses is whole or gone."""
+    """Beneficiaries run with their minimum. Victims that had their minimum retain it or lose all pods."""
     after = placements(cluster, decision.groups)
     gaining = {
         cluster.tasks[step.task].pod_group for g in decision.groups for step in (*g.bindings, *g.reservations)
@@ -106,7 +106,7 @@ def find_partial_gangs(cluster: Cluster, decision: CycleResult) -> Iterator[str]
 
 
 def find_needless_evictions(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
-    """Evictions are for a pod group that gets room in the same group of decisions."""
+    """The beneficiary of evictions must get capacity in the same decision group."""
     for group in decision.groups:
         gains = {cluster.tasks[step.task].pod_group for step in (*group.reservations, *group.bindings)}
         if group.action != STALE and group.evictions and group.beneficiary not in gains:

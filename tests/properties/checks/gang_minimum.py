@@ -1,4 +1,4 @@
-"""What the minimum of a pod group needs: whether some tasks are enough, and which of them it takes."""
+"""Whether tasks meet the minimum of a pod group, and which tasks are its core."""
 
 from collections.abc import Set
 
@@ -6,17 +6,17 @@ from tenure.solver.model.workload import PodGroup, PodSet, SubGroupSet
 
 
 def has_minimum(part: PodSet | SubGroupSet, active: Set[int]) -> bool:
-    """Whether these tasks are enough for the part (semantics R1.55)."""
+    """Whether these tasks meet the minimum of the sub group or pod set (semantics R1.55)."""
     if isinstance(part, PodSet):
         return len(active.intersection(part.tasks)) >= part.min_available
     return sum(has_minimum(member, active) for member in part.members) >= part.required
 
 
 def core(group: PodGroup, active: set[int]) -> set[int]:
-    """The tasks of its minimum: of pods alike the first by uid, of sub groups alike the first by name.
+    """Core of a pod group: of equal pods the first by uid, of equal sub groups the first by name.
 
-    Found by giving up one thing after the other: pods beyond the minimum of their pod set, sub groups that
-    are of no use, sub groups that the others can do without. Below the minimum no sub group is given up.
+    Found by removing one item at a time: pods beyond the minimum of their pod set, sub groups that do not
+    contribute, and sub groups that are not required. Below the minimum no sub group is removed.
     """
     kept = set(active)
     for pod_set in group.pod_sets:
@@ -38,7 +38,7 @@ def _without_surplus(part: PodSet | SubGroupSet, kept: set[int]) -> set[int]:
 
 
 def tasks_of(part: PodSet | SubGroupSet) -> set[int]:
-    """All tasks below the part."""
+    """All tasks below the sub group or pod set."""
     if isinstance(part, PodSet):
         return set(part.tasks)
     return {task for member in part.members for task in tasks_of(member)}

@@ -1,4 +1,4 @@
-"""What guards promise, held against a decision: the evictions, the checks they name, the protections."""
+"""Checks of a cycle result against guards: evictions, reported verdicts and reported protections."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -15,17 +15,17 @@ from tests.properties.generators.contested_clusters import ACTIONS
 
 
 class Loss(NamedTuple):
-    """What a pod group loses by one group of decisions; moved pods count as lost."""
+    """Pods that a pod group loses in one decision group. Relocated pods count as lost."""
 
     group: DecisionGroup
     victim: PodGroup
     lost: set[int]
     before: set[int]
-    """Its active tasks until then."""
+    """Its active tasks before the decision group."""
 
     @property
     def breaks_minimum(self) -> bool:
-        """Whether it was whole and is not any more; one that was not loses from larger parts only."""
+        """Whether the victim loses its minimum or, if it had none, pods of the minimum of a pod set."""
         left = self.before - self.lost
         if has_minimum(self.victim.root, self.before):
             return not has_minimum(self.victim.root, left)
@@ -38,7 +38,7 @@ class Loss(NamedTuple):
 
 
 def guarded_losses(cluster: Cluster, decision: CycleResult) -> Iterator[Loss]:
-    """What guarded actions take, in the order of decision."""
+    """Losses by guarded actions, in the order of the decisions."""
     for count, group in enumerate(decision.groups):
         if group.action not in ACTIONS:
             continue
@@ -51,14 +51,14 @@ def guarded_losses(cluster: Cluster, decision: CycleResult) -> Iterator[Loss]:
 
 
 class GuardBreach(NamedTuple):
-    """A guard that protects what was evicted."""
+    """A guard that protects evicted pods."""
 
     guard: str
     words: str
 
 
 def find_protected_evictions(sheet: GuardFacts, decision: CycleResult) -> Iterator[GuardBreach]:
-    """Evictions of what a guard protects, by what was known when they were decided."""
+    """Evictions of protected pods. Guards use the facts that were known when the eviction was decided."""
     for loss in guarded_losses(sheet.cluster, decision):
         earlier = sheet.after_group(decision.groups[: decision.groups.index(loss.group)])
         for said in earlier.verdicts(loss.group.action, loss.group.beneficiary, loss.victim.index):
@@ -71,7 +71,7 @@ def _forbids(scope: int, loss: Loss) -> bool:
 
 
 def find_wrong_guard_verdicts(sheet: GuardFacts, decision: CycleResult) -> Iterator[str]:
-    """Evictions that do not name exactly the guards of the profile that have a say, and what they said."""
+    """Evictions that do not list exactly the verdicts of all guards that apply to the action."""
     for count, group in enumerate(decision.groups):
         for evict in group.evictions:
             victim = sheet.cluster.tasks[evict.task].pod_group
@@ -83,7 +83,7 @@ def find_wrong_guard_verdicts(sheet: GuardFacts, decision: CycleResult) -> Itera
 
 
 def find_contradicted_protections(sheet: GuardFacts, decision: CycleResult) -> Iterator[str]:
-    """Evictions that a protection of the same answer rules out."""
+    """Evictions that contradict a protection of the same response."""
     for loss in guarded_losses(sheet.cluster, decision):
         asking = sheet.cluster.pod_groups[loss.group.beneficiary]
         told = [each for each in decision.protections if each.pod_group == loss.victim.index]
@@ -94,7 +94,7 @@ def find_contradicted_protections(sheet: GuardFacts, decision: CycleResult) -> I
 
 
 def find_misreported_protections(sheet: GuardFacts, decision: CycleResult) -> Iterator[str]:
-    """Pairs of which the answer says anything else than the facts: who goes on running, and who might ask."""
+    """Victims that keep running and whose reported protection from a preemptor differs from the facts."""
     sheet = sheet.after_group(decision.groups)
     cluster, after = sheet.cluster, placements(sheet.cluster, decision.groups)
     for victim in cluster.pod_groups:
@@ -110,7 +110,7 @@ def _remaining(before: Placement, after: Placement) -> bool:
 
 
 def _possible(asking: PodGroup, victim: PodGroup) -> Iterable[str]:
-    """Actions by which one could take from the other at all."""
+    """Actions that could evict the victim for the preemptor."""
     if asking.index == victim.index:
         return ()
     within = asking.queue == victim.queue
@@ -120,7 +120,7 @@ def _possible(asking: PodGroup, victim: PodGroup) -> Iterable[str]:
 def _misreported(
     sheet: GuardFacts, told: Sequence[Protection], action: str, asking: PodGroup, victim: PodGroup
 ) -> Iterator[str]:
-    """Of pod groups that never yield, the answer says no more than that."""
+    """For pod groups that are never evictable, only the preemptibility guard must be reported."""
     for said in sheet.verdicts(action, asking.index, victim.index):
         if said.guard == "preemptibility" or victim.is_evictable:
             protection = narrowest_protection(sheet.cluster, told, said.guard, action, asking)
@@ -131,7 +131,7 @@ def _misreported(
 
 
 def _effect(scope: int, victim: PodGroup) -> int:
-    """The minimum of a pod group that has nothing beyond it is all of it."""
+    """Effective scope: protecting the minimum of a pod group without surplus protects all of it."""
     return ALL if scope == MINIMUM and not _has_surplus(victim.root) else scope
 
 
@@ -144,7 +144,7 @@ def _has_surplus(part: PodSet | SubGroupSet) -> bool:
 def narrowest_protection(
     cluster: Cluster, told: Sequence[Protection], guard: str, action: str, asking: PodGroup
 ) -> Protection | None:
-    """Of what an answer tells about one victim, that which is about the asking pod group most closely."""
+    """Of the protections reported for a victim, the one that describes the preemptor most specifically."""
     path = [] if asking.queue is None else cluster.queues[asking.queue].path
     circles = [("", None), *((cluster.queues[index].name, None) for index in path), ("", asking.index)]
     about = [

@@ -1,6 +1,6 @@
-"""What the guards of a profile must say, read off the snapshot: none of the solver's own judgement.
+"""Verdicts that the guards of a profile must return, computed from the snapshot without code of the solver.
 
-Each guard is one short function here; a `FactSheet` asks those of a profile.
+Each guard is one short function. `GuardFacts` evaluates the guards of a profile.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,11 +19,11 @@ from tenure.terms.durations import parse_duration
 from tests.properties.generators.contested_clusters import ACTIONS
 
 NOTHING, MINIMUM, ALL = range(3)
-"""What of a pod group is protected; more is stricter."""
+"""Protected part of a pod group, from permissive to strict."""
 
 
 class GuardFact(NamedTuple):
-    """What a guard says of a victim."""
+    """Verdict of a guard about a victim."""
 
     guard: str
     protects: int
@@ -31,7 +31,7 @@ class GuardFact(NamedTuple):
 
 
 class GuardQuery(NamedTuple):
-    """May `asking` take something from `victim`?"""
+    """Whether `asking` may evict pods of `victim`."""
 
     cluster: Cluster
     action: str
@@ -44,7 +44,7 @@ Arguments = Mapping[str, str]
 
 
 def preemptibility(question: GuardQuery, arguments: Arguments) -> GuardRule:
-    """Firm ones keep everything, half firm ones their minimum; an opt-out is for its action alone."""
+    """Non-preemptible: all pods. Semi-preemptible: the minimum. An opt-out protects from its action only."""
     victim = question.victim
     firm = victim.facts.preemptibility is Preemptibility.NON_PREEMPTIBLE or (
         victim.facts.preemptibility is Preemptibility.UNSPECIFIED and victim.facts.priority >= 100
@@ -55,7 +55,7 @@ def preemptibility(question: GuardQuery, arguments: Arguments) -> GuardRule:
 
 
 def minruntime(question: GuardQuery, arguments: Arguments) -> GuardRule:
-    """The minimum until it has run for long enough; within a queue and between queues another value."""
+    """Protects the minimum until the minimum runtime has passed; its value depends on the action."""
     same = question.asking.facts.queue_name == question.victim.facts.queue_name
     is_preemption = {"preempt": True, "reclaim": False}.get(question.action, same)
     kind = "Preempt" if is_preemption else "Reclaim"
@@ -70,7 +70,7 @@ def minruntime(question: GuardQuery, arguments: Arguments) -> GuardRule:
 
 
 def _queues_that_count(question: GuardQuery, arguments: Arguments, is_preemption: bool) -> Iterator[Queue]:
-    """From the victim's queue up; for `lca` only those at the top or right below one that both are in."""
+    """The victim's queue and its ancestors; `lca` omits those below children of shared ancestors."""
     cluster = question.cluster
     shared = {None, *(queue.index for queue in _upwards(cluster, question.asking))}
     for queue in _upwards(cluster, question.victim):
@@ -80,7 +80,7 @@ def _queues_that_count(question: GuardQuery, arguments: Arguments, is_preemption
 
 
 def _upwards(cluster: Cluster, group: PodGroup) -> Iterator[Queue]:
-    """The queue of a pod group, its parent, and so on."""
+    """The queue of a pod group and its ancestors."""
     at = group.queue
     while at is not None:
         yield cluster.queues[at]
@@ -88,19 +88,19 @@ def _upwards(cluster: Cluster, group: PodGroup) -> Iterator[Queue]:
 
 
 def evictionlimit(question: GuardQuery, arguments: Arguments) -> GuardRule:
-    """Everything from so many evictions on."""
+    """Protects all pods once the eviction limit is reached."""
     often = question.victim.facts.eviction_count >= int(arguments.get("maxEvictions", "3"))
     return ALL if often else NOTHING, None
 
 
 def waitlimit(question: GuardQuery, arguments: Arguments) -> GuardRule:
-    """Everything from so long a wait on."""
+    """Protects all pods once the wait limit is reached."""
     limit = parse_duration(arguments.get("maxWait", "24h"))
     return ALL if question.victim.facts.total_eviction_wait >= limit else NOTHING, None
 
 
 def nearcompletion(question: GuardQuery, arguments: Arguments) -> GuardRule:
-    """Everything in the last minutes before it is expected to end."""
+    """Protects all pods close to the expected end."""
     victim, now = question.victim, question.cluster.now
     runtime = expected_runtime(question.cluster, victim)
     if runtime is None or victim.facts.last_start is None:
@@ -115,7 +115,7 @@ def _window(arguments: Arguments) -> int:
 
 
 def expected_runtime(cluster: Cluster, group: PodGroup) -> int | None:
-    """Its own word, else that of the nearest queue that says anything; what is unreadable stays so."""
+    """Expected runtime of the pod group, else of the nearest queue that sets one; None if it is invalid."""
     own = group.facts.requeue.expected_runtime
     if own.value is not None or own.problem:
         return own.value
@@ -124,7 +124,7 @@ def expected_runtime(cluster: Cluster, group: PodGroup) -> int | None:
 
 
 def evictionbackoff(question: GuardQuery, arguments: Arguments) -> GuardRule:
-    """Everything, from whom was evicted for it a short time ago, or evicted it several times for nothing."""
+    """Protects all pods from a preemptor that was evicted for the victim or evicted it without effect."""
     asking, victim = question.asking.index, question.victim.index
     ends = []
     for memory in question.cluster.eviction_history:
@@ -150,7 +150,7 @@ GUARDS: Final[Mapping[str, Callable[[GuardQuery, Arguments], GuardRule]]] = {
 
 
 class ConfiguredGuard(NamedTuple):
-    """A guard of a profile."""
+    """A guard of a profile, with its arguments and actions."""
 
     name: str
     arguments: Arguments
@@ -159,21 +159,21 @@ class ConfiguredGuard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GuardFacts:
-    """Who is protected from whom on a cluster, by the guards of a profile in their order."""
+    """Protections on a cluster by the guards of a profile, in their order."""
 
     cluster: Cluster
     guards: Sequence[ConfiguredGuard]
 
     @classmethod
     def for_pair(cls, cluster: Cluster, profile: Profile) -> "GuardFacts":
-        """What is always on comes first unless the profile says where."""
+        """The guards of a profile. Preemptibility is always on; it is first unless the profile lists it."""
         listed = {each.name: each.arguments for each in profile.plugins if each.name in GUARDS}
         if "preemptibility" not in listed:
             listed = {"preemptibility": {}, **listed}
         return cls(cluster, [ConfiguredGuard(name, said, _actions(said)) for name, said in listed.items()])
 
     def after_group(self, groups: Iterable[DecisionGroup]) -> "GuardFacts":
-        """The same once these groups of a decision are remembered."""
+        """The same facts after these decision groups are stored in the eviction history."""
         memory = {(each.victim, each.preemptor): each for each in self.cluster.eviction_history}
         for group in groups:
             evicted = {self.cluster.tasks[evict.task].pod_group for evict in group.evictions}
@@ -184,7 +184,7 @@ class GuardFacts:
         return GuardFacts(replace(self.cluster, eviction_history=tuple(memory.values())), self.guards)
 
     def begins_before(self, later: int) -> bool:
-        """Whether a protection begins after the snapshot and before a later time: as of nearcompletion."""
+        """Whether a protection by nearcompletion begins after the snapshot and not after `later`."""
         windows = [_window(guard.arguments) for guard in self.guards if guard.name == "nearcompletion"]
         starts = [
             max(group.facts.last_start, group.facts.last_start + runtime - window)
@@ -196,7 +196,7 @@ class GuardFacts:
         return any(self.cluster.now < start <= later for start in starts)
 
     def verdicts(self, action: str, asking: int, victim: int) -> list[GuardFact]:
-        """One for each guard that has a say in the action."""
+        """One verdict for each guard that applies to the action."""
         groups = self.cluster.pod_groups
         question = GuardQuery(self.cluster, action, groups[asking], groups[victim])
         asked = (guard for guard in self.guards if action in guard.actions)

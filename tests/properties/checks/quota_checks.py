@@ -1,4 +1,4 @@
-"""What nobody can take back stays within quota (semantics R4.61, R8.30)."""
+"""Non-preemptible usage stays within quota (semantics R4.61, R8.30)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ Use = Counter[tuple[int, int]]
 
 
 def find_exceeded_quotas(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
-    """Quotas that firm use exceeds, and that pods of this cycle added to."""
+    """Quotas that non-preemptible usage exceeds, and that pods of this cycle added to."""
     before = [task.placement for task in cluster.tasks]
     after = placements(cluster, decision.groups)
     gaining = {
@@ -55,7 +55,7 @@ def _non_preemptible_usage(cluster: Cluster, group: PodGroup, places: Sequence[P
 
 
 def _non_preemptible_tasks(group: PodGroup, active: set[int]) -> set[int]:
-    """The tasks that no other queue can take back."""
+    """Tasks that other queues cannot reclaim."""
     if "reclaim" in group.facts.opt_out_actions or not group.is_evictable:
         return active
     return core(group, active) if group.facts.preemptibility is Preemptibility.SEMI_PREEMPTIBLE else set()

@@ -1,4 +1,4 @@
-"""Who may be evicted: by preemptibility, opt-outs, priority and minimum runtimes."""
+"""Permitted victims, by preemptibility, opt-outs, priority and minimum runtimes."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +14,7 @@ STALE: Final = "stalegangeviction"
 
 
 def find_forbidden_victims(cluster: Cluster, decision: CycleResult) -> Iterator[str]:
-    """Evictions of what may not be evicted at all, by this action, or for this pod group."""
+    """Evictions that are not permitted at all, by this action, or for this preemptor."""
     gone: set[int] = set()
     for group in decision.groups:
         gone |= {evict.task for evict in group.evictions}
@@ -45,12 +45,12 @@ def _active(cluster: Cluster, group: PodGroup) -> set[int]:
 
 
 def _loses_core(cluster: Cluster, victim: PodGroup, gone: set[int]) -> bool:
-    """Whether any pod is gone that was of its minimum when the cycle began."""
+    """Whether a pod of the core at the start of the cycle is evicted."""
     return bool(core(victim, _active(cluster, victim)) & gone)
 
 
 def _loses_minimum(cluster: Cluster, victim: PodGroup, gone: set[int]) -> bool:
-    """Whether it had its minimum, and has it no longer; one that had not loses surplus of its parts only."""
+    """Whether the victim loses its minimum or, if it had none, pods of the minimum of a pod set."""
     before = _active(cluster, victim)
     if has_minimum(victim.root, before):
         return not has_minimum(victim.root, before - gone)
@@ -58,7 +58,7 @@ def _loses_minimum(cluster: Cluster, victim: PodGroup, gone: set[int]) -> bool:
 
 
 def _is_protected(cluster: Cluster, action: str, asking: PodGroup, victim: PodGroup) -> bool:
-    """By the minimum runtime: within a leaf queue the preempt value counts, else the reclaim value."""
+    """Whether its minimum runtime protects it: the preempt value within a leaf queue, else reclaim."""
     if victim.facts.last_start is None or victim.queue is None or asking.queue is None:
         return False
     path = [cluster.queues[q] for q in cluster.queues[victim.queue].path]

@@ -1,8 +1,8 @@
-"""Random clusters in which nearly everything runs that fits, and others want room: made to evict.
+"""Random clusters that are nearly full and have pending pod groups, so that cycles evict pods.
 
-Every fact that a guard looks at is drawn: starts, minimum and expected runtimes, preemptibility, opt-outs,
-evictions and waits so far, and who was evicted for whom. Durations are round numbers of minutes, and the
-clock stands at such a time, a nanosecond beside it or far off, so that ends of protections are met exactly.
+Every fact that a guard reads is drawn: start times, minimum and expected runtimes, preemptibility, opt-outs,
+earlier evictions and waits, and eviction history. Durations are round numbers of minutes. The clock is at
+such a time, one nanosecond off or far off, so that ends of protections are met exactly.
 """
 
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ TREES: Final = (
     {"x": "", "a": "x", "b": "x", "y": "", "c": "y"},
     {"top": "", "x": "top", "a": "x", "b": "x", "y": "top", "c": "y"},
 )
-"""Queues and their parents; those of one letter a to c are leaves."""
+"""Queues and their parents. Queues named `a` to `c` are leaves."""
 MINIMUMS: Final = (None, None, "0s", "10m", "30m", "1h")
 AGES: Final = ("0s", "5m", "10m", "25m", "30m", "55m", "1h", "2h", None)
 EXPECTED: Final = (None, None, "10m", "30m", "1h", "65m", "2h")
 REMEMBERED: Final = ("1m", "2m", "5m", "10m", "40m", "1h", "9h")
 CLOCKS: Final = (0, 0, 0, -1, 1, 5 * MINUTE, 31 * MINUTE, -20 * MINUTE, -3 * 60 * MINUTE)
-"""What the clock is off; long before the starts, everything starts in the future."""
+"""Offsets of the clock. With large negative offsets all start times are in the future."""
 FIRM: Final = (Preemptibility.PREEMPTIBLE,) * 6 + (
     Preemptibility.SEMI_PREEMPTIBLE,
     Preemptibility.SEMI_PREEMPTIBLE,
@@ -59,7 +59,7 @@ def contested_cluster(draw: Draw) -> Cluster:
 
 
 def _add_until_full(draw: Draw, builder: ClusterBuilder, leaves: Sequence[str]) -> None:
-    """Whoever comes is put wherever there is room; the last ones find little."""
+    """Fill the nodes with running pod groups, then add pending ones. Little capacity is left for the last."""
     free = {f"n{number}": draw.choice((2, 2, 3, 4)) for number in range(draw.integer(2, 4))}
     for name, gpus in free.items():
         builder.node(name, gpus=gpus)
@@ -73,7 +73,7 @@ def _add_until_full(draw: Draw, builder: ClusterBuilder, leaves: Sequence[str]) 
 
 
 def _add_fragmented(draw: Draw, builder: ClusterBuilder, leaves: Sequence[str]) -> None:
-    """Half of every node is free, so that whoever needs a whole one has to move somebody."""
+    """Use half of every node, so that a pod that needs a complete node requires a relocation."""
     for number in range(draw.integer(2, 4)):
         builder.node(f"n{number}", gpus=2)
         shape = _shape(draw, builder, f"old{number}", _running_facts(draw, leaves), draw.choice((1, 1, 2)))
@@ -101,7 +101,7 @@ def _add_running(
     gpus: int,
     free: dict[str, int],
 ) -> None:
-    """Pods run wherever there is room; those that find none wait, and now and then one waits anyway."""
+    """Place pods on nodes with free capacity. Pods that do not fit, and a few others, stay pending."""
     status = TaskStatus.RELEASING if draw.chance(4) else TaskStatus.RUNNING
     for pod in pods:
         rooms = [node for node, left in free.items() if left >= gpus]
@@ -116,7 +116,7 @@ def _add_running(
 def _add_pending(
     draw: Draw, builder: ClusterBuilder, name: str, leaves: Sequence[str], gpus: int, count: int
 ) -> None:
-    """A pod group that has no room yet."""
+    """Add a pod group that is not placed yet."""
     group = {**_facts(draw, draw.choice(leaves)), "priority": draw.choice((75, 90, 50, 120))}
     if draw.chance(10):
         group["preemption_delay"] = draw.choice(("9h", "2h"))
@@ -127,7 +127,7 @@ def _add_pending(
 def _shape(
     draw: Draw, builder: ClusterBuilder, name: str, group: GroupOptions, count: int
 ) -> list[PodOptions]:
-    """A gang, an elastic pod group, one of parts, or one of parts within parts; options of each pod."""
+    """Draw a gang, an elastic pod group, or sub groups on one or two levels; return its pod options."""
     kind = draw.choice(("gang", "elastic", "elastic", "parts", "nested")) if count > 1 else "gang"
     if kind in ("gang", "elastic"):
         low = count if kind == "gang" else draw.integer(0, count - 1)
@@ -149,7 +149,7 @@ def _shape(
 
 
 def _facts(draw: Draw, queue: str) -> GroupOptions:
-    """What guards look at."""
+    """Facts that guards read."""
     group: GroupOptions = {
         "queue": queue,
         "preemptibility": draw.choice(FIRM),
@@ -166,7 +166,7 @@ def _facts(draw: Draw, queue: str) -> GroupOptions:
 
 
 def _expected_runtime_fields(draw: Draw) -> RequeueSettings:
-    """How long it should run: said, left to its queue, or said in a way that nobody can read."""
+    """Expected runtime: set, unset (the queue's applies) or invalid."""
     if draw.chance(5):
         return RequeueSettings(ParsedValue(None, "'long' is not a duration"))
     said = draw.choice(EXPECTED)
@@ -174,7 +174,7 @@ def _expected_runtime_fields(draw: Draw) -> RequeueSettings:
 
 
 def _with_eviction_history(draw: Draw, cluster: Cluster) -> tuple[EvictionRecord, ...]:
-    """What earlier cycles left of evictions among a few pairs, all settled."""
+    """Eviction records of earlier cycles for a few pairs, all settled."""
     found: dict[tuple[int, int], EvictionRecord] = {}
     groups = [group.index for group in cluster.pod_groups]
     for _ in range(draw.choice((0, 6, 12))):

@@ -1,4 +1,4 @@
-"""Where random clusters get their choices from: hypothesis, which shrinks them, or a seed, which is fast."""
+"""Sources of choices for random clusters: hypothesis, which can shrink examples, or a seed, which is fast."""
 
 import random
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ T = TypeVar("T")
 
 
 class Draw(Protocol):
-    """Choices. The first of several is the simplest."""
+    """Source of choices. The first of several options is the simplest."""
 
     def integer(self, low: int, high: int) -> int:
-        """A number from low to high, both included."""
+        """An integer from low to high, both inclusive."""
 
     def choice(self, options: Sequence[T]) -> T:
         """One of the options."""
 
     def chance(self, percent: int) -> bool:
-        """True about so often."""
+        """True with this probability, in percent."""
 
 
 class SeededDraw:

@@ -1,4 +1,4 @@
-"""Random profiles: any of the guards, in any order, with any arguments, and any order of the actions."""
+"""Random profiles: any guards in any order, with any arguments, and any order of the actions."""
 
 from dataclasses import replace
 from typing import Final
@@ -24,11 +24,11 @@ ARGUMENTS: Final = {
     "nearcompletion": {"window": (None, "0s", "5m", "30m", "2h")},
     "waitlimit": {"maxWait": (None, "1h")},
 }
-"""Values of the arguments of each guard; None leaves it out. The order is that of the draws."""
+"""Argument values of each guard, in the order of the draws. None omits the argument."""
 
 
 def random_profile(draw: Draw) -> Profile:
-    """The default profile with about two of three guards in it, beside what is always on."""
+    """The default profile with about two of three optional guards."""
     guards = [_setting(draw, name) for name in _shuffled(draw, list(ARGUMENTS)) if draw.chance(65)]
     if draw.chance(30):
         guards.insert(draw.integer(0, len(guards)), PluginConfig("preemptibility"))
@@ -44,7 +44,7 @@ def random_profile(draw: Draw) -> Profile:
 
 
 def without_optional_guards(profile: Profile) -> Profile:
-    """The same, but only what is always on guards."""
+    """The same profile without optional guards."""
     return replace(profile, plugins=tuple(each for each in profile.plugins if each.name not in ARGUMENTS))
 
 

@@ -1,8 +1,7 @@
-"""Random small clusters: a few nodes, queues and pod groups with everything that makes decisions hard.
+"""Random small clusters: a few nodes, queues and pod groups with every feature that affects decisions.
 
-Running pods fit their nodes, nearly all pod groups run with their minimum or not at all, and every name,
-number and time is fixed by the choices, so that the same choices give the same cluster whatever the order in
-which it is built.
+Running pods fit their nodes, and nearly all pod groups run with their minimum or not at all. Every name,
+number and time is fixed by the choices. The same choices give the same cluster in whatever order it is built.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +34,7 @@ Place = tuple[TaskStatus, str, tuple[str, ...]]
 
 @dataclass(slots=True)
 class NodeCapacity:
-    """What is left on a node while running pods are put there."""
+    """Free amounts of a node while running pods are placed on it."""
 
     name: str
     gpus: int
@@ -43,7 +42,7 @@ class NodeCapacity:
     devices: dict[str, float] = field(default_factory=dict)
 
     def allocate(self, gpus: float, cpus: int) -> tuple[str, ...] | None:
-        """The devices a pod with a share uses (none for other pods), or None when it does not fit."""
+        """Devices of a pod with a GPU share (none for other pods), or None if the pod does not fit."""
         if cpus > self.cpus:
             return None
         groups: tuple[str, ...] = ()
@@ -66,7 +65,7 @@ class NodeCapacity:
 
 
 def draw_steps(draw: Draw) -> list[Step]:
-    """What to tell a builder; the steps may be told in any order."""
+    """Draw the calls of a builder. The calls may be made in any order."""
     rooms, told = _nodes(draw)
     leaves = _queues(draw, told)
     for number in range(draw.integer(2, 9)):
@@ -75,7 +74,7 @@ def draw_steps(draw: Draw) -> list[Step]:
 
 
 def build(told: Sequence[Step]) -> Cluster:
-    """The cluster of these steps."""
+    """Build the cluster of these calls."""
     builder = ClusterBuilder()
     for step in told:
         step(builder)
@@ -83,7 +82,7 @@ def build(told: Sequence[Step]) -> Cluster:
 
 
 def random_cluster(draw: Draw) -> Cluster:
-    """A cluster of random choices."""
+    """Build a cluster of random choices."""
     return build(draw_steps(draw))
 
 
@@ -100,14 +99,14 @@ def _nodes(draw: Draw) -> tuple[list[NodeCapacity], list[Step]]:
 
 
 def _queues(draw: Draw, told: list[Step]) -> list[str]:
-    """Leaves below one or two departments, or at the top."""
+    """Add leaf queues below one or two departments, or at the top level."""
     leaves = []
     departments = ["", "dept-a", "dept-b"][: draw.integer(1, 3)]
     for number, name in enumerate(departments[1:]):
         told.append(_queue(draw, name, "", number))
     for number in range(draw.integer(1, 4)):
         name = f"q{number}"
-        # A department without leaves would be a leaf itself: the first leaves fill the departments.
+        # A department without children is a leaf itself, so the first leaves fill the departments.
         parent = departments[1:][number] if number < len(departments) - 1 else draw.choice(departments)
         told.append(_queue(draw, name, parent, 10 + number))
         leaves.append(name)
@@ -154,7 +153,7 @@ def _job(draw: Draw, name: str, number: int, queue: str, rooms: list[NodeCapacit
 def _running(
     draw: Draw, parts: SubGroupStructure, pod: PodOptions, rooms: list[NodeCapacity]
 ) -> dict[int, Place]:
-    """Where pods of a job run: at least those that its minimum needs, or none; a few have lost one since."""
+    """Placements of the running pods of a job: at least its minimum or none. A few jobs lose a pod again."""
     if not draw.chance(80):
         return {}
     start, wanted = draw.integer(0, len(rooms) - 1), draw.integer(parts.needed, len(parts.pods))

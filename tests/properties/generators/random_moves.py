@@ -1,4 +1,4 @@
-"""Random moves of tasks, whether or not they make sense."""
+"""Random moves of tasks, also useless ones."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ Step = Callable[[Statement], None]
 
 
 def random_move(draw: Draw, session: Session, statement: Statement) -> Step | None:
-    """One move of a task, to be made in a statement; None when there is none. Evicts no task twice."""
+    """Draw a move of a task for a statement, or None if there is none. Evict no task twice."""
     steps: list[Callable[[], Step]] = []
     for task, place in enumerate(session.ledger.placements):
         if place.status.is_active_allocated and task not in statement.evicted:

@@ -1,4 +1,4 @@
-"""How the pods of a random pod group hang together: one gang, sub groups, or sub groups within one."""
+"""Structure of a random pod group: one gang, sub groups, or nested sub groups."""
 
 from typing import Any, NamedTuple
 
@@ -9,15 +9,15 @@ from tests.properties.generators.draw import Draw
 
 
 class SubGroupStructure(NamedTuple):
-    """A pod group's tree, and its pods in the order in which they start."""
+    """Sub group tree of a pod group, and its pods in start order."""
 
     minimum: GroupOptions
-    """What the pod group itself says."""
+    """Minimum of the pod group itself."""
     sub_groups: tuple[tuple[str, dict[str, Any]], ...]
     pods: tuple[str, ...]
-    """The sub group of every pod; empty when there are none."""
+    """Sub group of every pod. Empty if there are none."""
     needed: int
-    """So many of the first pods meet the minimum of the whole."""
+    """Number of first pods that meet the minimum of the pod group."""
 
     def add_to(self, builder: ClusterBuilder, name: str) -> None:
         """Add the sub groups to the pod group of this name."""
@@ -26,7 +26,7 @@ class SubGroupStructure(NamedTuple):
 
 
 def random_structure(draw: Draw, count: int, *, is_elastic: bool) -> SubGroupStructure:
-    """A tree for so many pods; an elastic one needs fewer of them if it can."""
+    """Draw a tree for this many pods. An elastic pod group needs fewer of them if possible."""
     if count == 1 or not draw.chance(35):
         minimum = _minimum(draw, count, is_elastic)
         return SubGroupStructure({"min_member": minimum}, (), ("",) * count, minimum)
@@ -46,7 +46,7 @@ def _minimum(draw: Draw, count: int, is_elastic: bool) -> int:
 
 
 def _pair(draw: Draw, count: int, parent: str, is_elastic: bool, *, is_one_enough: bool) -> SubGroupStructure:
-    """Two leaves below a parent."""
+    """Two leaves with a common parent."""
     first = draw.integer(1, count - 1)
     sizes = (first, count - first)
     minimums = [_minimum(draw, size, is_elastic) for size in sizes]

@@ -1,1 +1,1 @@
-"""Simulated callers over many cycles, and how often pod groups evict each other."""
+"""Simulated callers over many cycles, with counts of retaliatory and ineffective evictions."""

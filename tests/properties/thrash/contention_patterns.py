@@ -1,4 +1,4 @@
-"""Clusters in which pod groups get into each other's way: what is simulated, family by family."""
+"""Clusters in which pod groups compete for capacity, by family."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from tenure.v1.snapshot_pb2 import Queue
 
 
 class JobPlan(NamedTuple):
-    """A job to come: from which cycle on, what it asks for, and how many cycles it has to run."""
+    """A job to create: first cycle, request, and the number of cycles it has to run."""
 
     name: str
     queue: str
@@ -22,29 +22,29 @@ class JobPlan(NamedTuple):
 
 
 class ContentionPattern(NamedTuple):
-    """A cluster, what is to run there, and how often something goes wrong, in percent."""
+    """A cluster, the jobs to run on it, and failure rates in percent."""
 
     nodes: Sequence[int]
     """GPUs of each node."""
     queues: Sequence[Queue]
     plans: Sequence[JobPlan]
     failure_percent: int = 0
-    """Bindings."""
+    """Failed bindings, in percent."""
     rejection_percent: int = 0
-    """Evictions."""
+    """Rejected evictions, in percent."""
     patience: int = 4
-    """Most cycles for which a pod terminates, and for which it is held back when its binding failed."""
+    """Most cycles a pod takes to terminate, and most cycles a pod is held back after a failed binding."""
 
 
 Family = Callable[[int, int], ContentionPattern]
-"""From a seed and a number of cycles."""
+"""A function of a seed and a number of cycles."""
 
 
 def alternating_demand(seed: int, cycles: int, failing: int = 0, refusing: int = 0) -> ContentionPattern:
-    """Visitors come and go, and with them two queues are above or below their fair share in turn.
+    """Short jobs come and go, so two queues alternate between above and below their fair share.
 
-    A visitor takes from `wide`; that is below its share then, and the gang, which is above its own, yields.
-    Once the visitor is gone the gang is entitled to take that back.
+    A short job reclaims from `wide`. `wide` is below its fair share then, and the gang, which is above its
+    own, is evicted. When the short job ends, the gang is entitled to reclaim that capacity.
     """
     draw = random.Random(f"swinging {seed}")
     gpus = draw.choice((1, 2, 2, 4))
@@ -59,7 +59,7 @@ def alternating_demand(seed: int, cycles: int, failing: int = 0, refusing: int =
 
 
 def uneven_order(seed: int, cycles: int) -> ContentionPattern:
-    """Equal queues: what is taken for a visitor goes to the queue that comes first, often to the victim."""
+    """Equal queues. Capacity freed for a short job goes to the first queue, which is often the victim's."""
     draw = random.Random(f"outrun {seed}")
     gpus = draw.choice((1, 2))
     first, second = draw.sample("ab", 2)
@@ -74,7 +74,7 @@ def uneven_order(seed: int, cycles: int) -> ContentionPattern:
 
 
 def mixed(seed: int, cycles: int) -> ContentionPattern:
-    """Departments, priorities, gangs and elastic jobs, more of them than there is room for."""
+    """Departments, priorities, gangs and elastic jobs that need more capacity than there is."""
     draw = random.Random(f"mixed {seed}")
     nodes = [draw.choice((2, 4)) for _ in range(draw.randint(2, 3))]
     queues = [_queue(top, draw.choice((0, 2, 4)), draw.choice((1, 2))) for top in ("dept-x", "dept-y")]

@@ -1,9 +1,8 @@
-"""A cluster, and the caller that carries out decisions there, message by message: all that can go wrong does.
+"""A simulated cluster, and a caller that applies decisions there, message by message, with failures.
 
-Evicted pods take their time to terminate and come back under a new uid; budgets refuse evictions; bindings
-fail, and the pods are held back before they are tried again; jobs arrive and end. Each fate hangs on the
-seed and on what it befalls, not on what was asked before: two runs of a seed differ where their decisions
-do, and nowhere else.
+Evicted pods take time to terminate and return under a new uid. Disruption budgets reject evictions. Bindings
+fail, and their pods are held back before they are retried. Jobs arrive and end. Each failure depends on the
+seed and its object, not on earlier requests, so two runs of a seed differ only where their decisions differ.
 """
 
 import random
@@ -23,7 +22,7 @@ START: Final = 1_750_000_000
 STEP: Final = 15
 """Seconds from one cycle to the next."""
 BURST: Final = 12
-"""Cycles for which all bindings of a job fail, or all its evictions are refused, once one is."""
+"""Cycles for which all bindings of a job fail, or all its evictions are rejected, after the first failure."""
 ENGINE: Final = Engine(default_profile())
 GATED: Final = snapshot_pb2.POD_STATUS_GATED
 PENDING: Final = snapshot_pb2.POD_STATUS_PENDING
@@ -32,22 +31,22 @@ RELEASING: Final = snapshot_pb2.POD_STATUS_RELEASING
 
 
 Cycle = tuple[snapshot_pb2.ClusterSnapshot, DecideResponse]
-"""What was asked, and what was answered."""
+"""A request and its response."""
 
 
 class JobEviction(NamedTuple):
-    """In one cycle, pods of one job for another."""
+    """Pods of one job that are evicted for another in one cycle."""
 
     cycle: int
     victim: str
     preemptor: str
     gone: int
-    """The cycle in which the last of them is gone; that of the eviction if all were refused."""
+    """Cycle in which the last of them has terminated; the cycle of the eviction if all were rejected."""
 
 
 @dataclass(slots=True)
 class SimulatedJob:
-    """A pod group in the cluster, the pods it was made so far, and the cycles it ran with its minimum."""
+    """A pod group, the pods created for it so far, and the number of cycles it ran with its minimum."""
 
     plan: JobPlan
     message: snapshot_pb2.PodGroup
@@ -57,12 +56,12 @@ class SimulatedJob:
 
 @dataclass(slots=True)
 class SimulatedCaller:
-    """Runs a scenario.
+    """Runs a contention pattern.
 
-    `remembers`: whether it stores what the answers tell it to remember of evictions.
-    `keeps`: whether it sends groups that it accepted until they are done; if not, it nominates nodes for pods
-    that were promised room.
-    `late`: how often, in percent, it sees what it did to a pod only a cycle or two afterwards.
+    `stores_history`: whether it stores eviction records.
+    `keeps_in_flight`: whether it sends accepted groups until they are complete.
+    If not, it nominates nodes for pods that have a reservation.
+    `delay_percent`: how often it sees the effect of a decision on a pod only a cycle or two later.
     """
 
     scenario: ContentionPattern
@@ -75,23 +74,23 @@ class SimulatedCaller:
     pods: dict[str, snapshot_pb2.Pod] = field(default_factory=dict)
     eviction_history: dict[tuple[str, str], snapshot_pb2.EvictionRecord] = field(default_factory=dict)
     groups: list[snapshot_pb2.InFlightGroup] = field(default_factory=list)
-    """Those in flight."""
+    """In-flight groups."""
     unseen: dict[str, tuple[int, snapshot_pb2.Pod]] = field(default_factory=dict)
-    """Pods as they are still seen, and the cycle from which on they are seen as they are."""
+    """Pods as the caller still sees them, with the first cycle in which it sees their actual state."""
     repeated: list[str] = field(default_factory=list)
-    """Pods that were to be evicted, or bound, although they had been already."""
+    """Pods that decisions evict or bind again although that was already done."""
     leaves: dict[str, int] = field(default_factory=dict)
-    """The cycle in which a terminating pod is gone."""
+    """Cycle in which a terminating pod is gone."""
     returns: dict[str, int] = field(default_factory=dict)
-    """The cycle in which a pod whose binding failed may be tried again."""
+    """Cycle in which a pod can be retried after a failed binding."""
     evictions: list[JobEviction] = field(default_factory=list)
     starts: dict[str, list[int]] = field(default_factory=dict)
-    """Cycles in which pods of a job were bound, and stayed so."""
+    """Cycles in which pods of a job were bound successfully."""
     worked: int = 0
-    """Cycles in which jobs ran with their minimum, all jobs together."""
+    """Cycles in which jobs ran with their minimum, summed over all jobs."""
 
     def step(self) -> Cycle:
-        """Ask, carry out, let time pass."""
+        """Request decisions, apply them and advance the time."""
         for plan in self.scenario.plans:
             if plan.arrival == self.cycle:
                 self._submit_jobs(plan)
@@ -126,7 +125,7 @@ class SimulatedCaller:
         return before if self.cycle < until else pod
 
     def _changes(self, pod: snapshot_pb2.Pod) -> None:
-        """It is not seen at once, now and then."""
+        """Change a pod. Now and then the change is visible later."""
         if self.delay_percent:
             draw = random.Random(f"{self.seed} late {pod.uid} {pod.status}")
             if draw.randrange(100) < self.delay_percent:
@@ -162,7 +161,7 @@ class SimulatedCaller:
         )
 
     def _apply(self, group: decision_pb2.DecisionGroup) -> list[str]:
-        """Ids of decisions that could not be taken. Patches are stored whatever becomes of the rest."""
+        """Apply decisions and return the ids of failed ones. Patches are stored in any case."""
         gone: dict[str, int] = {}
         refused: list[str] = []
         for decision in group.decisions:
@@ -186,7 +185,7 @@ class SimulatedCaller:
         return refused
 
     def _evict(self, uid: str) -> int:
-        """The cycle in which the pod is gone; this one when the eviction is refused."""
+        """Evict a pod; return the cycle in which it is gone, or this cycle if the eviction is rejected."""
         pod = self.pods[uid]
         if self._chance("refused", pod.pod_group, self.scenario.rejection_percent):
             return self.cycle
@@ -198,7 +197,7 @@ class SimulatedCaller:
         return self.leaves[uid]
 
     def _bind(self, bind: decision_pb2.Bind) -> bool:
-        """Whether the pod runs."""
+        """Bind a pod; return whether it runs."""
         pod = self.pods[bind.pod]
         if self._chance("fails", pod.pod_group, self.scenario.failure_percent):
             pod.status, self.returns[pod.uid] = GATED, self._random_delay(pod.uid)
@@ -234,7 +233,7 @@ class SimulatedCaller:
                 getattr(message, field).CopyFrom(getattr(patch, field))
 
     def _pass_time(self) -> None:
-        """Pods come back, and jobs that have run for long enough end."""
+        """Return pods to the cluster, and end jobs that have run for long enough."""
         for uid in self._due(self.leaves):
             pod = self.pods.pop(uid)
             self._make_pod(pod.pod_group, pod.nominated_node)
@@ -249,14 +248,14 @@ class SimulatedCaller:
                 self._end(job.plan.name)
 
     def _due(self, times: dict[str, int]) -> list[str]:
-        """Pods whose time has come; they are taken out."""
+        """Remove and return the pods that are due."""
         due = [uid for uid, cycle in times.items() if cycle <= self.cycle]
         for uid in due:
             del times[uid]
         return due
 
     def _end(self, name: str) -> None:
-        """It is deleted with its pods; what is remembered of it is of no account any more."""
+        """Delete a job with its pods and its eviction records."""
         del self.jobs[name]
         self.pods = {uid: pod for uid, pod in self.pods.items() if pod.pod_group != name}
         for times in (self.leaves, self.returns):

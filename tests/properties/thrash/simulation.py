@@ -1,8 +1,8 @@
-"""How often pod groups evict each other in turn, and what memory and groups in flight change in that.
+"""Counts retaliatory evictions, with and without eviction history and in-flight groups.
 
-The check `eviction-thrash` prints a table, one row for a family of scenarios, with three callers in each
-cell. The first ignores what the answers tell it to remember, and keeps no groups in flight; the second
-remembers; the third does both. Nothing else differs.
+The check `eviction-thrash` prints a table with one row per family of clusters and three callers in each cell.
+The first caller stores no eviction records and keeps no in-flight groups. The second stores records. The
+third does both. Nothing else differs.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ PROCESSES: Final = 2
 
 
 class CallerBehavior(NamedTuple):
-    """What a caller does with answers beside carrying them out."""
+    """What a caller stores of responses."""
 
     stores_history: bool
     keeps_in_flight: bool
@@ -37,29 +37,32 @@ NEITHER, MEMORY, BOTH = CALLERS
 
 
 class EvictionCounts(NamedTuple):
-    """What happened in a run."""
+    """Counts of a run."""
 
     evictions: int
-    """How often a job lost pods to another in a cycle."""
+    """How often a job lost pods to another job in a cycle."""
     retaliatory: int
-    """Of these, by a job that had lost pods to the victim less than a cooldown ago."""
+    """Of these, evictions by a job that had lost pods to the victim within the cooldown."""
     ineffective: int
-    """Of these, repetitions of one that had come to nothing: all were gone or had been refused, and of the
-    preemptor nothing had started."""
+    """Of these, repetitions of an ineffective eviction.
+
+    An eviction is ineffective if its pods have terminated or the evictions were rejected, and no pod of the
+    preemptor has started.
+    """
     worked: int
-    """Cycles in which jobs ran with their minimum, all jobs together."""
+    """Cycles in which jobs ran with their minimum, summed over all jobs."""
 
 
 def simulate(
     family: str, seed: int, cycles: int, habits: CallerBehavior
 ) -> tuple[SimulatedCaller, list[Cycle]]:
-    """A run: its caller when it is over, and what was asked and answered."""
+    """A run: the caller at its end, with all requests and responses."""
     caller = SimulatedCaller(FAMILIES[family](seed, cycles), f"{family} {seed}", *habits)
     return caller, [caller.step() for _ in range(cycles)]
 
 
 def count(caller: SimulatedCaller) -> EvictionCounts:
-    """What happened in it."""
+    """Count the evictions of a run."""
     latest: dict[tuple[str, str], JobEviction] = {}
     in_turn = in_vain = 0
     for eviction in caller.evictions:
@@ -78,7 +81,7 @@ def _was_ineffective(caller: SimulatedCaller, eviction: JobEviction, cycle: int)
 
 
 Run = tuple[str, CallerBehavior, int, int]
-"""Family, the caller's habits, seed, cycles."""
+"""Family, behavior of the caller, seed, cycles."""
 
 
 def _run_one(run: Run) -> tuple[Run, EvictionCounts]:
@@ -88,9 +91,9 @@ def _run_one(run: Run) -> tuple[Run, EvictionCounts]:
 
 
 def table(cycles: int, seeds: int) -> dict[tuple[str, CallerBehavior], Counter[str]]:
-    """The sums over all seeds, by family and the caller's habits; with a progress bar.
+    """Sums over all seeds, by family and behavior of the caller, with a progress bar.
 
-    Beside the counts, `turning` is the number of runs in which a pod group evicted its evictor.
+    In addition to the counts, `turning` is the number of runs in which a pod group evicted its evictor.
     """
     runs = [(*key, cycles) for key in product(FAMILIES, CALLERS, range(seeds))]
     sums: dict[tuple[str, CallerBehavior], Counter[str]] = {
@@ -109,7 +112,7 @@ def main(
     cycles: Annotated[int, typer.Option(min=1, help="Cycles of a run")] = 1000,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of a family")] = 20,
 ) -> Counts:
-    """Simulate callers of all habits. A run with memory fails when a pod group evicts its evictor."""
+    """Simulate callers of every behavior. Fails on a retaliatory eviction in a run with eviction history."""
     sums = table(cycles, seeds)
     told = "neither / memory / memory and groups in flight"
     shown = Table(title=f"{seeds} runs of {cycles} cycles: {told}")

@@ -1,7 +1,7 @@
-"""A caller that keeps its groups in flight, and sees late what it did: nothing is asked for twice.
+"""A caller that sends in-flight groups and sees their effects late receives no decision twice.
 
-The clusters are those of `scenarios`: pods take their time to terminate and come back under new uids,
-bindings fail, evictions are refused, jobs come and go.
+The clusters are those of `contention_patterns`: pods take time to terminate and return under new uids,
+bindings fail, evictions are rejected, jobs come and go.
 """
 
 from collections import Counter
@@ -22,12 +22,12 @@ IN_FLIGHT = (
     decision_pb2.IN_FLIGHT_GROUP_STATE_CANCELLED,
 )
 DELAYED = 50
-"""Percent of evictions and bindings that are seen late."""
+"""Percentage of evictions and bindings whose effect is visible late."""
 
 
 @cache
 def run(family: str, keeps: bool) -> tuple[SimulatedCaller, list[Cycle], list[str]]:
-    """A run: its caller, what was asked and answered, and where the cluster itself was given too much."""
+    """A run: its caller, requests and responses, and the nodes that were overcommitted."""
     caller = SimulatedCaller(
         FAMILIES[family](3, CYCLES),
         f"{family} late",
@@ -43,7 +43,7 @@ def run(family: str, keeps: bool) -> tuple[SimulatedCaller, list[Cycle], list[st
 
 
 def _overcommitted_nodes(caller: SimulatedCaller) -> list[str]:
-    """Nodes that have more on them than they have, whoever has seen it."""
+    """Nodes that are overcommitted in the cluster itself, whether or not the caller sees it."""
     used: Counter[str] = Counter()
     for pod in caller.pods.values():
         if pod.status in (RUNNING, RELEASING):
@@ -70,7 +70,7 @@ def test_every_response_passes_the_checker(family: str) -> None:
 
 
 def test_runs_contain_every_in_flight_state_and_kind() -> None:
-    """Else the tests above say little."""
+    """Without every state and kind in the runs, the tests above prove little."""
     results: Counter[int] = Counter()
     steps: Counter[str] = Counter()
     for family in FAMILIES:
@@ -82,7 +82,7 @@ def test_runs_contain_every_in_flight_state_and_kind() -> None:
 
 
 def _open_kinds(snapshot: snapshot_pb2.ClusterSnapshot, group: snapshot_pb2.InFlightGroup) -> list[str]:
-    """Kinds of steps of the group that are not seen done."""
+    """Kinds of decisions of the group that are not visible yet."""
     status = {pod.uid: pod.status for pod in snapshot.pods}
     found = ["evictions"] * any(status.get(step.pod) == RUNNING for step in group.evictions)
     found += ["reservations"] * any(status.get(step.pod) != RUNNING for step in group.reservations)

@@ -1,10 +1,10 @@
-"""Pod groups do not evict each other in turn, and what came to nothing is not tried every cycle.
+"""Eviction history prevents retaliatory evictions and reduces ineffective ones.
 
-The same scenarios with a caller that remembers evictions and with one that does not; nothing else differs.
-In 20 runs of 1,000 cycles of each family pod groups evicted their evictors 3,361 times without memory and
-never with it, and 15,384 evictions repeated what had come to nothing without, 2,851 with it, and 1,885 when
-the caller kept its groups in flight as well. To see that again:
-`python -m tests eviction-thrash`; `docs/internals/anti-thrash.md` has the table.
+The same clusters with a caller that stores eviction records and one that does not; nothing else differs. In
+20 runs of 1,000 cycles of each family, pod groups evicted their evictors 3,361 times without eviction history
+and never with it. 15,384 evictions repeated an ineffective one without history, 2,851 with it, and 1,885 when
+the caller also sent in-flight groups. To reproduce: `python -m tests eviction-thrash`.
+`docs/internals/anti-thrash.md` has the table.
 """
 
 from functools import cache
@@ -26,14 +26,14 @@ from tests.properties.thrash.simulation import (
 CYCLES = 150
 SEEDS = range(3)
 RETALIATION = ("swinging", "bindings fail", "evictions refused")
-"""Families in which pod groups do evict each other in turn when nobody remembers."""
+"""Families with retaliatory evictions when the caller stores no eviction records."""
 INEFFECTIVE = ("outrun", "bindings fail", "evictions refused", "mixed")
-"""Families in which the same eviction is tried again and again when nobody remembers."""
+"""Families with repeated ineffective evictions when the caller stores no eviction records."""
 
 
 @cache
 def counts(family: str, habits: CallerBehavior) -> EvictionCounts:
-    """The sums over all seeds."""
+    """Sums over all seeds."""
     found = [count(simulate(family, seed, CYCLES, habits)[0]) for seed in SEEDS]
     return EvictionCounts(*map(sum, zip(*found, strict=True)))
 
@@ -57,7 +57,7 @@ def test_ineffective_evictions_are_repeated_far_less_with_eviction_history(famil
 
 
 def test_reserved_capacity_prevents_ineffective_evictions() -> None:
-    """The family in which freed room goes to another than it was freed for, if nobody keeps it."""
+    """The family in which freed capacity goes to another pod group unless it stays reserved."""
     assert counts("outrun", MEMORY).ineffective >= 5
     assert counts("outrun", BOTH).ineffective == 0
 

@@ -1,4 +1,4 @@
-"""Pod groups cause no evictions before their preemption delay is over."""
+"""Pod groups cause no evictions before their preemption delay has elapsed."""
 
 import pytest
 from tenure.solver.cycle import decide

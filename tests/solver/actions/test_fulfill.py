@@ -1,4 +1,4 @@
-"""Promises of groups in flight: who gets the room, when, and what ends a promise."""
+"""Fulfillment of reservations: which pods are bound, when, and what cancels a reservation."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def one_node(gpus: int = 1) -> ClusterBuilder:
 
 
 def with_reservation(builder: ClusterBuilder, **options: str) -> ClusterBuilder:
-    """`new` waits for the room of `old` on the node."""
+    """`new` has a reservation for the capacity of `old` on the node."""
     builder.pending("new", queue="q", gpus=1, priority=75)
     return builder.in_flight(
         "f",
@@ -157,7 +157,7 @@ def test_reservation_is_cancelled_when_its_target_is_gone(case: str) -> None:
 
 
 def test_victims_of_a_cancelled_group_are_not_evicted() -> None:
-    """The group's promise on n1 has no room, so `old` need not leave n2 for it."""
+    """The reservation on n1 does not fit, so the group is cancelled and `old` stays on n2."""
     builder = ClusterBuilder().node("n1", gpus=1).node("n2", gpus=1).queue("q")
     builder.running("third", node="n1", queue="q", gpus=1, priority=90)
     builder.running("old", node="n2", queue="q", gpus=1, priority=90)
@@ -170,7 +170,7 @@ def test_victims_of_a_cancelled_group_are_not_evicted() -> None:
 
 
 def test_group_that_depends_on_a_cancelled_group_is_cancelled() -> None:
-    """`b` was promised what `a` makes free; with `a` cancelled, `old` stays, and nothing is free."""
+    """`b` reserves capacity that `a` frees. When `a` is cancelled, `old` stays and nothing is free."""
     builder = ClusterBuilder().node("n1", gpus=1).node("n2", gpus=2).queue("q")
     builder.running("third", node="n1", queue="q", gpus=1, priority=90)
     builder.running("old", node="n2", queue="q", gpus=2, priority=90)
@@ -224,7 +224,7 @@ def test_pod_has_one_reservation() -> None:
 
 
 def reserved_gang(minimum: int) -> ClusterBuilder:
-    """Two pods: one was promised room that is free, one room that is not."""
+    """Two pods with reservations: the capacity of one is free, that of the other is not."""
     builder = one_node().node("m", gpus=1).pods("old", RELEASING, node="n", queue="q", gpus=1)
     builder.pending("new", queue="q", gpus=1, count=2, min_member=minimum, priority=75)
     return builder.in_flight(
@@ -245,7 +245,7 @@ def test_minimum_starts_and_surplus_stays_reserved_r3_32() -> None:
 
 
 def test_gang_reserved_by_two_groups_starts_completely() -> None:
-    """Each group alone would do; each of them would wait for the other without an end."""
+    """Neither group may wait for the other, because then both would wait forever."""
     builder = one_node(2).pending("new", queue="q", gpus=1, count=2, min_member=2)
     builder.in_flight("1", beneficiary="new", reserves={"new-0": "n"})
     found = run_in_flight_cycle(builder.in_flight("2", beneficiary="new", reserves={"new-1": "n"}))
@@ -261,7 +261,7 @@ def test_reserved_half_of_a_gang_is_not_bound_before_the_rest() -> None:
 
 
 def relocating(builder: ClusterBuilder, pod: str = "mover-0") -> ClusterBuilder:
-    """A pod of `mover` makes way on n for `big`, and goes to m."""
+    """A pod of `mover` is relocated from n to m, to free capacity for `big`."""
     builder.node("m", gpus=1).pending("big", queue="q", gpus=2)
     return builder.in_flight(
         "f",

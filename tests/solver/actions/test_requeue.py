@@ -1,4 +1,4 @@
-"""An overdue pod group yields if that helps a more important one, and keeps running if not (R12.82)."""
+"""An overdue pod group is requeued if a contender of higher priority can start, else not (R12.82)."""
 
 from typing import Any, Final
 
@@ -228,7 +228,7 @@ def test_nominated_pod_groups_are_tried_in_this_order(
 
 
 def test_pod_group_that_would_win_its_capacity_back_is_not_requeued_r12_51() -> None:
-    """Without its only job queue a is as poor as queue b, and older: the job would go first again."""
+    """Without its only job, queue a uses as little as queue b and is older, so its job would be first."""
     story = ClusterBuilder().node("n", gpus=1).queue("a", quota=1).queue("b", quota=1)
     story.running("old", node="n", **OVERDUE).pending("new", queue="b", gpus=1, priority=50)
     found = nomination(story)
@@ -255,7 +255,7 @@ def test_contenders_are_tried_up_to_the_cap_r12_67() -> None:
 
 
 def test_strict_mode_requires_fairness_as_well_r12_42() -> None:
-    """Queue a uses no more than its quota: a reclaim would leave it alone."""
+    """Queue a is within its quota, so a reclaim would not evict from it."""
     story = overdue().pending("new", queue="b", gpus=1, priority=50)
     assert nomination(story, requeue_strict=True).result is NominationResult.NO_BENEFIT
     assert nomination(story).result is NominationResult.REQUEUED
@@ -278,7 +278,7 @@ def test_other_actions_run_before_requeue_r12_48() -> None:
 
 
 def test_requeue_reaches_a_fixed_point_r12_82() -> None:
-    """Five cycles, a minute apart: one requeue, and nobody comes back for the room."""
+    """Five cycles, a minute apart: one requeue, and the requeued pod group does not win its capacity back."""
     story = overdue(requeue_delay="10m").pending("new", queue="b", gpus=1, priority=50)
     cluster, actions = story.build(), []
     for _ in range(5):
@@ -317,7 +317,7 @@ def test_running_pod_group_without_leaf_queue_is_rejected_and_affects_no_other()
 
 
 def test_surplus_on_other_nodes_is_not_requeued() -> None:
-    """The contender must go to nb; what runs on na, though last in order, is of no use to it."""
+    """The contender needs capacity on nb. Pods on na do not help, although they are last in order."""
     story = ClusterBuilder().node("na", gpus=4).node("nb", gpus=4, labels={"zone": "b"}).queue("a", quota=8)
     story.running("old", node="nb", count=4, min_member=1, **OVERDUE).running(
         "old", node="na", count=4, gpus=1

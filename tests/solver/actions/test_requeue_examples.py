@@ -1,4 +1,4 @@
-"""The two examples of the proposal: four hours, and eight hours with a cooldown of thirty minutes."""
+"""The two examples of the requeue proposal: four hours; eight hours with a requeue delay of 30 minutes."""
 
 import pytest
 from tenure.solver.model.requeue import NominationResult, NominationSkipReason
@@ -11,7 +11,7 @@ CONTENDER = {"queue": "b", "gpus": 1, "priority": 50}
 
 
 def training(ran: str, expected: str, **more: str) -> ClusterBuilder:
-    """A preemptible pod group that says how long it should run, on the only GPU."""
+    """A preemptible pod group with an expected runtime, on the only GPU."""
     return two_queues().running(
         "job", queue="a", gpus=1, node="n", priority=40, started_ago=ran, expected_runtime=expected, **more
     )

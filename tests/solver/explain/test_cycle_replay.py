@@ -1,4 +1,4 @@
-"""An inquiry goes back to any moment of its cycle, and asks what the actions ask there."""
+"""A cycle replay restores any moment of the cycle and evaluates eligibility as the actions do."""
 
 import pytest
 from tenure.solver.actions.cycle_context import CycleContext
@@ -23,7 +23,7 @@ def inquiry(builder: ClusterBuilder) -> tuple[CycleReplay, dict[str, int]]:
 
 
 def contest() -> ClusterBuilder:
-    """`low` and `young` might yield to `job`; one of them is enough."""
+    """`low` and `young` are candidates for `job`. Evicting one of them is enough."""
     builder = ClusterBuilder().node("n1", gpus=3).queue("q")
     builder.running("low", queue="q", gpus=1, node="n1", priority=40)
     builder.running("young", queue="q", gpus=1, node="n1", priority=45)
@@ -46,7 +46,7 @@ def test_replayed_state_after_all_commits_is_the_end_of_the_cycle(seed: int) -> 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_victim_is_eligible_at_the_start_of_its_search(seed: int) -> None:
-    """The chain that answers is the chain that decided."""
+    """The replay uses the chain that made the decision."""
     asked = CycleReplay.of(contested_cluster(SeededDraw(seed)), PROFILE)
     for group in asked.result.groups:
         action = BUILT_IN.actions.get(group.action)

@@ -1,4 +1,4 @@
-"""Remedies: what is found really helps, and a little less does not."""
+"""Remedies: a reported remedy lets the pod group start, and a slightly smaller change does not."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Plugins that keep victims or whole scenarios from happening: who is asked what, and how answers add up."""
+"""Plugins that reject victims or scenarios: arguments of their methods, and combination of their results."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -22,7 +22,7 @@ NO = Rejection(ReasonCode.NO_SOLUTION, "not this one")
 
 
 class FilterCall(NamedTuple):
-    """A question to a plugin: the action, who asks, and whose pods are wanted, how many (0: not yet said)."""
+    """A call of a plugin: action, preemptor, victim, and the number of pods (0: not known yet)."""
 
     action: str
     preemptor: str
@@ -30,7 +30,7 @@ class FilterCall(NamedTuple):
 
 
 class RecordingFilters:
-    """A plugin of somebody else: writes down what it is asked, and says no or nothing."""
+    """A plugin from another package that records its calls and rejects victims or returns nothing."""
 
     def __init__(self, cluster: Cluster, refuses: str = "") -> None:
         self._groups = cluster.pod_groups
@@ -72,7 +72,7 @@ def _calls_with(hook: RecordingFilters) -> PluginFactory:
 
 
 def contested_cluster(action: str) -> Cluster:
-    """`new` wants the two GPUs of `low`; a preemption can take neither `same` nor `other`."""
+    """`new` needs the two GPUs of `low`. Preemption can evict neither `same` nor `other`."""
     builder = ClusterBuilder().node("n", gpus=4).queue("mine", quota=4).queue("theirs", quota=0)
     queue = "mine" if action == "preempt" else "theirs"
     builder.running("low", queue=queue, gpus=1, count=2, node="n")
@@ -98,7 +98,7 @@ def test_eviction_requires_the_consent_of_every_plugin_r7_32(
 
 
 def test_preemption_filters_only_its_candidates() -> None:
-    """Not about an equal priority, not about another queue: they are out before any plugin is asked."""
+    """Victims of equal priority or of another queue are excluded before any plugin is called."""
     cluster = contested_cluster("preempt")
     hooks = RecordingFilters(cluster)
     assert evicted_pods(cluster, hooks) == ["low-0", "low-1"]

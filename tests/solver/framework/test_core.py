@@ -1,4 +1,4 @@
-"""Which pods of a pod group are its core; and that a victim that keeps its core gives all the others."""
+"""The core of a pod group. A victim that keeps its core loses all its surplus."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ def cluster() -> ClusterBuilder:
 
 
 def flat(min_member: int, *pods: PodOptions) -> ClusterBuilder:
-    """A pod group without sub groups, of running pods."""
+    """A pod group of running pods without sub groups."""
     builder = cluster().pod_group("j", queue="q", min_member=min_member)
     for pod in pods:
         builder.running("j", node="n", **pod)
@@ -30,7 +30,7 @@ def flat(min_member: int, *pods: PodOptions) -> ClusterBuilder:
 
 
 def with_sub_groups(parts: Parts, min_sub_groups: int | None = None) -> ClusterBuilder:
-    """Sub groups directly below the pod group; pods are numbered through."""
+    """A pod group with sub groups directly below it. Pods are numbered across sub groups."""
     builder = cluster()
     if min_sub_groups is None:
         builder.pod_group("j", queue="q")
@@ -42,7 +42,7 @@ def with_sub_groups(parts: Parts, min_sub_groups: int | None = None) -> ClusterB
 
 
 def nested(required: int | None, lead: int, first: int, second: int) -> ClusterBuilder:
-    """`lead` pods beside a sub group of two teams of two, of which so many are required."""
+    """`lead` pods, and a sub group of two teams of two pods each, of which this many teams are required."""
     builder = cluster().pod_group("j", queue="q").sub_group("j", "lead", min_member=1)
     builder.sub_group("j", "teams", min_sub_groups=required)
     builder.running("j", node="n", count=lead, sub_group="lead")
@@ -99,7 +99,7 @@ def test_core_is_the_pods_of_the_minimum(builder: ClusterBuilder, expected: str)
 
 @pytest.mark.parametrize("builder", [builder for builder, _ in CORES.values()], ids=CORES)
 def test_victim_with_protected_core_loses_all_its_surplus_r8_31(builder: ClusterBuilder) -> None:
-    """What quotas count and what evictions leave alone is the same."""
+    """Quotas count the same pods that evictions leave running."""
     session = open_session(builder.build())
     active = {t.index for t in session.cluster.tasks if t.placement.status.is_active_allocated}
     assert _surplus_batches(session) == active - session.cores.current(0)
@@ -150,7 +150,7 @@ def _tasks(numbers: str) -> frozenset[int]:
 
 
 def _surplus_batches(session: Session) -> set[int]:
-    """What the victim order takes of the pod group when a guard says that it keeps its core."""
+    """Batches that the victim order takes from the pod group when a guard protects its core."""
     gangs = GangPlanner(session)
     order = victim_order(
         session,

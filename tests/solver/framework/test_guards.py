@@ -1,4 +1,4 @@
-"""What the answers of guards mean: all of a pod group, its minimum, or nothing stays."""
+"""Verdicts of guards: protection of all pods of a pod group, of its minimum, or of nothing."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -26,7 +26,7 @@ JOB, NEW = 0, 1
 
 
 def guard_with_scope(scope: ProtectionScope | None, *protected: int) -> Any:
-    """A guard that says this of the pod groups named (by default of all); None: it has no say."""
+    """A guard that returns this scope for the named pod groups (default: all). None: it does not apply."""
 
     class Saying:
         def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
@@ -42,14 +42,14 @@ def guard_with_scope(scope: ProtectionScope | None, *protected: int) -> Any:
 
 
 def open_guarded_session(builder: ClusterBuilder, *guards: Any) -> Session:
-    """A session with these guards, named a, b, c, ... in their order."""
+    """Open a session with these guards, named a, b, c, ... in their order."""
     factories = dict(zip("abc", guards, strict=False))
     settings = tuple(PluginConfig(name, {"name": name}) for name in factories)
     return Session.open(builder.build(), Profile((), settings), Registry(BUILT_IN.actions, factories))
 
 
 def with_sub_groups(required: int | None, *sizes: tuple[int, int]) -> ClusterBuilder:
-    """`job` with sub groups of (running pods, minimum), of which so many are required, and `new`."""
+    """`new`, and `job` with sub groups of (running pods, minimum), of which this many are required."""
     minimum_of_job: GroupOptions = {} if required is None else {"min_sub_groups": required}
     builder = ClusterBuilder().node("n", gpus=9).queue("q").pod_group("job", queue="q", **minimum_of_job)
     for number, (count, minimum) in enumerate(sizes):
@@ -59,14 +59,14 @@ def with_sub_groups(required: int | None, *sizes: tuple[int, int]) -> ClusterBui
 
 
 def without_sub_groups(count: int, min_member: int) -> ClusterBuilder:
-    """`job` with so many running pods, and `new`."""
+    """`new`, and `job` with this many running pods."""
     builder = ClusterBuilder().node("n", gpus=9).queue("q")
     builder.running("job", queue="q", count=count, min_member=min_member, node="n")
     return builder.pending("new", queue="q")
 
 
 def nested() -> ClusterBuilder:
-    """A required sub group, one of whose two gangs is optional."""
+    """`job` with a required sub group that has two gangs, one of them optional."""
     builder = ClusterBuilder().node("n", gpus=9).queue("q").pod_group("job", queue="q")
     builder.sub_group("job", "inner", min_sub_groups=1)
     for name in ("x", "y"):
@@ -86,7 +86,7 @@ SHAPES: Final = {
     "an optional sub group further down": (nested(), True),
     "as many sub groups as are required": (with_sub_groups(2, (2, 2), (1, 1)), False),
 }
-"""Whether the pod group has anything beyond its minimum."""
+"""Pod groups, and whether they have surplus."""
 
 
 @pytest.mark.parametrize(("builder", "has_surplus"), SHAPES.values(), ids=SHAPES)
@@ -132,7 +132,7 @@ def test_verdicts_of_all_effective_guards_are_in_profile_order() -> None:
 
 
 class NamelessGuard:
-    """A guard that names another one in its verdict."""
+    """A guard that sets the name of another guard in its verdict."""
 
     def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:
         pass
@@ -163,7 +163,7 @@ def test_verdict_is_a_finding_about_the_pair_without_a_key_for_the_preemptor(
 
 
 def partly_running() -> ClusterBuilder:
-    """Of a minimum of 1, one pod runs, one is promised room, one terminates and one waits."""
+    """With a minimum of 1: one running pod, one with a reservation, one terminating and one pending."""
     builder = without_sub_groups(1, 1).node("m", gpus=9)
     builder.pods("job", TaskStatus.PIPELINED, node="m").pods("job", TaskStatus.RELEASING, node="m")
     return builder.pending("job")
@@ -195,7 +195,7 @@ EVICTED: Final = {
     "a promise counts as left": (partly_running(), [0], True),
     "a terminating pod does not r7_41": (partly_running(), [0, 1], False),
 }
-"""Which tasks of `job` are taken, and whether its minimum is kept."""
+"""Evicted tasks of `job`, and whether its minimum is preserved."""
 
 
 @pytest.mark.parametrize(("builder", "tasks", "keeps"), EVICTED.values(), ids=EVICTED)
@@ -238,7 +238,7 @@ def test_each_of_several_victims_retains_its_own_minimum() -> None:
 
 
 def counting_guard(kind: str | None, asked: list[int]) -> Any:
-    """A guard that notes of which preemptors it was asked, all of them of this kind."""
+    """A guard that records the preemptors it is called for. All preemptors have this cache key."""
 
     class Counting:
         TRAITS = Traits(verdicts=SameFor.KEY)
@@ -260,7 +260,7 @@ def counting_guard(kind: str | None, asked: list[int]) -> Any:
     ("kinds", "calls"), [(["one"], 1), ([None], 2), (["one", None], 3), ([None, "one"], 3)]
 )
 def test_verdicts_are_shared_per_guard_by_cache_key(kinds: list[str | None], calls: int) -> None:
-    """A guard without a key is called for each pair; the others are called as often as without it."""
+    """A guard without a cache key is called for each pair. Other guards are called as often as without it."""
     asked: list[int] = []
     builder = without_sub_groups(2, 2).pending("newer", queue="q")
     guards = open_guarded_session(builder, *(counting_guard(kind, asked) for kind in kinds)).guards

@@ -1,4 +1,4 @@
-"""What is free on a node, and on the devices that tasks share. Devices have 100 MiB."""
+"""Free amounts of a node and of its shared devices. Devices have 100 MiB."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from tenure.solver.model.resources import CPU, GPU, PODS
 from tenure.solver.testing import ClusterBuilder
 
 Use = tuple[int, int]
-"""How a task uses a device, and its memory."""
+"""How a task uses a device, and its memory usage."""
 
 
 def device(*uses: Use) -> SharedGpu:
@@ -21,7 +21,7 @@ def device(*uses: Use) -> SharedGpu:
 
 
 def node_info(gpus: int, **groups: Sequence[Use]) -> NodeInfo:
-    """A node's room with these devices in shared use."""
+    """Accounting of a node with these shared devices."""
     node = ClusterBuilder().node("n", gpus=gpus).build().nodes[0]
     found = NodeInfo.of(node)
     for group, uses in groups.items():
@@ -45,7 +45,7 @@ STATUSES = {
 
 @pytest.mark.parametrize(("status", "expected"), STATUSES.items(), ids=[s.name for s in STATUSES])
 def test_status_determines_idle_and_releasing_r1_19(status: TaskStatus, expected: tuple[int, int]) -> None:
-    """Two of four GPUs; a promise on idle room drives releasing below nothing."""
+    """Two of four GPUs are in use. A reservation on idle capacity makes the releasing amount negative."""
     node = "" if status is TaskStatus.PENDING else "n"
     builder = ClusterBuilder().node("n", gpus=4).queue("q").pods("job", status, node=node, queue="q", gpus=2)
     ledger = Ledger(builder.build())
@@ -150,7 +150,7 @@ FITS = {
 def test_shapes_fit_on_idle_and_on_releasing_capacity(
     pod: dict[str, float], leaving: int, expected: tuple[bool, bool]
 ) -> None:
-    """A node of four GPUs; two are free, of the others `leaving` are being released."""
+    """A node of four GPUs: two are free, and `leaving` of the others are being released."""
     builder = ClusterBuilder().node("n", gpus=4).queue("q").pending("job", queue="q", **pod)
     for number in range(2):
         status = TaskStatus.RELEASING if number < leaving else TaskStatus.RUNNING

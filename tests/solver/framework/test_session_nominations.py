@@ -1,4 +1,4 @@
-"""Nominations of several plugins become one list (semantics R12.6, R12.64, R12.65, R12.81)."""
+"""Nominations of several plugins are merged into one list (semantics R12.6, R12.64, R12.65, R12.81)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -19,7 +19,7 @@ SKIPPED: Final = NominationResult.SKIPPED
 
 
 def nominator(*said: tuple[int, NominationResult, int]) -> Any:
-    """A plugin that says this of pod groups: index, result, overrun."""
+    """A plugin that returns these nominations: pod group index, result, overrun."""
 
     class Nominator:
         def __init__(self, context: PluginContext, arguments: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""A statement: moves that become one decision, or none."""
+"""A statement: moves that are committed together or undone."""
 
 import pytest
 from tenure.solver.framework.session import Session
@@ -13,7 +13,7 @@ PIPELINED, BINDING = TaskStatus.PIPELINED, TaskStatus.BINDING
 
 @pytest.fixture
 def session() -> Session:
-    """Two nodes; task 0 runs on the first with a share of gpu-0, task 1 waits."""
+    """Two nodes. Task 0 runs on the first with a share of gpu-0; task 1 is pending."""
     return open_session(
         ClusterBuilder()
         .node("a", gpus=2)

@@ -1,4 +1,4 @@
-"""Selectors, affinity and taints, with the semantics of Kubernetes."""
+"""Selectors, affinity and taints follow the semantics of Kubernetes."""
 
 import pytest
 from tenure.solver.model.constraints import Constraints, Operator, Requirement, Taint, TaintEffect, Toleration

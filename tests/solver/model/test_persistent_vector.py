@@ -1,4 +1,4 @@
-"""Columns are plain lists, whose versions have pieces in common and never show it."""
+"""A persistent vector behaves like a list; its versions share memory without affecting each other."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from tenure.solver.model.persistent_vector import CHUNK_SIZE, PersistentVector
 
 COUNTS = [0, 1, CHUNK_SIZE - 1, CHUNK_SIZE, 3 * CHUNK_SIZE, 3 * CHUNK_SIZE + 1]
 CHANGES = st.lists(st.one_of(st.none(), st.integers(0, 2 * CHUNK_SIZE - 1)))
-"""Indices of items to replace; none: one more at the end."""
+"""Index of the item to replace. None appends an item."""
 
 
 @pytest.mark.parametrize("count", COUNTS)

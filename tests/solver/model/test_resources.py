@@ -1,4 +1,4 @@
-"""Quantities do what the same steps on plain vectors do, with and without resources beyond the fixed ones."""
+"""Mutable vectors give the same results as plain vectors, with and without additional resources."""
 
 import random
 from typing import Final

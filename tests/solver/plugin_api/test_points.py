@@ -1,4 +1,4 @@
-"""The chains hold exactly the extension points that are declared."""
+"""The chains contain exactly the declared extension points."""
 
 from inspect import getmembers, isclass
 from types import ModuleType
@@ -9,11 +9,11 @@ from tenure.solver.plugin_api import points, traits
 from tenure.solver.registry import BUILT_IN
 
 COMPANIONS: Final = {"guard_cache_key", "may_expire", "concerns"}
-"""Optional methods beside one of an extension point, without a chain."""
+"""Optional methods of extension points, without a chain."""
 
 
 def methods(module: ModuleType) -> set[str]:
-    """Methods of the protocols of a module."""
+    """Methods of the protocols in a module."""
     protocols = [
         cls
         for _, cls in getmembers(module, isclass)

@@ -1,4 +1,4 @@
-"""A profile survives the way through its text, which records and solver processes use."""
+"""A profile is unchanged after serialization to the text that records and solver processes use."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Who is nominated for a requeue, and why not (semantics R12.3, R12.31, R12.63, R12.80)."""
+"""Nominations for requeue, and reasons for skipping (semantics R12.3, R12.31, R12.63, R12.80)."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -25,7 +25,7 @@ BAD: Final = ParsedValue(problem="annotation kai.scheduler/...: 'soon' cannot be
 
 
 def nominations(status: TaskStatus = TaskStatus.RUNNING, queue: Any = None, **job: Any) -> list[Nomination]:
-    """What the plugin says of one job on the only node."""
+    """Nominations by the plugin for one job on the only node."""
     builder = ClusterBuilder().node("n", gpus=1).queue("q", **(queue or {}))
     builder.pods("job", status, node="n" if status.is_active_used else "", queue="q", gpus=1, **job)
     return open_session(builder.build()).chains.nominations(REQUEUE)

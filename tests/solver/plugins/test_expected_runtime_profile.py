@@ -1,4 +1,4 @@
-"""The plugin in a profile: it has no arguments, is there by default, and alone it changes nothing."""
+"""The expectedruntime plugin in a profile: no arguments, on by default, and no effect without requeue."""
 
 from dataclasses import replace
 
@@ -17,14 +17,14 @@ DEFAULT = default_profile()
 
 
 def overdue() -> Cluster:
-    """Half an hour beyond its expected runtime, while somebody more important waits in another queue."""
+    """Half an hour past its expected runtime, with a contender of higher priority in another queue."""
     builder = ClusterBuilder().node("n", gpus=1).queue("b", quota=1).queue("a", quota=1)
     builder.running("old", queue="a", gpus=1, node="n", expected_runtime="30m", started_ago="1h")
     return builder.pending("new", queue="b", gpus=1, priority=75).build()
 
 
 def without(*, action: str = "", plugin: str = "") -> Profile:
-    """The default profile less one action or plugin."""
+    """The default profile without one action or plugin."""
     actions = tuple(each for each in DEFAULT.actions if each != action)
     return replace(DEFAULT, actions=actions, plugins=tuple(p for p in DEFAULT.plugins if p.name != plugin))
 

@@ -1,4 +1,4 @@
-"""Orders of pod groups, sub groups and tasks: smaller keys go first."""
+"""Orders of pod groups, sub groups and tasks. Smaller keys come first."""
 
 import pytest
 from tenure.solver.framework.session import Session
@@ -9,7 +9,7 @@ from tenure.solver.testing.options import GroupOptions, PodOptions
 from tests.solver.sessions import open_session, plugin_of
 
 Job = tuple[GroupOptions, int, int]
-"""Its options, running and pending pods."""
+"""Options, running pods and pending pods of a job."""
 
 POD_GROUPS = {
     "R3.9 higher priority": (({"priority": 75}, 0, 1), ({"priority": 50}, 0, 1)),
@@ -59,7 +59,7 @@ SUB_GROUPS = {
 
 @pytest.mark.parametrize(("first", "second"), SUB_GROUPS.values(), ids=SUB_GROUPS)
 def test_sub_group_order(first: tuple[int, int], second: tuple[int, int]) -> None:
-    """Counts and thresholds."""
+    """Numbers of pods and thresholds."""
     session = open_session(ClusterBuilder().build())
     order = MinimumFirstSubGroups(session.plugin_context(), {})
     assert order.sub_group_key("a", *first) < order.sub_group_key("b", *second)

@@ -1,4 +1,4 @@
-"""Ages are a plain sorted list, whose versions have pieces in common and never show it."""
+"""An age order behaves like a sorted list; its versions share memory without affecting each other."""
 
 from bisect import insort
 from itertools import pairwise
@@ -11,7 +11,7 @@ UIDS = st.text("abc", min_size=1, max_size=6)
 
 
 class PlainAgeOrder:
-    """Ages in one list, each with the rank it got."""
+    """Reference implementation: ages in one list, each with its rank."""
 
     def __init__(self, creations: list[tuple[int, str]]) -> None:
         self.ages = AgeOrder.from_creations(creations)
@@ -36,7 +36,7 @@ class PlainAgeOrder:
 
 @given(st.integers(0, 2), st.lists(st.one_of(st.integers(0, 10_000), UIDS)))
 def test_ranks_are_in_age_order_after_any_changes(pieces: int, moves: list[int | str]) -> None:
-    """A move that is a number lets the pod group at that place go, another lets one come."""
+    """A change that is a number removes the pod group at that position; any other change adds one."""
     ranked = PlainAgeOrder([(i % 7, f"old-{i}") for i in range(pieces * CHUNK_SIZE)])
     for number, move in enumerate(moves):
         if isinstance(move, str):

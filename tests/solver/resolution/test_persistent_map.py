@@ -1,4 +1,4 @@
-"""Versions of rows, each as if it was copied from the one before."""
+"""Each version of a persistent map behaves like a copy of the previous version."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""From lists that refer to each other by name to trees, indices and ranks."""
+"""References by name are resolved to trees, indices and ranks."""
 
 import pytest
 from tenure.solver.model.queue import QueueFacts
@@ -50,7 +50,7 @@ def test_pod_group_without_sub_groups_has_one_default_pod_set_r1_51() -> None:
 
 
 def with_sub_groups() -> ClusterBuilder:
-    """A pod group with an inner sub group of two leaves, and a leaf beside it."""
+    """A pod group with an inner sub group of two leaves, and a separate leaf."""
     builder = ClusterBuilder().queue("q").pod_group("job", queue="q")
     builder.sub_group("job", "Inner", min_sub_groups=1)
     builder.sub_group("job", "x", parent="INNER", min_member=1).sub_group("job", "y", parent="inner")

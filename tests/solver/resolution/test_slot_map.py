@@ -1,4 +1,4 @@
-"""Rows come and go while all others keep their places."""
+"""Rows of a slot map are added and removed while all other rows keep their slots."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ SHAPE = TaskShape(0, "shape", (0, 0, 0, 0))
 
 
 class ResolvedPodGroups:
-    """Pod groups of one pod each, linked, and changed one by one."""
+    """Pod groups of one pod each, resolved and changed one by one."""
 
     def __init__(self, *uids: str, newcomers: Sequence[str] = ()) -> None:
         self.groups = {uid: PodGroupFacts(uid=uid, queue_name="q", creation=ord(uid[0])) for uid in uids}

@@ -1,4 +1,4 @@
-"""Labels are a plain sorted list, in which places are found."""
+"""A uid index behaves like a sorted list that finds positions."""
 
 from bisect import bisect_left
 

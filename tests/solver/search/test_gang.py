@@ -1,4 +1,4 @@
-"""Which tasks of a pod group are placed next; whether it is ready, and satisfied."""
+"""Tasks of a pod group that are placed next, and whether the pod group is ready or satisfied."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def flat(running: int, pending: int, min_member: int | None = None, gated: int =
 
 
 def with_sub_groups(parts: Parts, min_sub_groups: int | None = None) -> ClusterBuilder:
-    """A pod group with sub groups directly below it; pods are numbered through."""
+    """A pod group with sub groups directly below it. Pods are numbered across sub groups."""
     builder = ClusterBuilder().node("n").queue("q")
     if min_sub_groups is None:
         builder.pod_group("job", queue="q")

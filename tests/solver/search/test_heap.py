@@ -1,10 +1,10 @@
-"""A heap that puts right its top only."""
+"""A heap that restores the order of its top item only."""
 
 from tenure.solver.search.heap import HeapItem, LiveHeap
 
 
 class Item(HeapItem):
-    """Something whose order may change."""
+    """An item whose sort key can change."""
 
     def __init__(self, value: int) -> None:
         self.value = value

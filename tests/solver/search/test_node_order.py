@@ -1,4 +1,4 @@
-"""Sets of nodes as plain integers, there and back."""
+"""Conversion of node sets to integers and back."""
 
 import pytest
 from tenure.solver.search.node_order import bit_set, bits

@@ -1,4 +1,4 @@
-"""Pod groups in the order of the queue tree."""
+"""Order of pod groups in the queue tree."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ GPU = 1000
 
 
 def session(**priorities: int) -> Session:
-    """Departments a and b (as their queue priorities say), leaves a1 and a2 in a, b1 in b."""
+    """Departments a and b in this order (by queue priority), leaves a1 and a2 in a, b1 in b."""
     builder = ClusterBuilder().node("n", gpus=8)
     for name, parent in (("a", ""), ("b", ""), ("a1", "a"), ("a2", "a"), ("b1", "b")):
         builder.queue(name, parent=parent, quota=8, priority=priorities.get(name, 100))
@@ -28,7 +28,7 @@ def entry(key: int, gpus: int = 1) -> QueueTreeEntry:
 
 
 def filled_tree(found: Session, **leaves: list[int]) -> QueueTree:
-    """A tree whose leaves hold entries of these keys."""
+    """A tree whose leaves have entries with these keys."""
     tree = QueueTree(found)
     index = {queue.name: queue.index for queue in found.cluster.queues}
     for name, keys in leaves.items():
@@ -73,7 +73,7 @@ def test_reinserted_entry_is_ordered_again_r3_31() -> None:
 
 
 def test_queue_with_a_new_allocation_is_reordered_at_the_top_r3_5() -> None:
-    """a1 is ahead of a2 by its share until its pod group is placed, which makes it the fuller one."""
+    """a1 is ahead of a2 by its share. When its pod group is placed, it has the larger share."""
     found = session()
     tree = filled_tree(found, a1=[1, 2], a2=[3])
     assert (first := tree.pop()) is not None

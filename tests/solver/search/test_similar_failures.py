@@ -1,4 +1,4 @@
-"""Skipping pod groups that ask for no less than one that just failed."""
+"""Pod groups that request at least as much as one that just failed are skipped."""
 
 import pytest
 from tenure.solver.model.workload_parts import Preemptibility
@@ -48,7 +48,7 @@ HOPELESS = {
 
 
 def failures(*jobs: tuple[JobOptions, int], by_queue: bool = True) -> tuple[SimilarFailures, list[list[int]]]:
-    """The record of an action, and the tasks of each job."""
+    """The recorded failures of an action, and the tasks of each job."""
     builder = ClusterBuilder().node("n").queue("q").queue("other")
     for number, (options, count) in enumerate(jobs):
         builder.pending(f"job{number}", count=count, **{"queue": "q", **options})

@@ -1,6 +1,6 @@
-"""The work of a search that must fail, counted: the numbers the reference scheduler publishes.
+"""Counters of a search without solution equal those that the reference scheduler publishes.
 
-8N pods of one GPU run on N nodes in a queue that may lose 79 of them; a gang of ten pods with eight GPUs each
+8N pods of one GPU run on N nodes in a queue that can lose 79 of them. A gang of ten pods with eight GPUs each
 reclaims. Fairness permits nine of the ten.
 """
 
@@ -23,7 +23,7 @@ KEEP_SIMULATIONS = tuple(
 
 
 def reclaim(nodes: int, speedups: tuple[str, ...]) -> CycleResult:
-    """The decision on the workload with so many nodes."""
+    """Run the cycle on the cluster with this many nodes."""
     gpus = nodes * GPUS_PER_NODE
     builder = ClusterBuilder().queue("default")
     builder.queue("victims", parent="default", quota=gpus - GANG * GPUS_PER_NODE + 1, weight=0)

@@ -1,4 +1,4 @@
-"""Pod groups of which nothing may go are passed over, and count with the next victim of their queue."""
+"""Pod groups without evictable tasks are skipped and counted with the next victim of their queue."""
 
 from tenure.solver.model.resources import Share
 from tenure.solver.search.queue_tree import QueueTreeEntry
@@ -6,7 +6,7 @@ from tenure.solver.search.victim_entries import RemainingTasks, SkippedVictims
 
 
 def entry(number: int, gpus: int, *, is_core: bool = False) -> QueueTreeEntry:
-    """A pod group with one task, all of which may go or none."""
+    """A pod group with one task that is evictable or not."""
     held = RemainingTasks(
         {0: [number]}, frozenset([number]) if is_core else None, () if is_core else (number,)
     )
@@ -14,7 +14,7 @@ def entry(number: int, gpus: int, *, is_core: bool = False) -> QueueTreeEntry:
 
 
 def skipped_entries(*entries: QueueTreeEntry) -> list[tuple[int, Share]]:
-    """Who is left, and what counts as taken with them."""
+    """The remaining entries, and the tasks that are counted with each of them."""
     passed = SkippedVictims()
     found = [passed.skip_or_merge(each) for each in entries]
     return [(each.pod_group, each.share) for each in found if each is not None]

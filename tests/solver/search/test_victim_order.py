@@ -1,4 +1,4 @@
-"""In which order victims are taken, and how much of one at a time."""
+"""Order of victims, and the number of tasks in each batch."""
 
 import pytest
 from tenure.solver.search.gang import GangPlanner
@@ -10,9 +10,9 @@ from tests.solver.sessions import open_session
 
 
 def batches(builder: ClusterBuilder, recorded: str = "", queues: str = "q", keep_core: str = "") -> list[str]:
-    """The uids of every batch, in the order in which they are taken from the named queues.
+    """Uids of every batch, in the order in which batches are taken from the named queues.
 
-    `keep_core` names pod groups that must keep their minimum.
+    `keep_core` names pod groups that keep their minimum.
     """
     session = open_session(builder.build())
     gangs = GangPlanner(session)
@@ -46,7 +46,7 @@ def job(
 
 
 def with_sub_groups(min_sub_groups: int | None, *running: int) -> ClusterBuilder:
-    """One pod group with sub groups of minimum 1, and so many running pods in each."""
+    """One pod group with sub groups of minimum 1 and this many running pods in each."""
     builder = cluster()
     if min_sub_groups is None:
         builder.pod_group("j", queue="q")

@@ -1,4 +1,4 @@
-"""The victims of a search are popped once, as long as what was recorded leaves their order alone."""
+"""Victims of a search are computed once, as long as no commit changes their order."""
 
 import pytest
 from tenure.solver.framework.session import Session
@@ -15,7 +15,7 @@ ELASTIC, GANG = 0, 1
 
 
 def session() -> Session:
-    """An elastic pod group of three with a minimum of one, and after it a gang of two on two nodes."""
+    """An elastic pod group of three with a minimum of one, then a gang of two, on two nodes."""
     builder = ClusterBuilder().node("m", gpus=8).node("n", gpus=8).queue("q")
     builder.running("elastic", queue="q", gpus=1, node="m", count=3, min_member=1, created_ago="2h")
     builder.pod_group("gang", queue="q", created_ago="1h", min_member=2)

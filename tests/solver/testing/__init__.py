@@ -1,1 +1,1 @@
-"""Groups in flight: what was accepted and is not seen done yet."""
+"""Tests of the test kit."""

@@ -1,4 +1,4 @@
-"""The test kit itself: what is not said has sensible values, and what is wrong is said."""
+"""The test kit: defaults of omitted values, and errors for invalid ones."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""`check_plugin` accepts right plugins and reports wrong signatures, impure results and wrong traits."""
+"""`check_plugin` accepts valid plugins and reports wrong signatures, impure results and wrong traits."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
@@ -52,7 +52,7 @@ class NoPlugin:
 
 
 class AgeOrder:
-    """Declares that its keys follow from facts, but they depend on the time."""
+    """Declares that its keys depend on facts only, but they depend on the time."""
 
     TRAITS = Traits(order_keys=Validity.FACTS)
 

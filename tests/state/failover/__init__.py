@@ -1,1 +1,1 @@
-"""Servers that are killed and restarted under a client."""
+"""Servers that are killed and restarted while a client uses them."""

@@ -1,4 +1,4 @@
-"""Forks a server process for every line that comes; each writes its process id when it serves."""
+"""Forks a server process for every input line. Each server writes its process id when it is ready."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
-"""A scheduler whose server is killed between any two of its messages, and in the middle of them.
+"""A scheduler whose server is killed between and during its messages.
 
-The check `kill-points` runs it until the server has died 250 times.
+The check `kill-points` repeats it until the server has been killed 250 times.
 """
 
 import threading
@@ -23,17 +23,17 @@ from tests.state.generated_snapshots import generate_next_snapshot, generate_sna
 KILLS: Final = 250
 STEPS: Final = 6
 FILLER: Final = "x" * 150_000
-"""Makes a snapshot of several pieces out of few rows."""
+"""Makes a snapshot of few rows large enough for several chunks."""
 BEFORE: Final = (0, 0, 0.001, 0.005, 0.02)
-"""Seconds from the time a message is sent until the server dies."""
+"""Seconds between sending a message and killing the server."""
 DOWNTIME: Final = (0, 0, 0, 0.3)
-"""Seconds until the next one starts."""
+"""Seconds until the next server starts."""
 CHANCE: Final = 30
-"""Of a hundred messages, how many the server dies of."""
+"""Percentage of messages at which the server is killed."""
 
 
 class KillingStream(DeltaStream):
-    """Kills the server now and then, before a delta or a moment after it."""
+    """Kills the server at random, before a delta or shortly after it."""
 
     maybe_kill: Callable[[], None]
 
@@ -43,7 +43,7 @@ class KillingStream(DeltaStream):
 
 
 class KillingClient(Client):
-    """Sends what it is told, and kills the server now and then, before a message or a moment after it."""
+    """Sends messages and kills the server at random, before a message or shortly after it."""
 
     def __init__(self, server: RestartableServer, draw: Draw) -> None:
         super().__init__(server.address)
@@ -94,7 +94,7 @@ class KillingClient(Client):
 
 
 def snapshots(seed: int) -> list[ClusterSnapshot]:
-    """What the scheduler sees, from one cycle to the next."""
+    """Snapshots that the scheduler sends, one per cycle."""
     draw = SeededDraw(seed)
     seen = [generate_snapshot(draw, 2, 40)]
     for group in seen[0].pod_groups:
@@ -105,7 +105,7 @@ def snapshots(seed: int) -> list[ClusterSnapshot]:
 
 
 def decisions(client: Client, seen: list[ClusterSnapshot]) -> list[bytes]:
-    """One answer to each snapshot, in order."""
+    """Responses to the snapshots, in order."""
     session = StateSession(client)
     session.push(seen[0])
     answers = [session.decide()]
@@ -116,7 +116,7 @@ def decisions(client: Client, seen: list[ClusterSnapshot]) -> list[bytes]:
 
 
 def main() -> Counts:
-    """Kill a server under a client until it has died 250 times; stops at the first run that differs."""
+    """Kill a server under a client until it was killed 250 times. Stops at the first run that differs."""
     passed = 0
     with TemporaryDirectory() as folder:
         try:
@@ -130,7 +130,11 @@ def main() -> Counts:
 
 
 def survived(folder: Path, deaths: int) -> Iterator[int]:
-    """The runs until the server has died so often. Raises when one differs from an undisturbed one."""
+    """Compare runs with and without kills until the server was killed this often; yield their numbers.
+
+    Raises:
+        AssertionError: A run differs from the run without kills.
+    """
     runs = 0
     with RestartableServer(folder) as server:
         while server.deaths < deaths:

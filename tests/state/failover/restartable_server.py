@@ -1,4 +1,4 @@
-"""A real server process that can be killed and started again at once, always at the same address."""
+"""A server process that can be killed and restarted at once at the same address."""
 
 import os
 import signal
@@ -12,9 +12,9 @@ from tests.small_snapshot import child_environment
 
 
 class RestartableServer:
-    """`kill` ends it as a power failure would; `start` begins another one in its place.
+    """`kill` ends the server like a power failure; `start` starts another one.
 
-    A process that has everything imported, and nothing else, makes each server by forking.
+    Servers are forked from a process that has only imported all modules.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -30,7 +30,7 @@ class RestartableServer:
         )
 
     def start(self) -> None:
-        """Returns when it serves."""
+        """Start a server and return when it is ready."""
         assert self._maker.stdin is not None
         assert self._maker.stdout is not None
         print(file=self._maker.stdin, flush=True)

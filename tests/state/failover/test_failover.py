@@ -1,4 +1,4 @@
-"""F14: how soon a caller has its next decision when its server is killed."""
+"""F14: time from killing a server to the next decision for its caller."""
 
 import time
 from pathlib import Path

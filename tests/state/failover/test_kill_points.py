@@ -1,4 +1,4 @@
-"""F14: the server is killed at any point; the client resyncs by itself, no decision is lost or doubled."""
+"""F14: if the server is killed at any point, the client resyncs, and no decision is lost or duplicated."""
 
 from pathlib import Path
 

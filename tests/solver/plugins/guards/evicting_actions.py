@@ -1,4 +1,4 @@
-"""One pod group in the way of another, and one of the four evicting actions that could make room."""
+"""Clusters with a victim and a preemptor, in which only one of the four evicting actions frees capacity."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,16 +15,16 @@ from tenure.solver.testing import ClusterBuilder
 
 
 def profile(guard: str, *actions: str, **arguments: str) -> Profile:
-    """The default plugins and this guard; after allocate only these actions run."""
+    """The default profile with this guard. Only these actions run after allocate."""
     default = default_profile()
     settings = (*default.plugins, PluginConfig(guard, arguments))
     return replace(default, actions=("allocate", *actions), plugins=settings)
 
 
 def contested_cluster(action: str, **options: Any) -> Cluster:
-    """`old` (with these options) holds the room that `new` wants; only `action` gives it to `new`.
+    """`old` (with these options) uses the capacity that `new` needs. Only `action` can free it.
 
-    It has run for an hour of the 30 minutes that were expected, unless the options say otherwise.
+    Unless the options differ, `old` has run for an hour, with an expected runtime of 30 minutes.
     """
     builder = ClusterBuilder().node("n", gpus=2).queue("a", quota=0 if action == "reclaim" else 8)
     builder.queue("b", quota=8)
@@ -49,7 +49,7 @@ def evictions_of(cluster: Cluster, decision: CycleResult) -> list[tuple[str, str
 
 
 def guard_verdict(cluster: Cluster, action: str, guard: str, **arguments: str) -> GuardVerdict | None:
-    """What the guard says about `old` when `new` asks."""
+    """Verdict of the guard about `old` for the preemptor `new`."""
     session = Session.open(cluster, with_required_plugins(profile(guard, **arguments)), BUILT_IN)
     by_name = {group.facts.name: group.index for group in cluster.pod_groups}
     verdicts = session.guards.verdicts(BUILT_IN.actions[action], by_name["new"], by_name["old"])
@@ -57,7 +57,7 @@ def guard_verdict(cluster: Cluster, action: str, guard: str, **arguments: str) -
 
 
 def reported_protection(cluster: Cluster, guard: str, **arguments: str) -> list[Protection]:
-    """What the answer says about the protection of `old` by the guard."""
+    """Protection of `old` by the guard, as reported in the response."""
     old = next(group.index for group in cluster.pod_groups if group.facts.name == "old")
     found = decide(cluster, profile(guard, **arguments)).protections
     return [each for each in found if each.guard == guard and each.pod_group == old]

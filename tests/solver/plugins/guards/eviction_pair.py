@@ -1,4 +1,4 @@
-"""`new` asks for the room of `old`, and what is remembered of the two."""
+"""Clusters in which `new` needs the capacity of `old`, with eviction records of the pair."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ GUARD = "evictionbackoff"
 
 
 def profile(*actions: str, **arguments: str) -> Profile:
-    """The default profile with these arguments of the guard; after allocate only these actions run."""
+    """The default profile with these arguments of the guard. Only these actions run after allocate."""
     default = default_profile()
     given = PluginConfig(GUARD, arguments)
     settings = tuple(given if setting.name == GUARD else setting for setting in default.plugins)
@@ -23,14 +23,14 @@ def profile(*actions: str, **arguments: str) -> Profile:
 
 
 def index_of(cluster: Cluster, name: str) -> int:
-    """The pod group of this name."""
+    """Index of the pod group with this name."""
     return next(group.index for group in cluster.pod_groups if group.facts.name == name)
 
 
 def with_eviction_record(
     cluster: Cluster, victim: str, preemptor: str, *, evicted: str, failed: str = "", **fields: Any
 ) -> Cluster:
-    """The cluster with one more memory. Times say how long ago, or with a minus how far ahead."""
+    """Add an eviction record to the cluster. Times are ages; negative ones are in the future."""
     memory = EvictionRecord(
         index_of(cluster, victim),
         index_of(cluster, preemptor),
@@ -42,12 +42,12 @@ def with_eviction_record(
 
 
 def relative_time(text: str) -> int:
-    """Nanoseconds of a duration that may have a minus."""
+    """Nanoseconds of a duration that may be negative."""
     return -parse_duration(text[1:]) if text.startswith("-") else parse_duration(text)
 
 
 def guard_verdict(cluster: Cluster, action: str = "preempt", **arguments: str) -> GuardVerdict | None:
-    """What the guard says about `old` when `new` asks."""
+    """Verdict of the guard about `old` for the preemptor `new`."""
     session = Session.open(cluster, with_required_plugins(profile(**arguments)), BUILT_IN)
     verdicts = session.guards.verdicts(
         BUILT_IN.actions[action], index_of(cluster, "new"), index_of(cluster, "old")

@@ -1,4 +1,4 @@
-"""Who was evicted for a pod group leaves it alone for a while, and what came to nothing is not repeated."""
+"""The eviction backoff guard prevents retaliatory evictions and delays repeated ineffective ones."""
 
 from typing import Any
 
@@ -148,7 +148,7 @@ def test_another_preemptor_with_equal_requests_is_not_rejected() -> None:
 
 
 def test_evictions_of_the_same_cycle_count() -> None:
-    """`old` loses a pod to `new`; in the same cycle it may not take one of `new`."""
+    """`old` loses a pod to `new` and cannot evict a pod of `new` in the same cycle."""
     builder = ClusterBuilder().node("n", gpus=2).queue("a", quota=0).queue("b", quota=2)
     builder.pod_group("new", queue="a", min_member=1).running("new", gpus=1, node="n").pending("new", gpus=1)
     builder.pod_group("old", queue="b", min_member=1).running("old", gpus=1, node="n").pending("old", gpus=1)

@@ -1,4 +1,4 @@
-"""What the guard says of a pair, who it is said of in the answer, and when it wakes a caller."""
+"""Verdicts of the eviction backoff guard, their report in the response, and the next wake time."""
 
 from typing import Any
 
@@ -97,7 +97,7 @@ def test_verdict_has_reason_source_and_end(
 
 
 def reported_protections(**options: Any) -> list[Protection]:
-    """What the answer says about `old`, which three others are kept off or not."""
+    """Reported protections of `old` from three other pod groups."""
     builder = ClusterBuilder().node("n", gpus=2).queue("a")
     builder.running("old", queue="a", gpus=1, count=2, node="n", **options)
     for name in ("cooling", "failing", "free"):

@@ -1,4 +1,4 @@
-"""Who is close to its expected end is let finish."""
+"""Pod groups that are close to their expected end are protected."""
 
 from dataclasses import replace
 
@@ -40,11 +40,11 @@ TIMES = {
     "no window, at its end": ("1h", {"window": "0s"}, False),
 }
 TAKING = ("reclaim", "preempt", "consolidation")
-"""Requeue takes those only whose expected end is over."""
+"""Actions other than requeue, which evicts only pod groups past their expected runtime."""
 
 
 def with_runtime(action: str, ran: str | None, runtime: str = "1h", **options: object) -> Cluster:
-    """`old` has run for `ran` of what was expected."""
+    """`old` has run for `ran` of its expected runtime."""
     return contested_cluster(action, started_ago=ran, expected_runtime=runtime, **options)
 
 
@@ -63,7 +63,7 @@ def test_pod_group_near_completion_is_not_evicted_by_any_action(
 def test_verdict_is_the_same_for_every_action(
     action: str, ran: str, arguments: dict[str, str], is_near: bool
 ) -> None:
-    """Requeue too, for what else may nominate."""
+    """Requeue is included, because plugins other than expectedruntime can nominate."""
     verdict = guard_verdict(with_runtime(action, ran), action, GUARD, **arguments)
     assert verdict is not None
     assert verdict.scope is (ProtectionScope.ALL if is_near else ProtectionScope.NOTHING)
@@ -71,7 +71,7 @@ def test_verdict_is_the_same_for_every_action(
 
 
 def test_overdue_pod_group_is_not_protected_from_requeue() -> None:
-    """Both count from the same times: where the one ends, the other begins."""
+    """Both use the same times: the protection ends exactly when the nomination begins."""
     before, at = with_runtime("requeue", "59m59s"), with_runtime("requeue", "1h")
     assert evictions_of(before, decide(before, profile(GUARD, "requeue"))) == []
     assert {how for how, _ in evictions_of(at, decide(at, profile(GUARD, "requeue")))} == {"requeue"}
@@ -121,7 +121,7 @@ def test_pod_group_with_start_time_in_the_future_is_not_protected() -> None:
 
 
 def with_queue_runtime(text: str | None, own: ParsedValue) -> Cluster:
-    """Queue `a`, which `old` is in, says how long its pod groups should run; `old` may say so itself."""
+    """Queue `a` of `old` sets an expected runtime; `old` may set its own."""
     cluster = contested_cluster("preempt", started_ago="55m", requeue=RequeueSettings(own))
     value = None if text is None else parse_duration(text)
     queues = (replace(queue, expected_runtime=value) for queue in cluster.queues)
@@ -186,7 +186,7 @@ def test_outcome_of_the_preemptor_has_the_end_of_the_protection() -> None:
 
 
 def test_start_of_a_protection_sets_no_wake_time() -> None:
-    """At the end of the protection more becomes possible, at its beginning less."""
+    """The end of a protection can permit new decisions; its beginning cannot."""
     cluster = with_runtime("preempt", "10m")
     assert reported_protection(cluster, GUARD) == []
     assert decide(cluster, profile(GUARD)).next_wake_time is None

@@ -1,4 +1,4 @@
-"""Who was evicted often enough is not evicted any more."""
+"""Pod groups that reached their eviction limit are not evicted."""
 
 import pytest
 from tenure.solver.cycle import decide
@@ -102,7 +102,7 @@ def test_protection_does_not_end_with_time() -> None:
 
 
 def test_every_eviction_counts_until_the_limit_is_reached() -> None:
-    """The answer's own patches bring a pod group to its limit."""
+    """Patches of earlier responses increase the eviction count up to the limit."""
     cluster = contested_cluster("preempt", eviction_count=1, min_member=1)
     limited = profile(GUARD, "preempt", maxEvictions="2")
     first = decide(cluster, limited)

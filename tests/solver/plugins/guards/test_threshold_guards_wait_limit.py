@@ -1,4 +1,4 @@
-"""Who has waited long enough after evictions, all in all, is not evicted any more."""
+"""Pod groups that reached their limit of total time waited after evictions are not evicted."""
 
 import pytest
 from tenure.solver.cycle import decide
@@ -99,7 +99,7 @@ def test_protection_does_not_end_with_time() -> None:
 
 
 def test_eviction_waits_add_up_to_the_limit() -> None:
-    """Evicted, an hour without room, started again: the answer's own patches bring it to its limit."""
+    """Evicted, an hour pending, started again: patches increase the total wait up to the limit."""
     builder = ClusterBuilder().node("n", gpus=1).queue("q")
     builder.pending("old", queue="q", gpus=1, started_ago="3h", evicted_ago="1h", total_eviction_wait="30m")
     cluster = builder.build()

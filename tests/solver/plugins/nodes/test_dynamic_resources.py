@@ -1,4 +1,4 @@
-"""Device claims: one node, devices counted once, in GPU quotas and limits too (semantics R9.41)."""
+"""Resource claims: one node per claim, devices counted once, also in quotas and limits (semantics R9.41)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ PIPELINED, RELEASING = TaskStatus.PIPELINED, TaskStatus.RELEASING
 
 
 def cluster(gpus: int = 2, **node: Any) -> ClusterBuilder:
-    """Two nodes with GPUs that are given through claims only."""
+    """Two nodes whose GPUs are allocated through claims only."""
     return ClusterBuilder().node("n1", devices={GPU: gpus}, **node).node("n2", devices={GPU: gpus}, **node)
 
 
@@ -153,7 +153,7 @@ def test_claims_are_reclaimed() -> None:
 
 
 def test_claim_is_occupied_while_any_pod_uses_it() -> None:
-    """Only one of the two sharers may be evicted, so their devices stay in use."""
+    """Only one of the two pods that share the claim can be evicted, so their devices stay in use."""
     builder = shared_claim(cluster(2, pods=4).queue("q"))
     builder.running("low", queue="q", node="n1", claims=["shared"], priority=10)
     builder.running("high", queue="q", node="n1", claims=["shared"], priority=90)

@@ -1,4 +1,4 @@
-"""Scores of nodes: what each plugin gives, and where a pod goes in the end."""
+"""Node scores: the score of each plugin, and the selected node."""
 
 import pytest
 from tenure.solver.cycle import decide
@@ -13,7 +13,7 @@ from tests.solver.sessions import open_session, plugin_of
 
 
 def nodes() -> ClusterBuilder:
-    """GPUs free: a 1 of 4, b 3 of 4; c has CPUs only, and most of them."""
+    """Free GPUs: a 1 of 4, b 3 of 4. c has no GPUs and the most CPUs."""
     builder = ClusterBuilder().queue("q", quota=-1)
     builder.node("a", gpus=4, cpus=10).node("b", gpus=4, cpus=20).node("c", cpus=40)
     return builder.running("x", queue="q", gpus=3, node="a").running("y", queue="q", gpus=1, node="b")
@@ -81,7 +81,7 @@ SHARING = {
 
 @pytest.mark.parametrize(("pod", "expected"), SHARING.values(), ids=SHARING)
 def test_gpu_sharing_scores_match(pod: PodOptions, expected: list[float]) -> None:
-    """Node b has a device of which half is used."""
+    """Node b has a device of which half is in use."""
     builder = nodes().pending("job", queue="q", **pod).running("z", queue="q", gpus=0.5, node="b")
     found = open_session(builder.build())
     assert scores(found, plugin_of(found, "gpusharingorder")) == expected

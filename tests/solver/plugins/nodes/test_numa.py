@@ -1,4 +1,4 @@
-"""NUMA zones: pods go where the node can align them, in the fewest zones (semantics R9.40)."""
+"""NUMA zones: pods are placed on nodes that can align them, in the fewest zones (semantics R9.40)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -70,7 +70,7 @@ def test_amounts_are_split_over_zones_lowest_first() -> None:
 
 
 def cluster(policy: NumaPolicy = SINGLE, **zone: Any) -> ClusterBuilder:
-    """A large node with two small zones; a zone has 4 cores unless it says otherwise."""
+    """A large node with two small zones. A zone has 4 cores by default."""
     zones = {name: zone or {"cpus": 4} for name in ("z0", "z1")}
     return ClusterBuilder().node("n", gpus=8, numa_policy=policy, numa_zones=zones).queue("q")
 
@@ -81,7 +81,7 @@ def placements_after(builder: ClusterBuilder, *actions: str) -> dict[str, TaskSt
 
 
 def zones_after(builder: ClusterBuilder, profile: Profile = NUMA) -> dict[str, dict[int, dict[int, int]]]:
-    """Zones and amounts of every bound or held pod, by uid."""
+    """Zones and amounts of every bound or reserved pod, by uid."""
     built = builder.build()
     groups = decide(built, profile).groups
     steps = [step for group in groups for step in (*group.bindings, *group.reservations)]
@@ -178,7 +178,7 @@ def test_no_pod_is_evicted_when_no_zone_could_fit_the_pod() -> None:
 
 
 def test_pod_with_unknown_zone_frees_none() -> None:
-    """Each zone has a free core, according to the node; who takes the others is not said."""
+    """According to the node each zone has a free core. The zones of the other cores in use are not known."""
     zones = {"z0": {"cpus": 1}, "z1": {"cpus": 1}}
     builder = ClusterBuilder().node("n", numa_policy=SINGLE, numa_zones=zones).queue("q")
     running(builder, "unknown", None)
@@ -201,7 +201,7 @@ def test_zone_of_a_terminating_pod_is_reserved() -> None:
 
 
 def test_reserved_zone_is_not_allocated_to_another_pod() -> None:
-    """The first pod waits for GPUs of the node; the cores of its zone stay free for it."""
+    """The first pod waits for GPUs of the node. The cores of its zone stay reserved."""
     builder = cluster().pods("old", RELEASING, queue="q", node="n", gpus=8)
     builder.pending("first", queue="q", gpus=8, cpus=3, guaranteed=True, priority=75)
     builder.pending("second", queue="q", cpus=3, guaranteed=True)
@@ -209,7 +209,7 @@ def test_reserved_zone_is_not_allocated_to_another_pod() -> None:
 
 
 def test_restored_pod_retains_its_zone() -> None:
-    """It could go to the lower zone z0, but it is not restarted for that."""
+    """The pod could move to the lower zone z0, but is not restarted for that."""
     session = Session.open(running(cluster(), "a", "z1").build(), with_required_plugins(NUMA), BUILT_IN)
     with session.statement() as statement:
         statement.evict(0)

@@ -1,4 +1,4 @@
-"""Required pod affinity and anti-affinity: who is near, will be, or still is (semantics R3.63, R3.66)."""
+"""Required pod affinity and anti-affinity to running, reserved and terminating pods (R3.63, R3.66)."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ def term(key: str = "host", **labels: str) -> PodAffinityTerm:
 
 
 def cluster(**options: Any) -> ClusterBuilder:
-    """Three nodes, the first two of them in one rack; the fourth has no labels."""
+    """Three nodes in racks, the first two of them in one rack, and a fourth node without labels."""
     builder = ClusterBuilder().queue("q")
     for name, rack in (("a", "r1"), ("b", "r1"), ("c", "r2")):
         builder.node(name, labels={"host": name, "rack": rack}, gpus=2, **options)
@@ -58,7 +58,7 @@ def test_pod_is_placed_away_from_pods_with_anti_affinity_to_it() -> None:
 
 
 def test_pods_of_one_gang_spread_over_hosts() -> None:
-    """A node without the label is near to nobody, so any number of them may be there."""
+    """A node without the label shares no topology domain, so any number of the pods can run there."""
     builder = cluster().pending("web", queue="q", labels=WEB, pod_anti_affinity=[term()], count=5)
     assert nodes(builder, "web") == ["a", "b", "c", "unlabelled", "unlabelled"]
 
@@ -70,7 +70,7 @@ def test_gang_that_cannot_spread_is_pending_completely() -> None:
 
 
 def test_first_pod_with_self_affinity_is_unconstrained_and_the_rest_follow() -> None:
-    """The fullest node has room for one of them only, in its rack there is room for all."""
+    """The fullest node has capacity for one of them only. Its rack has capacity for all."""
     builder = cluster(cpus=4).running("fills", queue="q", node="b", cpus=3)
     web = {"labels": WEB, "pod_affinity": [term("rack")]}
     assert nodes(builder.pending("web", queue="q", count=4, **web), "web") == ["b", "a", "a", "a"]
@@ -107,7 +107,7 @@ def test_terminating_pods_count() -> None:
 
 
 def test_eviction_does_not_satisfy_anti_affinity() -> None:
-    """The pod that is avoided would have to be gone, not only terminating: nobody is evicted for that."""
+    """Anti-affinity requires that the other pod is gone, not only terminating, so no pod is evicted."""
     builder = ClusterBuilder().node("n", labels={"host": "n"}, gpus=1).queue("q")
     builder.running("web", queue="q", node="n", labels=WEB)
     built = builder.pending("job", queue="q", pod_anti_affinity=[term()], priority=75).build()
@@ -118,7 +118,7 @@ def test_eviction_does_not_satisfy_anti_affinity() -> None:
 
 
 def test_restored_pod_does_not_conflict_with_itself() -> None:
-    """All pods avoid each other. Making room for a large one on `a` needs only one of them to leave."""
+    """All pods have anti-affinity to each other. A large pod on `a` requires only one eviction."""
     avoiding = {"labels": WEB, "pod_anti_affinity": [term()]}
     builder = cluster()
     builder.running("x", queue="q", node="a", gpus=2, **avoiding).running(

@@ -1,4 +1,4 @@
-"""Keeping pods together: racks r1 (n1, n2) and r2 (n3, n4) of one zone; four GPUs each."""
+"""Topology constraints: racks r1 (n1, n2) and r2 (n3, n4) of one zone; four GPUs per node."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ RACKS = {"n1": "r1", "n2": "r1", "n3": "r2", "n4": "r2"}
 
 
 def cluster(used: Mapping[str, int]) -> ClusterBuilder:
-    """The racks, with so many GPUs in use by node."""
+    """The racks, with this many GPUs in use by node."""
     builder = ClusterBuilder().topology("dc", *LEVELS).queue("q")
     for node, rack in RACKS.items():
         builder.node(node, gpus=4, labels={"zone": "z", "rack": rack})
@@ -25,7 +25,7 @@ def cluster(used: Mapping[str, int]) -> ClusterBuilder:
 
 
 def nodes_of(builder: ClusterBuilder, name: str = "gang") -> list[str]:
-    """Nodes of the pods of a pod group after a cycle; empty where it is not bound."""
+    """Nodes of the pods of a pod group after a cycle; empty for a pod that is not bound."""
     built = builder.build()
     after = statuses(built, decide(built, default_profile()))
     return [

@@ -1,4 +1,4 @@
-"""Dividing one resource among sibling queues."""
+"""Division of one resource among sibling queues."""
 
 import pytest
 from tenure.solver.plugins.proportion.fair_share import ShareRequest, divide, divide_over_quota, give_quotas

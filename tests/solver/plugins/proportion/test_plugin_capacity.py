@@ -1,4 +1,4 @@
-"""Limits for everybody, quotas for what is not preemptible: leaf first, then every ancestor."""
+"""Limits for all pod groups and quotas for non-preemptible ones, from the leaf queue up to the top."""
 
 import pytest
 from tenure.solver.model.queue import QueueFacts

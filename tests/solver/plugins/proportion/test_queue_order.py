@@ -1,4 +1,4 @@
-"""Which of two sibling queues goes first."""
+"""Order of two sibling queues."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def key(
     priority: int = 100,
     cpu: int = 0,
 ) -> Any:
-    """The key of a queue that uses so many GPUs; CPU and memory do not bind."""
+    """Sort key of a queue that uses this many GPUs. CPU and memory do not matter."""
     (queue,) = resolve_queues([QueueFacts("q", priority=priority, quota=(-1, -1, _milli(quota)))])
     fair_share, most = (1000, 1000, _milli(fair)), (-1, -1, _milli(allocatable))
     (keys,) = queue_keys([queue], [fair_share], [most], TOTAL)

@@ -1,4 +1,4 @@
-"""Is the outcome of a reclaim fair? Judged on what the queues use: (CPU, memory, GPU)."""
+"""Fairness of the result of a reclaim, by the usage of the queues: (CPU, memory, GPU)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,7 @@ AMPLE = 1 << 60
 
 
 def cluster(used: Mapping[str, int], quotas: Mapping[str, int], *, firm: bool = False) -> Cluster:
-    """Two departments, `a` with leaves a1 and a2, `b` with b1; `used` GPUs run in the leaves."""
+    """Departments `a` with leaves a1 and a2, and `b` with b1. `used` GPUs are in use in the leaves."""
     builder = ClusterBuilder().node("n", gpus=64)
     for name, parent in (("a", ""), ("b", ""), ("a1", "a"), ("a2", "a"), ("b1", "b")):
         builder.queue(name, parent=parent, quota=quotas.get(name, -1))
@@ -46,7 +46,7 @@ def find_unfairness(
     *,
     preemptible: bool = True,
 ) -> ReasonCode | None:
-    """The objection when `gpus` are asked for and these pieces taken; fair shares default to ample."""
+    """Rejection of a reclaim of `gpus` with these victim chunks. Fair shares are ample by default."""
     index = {queue.name: queue.index for queue in given.queues}
     fair_shares: list[Share] = [(AMPLE, AMPLE, fair.get(q.name, AMPLE) * 1000) for q in given.queues]
     allocatable = [(-1, -1, share[2]) for share in fair_shares]
@@ -99,7 +99,7 @@ VERDICTS = {
 def test_victims_are_reclaimed_only_above_the_fair_share(
     reclaimer: str, gpus: int, taken: list[tuple[str, int]], fair: dict[str, int], expected: ReasonCode | None
 ) -> None:
-    """Nobody has a quota, so that only fair shares count; a1 uses 4 GPUs, and a2 uses 2 where it gives."""
+    """No queue has a quota, so only fair shares count. a1 uses 4 GPUs; a2 uses 2 if it is a victim."""
     used = {"a1": 4, "a2": 2} if "a2" in dict(taken) else {"a1": 4}
     given = cluster(used, dict.fromkeys(("a", "a1", "a2", "b", "b1"), 0))
     assert find_unfairness(given, reclaimer, gpus, taken, fair) is expected
@@ -113,7 +113,7 @@ def test_victims_are_reclaimed_only_above_the_fair_share(
 def test_reclaimer_within_its_quota_can_reclaim_up_to_its_quota_r4_52(
     quota: int, expected: ReasonCode | None
 ) -> None:
-    """The victim is above its quota of 3, and at its share of 4."""
+    """The victim queue is above its quota of 3, and at its fair share of 4."""
     given = cluster({"a1": 4}, {"a": 3, "b": quota})
     assert find_unfairness(given, "b1", 1, [("a1", 1)], {"a": 4}) is expected
 
@@ -126,7 +126,7 @@ def test_reclaimer_within_its_quota_can_reclaim_up_to_its_quota_r4_52(
 def test_reclaimer_does_not_exceed_its_victim_in_fair_share_utilization_r4_55(
     share: int, expected: ReasonCode | None
 ) -> None:
-    """After the reclaim a2 has 2 GPUs, and a1 has 3 of a share of 3."""
+    """After the reclaim a2 has 2 GPUs, and a1 has 3 of a fair share of 3."""
     given = cluster({"a1": 4, "a2": 1}, {"a1": 0})
     assert find_unfairness(given, "a2", 1, [("a1", 1)], {"a1": 3, "a2": share}) is expected
 

@@ -1,4 +1,4 @@
-"""Who may reclaim, from whom, and in which pieces. Amounts are (CPU, memory, GPU)."""
+"""Permitted reclaimers, victim queues and victim chunks. Amounts are (CPU, memory, GPU)."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def gpus(amount: int) -> Share:
 
 
 def bound(amount: int) -> Share:
-    """A bound on GPUs only."""
+    """A reclaim bound on GPUs only."""
     return (-1, -1, amount)
 
 
@@ -150,6 +150,6 @@ def test_saturation_looks_at_involved_resources_only_r4_57() -> None:
 def test_victims_are_checked_in_chunks_of_surplus_then_the_core_r4_50(
     pod_sets: Sequence[int], expected: list[int]
 ) -> None:
-    """Pod set 0 has a minimum of 2, pod set 1 of 1; every task holds one GPU."""
+    """Pod set 0 has a minimum of 2, pod set 1 of 1. Every task uses one GPU."""
     minimums = {0: 2, 1: 1 if 0 in pod_sets else 0}
     assert chunks([(s, gpus(1)) for s in pod_sets], minimums) == [gpus(n) for n in expected]

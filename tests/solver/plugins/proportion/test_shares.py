@@ -1,4 +1,4 @@
-"""Fair shares of the queue tree, and what follows from them."""
+"""Fair shares of the queue tree, and decisions that depend on them."""
 
 import pytest
 from tenure.solver.model.cluster import Cluster
@@ -25,7 +25,7 @@ def fair_gpus(cluster: Cluster) -> dict[str, float]:
 
 
 def test_children_divide_the_fair_share_of_their_parent_not_its_quota() -> None:
-    """R4.10 ff: the department that is idle leaves its quota to the other."""
+    """R4.10 and following: the other department gets the quota of the idle one."""
     cluster = (
         ClusterBuilder()
         .node("n", gpus=8)

@@ -1,4 +1,4 @@
-"""Candidates are drawn once and told to everybody alike."""
+"""Candidates are computed once and shared by all searches."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -19,7 +19,7 @@ JOBS = 4
 
 
 class FakeVictimChecker:
-    """Lets everybody pass but some, whom a guard protects for a time; remembers whom it was asked about."""
+    """Permits all victims except some that a guard protects for a time, and records its calls."""
 
     def __init__(self, *spared: int) -> None:
         self.spared = spared
@@ -39,7 +39,7 @@ class FakeVictimChecker:
 
 
 def open_stream() -> CandidateStream:
-    """Of a queue with jobs 0 to 3; the youngest goes first."""
+    """Candidates of a queue with jobs 0 to 3. The youngest comes first."""
     builder = ClusterBuilder().node("n", gpus=8).queue("q")
     for number in range(JOBS):
         builder.running(f"job{number}", queue="q", gpus=1, node="n", created_ago=f"{JOBS - number}h")

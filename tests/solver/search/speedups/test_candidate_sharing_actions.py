@@ -1,4 +1,4 @@
-"""Who asks shares what was found out about victims with those to whom the action's rule says the same."""
+"""Preemptors share candidates only if the rules of the action are the same for them."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def test_preemptor_of_lower_priority_has_fewer_candidates() -> None:
 
 
 def test_pod_group_is_not_relocated_for_itself() -> None:
-    """Its pod would find another place and its other pod room then: for somebody else it moves."""
+    """Relocating its pod would leave no capacity for its other pod. For another pod group it is relocated."""
     builder = ClusterBuilder().node("a", gpus=2).node("b", gpus=1).queue("q")
     builder.pod_group("grows", queue="q", min_member=1)
     builder.running("grows", gpus=1, node="a")

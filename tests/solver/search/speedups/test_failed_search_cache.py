@@ -1,4 +1,4 @@
-"""What one pod group found no room for, another that asks for the same is not searched for again."""
+"""After a failed search, equal requests are not searched for again."""
 
 from dataclasses import replace
 
@@ -12,8 +12,10 @@ from tenure.terms.reasons import ReasonCode
 
 
 def reclaim(*asking: tuple[int, int]) -> CycleResult:
-    """Two jobs run on a node that is full, in a queue that goes first and so takes its room back; then these
-    ask one after the other, with so many pods and CPUs.
+    """Reclaim with preemptors of this many pods and CPUs, one after the other.
+
+    Two jobs run on a full node in a queue that comes first and would win its capacity back, so no reclaim
+    succeeds.
     """
     builder = ClusterBuilder().node("n", gpus=2)
     builder.queue("first", quota=1, weight=0, priority=200).queue("second", quota=0, weight=1)
@@ -43,8 +45,10 @@ def test_equal_requests_of_a_queue_are_searched_for_once(
 
 
 def consolidate(*cpus: int, protected: bool, skip_similar_pod_groups: bool = True) -> CycleResult:
-    """These would fit where a job runs that fits nowhere else. In another queue nobody may be moved for an
-    hour, if anybody is protected.
+    """Consolidate with pending pod groups of these numbers of CPUs.
+
+    They fit on a node with a running job that fits on no other node. If `protected`, pods of another queue
+    cannot be relocated for an hour.
     """
     builder = ClusterBuilder().node("a", gpus=2, cpus=8).node("b", gpus=2, cpus=4).node("c", gpus=1)
     builder.queue("q").queue("other", reclaim_min_runtime="1h" if protected else "0s")

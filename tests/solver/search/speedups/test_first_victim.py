@@ -1,5 +1,6 @@
-"""A single task in a full cluster is tried with the first victim alone; whatever comes of it, the answer is
-that of the search without any short cut.
+"""A single task in a full cluster is tried with the first victim only.
+
+The result equals that of a search without this speedup.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ def evictable_victim() -> ClusterBuilder:
 
 
 def victim_with_too_few_cpus() -> ClusterBuilder:
-    """The first victim leaves the GPU, and too few CPUs for it."""
+    """The first victim frees a GPU, but too few CPUs."""
     builder = ClusterBuilder().node("n", gpus=2, cpus=4)
     builder.queue("rich", quota=0, weight=0).queue("poor", quota=2)
     for name in ("a", "b"):
@@ -30,7 +31,7 @@ def victim_with_too_few_cpus() -> ClusterBuilder:
 
 
 def victims_within_fair_share() -> ClusterBuilder:
-    """No victim may be taken: one alone, nor both."""
+    """No victim may be evicted, neither one alone nor both."""
     builder = ClusterBuilder().node("n", gpus=2)
     builder.queue("first", quota=1, weight=0, priority=200).queue("second", quota=0, weight=1)
     for name in ("a", "b"):

@@ -1,4 +1,4 @@
-"""What is kept about a shape is right as long as the rooms it was found out of stay as they are."""
+"""Cached fits of a shape stay valid until the free amounts of their nodes change."""
 
 from tenure.solver.framework.ledger import NO, NOW, SOON
 from tenure.solver.framework.session import Session

@@ -1,4 +1,4 @@
-"""Slots that victims free are added up, and come out as if all were counted at once."""
+"""The sum of the fits that victims free equals the fit count of all freed capacity."""
 
 from itertools import combinations
 
@@ -15,7 +15,7 @@ NODES, BOTH = (0, 1), 0b11
 
 
 def session(asked: float) -> Session:
-    """Five pods on two nodes, among them two that share a device; somebody waits for so many GPUs."""
+    """Five pods on two nodes, two of them on a shared device. A pending pod group needs this many GPUs."""
     builder = ClusterBuilder().node("m", gpus=4, cpus=8).node("n", gpus=2, cpus=8).queue("q")
     builder.running("wide", queue="q", gpus=2, cpus=1, node="m")
     builder.running("hungry", queue="q", gpus=1, cpus=6, node="m")

@@ -1,4 +1,4 @@
-"""The node index of a session begins with that of the one before, when it followed the same ledger."""
+"""The node index of a session starts from that of the previous session if it followed the same ledger."""
 
 from tenure.server.state.warm_start import WarmStartCache
 from tenure.solver.framework.session import Session

@@ -1,4 +1,4 @@
-"""GPU room is never counted too low, whatever is wrong with single devices."""
+"""The bound of free GPUs is never too low, even if single devices are overcommitted."""
 
 import pytest
 from tenure.solver.framework.ledger import Ledger

@@ -1,4 +1,4 @@
-"""Every speedup says why it is sound, can be switched off, alone or with all others, and decides nothing."""
+"""Every speedup documents why it is sound, can be disabled alone or with all others, and is transparent."""
 
 import ast
 import re
@@ -30,7 +30,7 @@ PARTS: Final = {
     "reclaim_bound": "Pruning",
     "pruning": "Pruning",
 }
-"""The part or the oracle behind each name."""
+"""The component that each speedup replaces or adds."""
 
 
 def contested() -> ClusterBuilder:
@@ -49,14 +49,14 @@ def contested() -> ClusterBuilder:
 
 
 def packed() -> ClusterBuilder:
-    """Free GPUs are scattered; a relocation makes a node free."""
+    """Free GPUs are fragmented. A relocation frees a node."""
     builder = ClusterBuilder().node("a", gpus=2).node("b", gpus=2).queue("q")
     builder.running("on-a", queue="q", gpus=1, node="a").running("on-b", queue="q", gpus=1, node="b")
     return builder.pending("waits", queue="q", gpus=2)
 
 
 def parts_of(*names: str) -> tuple[SearchParts, SearchParts]:
-    """The plain parts of a session, and the same with these speedups."""
+    """The components of a session without speedups, and with these."""
     plain = plain_parts(open_session(contested().build()))
     return plain, attach(plain, names)
 

@@ -1,4 +1,4 @@
-"""A full cluster in which one pod group could take the GPU of another, but for a minimum runtime."""
+"""A full cluster in which only a minimum runtime prevents the eviction of a pod group."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,7 +24,7 @@ def profile(**arguments: str) -> Profile:
 
 
 def without_minruntime() -> Profile:
-    """The default profile, but nobody has a minimum runtime."""
+    """The default profile without minimum runtimes."""
     default = default_profile()
     return replace(default, plugins=tuple(each for each in default.plugins if each.name != NAME))
 
@@ -36,9 +36,9 @@ def tree(
     reclaim: Mapping[str, str] | None = None,
     preempt: Mapping[str, str] | None = None,
 ) -> ClusterBuilder:
-    """Queues by name and parent, and the minimum runtimes of some of them.
+    """Queues by name and parent, with the minimum runtimes of some of them.
 
-    Only the queue `rich` and those above it have a quota, so that it may reclaim from all others.
+    Only the queue `rich` and its ancestors have a quota, so `rich` can reclaim from all other queues.
     """
     builder = ClusterBuilder()
     path = _path(parents, rich)
@@ -53,7 +53,7 @@ def tree(
 
 
 def reclaim_cluster(builder: ClusterBuilder, reclaimer: str, victim: str, ran: str) -> Cluster:
-    """A node whose one GPU `old` of the queue `victim` holds, and `new` of `reclaimer` wants it."""
+    """A node with one GPU that `old` of queue `victim` uses and `new` of queue `reclaimer` needs."""
     return (
         builder.node("n", gpus=1)
         .running("old", queue=victim, gpus=1, node="n", started_ago=ran)
@@ -63,7 +63,7 @@ def reclaim_cluster(builder: ClusterBuilder, reclaimer: str, victim: str, ran: s
 
 
 def preemption_cluster(builder: ClusterBuilder, leaf: str, ran: str) -> Cluster:
-    """The same within one leaf queue: `new` has the higher priority."""
+    """The same within one leaf queue. `new` has the higher priority."""
     return (
         builder.node("n", gpus=1)
         .running("old", queue=leaf, gpus=1, node="n", started_ago=ran)

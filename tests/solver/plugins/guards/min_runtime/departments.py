@@ -1,4 +1,4 @@
-"""A department with two leaf queues, in one of which a job runs, and another department beside it."""
+"""Two departments. The first has two leaf queues, and a job runs in one of them."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from tenure.solver.testing.options import JobOptions
 
 
 def two_departments(job: JobOptions, **minimums: Mapping[str, str]) -> ClusterBuilder:
-    """`job` runs in a1; a2 is of the same department, b is not. `preempt` and `reclaim` by queue."""
+    """`job` runs in a1. a2 is in the same department, b is not. The arguments are minimums by queue."""
     builder = ClusterBuilder().node("n", gpus=8)
     for name, parent in {"a": "", "a1": "a", "a2": "a", "b": ""}.items():
         values = {f"{key}_min_runtime": queues[name] for key, queues in minimums.items() if name in queues}
@@ -19,6 +19,6 @@ def two_departments(job: JobOptions, **minimums: Mapping[str, str]) -> ClusterBu
 
 
 def open_min_runtime_session(builder: ClusterBuilder, **arguments: str) -> Session:
-    """A session with minruntime as its only plugin."""
+    """Open a session with minruntime as its only plugin."""
     settings = (PluginConfig("minruntime", arguments),)
     return Session.open(builder.build(), Profile((), settings), BUILT_IN)

@@ -1,4 +1,4 @@
-"""Protected gangs are no victims; protected elastic pod groups keep their minimum."""
+"""Protected gangs are not evicted; protected elastic pod groups keep their minimum."""
 
 import pytest
 from tenure.solver.cycle import decide
@@ -8,7 +8,7 @@ from tenure.solver.testing import ClusterBuilder, statuses
 
 
 def preemption_cluster(count: int, min_member: int, started_ago: str | None, gpus: int = 1) -> ClusterBuilder:
-    """A full node of one low pod group, and a higher one that wants `gpus` of it; 5 minutes are guarded."""
+    """A pod group on a full node, protected for 5 minutes, and a preemptor that needs `gpus`."""
     return (
         ClusterBuilder()
         .node("n", gpus=count)
@@ -49,7 +49,7 @@ def test_preempt_respects_the_preempt_minimum(builder: ClusterBuilder, expected:
     ("minimum", "expected"), [("5m", []), ("1m", ["old-0"]), ("0", ["old-0"])], ids=["within", "over", "none"]
 )
 def test_reclaim_respects_the_reclaim_minimum_r7_30(minimum: str, expected: list[str]) -> None:
-    """The preempt minimum of the queue is longer and does not matter (R7.46)."""
+    """The preempt value of the queue is longer and has no effect (R7.46)."""
     builder = (
         ClusterBuilder()
         .node("n", gpus=1)

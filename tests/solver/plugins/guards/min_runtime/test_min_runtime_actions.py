@@ -1,4 +1,4 @@
-"""Which actions minruntime guards against, and which of the two values counts in each."""
+"""Actions that minruntime applies to, and the value that each of them uses."""
 
 from dataclasses import replace
 
@@ -16,11 +16,11 @@ from tests.solver.plugins.guards.min_runtime.departments import open_min_runtime
 
 JOB = 0
 PREEMPTORS = {"rival": 1, "sibling": 2}
-"""Who asks: a pod group of another department, and one of the job's own queue."""
+"""Preemptors: a pod group of another department, and one of the job's own queue."""
 
 
 def contested_departments() -> ClusterBuilder:
-    """The job has run for 5 minutes, of 10 within its queue, and of an hour against others."""
+    """The job has run for 5 minutes. Its minimum is 10 minutes within its queue, else an hour."""
     builder = two_departments({"started_ago": "5m"}, preempt={"a1": "10m"}, reclaim={"a": "1h"})
     return builder.pending("rival", queue="b").pending("sibling", queue="a1", priority=75)
 
@@ -69,7 +69,7 @@ def test_preempt_minimum_counts_within_a_leaf_queue_and_reclaim_minimum_between_
 
 
 def ten_minutes(*actions: str, **arguments: str) -> Profile:
-    """The default profile with a minimum of ten minutes for everybody; after allocate only these actions."""
+    """The default profile with a default minimum of ten minutes. Only these actions run after allocate."""
     values = {"defaultPreemptMinRuntime": "10m", "defaultReclaimMinRuntime": "10m", **arguments}
     minruntime = PluginConfig("minruntime", values)
     default = default_profile()

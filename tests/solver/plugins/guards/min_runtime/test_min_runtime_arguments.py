@@ -1,4 +1,4 @@
-"""The arguments of minruntime as people write them: what is taken, what is refused, what is assumed."""
+"""Arguments of minruntime: accepted values, rejected values and defaults."""
 
 import pytest
 from tenure.solver.registry import check_profile

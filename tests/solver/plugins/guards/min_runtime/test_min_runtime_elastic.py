@@ -1,4 +1,4 @@
-"""Elastic pod groups pass the victim filter; what they may lose is for the scenario to show."""
+"""Elastic pod groups pass the victim filter; the scenario validator decides which pods they may lose."""
 
 import pytest
 from tenure.solver.model.placement import TaskStatus
@@ -10,7 +10,7 @@ SIDES = {"a": "", "b": ""}
 
 
 def evicted_count(action: str, count: int, min_member: int, ran: str, wanted: int = 1) -> ClusterBuilder:
-    """A full node of one pod group that is guarded for 5 minutes; another wants `wanted` GPUs, as a gang."""
+    """A pod group on a full node, protected for 5 minutes, and a gang that needs `wanted` GPUs."""
     if action == "preempt":
         builder = tree({"a": ""}, rich="a", preempt={"a": "5m"})
     else:
@@ -43,7 +43,7 @@ def test_protected_elastic_pod_group_retains_its_minimum(
 
 @pytest.mark.parametrize(("wanted", "expected"), [(2, ["old-1", "old-2"]), (3, [])])
 def test_every_sub_group_retains_its_own_minimum_r7_40(wanted: int, expected: list[str]) -> None:
-    """Three pods in one part, one in the other, both with a minimum of one: two pods may go."""
+    """Three pods in one sub group and one in the other, with a minimum of one each: two can be evicted."""
     builder = tree(SIDES, rich="b", reclaim={"a": "5m"}).node("n", gpus=4)
     builder.pod_group("old", queue="a", started_ago="1m")
     builder.sub_group("old", "many", min_member=1).sub_group("old", "few", min_member=1)
@@ -53,7 +53,7 @@ def test_every_sub_group_retains_its_own_minimum_r7_40(wanted: int, expected: li
 
 
 def test_protection_depends_on_the_preemptor_r7_12() -> None:
-    """The leaf's two hours hold against a sibling; a cousin meets the department's minute, and takes all."""
+    """The two hours of the leaf apply to a sibling, the minute of the department applies to a cousin."""
     parents = {"org": "", "a": "org", "a1": "a", "a2": "a", "b": "org", "b1": "b"}
     found = {}
     for asking in ("a2", "b1"):
@@ -64,7 +64,7 @@ def test_protection_depends_on_the_preemptor_r7_12() -> None:
 
 
 def test_terminating_pod_does_not_count_as_remaining_r7_41() -> None:
-    """One of two pods cannot be got rid of: the other is the whole minimum, and stays."""
+    """One of two pods is already terminating. The other is the complete minimum and stays."""
     builder = tree(SIDES, rich="b", reclaim={"a": "5m"}).node("n1", gpus=1).node("n2", gpus=1)
     builder.running("old", queue="a", gpus=1, min_member=1, node="n1", started_ago="1m")
     builder.pods("old", TaskStatus.STUCK_IN_RELEASING, gpus=1, node="n2")

@@ -1,4 +1,4 @@
-"""The worked examples of the proposals as whole cycles: a second before the minimum, and at it."""
+"""The examples of the proposals as complete cycles: one second before the minimum runtime, and at it."""
 
 from collections.abc import Mapping
 
@@ -53,7 +53,7 @@ def test_preempt_examples(leaf: str, minimums: Mapping[str, str], minimum_s: int
 
 
 def production(ran: str) -> ClusterBuilder:
-    """The queue of the plugin's documentation, and another one that is below its share."""
+    """The queue of the plugin's documentation, and a queue below its fair share."""
     return tree({"production": "", "other": ""}, rich="other", reclaim={"production": "30s"})
 
 

@@ -1,4 +1,4 @@
-"""Who sets the minimum: the node pool, a queue on the way, or the leaf itself; and what zero means."""
+"""Levels that can set the minimum runtime: node pool, inner queue or leaf queue; and the meaning of zero."""
 
 from collections.abc import Mapping
 
@@ -33,7 +33,7 @@ LEVELS: dict[str, tuple[dict[str, str], str | None, int]] = {
 
 
 def is_evictable(action: str, ran: str, **minimums: Mapping[str, str]) -> Cluster:
-    """Somebody wants the room of `old` in `leaf`: a more important one there, or one of its neighbour."""
+    """Whether `old` in `leaf` is evicted for a preemptor of higher priority there, or of a neighbor queue."""
     if action == "preempt":
         return preemption_cluster(tree(PARENTS, rich="leaf", **minimums), "leaf", ran)
     return reclaim_cluster(tree(PARENTS, rich="neighbour", **minimums), "neighbour", "leaf", ran)
@@ -56,7 +56,7 @@ def test_the_nearest_value_counts(
 
 @pytest.mark.parametrize(("action", "other"), [ACTIONS, ACTIONS[::-1]], ids=ACTIONS)
 def test_each_action_uses_only_its_own_minimum_r7_46(action: str, other: str) -> None:
-    """The longer minimum of the other action, on the leaf and for the node pool, does not matter."""
+    """The longer minimum of the other action, on the leaf and for the node pool, has no effect."""
     cluster = is_evictable(action, "1h", **{other: {"leaf": "2h"}})
     assert evicted_pods(cluster, profile(**{POOL_VALUE[other]: "2h"})) == ["old-0"]
 

@@ -1,4 +1,4 @@
-"""What the answer says of minimum runtimes: from whom, from which actions, what, until when, who says so."""
+"""Protections by minimum runtimes in the response: preemptors, actions, scope, end and source."""
 
 import pytest
 from tenure.solver.model.decision import Protection
@@ -13,7 +13,7 @@ from tests.solver.plugins.guards.min_runtime.departments import open_min_runtime
 BEYOND = ("reclaim", "consolidation", "requeue")
 WITHIN = ("preempt", "consolidation", "requeue")
 ReportedProtection = tuple[str, tuple[str, ...], ProtectionScope, int | None, str]
-"""Of a protection: from whom, from which actions, what, minutes that are left, and who says so."""
+"""Preemptors, actions, scope, minutes left, and source of a protection."""
 
 
 def reported_protections(builder: ClusterBuilder, **arguments: str) -> list[ReportedProtection]:

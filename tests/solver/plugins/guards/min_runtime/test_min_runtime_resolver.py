@@ -1,4 +1,4 @@
-"""Which queue's minimum runtime applies to a victim, and until when it protects."""
+"""The queue whose minimum runtime applies to a victim, and the end of the protection."""
 
 from collections.abc import Mapping
 
@@ -21,13 +21,13 @@ TREE = {
     "leaf9": "Z",
 }
 EXAMPLE = {"B": 600, "D": 60, "leaf1": 0, "leaf2": 180}
-"""The tree of the proposal, and another top-level queue beside it."""
+"""The queue tree of the proposal, with an additional top-level queue."""
 
 
 def resolve_reclaim(
     values: Mapping[str, int], reclaimer: str, victim: str, method: str = LCA
 ) -> tuple[int, str | None]:
-    """Seconds, and the queue that says so."""
+    """Minimum in seconds, and the queue that sets it."""
     specs = [QueueFacts(name, parent, reclaim_min_runtime=values.get(name)) for name, parent in TREE.items()]
     queues = resolve_queues(specs)
     index = {queue.name: queue.index for queue in queues}

@@ -1,4 +1,4 @@
-"""What the resolver remembers: a value per queue, a value per pair of queues, and nothing else."""
+"""The resolver caches one value per queue and one per pair of queues, and nothing else."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tests.solver.plugins.guards.min_runtime.contested_gpu import evicted_pods, 
 
 
 class CountingQueues(Sequence[Queue]):
-    """Queues that count how often one of them is looked at."""
+    """Queues that count their lookups."""
 
     def __init__(self, *specs: QueueFacts) -> None:
         self._queues = resolve_queues(specs)
@@ -64,7 +64,7 @@ def test_reclaim_minimum_is_resolved_once_per_pair_r7_15(queues: CountingQueues,
 
 
 def two_pod_groups() -> ClusterBuilder:
-    """An old pod group and a young one in queue a, the young one the lesser of the two; b wants a GPU."""
+    """An old and a young pod group in queue a; the young one has lower priority. b needs a GPU."""
     builder = tree({"a": "", "b": ""}, rich="b", reclaim={"a": "5m"}).node("n", gpus=2)
     builder.running("old", queue="a", gpus=1, node="n", started_ago="6m", priority=60)
     builder.running("young", queue="a", gpus=1, node="n", started_ago="4m")
@@ -72,12 +72,12 @@ def two_pod_groups() -> ClusterBuilder:
 
 
 def test_protection_is_not_cached_per_queue_r7_15() -> None:
-    """The young one is considered first, and protected; the old one of the same queue still yields."""
+    """The young pod group is considered first and is protected; the old one of the same queue is evicted."""
     assert evicted_pods(two_pod_groups().build()) == ["old-0"]
 
 
 def test_sessions_do_not_share_cached_values() -> None:
-    """The same question again and again, while the queue's value and the time of the snapshot change."""
+    """The same lookup in several sessions with different queue values and snapshot times."""
     cluster = reclaim_cluster(tree({"a": "", "b": ""}, rich="b", reclaim={"a": "5m"}), "b", "a", "4m")
     a = next(queue for queue in cluster.queues if queue.name == "a")
     shorter = tuple(replace(q, reclaim_min_runtime=0) if q == a else q for q in cluster.queues)

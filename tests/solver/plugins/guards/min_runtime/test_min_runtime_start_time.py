@@ -1,4 +1,4 @@
-"""What the minimum is counted from: the time the pod group got its room, kept by the caller."""
+"""The minimum runtime counts from the start time, which is set on placement and stored by the caller."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ LONG_AGO = NOW - parse_duration("1h")
 
 
 def start_time_after(builder: ClusterBuilder, name: str) -> int | None:
-    """The start time of a pod group once the decision of a cycle is carried out."""
+    """Start time of a pod group after the decisions of a cycle are applied."""
     cluster = builder.build()
     return _start_time(apply_decisions(cluster, decide(cluster, default_profile()), MINUTE), name)
 
@@ -84,7 +84,7 @@ def test_pod_group_without_start_time_is_not_protected(ran: str | None, expected
     ("minimum", "expected"), [("0s", [1, 1, 1, 1]), ("3m", [3, 3])], ids=["no minimum", "three minutes"]
 )
 def test_every_start_runs_for_at_least_the_minimum(minimum: str, expected: list[int]) -> None:
-    """Every minute a more important pod group arrives; after its start each runs for the minimum at least."""
+    """Every minute a pod group of higher priority arrives. Each runs for at least the minimum."""
     builder = ClusterBuilder().node("n", gpus=1).queue("q", preempt_min_runtime=minimum)
     builder.running("first", queue="q", gpus=1, node="n", started_ago="0s", priority=10)
     for number in range(1, 9):
@@ -94,7 +94,7 @@ def test_every_start_runs_for_at_least_the_minimum(minimum: str, expected: list[
 
 
 def _minutes_run(cluster: Cluster) -> Iterator[int]:
-    """How many minutes each evicted pod group had run since its start, over nine cycles of a minute."""
+    """Minutes that each evicted pod group had run since its start, over nine cycles, one per minute."""
     for number in range(9):
         cluster = _with_gate_removed(cluster, f"later{number}")
         decision = decide(cluster, default_profile())
@@ -106,7 +106,7 @@ def _minutes_run(cluster: Cluster) -> Iterator[int]:
 
 
 def _with_gate_removed(cluster: Cluster, name: str) -> Cluster:
-    """The cluster once the pod of this pod group may be scheduled."""
+    """The cluster after the scheduling gate of the pod group's pod is removed."""
     waiting = Placement(TaskStatus.PENDING)
     tasks = (replace(t, placement=waiting) if t.facts.uid == f"{name}-0" else t for t in cluster.tasks)
     return replace(cluster, tasks=PersistentVector(tasks))

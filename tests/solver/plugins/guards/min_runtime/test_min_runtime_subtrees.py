@@ -1,4 +1,4 @@
-"""By the lowest common ancestor, values below the queue where two sides part are nobody else's business."""
+"""With method `lca`, values below the lowest common ancestor's children do not affect other subtrees."""
 
 from itertools import product
 
@@ -24,7 +24,7 @@ BY_LCA: dict[str, tuple[str, list[str]]] = {
 @pytest.mark.parametrize(("reclaimer", "by_lca"), BY_LCA.values(), ids=BY_LCA)
 @pytest.mark.parametrize("method", METHODS)
 def test_scope_of_a_leaf_value_depends_on_the_method(reclaimer: str, by_lca: list[str], method: str) -> None:
-    """Only the leaf has a value, two hours; by `queue` it holds against everybody."""
+    """Only the leaf has a value, two hours. With method `queue` it applies to every reclaimer."""
     cluster = reclaim_cluster(tree(PARENTS, rich=reclaimer, reclaim={"a1": "2h"}), reclaimer, "a1", "1h")
     expected = [] if method == "queue" else by_lca
     assert evicted_pods(cluster, profile(**METHODS[method])) == expected
@@ -37,7 +37,7 @@ def test_scope_of_a_leaf_value_depends_on_the_method(reclaimer: str, by_lca: lis
 def test_values_within_a_department_do_not_affect_other_departments_r7_12(
     department: str, expected: list[str], inside: tuple[str | None, str | None]
 ) -> None:
-    """Whatever a department's own people write below it, a cousin meets the department's value."""
+    """The value of the department applies to a cousin, whatever its descendants set."""
     values = {"a": department, **{leaf: v for leaf, v in zip(("a1", "a2"), inside, strict=True) if v}}
     assert (
         evicted_pods(reclaim_cluster(tree(PARENTS, rich="b1", reclaim=values), "b1", "a1", "1h")) == expected

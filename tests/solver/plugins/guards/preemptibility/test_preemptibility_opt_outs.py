@@ -1,4 +1,4 @@
-"""Who opts out of an action loses nothing to it; to opt out of reclaim has a price."""
+"""An opt-out protects a pod group from an action; opting out of reclaim limits the pod group to its quota."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ PREEMPTIBLE = Preemptibility.PREEMPTIBLE
 
 
 def only(action: str) -> Profile:
-    """The default profile, in which of the evicting actions just this one runs."""
+    """The default profile with only this evicting action."""
     return replace(default_profile(), actions=("allocate", action))
 
 
@@ -34,7 +34,7 @@ def test_opt_out_protects_from_its_action_only(action: str, opted_out: str) -> N
 
 @pytest.mark.parametrize("action", BUILT_IN.guarded.names)
 def test_opt_out_protects_surplus_as_well(action: str) -> None:
-    """Without the opt-out the second of its two pods does."""
+    """Without the opt-out the second of its two pods is evicted."""
     cluster = _contested_semi_preemptible(action, []).build()
     assert evictions_of(cluster, decide(cluster, only(action))) == [(action, "old-1")]
     cluster = _contested_semi_preemptible(action, [action]).build()
@@ -73,7 +73,7 @@ PRICES = {
 def test_pod_group_that_opts_out_of_reclaim_is_limited_to_quota(
     kind: Preemptibility, opt_out_actions: list[str], expected: int
 ) -> None:
-    """Two pods, both needed unless it is semi-preemptible, in a queue with a quota of one GPU."""
+    """Two pods, in a queue with a quota of one GPU. The minimum is two unless it is semi-preemptible."""
     builder = ClusterBuilder().node("n", gpus=2).queue("q", quota=1)
     minimum = 1 if kind is SEMI else 2
     builder.pending(
@@ -109,7 +109,7 @@ def test_running_pod_group_that_opts_out_of_reclaim_uses_quota(
 def test_pod_group_that_opts_out_of_reclaim_reclaims_within_quota_only(
     opt_out_actions: list[str], expected: bool
 ) -> None:
-    """Two GPUs in a queue without a share; the queue that asks has a share of two and a quota of one."""
+    """The victim's queue has no fair share. The reclaimer's has a fair share of 2 and a quota of 1 GPU."""
     builder = ClusterBuilder().node("n", gpus=2).queue("a", quota=0, weight=0).queue("b", quota=1)
     builder.running("old", queue="a", gpus=1, count=2, min_member=1, node="n")
     builder.pending("new", queue="b", gpus=1, count=2, opt_out_actions=opt_out_actions)

@@ -1,4 +1,4 @@
-"""Priority says who goes first, preemptibility who may be interrupted: each is chosen without the other."""
+"""Priority determines the order, preemptibility determines evictability: they are independent."""
 
 import pytest
 from tenure.solver.cycle import decide
@@ -13,11 +13,11 @@ UNSPECIFIED, PREEMPTIBLE, NON_PREEMPTIBLE = (
     Preemptibility.NON_PREEMPTIBLE,
 )
 PREEMPTOR_PRIORITY = 1_000
-"""A priority above all others, so that only preemptibility can be in the way."""
+"""A priority above all others, so that only preemptibility can prevent the eviction."""
 
 
 def contested_cluster(action: str, priority: int, kind: Preemptibility) -> ClusterBuilder:
-    """`old` is all that keeps a pod group of priority ASKING from its room, which `action` could make."""
+    """Only `old` blocks a preemptor of priority PREEMPTOR_PRIORITY, and `action` could evict it."""
     builder = ClusterBuilder().node("n1", gpus=2).queue("a", quota=0 if action == "reclaim" else 8)
     builder.queue("b", quota=8)
     asking = "b" if action == "reclaim" else "a"
@@ -39,7 +39,7 @@ def contested_cluster(action: str, priority: int, kind: Preemptibility) -> Clust
 
 
 def is_evicted(builder: ClusterBuilder) -> bool:
-    """Whether `old` is evicted, and nobody else."""
+    """Whether `old`, and no other pod group, is evicted."""
     cluster = builder.build()
     victims = {cluster.tasks[task].facts.uid for task in evictions(decide(cluster, default_profile()))}
     assert victims <= {"old-0"}
@@ -84,7 +84,7 @@ def test_preemptible_pod_group_is_preempted_in_its_queue_by_higher_priority_only
 @pytest.mark.parametrize("first", [PREEMPTIBLE, NON_PREEMPTIBLE], ids=lambda kind: kind.name.lower())
 @pytest.mark.parametrize("second", [PREEMPTIBLE, NON_PREEMPTIBLE], ids=lambda kind: kind.name.lower())
 def test_priority_alone_determines_the_order_r8_4(first: Preemptibility, second: Preemptibility) -> None:
-    """One GPU for two: the more important one gets it, whether either may be interrupted later or not."""
+    """Two pod groups need one GPU. The one of higher priority gets it, whatever their preemptibility."""
     builder = ClusterBuilder().node("n", gpus=1).queue("q", quota=8)
     builder.pending("low", queue="q", gpus=1, priority=50, preemptibility=first)
     builder.pending("high", queue="q", gpus=1, priority=60, preemptibility=second)
@@ -119,7 +119,7 @@ def test_quota_limits_non_preemptible_pod_groups(
     ("wanted", "expected"), [(3, ["high-0", "legacy-0", "low-0"]), (4, [])], ids=["three GPUs", "all four"]
 )
 def test_only_preemptible_pod_groups_of_a_mixed_queue_are_evicted(wanted: int, expected: list[str]) -> None:
-    """Four pod groups of one GPU each, one of them not to be interrupted, and somebody who wants more."""
+    """Four pod groups of one GPU each, one of them non-preemptible, and a preemptor that needs more GPUs."""
     builder = ClusterBuilder().node("n", gpus=4).queue("q")
     builder.running("low", queue="q", gpus=1, node="n", priority=50, preemptibility=PREEMPTIBLE)
     builder.running("firm", queue="q", gpus=1, node="n", priority=50, preemptibility=NON_PREEMPTIBLE)

@@ -1,4 +1,4 @@
-"""Every gate holds the minimum against the quota by itself, and nothing else (semantics R8.30)."""
+"""Every gate independently checks the minimum, and only the minimum, against the quota (semantics R8.30)."""
 
 import pytest
 from tenure.solver.framework.session import Session
@@ -16,7 +16,7 @@ OVER_SHARE = ReasonCode.OVER_FAIR_SHARE
 
 
 def gate_session(quota: int, running: int) -> Session:
-    """Pod group 0 needs two pods; of three so many run, in a queue with a fair share of three GPUs."""
+    """Pod group 0 has a minimum of two and this many of three pods running. Fair share: three GPUs."""
     builder = ClusterBuilder().node("n", gpus=3).queue("q", quota=quota)
     builder.pod_group("job", queue="q", min_member=2, preemptibility=SEMI)
     builder.running("job", gpus=1, count=running, node="n").pending("job", gpus=1, count=3 - running)
@@ -83,7 +83,7 @@ def test_allocations_of_the_same_cycle_count_r8_32() -> None:
 
 
 def _verdict(session: Session, tasks: list[int]) -> ReasonCode | None:
-    """On a reclaim without victims for these tasks, once they have room."""
+    """Rejection of a reclaim for these tasks without victims, after they are placed."""
     chains, pod_group = session.chains, session.cluster.tasks[tasks[0]].pod_group
     chains.on_search_start(pod_group, tasks)
     with session.statement() as statement:
@@ -98,7 +98,7 @@ def _verdict(session: Session, tasks: list[int]) -> ReasonCode | None:
     ("minimum", "expected"), [(1, OVER_QUOTA), (0, None)], ids=["as part of the minimum", "as surplus"]
 )
 def test_devices_of_a_shared_claim_count_for_its_users(minimum: int, expected: ReasonCode | None) -> None:
-    """Two devices, used by two pods through one claim, of a quota of three; two more are asked for."""
+    """Two pods use two devices through one claim, of a quota of three. Two more devices are requested."""
     builder = ClusterBuilder().node("n", devices={"gpu.example.com": 8}).queue("q", quota=3)
     builder.claim("theirs", {"gpu.example.com": 2}, queue="q")
     builder.claim("mine", {"gpu.example.com": 2}, queue="q")

@@ -1,4 +1,4 @@
-"""The minimum of a semi-preemptible pod group must be within quota; what goes beyond it need not be."""
+"""The minimum of a semi-preemptible pod group must be within quota; its surplus may exceed it."""
 
 import pytest
 from tenure.solver.cycle import decide
@@ -22,7 +22,7 @@ def bound_pods(builder: ClusterBuilder) -> list[str]:
 
 
 def queue(quota: float, department: float = -1) -> ClusterBuilder:
-    """Eight free GPUs, and a queue with a quota of so many in a department with one of its own."""
+    """Eight free GPUs, and a queue with this quota in a department with a quota of its own."""
     builder = ClusterBuilder().node("n", gpus=8)
     return builder.queue("dept", quota=department).queue("q", parent="dept", quota=quota)
 
@@ -86,7 +86,7 @@ LEFT = {
 def test_running_core_uses_quota_and_surplus_does_not(
     minimum: int, running: int, asked: int, expected: bool
 ) -> None:
-    """A quota of three GPUs; one pod of one that may not be interrupted wants some of them."""
+    """The quota is three GPUs. One pod of a non-preemptible pod group needs some of them."""
     builder = queue(3).running(
         "job", queue="q", gpus=1, count=running, min_member=minimum, node="n", preemptibility=SEMI
     )
@@ -95,7 +95,7 @@ def test_running_core_uses_quota_and_surplus_does_not(
 
 
 def with_sub_groups(quota: float, required: int | None, first: float, second: float) -> ClusterBuilder:
-    """A pod group with a pod in each of two sub groups, of so many GPUs."""
+    """A pod group with one pod in each of two sub groups, with these numbers of GPUs."""
     builder = queue(quota).pod_group("job", queue="q", min_sub_groups=required, preemptibility=SEMI)
     for name, gpus in (("a", first), ("b", second)):
         builder.sub_group("job", name, min_member=1).pending("job", gpus=gpus, sub_group=name)
@@ -120,7 +120,7 @@ def test_optional_sub_groups_can_exceed_the_quota(builder: ClusterBuilder, expec
 
 
 def test_sub_group_that_would_replace_another_in_the_core_must_be_within_quota_r8_35() -> None:
-    """The core is the first sub group, once it runs: it uses two GPUs more than the one that stands in."""
+    """When the first sub group runs, it becomes the core. It uses two GPUs more than the other one."""
     for quota, expected in ((3, ["job-1"]), (2, [])):
         builder = queue(quota).pod_group("job", queue="q", min_sub_groups=1, preemptibility=SEMI)
         builder.sub_group("job", "a", min_member=1).sub_group("job", "b", min_member=1)
@@ -134,14 +134,14 @@ def test_sub_group_that_would_replace_another_in_the_core_must_be_within_quota_r
     ids=["the bigger of two within quota", "beyond the quota"],
 )
 def test_a_leader_that_starts_late_must_be_within_quota_r8_35(quota: int, expected: list[str]) -> None:
-    """It is core as soon as it runs, in place of a worker; the use of the core grows by a GPU."""
+    """A leader that starts replaces a worker in the core, and the usage of the core grows by one GPU."""
     builder = queue(quota).pod_group("job", queue="q", min_member=1, preemptibility=SEMI)
     builder.running("job", gpus=1, count=2, node="n").pending("job", gpus=2, leader=True)
     assert bound_pods(builder) == expected
 
 
 def reclaim_cluster(quota: float, running: int) -> ClusterBuilder:
-    """`job` of two needed pods and one more wants room that another queue has beyond its share."""
+    """`job` needs two pods and has one more. Another queue is above its fair share."""
     builder = ClusterBuilder().node("n", gpus=4).queue("a", quota=0, weight=0).queue("q", quota=quota)
     builder.running("old", queue="a", gpus=1, count=4 - running, min_member=1, node="n")
     builder.pod_group("job", queue="q", min_member=2, preemptibility=SEMI)
@@ -171,7 +171,7 @@ def test_reclaim_is_for_the_minimum_within_quota_and_for_surplus_within_the_shar
     ("running", "expected"), [(0, False), (1, True)], ids=["for its minimum", "for its surplus"]
 )
 def test_preempt_beyond_quota_is_for_surplus_only_r6_21(running: int, expected: bool) -> None:
-    """The queue has a quota of one GPU less than the minimum, and a pod group of lower priority runs."""
+    """The quota of the queue is one GPU below the minimum, and a pod group of lower priority runs."""
     builder = ClusterBuilder().node("n", gpus=2).queue("q", quota=running)
     builder.running("old", queue="q", gpus=1, count=2 - running, min_member=0, node="n")
     builder.pod_group("job", queue="q", min_member=1, priority=90, preemptibility=SEMI)
@@ -183,7 +183,7 @@ def test_preempt_beyond_quota_is_for_surplus_only_r6_21(running: int, expected: 
     ("running", "expected"), [(0, []), (1, ["consolidation"])], ids=["for its minimum", "for its surplus"]
 )
 def test_pods_are_relocated_for_surplus_only_r6_30(running: int, expected: list[str]) -> None:
-    """Two nodes with one free GPU each, and a pod that needs two on one node."""
+    """Two nodes with one free GPU each, and a pod that needs two GPUs on one node."""
     builder = ClusterBuilder().queue("q").node("n1", gpus=2).node("n2", gpus=2).node("n3", gpus=2 * running)
     for node in ("n1", "n2"):
         builder.running(f"on-{node}", queue="q", gpus=1, node=node)

@@ -1,4 +1,4 @@
-"""Semi-preemptible pod groups lose what goes beyond their minimum, and never the minimum itself."""
+"""Semi-preemptible pod groups lose their surplus and never their minimum."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from tenure.solver.testing import ClusterBuilder
 
 SEMI = Preemptibility.SEMI_PREEMPTIBLE
 Workload = Callable[[ClusterBuilder], object]
-"""Adds the running pod group `old` of queue `a` to node n1; its pods have a GPU each."""
+"""Adds the running pod group `old` of queue `a` to node n1. Each of its pods has one GPU."""
 
 
 def flat(count: int, min_member: int) -> Workload:
@@ -21,7 +21,7 @@ def flat(count: int, min_member: int) -> Workload:
 
 
 def parts(required: int | None, **sub_groups: tuple[int, int]) -> Workload:
-    """Sub groups by name, with their minimum and how many pods run; so many of them are required."""
+    """Sub groups by name with their minimum and number of running pods. This many of them are required."""
 
     def add(builder: ClusterBuilder) -> None:
         builder.pod_group("old", queue="a", preemptibility=SEMI, min_sub_groups=required)
@@ -33,7 +33,7 @@ def parts(required: int | None, **sub_groups: tuple[int, int]) -> Workload:
 
 
 def teams(lead: int, first: int, second: int) -> Workload:
-    """A leader, and within a sub group of their own two teams of two, of which one is required."""
+    """A leader, and a sub group with two teams of two, of which one is required."""
 
     def add(builder: ClusterBuilder) -> None:
         builder.pod_group("old", queue="a", preemptibility=SEMI)
@@ -47,9 +47,9 @@ def teams(lead: int, first: int, second: int) -> Workload:
 
 
 def contested_cluster(action: str, old: Workload, room: int) -> ClusterBuilder:
-    """Node n1 has one GPU more than `old` uses, and `new` wants that and `room` more, in one pod.
+    """Node n1 has one GPU more than `old` uses. One pod of `new` needs that GPU and additional ones.
 
-    In a consolidation there are as many GPUs elsewhere to move to.
+    For a consolidation, other nodes have the same number of free GPUs.
     """
     trial = ClusterBuilder().node("n1").queue("a")
     old(trial)
@@ -64,7 +64,7 @@ def contested_cluster(action: str, old: Workload, room: int) -> ClusterBuilder:
 
 
 def evictions_of(builder: ClusterBuilder) -> list[tuple[str, str]]:
-    """Action and pod, number only, of every eviction."""
+    """Action and pod number of every eviction."""
     cluster = builder.build()
     return [
         (group.action, cluster.tasks[evict.task].facts.uid.removeprefix("old-"))
@@ -109,7 +109,7 @@ def test_only_surplus_of_a_semi_preemptible_pod_group_is_evicted(
 
 @pytest.mark.parametrize("action", ["reclaim", "preempt"])
 def test_surplus_of_all_levels_is_evictable_r8_31(action: str) -> None:
-    """A second leader, the third of a team, and the other team; a team of two and a leader stay."""
+    """Evicted: a second leader, the third pod of a team, and the other team. A team and a leader stay."""
     found = evictions_of(contested_cluster(action, teams(2, 3, 2), 4))
     assert sorted(found) == [(action, number) for number in ("1", "4", "5", "6")]
     assert evictions_of(contested_cluster(action, teams(2, 3, 2), 5)) == []
@@ -121,7 +121,7 @@ def test_pod_group_below_its_minimum_loses_the_surplus_of_its_sub_groups_r8_31(a
 
 
 def test_preemptible_pod_group_in_its_place_loses_all_pods() -> None:
-    """The same contest is lost as a whole by who may be interrupted as a whole."""
+    """In the same situation a preemptible pod group loses all its pods."""
     builder = contested_cluster(
         "reclaim", lambda b: b.running("old", queue="a", gpus=1, count=2, node="n1"), 1
     )
@@ -129,7 +129,7 @@ def test_preemptible_pod_group_in_its_place_loses_all_pods() -> None:
 
 
 def test_other_victims_are_found_when_the_minimum_is_in_the_way_r7_45() -> None:
-    """The one that comes first among the victims gives its surplus; the rest comes from the next."""
+    """The first victim loses its surplus, and the next victim provides the remaining capacity."""
     builder = ClusterBuilder().node("n1", gpus=4).queue("a", quota=0).queue("b", quota=4)
     builder.running("next", queue="a", gpus=1, count=2, min_member=1, node="n1", priority=60)
     flat(2, 1)(builder)
