@@ -13,7 +13,7 @@ END: Final = "<!-- end of checks -->"
 
 
 def written(page: str) -> str:
-    """The page with the current tables between its markers."""
+    """Return the page with the current tables between its markers."""
     return re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}{_checks()}\n{_tools()}{END}", page, flags=re.DOTALL)
 
 

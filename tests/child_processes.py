@@ -1,4 +1,4 @@
-"""Programs as child processes: started with a log file, paused, killed by id, never left behind."""
+"""Programs as child processes, with a log file. They can be paused and killed, and never outlive the test."""
 
 import os
 import signal
@@ -19,45 +19,45 @@ class Program:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id."""
         return self._process.pid
 
     @property
     def has_ended(self) -> bool:
-        """Whether it runs no more."""
+        """Whether the process has exited."""
         return self._process.poll() is not None
 
     @property
     def output(self) -> str:
-        """The last of what it wrote, of all its runs."""
+        """The end of the output of all runs."""
         return self._log.read_text(errors="replace")[-4000:]
 
     def pause(self) -> None:
-        """Let it hang until `resume`."""
+        """Stop the process until `resume`."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Continue a paused process."""
         os.kill(self.pid, signal.SIGCONT)
 
     def hang_up(self) -> None:
-        """Send it SIGHUP: programs read something again."""
+        """Send SIGHUP, on which programs reload their configuration."""
         os.kill(self.pid, signal.SIGHUP)
 
     def terminate(self, seconds: float) -> int:
-        """Ask it to end; its exit code. Raises subprocess.TimeoutExpired when it does not."""
+        """Send SIGTERM and return the exit code. Raises subprocess.TimeoutExpired if it does not exit."""
         self._process.terminate()
         return self._process.wait(seconds)
 
     def kill(self) -> None:
-        """End it at once, paused or not."""
+        """Kill the process, paused or not."""
         if not self.has_ended:
             self._process.kill()
         self._process.wait()
 
 
 def free_port() -> int:
-    """A port of the loopback device that nobody listens on just now."""
+    """Return a free port of the loopback interface."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]

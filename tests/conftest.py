@@ -1,4 +1,4 @@
-"""What all tests have in common."""
+"""Fixtures and hooks for all tests."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,39 +8,39 @@ import pytest
 from tests.kubernetes.environment.binaries import HOW
 
 _DESELECTED = pytest.StashKey[int]()
-"""How many tests on a real API server were not chosen."""
+"""Number of deselected tests that need a real API server."""
 
 
 @pytest.fixture(autouse=True, scope="session")
 def records_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Servers that keep records keep them in a folder of the test run, not in that of whoever runs it."""
+    """Servers store records in a folder of the test run, not in the user's folder."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
-    """Count what `-m "not kube"` leaves out, in each process that collects."""
+    """Count the tests that `-m "not kube"` deselects, in each collecting process."""
     for item in items:
         if item.get_closest_marker("kube") and "kube" in item.config.option.markexpr:
             item.config.stash[_DESELECTED] = item.config.stash.get(_DESELECTED, 0) + 1
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker of xdist tells the process that writes the summary."""
+    """Report the count of an xdist worker to the process that writes the summary."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash.get(_DESELECTED, 0)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Every worker collects all tests: they tell the same number."""
+    """Read the count of a worker. All workers collect all tests and report the same number."""
     told = getattr(node, "workeroutput", {}).get("left_out", 0)
     node.config.stash[_DESELECTED] = max(told, node.config.stash.get(_DESELECTED, 0))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say in one line how the tests on a real API server are run, if they were not."""
+    """Print how to run the tests on a real API server, if they were deselected."""
     skipped = terminalreporter.stats.get("skipped", [])
     count = config.stash.get(_DESELECTED, 0) + sum(HOW in str(report.longrepr) for report in skipped)
     if count:

@@ -1,4 +1,4 @@
-"""A small sound snapshot that the tests change, and an environment to run the project's code in."""
+"""A small valid snapshot for tests to modify, and an environment for child processes."""
 
 import os
 import sys
@@ -37,9 +37,9 @@ def small_snapshot() -> ClusterSnapshot:
 
 
 def child_environment(**variables: str) -> dict[str, str]:
-    """Environment of a child process that imports what this process imports, installed or not.
+    """Environment of a child process with the import path of this process.
 
-    What it keeps between runs is not kept where the programs of the user keep theirs.
+    Its state folder is separate from that of the user, unless XDG_STATE_HOME is set.
     """
     state = {"XDG_STATE_HOME": os.path.join(gettempdir(), "tenure-tests"), **os.environ}
     return {**state, "PYTHONPATH": os.pathsep.join(sys.path), **variables}

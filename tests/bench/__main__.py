@@ -22,7 +22,7 @@ from tests.bench.workloads.catalog import all_cases, select_cases
 FOLDER: Final = Path(".cache/bench")
 NOTES: Final = Console(stderr=True, highlight=False)
 MAX_STEAL_SHARE: Final = 0.02
-"""What the host may take of the processor time before a measurement is made again."""
+"""Maximum share of processor time stolen by the host. Above it, a measurement is repeated."""
 
 
 def main(
@@ -104,7 +104,7 @@ def _with_progress(todo: list[tuple[Case, CallMode]], runs: int, tries: int) -> 
 
 
 def _sample_with_least_steal(case: Case, way: CallMode, runs: int, tries: int) -> Sample:
-    """A sample while the host left this machine alone; if it never did, the one while it did so most."""
+    """Return a sample without much stolen time, or else the sample with the least."""
     quietest = _sample(case, way, runs)
     for _ in range(tries - 1):
         if quietest.stolen_share <= MAX_STEAL_SHARE:

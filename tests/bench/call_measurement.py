@@ -1,4 +1,4 @@
-"""Measuring calls to a server process: whole snapshots, deltas, unchanged states, simulations."""
+"""Measures calls to a server process: whole snapshots, deltas, unchanged states, simulations."""
 
 import time
 from collections.abc import Callable
@@ -16,21 +16,21 @@ from tests.bench.workloads.case import CallMode, Case, DecisionCounts
 
 TimedCall = Callable[[], DecideResponse]
 Step = Callable[[], TimedCall]
-"""Makes ready what one run asks, and gives what asks it."""
+"""Prepares the request of one run and returns the function that sends it."""
 
 QUICK: Final = (CallMode.AGAIN, CallMode.WHAT_IF)
-"""Ways that should take milliseconds, and run often, so that there is a 99th percentile."""
+"""Modes that take milliseconds. They run often enough for a 99th percentile."""
 MOST: Final = 1_000
 MOST_SECONDS: Final = 10.0
-"""For all runs of a quick way, when that is enough for those that were asked for."""
+"""Time limit in seconds for the additional runs of a quick mode."""
 
 
 def measure_calls(case: Case, way: CallMode, runs: int) -> Sample:
-    """So many calls of one way. Raises UnexpectedCounts."""
+    """Measure this many calls of one mode. Raises UnexpectedCounts."""
     most = MOST if way in QUICK and runs > 1 else runs
     with serve_case(case) as server:
         step = _STEPS[way](case, server, case.build())
-        step()()  # the first call of a server pays for what it loads late
+        step()()  # the first call of a server includes lazy imports
         theft = StealMeter()
         wall: list[float] = []
         cpu: list[float] = []
@@ -74,7 +74,7 @@ def _warm(case: Case, server: CaseServer, snapshot: ClusterSnapshot) -> Step:
 
 
 def _simulation(case: Case, server: CaseServer, snapshot: ClusterSnapshot) -> Step:
-    """One more job. Raises UnexpectedCounts when it gets no room."""
+    """Simulate one more job. Raises UnexpectedCounts if it is not placed."""
     state = server.client.put_snapshot("bench", snapshot)
     job = ClusterSnapshot()
     group = job.pod_groups.add(uid="what-if", queue=snapshot.pod_groups[-1].queue, min_member=1)
@@ -92,7 +92,7 @@ def _simulation(case: Case, server: CaseServer, snapshot: ClusterSnapshot) -> St
 
 
 class ReplacedJob:
-    """The last job of a snapshot goes and comes back under another uid, which changes nobody's place."""
+    """Removes the last job of a snapshot and adds it with another uid. No placement changes."""
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self._group = snapshot.pod_groups[-1]
@@ -101,7 +101,7 @@ class ReplacedJob:
         self._uid, self._uids, self._times = self._group.uid, [pod.uid for pod in self._pods], 0
 
     def delta(self, base: StateReference) -> StateDelta:
-        """The next of such deltas."""
+        """Return the next such delta."""
         delta = StateDelta(base=base, version=base.version + 1, now=self._now)
         delta.removals.pod_groups.append(self._uid)
         delta.removals.pods.extend(self._uids)

@@ -21,19 +21,19 @@ _CONFIGURATION: Final = {"server": {"maxMessageMib": 256, "maxStateMib": 256}}
 
 @dataclass(frozen=True)
 class CaseServer:
-    """A client of a server that decides as the case says."""
+    """A client of a server with the profile of a case."""
 
     client: Client
     pid: int
 
     def cpu_ms(self) -> float:
-        """Processor time that its threads have had so far."""
+        """Processor time of the server process so far."""
         tasks = Path(f"/proc/{self.pid}/task").iterdir()
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
 
     @property
     def peak_mib(self) -> float:
-        """Most memory that the server process has had so far."""
+        """Peak memory of the server process so far."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
         return int(kib) / 1_024
@@ -41,7 +41,7 @@ class CaseServer:
 
 @contextmanager
 def serve_case(case: Case) -> Iterator[CaseServer]:
-    """A server of its own for a case, which has answered once so that all of it is loaded."""
+    """Start a server for a case and make one call, so that all modules are loaded."""
     with TemporaryDirectory() as folder:
         file = Path(folder, "bench.yaml")
         file.write_text(yaml.safe_dump({**_CONFIGURATION, "options": _options(case)}))
@@ -52,7 +52,7 @@ def serve_case(case: Case) -> Iterator[CaseServer]:
 
 @contextmanager
 def _process(configuration: Path) -> Iterator[tuple[int, str]]:
-    """`tenure serve` on a free port, killed afterwards; its number and its address."""
+    """Run `tenure serve` on a free port and kill it afterwards. Yields its process id and its address."""
     command = [sys.executable, "-m", "tenure.cli", "serve", "--listen", "127.0.0.1:0"]
     command += ["--no-records", "--config", str(configuration)]
     with (
@@ -69,7 +69,7 @@ def _process(configuration: Path) -> Iterator[tuple[int, str]]:
 
 
 def _options(case: Case) -> dict[str, object]:
-    """Options by the names of the configuration file."""
+    """Return the options with the names of the configuration file."""
     return {_camel(name): value for name, value in {**PLAIN_OPTIONS, **case.options}.items()}
 
 

@@ -1,12 +1,11 @@
-"""Measuring cycles on a cluster in motion: what was decided is carried out, and something else comes.
+"""Measures cycles on a changing cluster: decisions are applied, and new jobs arrive.
 
-The time is that of one call: from having a delta in hand to having the decisions on it. The first cycle is
-not counted, as with all calls: it pays for what a server loads late. Every run has a server of its own and
-begins with the same snapshot.
+The measured time is that of one call, from a complete delta to its decisions. The first cycle is not counted,
+because it includes lazy imports. Every run starts a server and pushes the same snapshot.
 
-In U5 jobs come, are bound, run and end. Every cycle brings 50 new jobs and ends 50, and two more steps of
-those on their way: what was bound before is now bound, what was bound is now running: 200 pods of a delta.
-The decision binds the 50 new ones. S6 are single reclaims (`reclaims`).
+In U5 jobs arrive, are bound, run and end. In every cycle 50 jobs arrive, 50 jobs are bound, 50 jobs start to
+run and 50 jobs end: a delta has 200 pods. The response binds the 50 new jobs. S6 measures single reclaims
+(`single_reclaims`).
 """
 
 import time
@@ -26,11 +25,11 @@ from tests.bench.workloads.snapshot_fixture import MINUTE_S
 
 CYCLES: Final = 100
 JOBS: Final = 50
-"""That come, and that end, in one cycle."""
+"""Jobs that arrive, and jobs that end, in one cycle."""
 
 
 class ChurningCluster:
-    """The caller's side of U5: which jobs run, which are bound, and which wait."""
+    """The caller of U5: the running, bound and pending jobs."""
 
     cycles: Final = CYCLES
 
@@ -45,7 +44,7 @@ class ChurningCluster:
         self._count = 0
 
     def delta(self, base: StateReference, answer: DecideResponse | None) -> StateDelta:
-        """What happened since the answer: it was carried out, jobs ended, and others came."""
+        """Return the delta since the response: applied decisions, ended jobs and new jobs."""
         self._now_s += MINUTE_S
         delta = StateDelta(base=base, version=base.version + 1, now={"seconds": self._now_s})
         for uid in self._bound:
@@ -57,7 +56,7 @@ class ChurningCluster:
         return delta
 
     def _apply(self, delta: StateDelta, answer: DecideResponse | None) -> list[str]:
-        """Pods that an answer binds are bound, and their jobs start."""
+        """Bind the pods of a response and start their jobs."""
         bound = []
         for group in answer.groups if answer else ():
             for step in group.decisions:
@@ -96,7 +95,7 @@ class ChurningCluster:
 
 
 def measure_churn(case: Case, runs: int, cycles: int | None = None) -> Sample:
-    """So many runs of so many cycles. Raises UnexpectedCounts when a cycle has other counts than it must."""
+    """Measure this many runs of this many cycles. Raises UnexpectedCounts if the counts of a cycle differ."""
     snapshot = case.build()
     theft, wall, cpu, tails, peaks = StealMeter(), [], [], [], []
     for _ in range(runs):
@@ -119,7 +118,7 @@ def _run_cycles(
     state: StateReference,
     cycles: int,
 ) -> tuple[DecisionCounts, list[tuple[float, float]]]:
-    """What came out of every cycle, and the times of all but the first."""
+    """Return the counts of every cycle, and the times of all but the first."""
     times = []
     answer: DecideResponse | None = None
     for _ in range(1 + cycles):

@@ -1,4 +1,4 @@
-"""Measuring `decide` on a decoded cluster, in this process."""
+"""Measures `decide` on a decoded cluster, in this process."""
 
 import gc
 import time
@@ -14,14 +14,14 @@ from tests.bench.workloads.case import CallMode, Case, DecisionCounts
 
 
 class UnexpectedCounts(AssertionError):
-    """A case came out otherwise than it must."""
+    """The counts of a case differ from the expected counts."""
 
 
 def measure_decide(case: Case, runs: int) -> Sample:
-    """So many decisions on one cluster. Raises UnexpectedCounts."""
+    """Measure this many decisions on one cluster. Raises UnexpectedCounts."""
     cluster, profile = decode_snapshot(case.build()), case.profile
     gc.collect()
-    gc.freeze()  # as the server does with what it keeps
+    gc.freeze()  # as the server does with cached state
     theft, wall, cpu = StealMeter(), [], []
     try:
         for _ in range(runs):
@@ -32,7 +32,7 @@ def measure_decide(case: Case, runs: int) -> Sample:
             cpu.append((time.process_time() - cpu_begin) * 1e3)
             wall.append((time.perf_counter() - wall_begin) * 1e3)
             counters, tally = _counters(decision), DecisionCounts.from_result(decision)
-            del decision  # a server lets it go as well: where it lies, the next one cannot
+            del decision  # the server frees it too, so that the next result can use its memory
     finally:
         gc.unfreeze()
     host = load_average(), theft.share()
@@ -40,7 +40,7 @@ def measure_decide(case: Case, runs: int) -> Sample:
 
 
 def require_expected(case: Case, tally: DecisionCounts) -> dict[str, object]:
-    """The tally, for a report. Raises UnexpectedCounts when it is not the one that the case expects."""
+    """Return the counts. Raises UnexpectedCounts if they differ from those that the case expects."""
     if case.expected not in (None, tally):
         raise UnexpectedCounts(f"{case.name}: expected {case.expected}, got {tally}")
     return tally._asdict()

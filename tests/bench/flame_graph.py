@@ -1,6 +1,6 @@
-"""Flame graphs of decisions, for https://www.speedscope.app (which keeps what it is shown to itself).
+"""Flame graphs of decisions, for https://www.speedscope.app (which does not upload the files).
 
-pyinstrument samples the stack, so that small functions cost what they cost without it.
+pyinstrument samples the stack, so that it does not slow down small functions.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ _INTERVAL_SECONDS: Final = 0.0005
 
 
 def profile(case: Case, folder: Path) -> Path:
-    """The file with the flame graph of one question: decoding, deciding and encoding, in this process."""
+    """Write the flame graph of one request: decoding, deciding and encoding, in this process."""
     request = DecideRequest(snapshot=case.build(), actions=case.actions)
     engine = Engine(case.profile)
     sampler = Profiler(interval=_INTERVAL_SECONDS)

@@ -1,4 +1,4 @@
-"""Operation counters and outcomes of every case, as they must be: `counters.json`, made by deciding once."""
+"""Expected operation counters and outcomes of every case: `counters.json`, written from one run."""
 
 import json
 from pathlib import Path
@@ -10,18 +10,18 @@ FILE: Final = Path(__file__).with_name("counters.json")
 
 
 def load_counters() -> dict[str, Any]:
-    """What the file says, by name of the case."""
+    """Return the entries of the file, by name of the case."""
     content: dict[str, Any] = json.loads(FILE.read_text())
     return content
 
 
 def entry(sample: Sample) -> dict[str, Any]:
-    """What the file should say of a case."""
+    """Return the entry of a case."""
     return {"counters": sample.counters, **sample.outcome}
 
 
 def differences(sample: Sample) -> list[str]:
-    """What differs from the file, one line each; a case that it does not know is one."""
+    """Return the differences from the file, one line each. A case that is missing there is a difference."""
     expected, found = load_counters().get(sample.case), entry(sample)
     if expected is None:
         return [f"{sample.case}: not in {FILE.name}"]
@@ -33,7 +33,7 @@ def differences(sample: Sample) -> list[str]:
 
 
 def store_counters(samples: list[Sample]) -> None:
-    """Put these cases into the file; the others stay."""
+    """Write these cases into the file; other entries do not change."""
     content = {**load_counters(), **{sample.case: entry(sample) for sample in samples}}
     lines = [f"{json.dumps(name)}: {json.dumps(content[name], sort_keys=True)}" for name in sorted(content)]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")

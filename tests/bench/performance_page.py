@@ -19,13 +19,13 @@ _COLUMNS: Final = (
     CallMode.WHAT_IF,
 )
 _PERCENTILES: Final = 100
-"""Runs from which on a 99th percentile is shown."""
+"""Minimum number of runs for a 99th percentile."""
 
 Row = Mapping[str, Any]
 
 
 def render_page(page: str, rows: Sequence[Row], growth: Mapping[str, float]) -> str:
-    """The page with these results in place of those it had."""
+    """Replace the results on the page with these."""
     before, _, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:

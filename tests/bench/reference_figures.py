@@ -1,6 +1,6 @@
-"""What the reference scheduler takes, for the table beside our own figures. All times in milliseconds.
+"""Times of the reference scheduler in milliseconds, for comparison with Tenure's times.
 
-Session build included, bindings and evictions not carried out: like our `decide`.
+They include the construction of the session and exclude binding and evicting, like `decide`.
 """
 
 from typing import Final
@@ -38,8 +38,8 @@ PUBLISHED_MS: Final = {
     "W10aa@100": 18_970,
     "W11@1500": 2.1,
 }
-"""Best medians of its own benchmarks over its published history, in which they are run on hosted machines of
-four cores; less the 100 ms that its test harness waits in each (W11 has no such wait).
+"""Best medians of its own benchmarks over its published history, on hosted machines with four cores. The wait
+of 100 ms in its test harness is subtracted (W11 has no such wait).
 """
 TWO_CORES_MS: Final = {
     "W1@S": 7.6,
@@ -62,4 +62,4 @@ TWO_CORES_MS: Final = {
     "W10@50": 2_560,
     "W10@100": 14_800,
 }
-"""The same benchmarks as we measured them on a machine of two cores."""
+"""The same benchmarks, measured by this project on a machine with two cores."""

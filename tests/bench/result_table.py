@@ -1,4 +1,4 @@
-"""Results for people: a table, a comparison with earlier results, and how time grows with size."""
+"""Tables of results: times, a comparison with earlier results, and the growth of time with size."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def results(rows: Rows) -> Table:
-    """One line for each case and way; times in milliseconds, memory of the server in MiB."""
+    """One row for each case and mode. Times are in milliseconds, server memory in MiB."""
     titles = ("case", "way", "runs", "median", "min", "p99", "CPU", "server", "load", "stolen")
     table = Table(*titles, box=box.SIMPLE, padding=(0, 1, 0, 0))
     for row in rows:
@@ -31,7 +31,7 @@ def results(rows: Rows) -> Table:
 
 
 def comparison(rows: Rows, earlier: Rows) -> Table:
-    """Median times of both, least processor times, and how many times as fast the present is by these."""
+    """Median times and lowest processor times of both, and the speedup by processor time."""
     table = Table("case", "way", "median before", "now", "CPU before", "now", "times as fast")
     before = {(row["case"], row["way"]): row for row in earlier}
     for row in rows:
@@ -44,7 +44,7 @@ def comparison(rows: Rows, earlier: Rows) -> Table:
 
 
 def growth(rows: Rows) -> dict[str, float]:
-    """The exponent of time over size, by workload and way: of those with three sizes from 100 on."""
+    """The exponent of time over size, by workload and mode, if there are three sizes of at least 100."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         workload, _, size = row["case"].partition("@")
@@ -55,7 +55,7 @@ def growth(rows: Rows) -> dict[str, float]:
 
 
 def _slope(points: Iterable[tuple[float, float]]) -> float:
-    """Of the line with the least squared distances."""
+    """Slope of the least-squares line."""
     xs, ys = zip(*points, strict=True)
     x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
     rise = sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True))

@@ -1,7 +1,7 @@
-"""What was measured: times of one case asked in one way, and what they add up to.
+"""Measured times of one case in one mode, and their statistics.
 
-Plain statistics over whole questions rather than a micro-benchmark library: a question takes from a
-millisecond to seconds, needs a server or a state of its own, and is checked when it is answered.
+A micro-benchmark library does not fit: a request takes from a millisecond to seconds, needs its own server or
+state, and its response is checked.
 """
 
 import os
@@ -14,43 +14,43 @@ from typing import Any, Final
 _PROCESSORS: Final = Path("/proc/stat")
 _IDLE: Final = (3, 4)
 _STEAL: Final = 7
-"""Places in its first line, see proc(5)."""
+"""Field index in the first line of `/proc/stat`, see proc(5)."""
 _BUSY: Final = 8
-"""The places after these are counted twice."""
+"""Number of leading fields to sum; the fields after these repeat their time."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Times in milliseconds, in the order they were taken, and what else is known of the runs."""
+    """Times in milliseconds, in the order of the runs, and other measurements of the runs."""
 
     case: str
     way: str
     wall_ms: Sequence[float]
     cpu_ms: Sequence[float]
-    """Processor time of the process that decides: this one, or the server."""
+    """Processor time of the deciding process: this one or the server."""
     counters: dict[str, int]
     outcome: dict[str, Any]
     load: float
-    """Load average of the last minute, at the end."""
+    """Load average of the last minute, at the end of the runs."""
     stolen_share: float
-    """Part of the processor time wanted while measuring that the host gave to other machines."""
+    """Share of the requested processor time that the host gave to other machines."""
     server_mib: float | None = None
-    """Most memory that the server process had; None where there is none."""
+    """Peak memory of the server process; None without a server."""
     tails_ms: Sequence[float] = ()
-    """99th percentile of each run, where there are several with many calls each."""
+    """99th percentile of each run, if there are several runs with many calls."""
 
     @property
     def median_ms(self) -> float:
-        """Of wall time."""
+        """Median of wall time."""
         return median(self.wall_ms)
 
     @property
     def p99_ms(self) -> float:
-        """The longest but for one in a hundred; the median of these, where there are several runs."""
+        """99th percentile of wall time; with several runs, the median of their percentiles."""
         return median(self.tails_ms or [tail(self.wall_ms)])
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, with the figures that tables show."""
+        """Return all fields, and the statistics that tables show."""
         times = {
             "runs": len(self.wall_ms),
             "median_ms": self.median_ms,
@@ -63,29 +63,29 @@ class Sample:
 
 
 def tail(times_ms: Sequence[float]) -> float:
-    """The longest but for one in a hundred."""
+    """Return the 99th percentile."""
     ordered = sorted(times_ms)
     return ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
 
 
 class StealMeter:
-    """What the host takes from this machine from now on."""
+    """Measures the processor time that the host steals from this machine, from construction on."""
 
     def __init__(self) -> None:
         self._wanted, self._stolen = _ticks()
 
     def share(self) -> float:
-        """So far, of the processor time that was wanted."""
+        """Stolen share of the requested processor time so far."""
         wanted, stolen = _ticks()
         return (stolen - self._stolen) / max(wanted - self._wanted, 1)
 
 
 def _ticks() -> tuple[int, int]:
-    """Processor time that was wanted since the machine started, and how much of it was stolen."""
+    """Return the requested and the stolen processor time since the machine started."""
     ticks = [int(each) for each in _PROCESSORS.read_text().splitlines()[0].split()[1 : _BUSY + 1]]
     return sum(ticks) - sum(ticks[place] for place in _IDLE), ticks[_STEAL]
 
 
 def load_average() -> float:
-    """Of the last minute."""
+    """Return the load average of the last minute."""
     return os.getloadavg()[0]

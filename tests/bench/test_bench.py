@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say: every small case comes out as it must, with the same work as ever."""
+"""Every small benchmark case has the expected counts and the operation counters of the golden file."""
 
 import json
 from dataclasses import replace
@@ -72,7 +72,7 @@ def test_single_reclaims_evict_one_victim_each():
 def test_measurement_is_repeated_while_the_host_steals_time(
     monkeypatch: pytest.MonkeyPatch, stolen: list[float], made: int, kept: float
 ):
-    """However long each of them took: the slowest in these is the quietest."""
+    """The sample with the least stolen time is used, even if it is the slowest."""
     samples = [
         bench_sample.Sample("W1@S", CallMode.DECIDE, [1 / (share + 1)], [1.0], {}, {}, 0.5, share)
         for share in stolen

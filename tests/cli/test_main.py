@@ -1,4 +1,4 @@
-"""The command line: exit codes and messages a person or a script can act on."""
+"""The command line: exit codes and messages."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ from tests.small_snapshot import child_environment, small_snapshot
 
 
 class CommandResult(NamedTuple):
-    """What a command returned and said."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -220,10 +220,10 @@ def test_invalid_access_options_exit_with_2(
 
 
 def camel(files: dict[str, Path]) -> dict[str, Path]:
-    """Files by the keys of the configuration."""
+    """Convert a key to the camel case of configuration files."""
     return {to_camel(name): file for name, file in files.items()}
 
 
 def dashed(name: str) -> str:
-    """The option for an argument."""
+    """Convert an argument name to its command-line option."""
     return f"--{name.replace('_', '-')}"

@@ -1,4 +1,4 @@
-"""`tenure migrate` as it is called: files, exit codes, what it prints."""
+"""The command `tenure migrate`: files, exit codes and output."""
 
 import json
 import os
@@ -29,7 +29,7 @@ UNKNOWN = IMPLICIT.replace("train", "gold")
 
 
 class CommandResult(NamedTuple):
-    """What the command returned and said."""
+    """Exit code and output of the command."""
 
     code: int
     out: str

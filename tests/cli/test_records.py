@@ -34,7 +34,7 @@ def tenure(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[st
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four records, of which somebody reported."""
+    """Four records, with reported results."""
     path = tmp_path_factory.mktemp("kept") / "r"
     seen = draw_snapshots(2, 3, nodes=30, pods=300)
     write_records(path, [*map(state_cycle, push_states(seen)), inline_cycle(seen[0])])

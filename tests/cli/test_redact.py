@@ -1,4 +1,4 @@
-"""`tenure redact` as a process: files of every format, names for the owner alone, mistakes told."""
+"""`tenure redact` as a process: files of every format, permissions of the name map, error messages."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`tenure serve` as a process: it says where it serves, finishes what it began, and ends with 0."""
+"""`tenure serve` as a process: it logs its address, completes calls in flight and exits with status 0."""
 
 import signal
 import subprocess

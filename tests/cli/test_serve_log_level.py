@@ -1,4 +1,4 @@
-"""`tenure serve --log-level`: which lines reach standard error."""
+"""`tenure serve --log-level`: log records on standard error."""
 
 import re
 
@@ -13,7 +13,7 @@ LINE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (WARNING|INFO|DEBUG) tenure\.(requ
 
 
 def late_and_legacy() -> ClusterSnapshot:
-    """One job that is late, and one that waits under the legacy rule."""
+    """One job past its expected runtime, and one pending job with preemptibility by the legacy rule."""
     snapshot = one_job()
     add_contender(snapshot).ClearField("preemptibility")
     return snapshot

@@ -1,4 +1,4 @@
-"""`tenure simulate` and `tenure explain`: the command lines around the questions."""
+"""The commands `tenure simulate` and `tenure explain`."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ pods:
 
 
 class CommandResult(NamedTuple):
-    """What a command returned and said."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -33,7 +33,7 @@ Tenure = Callable[..., CommandResult]
 
 @pytest.fixture
 def tenure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tenure:
-    """Runs a command on the sample."""
+    """Run a command on the sample."""
     monkeypatch.setenv("COLUMNS", "200")
 
     def command(name: str, *arguments: str) -> CommandResult:

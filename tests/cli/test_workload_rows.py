@@ -1,4 +1,4 @@
-"""The list of workloads: who is in it, how preemptible, with how many pods, for people and for programs."""
+"""The list of workloads: rows, preemptibility and pod counts, as a table and as JSON."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The list of workloads: who may not touch them until when, and what became of their expected runtime."""
+"""The list of workloads: protections with their ends, and the result of requeue nomination."""
 
 import json
 
@@ -178,7 +178,7 @@ def test_result_of_requeue_nomination_is_shown(
 
 
 def with_requeue() -> ClusterSnapshot:
-    """A pod group that is late, and one of higher priority that fits in its place only."""
+    """A pod group past its expected runtime, and a contender that fits only in its place."""
     snapshot = text_format.Parse(SNAPSHOT, ClusterSnapshot())
     LATE(snapshot)
     snapshot.pod_groups[0].requeue_delay.FromSeconds(600)

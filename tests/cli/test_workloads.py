@@ -1,4 +1,4 @@
-"""`tenure workloads`: the command line around the list."""
+"""The command `tenure workloads`."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from tests.small_snapshot import small_snapshot
 
 
 class CommandResult(NamedTuple):
-    """What a command returned and said."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -32,7 +32,7 @@ Workloads = Callable[..., CommandResult]
 def workloads(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Workloads:
-    """Runs the command; FILE stands for a snapshot with a pod group that runs and one that waits."""
+    """Run the command. FILE is replaced by a snapshot with a running and a pending pod group."""
     file = str(tmp_path / "small.txtpb")
     write_snapshot(small_snapshot(), file)
 

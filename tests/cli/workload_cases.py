@@ -1,4 +1,4 @@
-"""One pod group that the tests change, as `tenure workloads` lists it."""
+"""Tests change one pod group and check its row in `tenure workloads`."""
 
 import json
 from collections.abc import Callable
@@ -38,7 +38,7 @@ Change = Callable[[ClusterSnapshot], object]
 
 
 def with_group(text: str) -> Change:
-    """The pod group with these fields, in place of those of the same name."""
+    """Return the snapshot with these fields of the pod group replaced."""
     fields = text_format.Parse(text, PodGroup())
     return lambda snapshot: snapshot.pod_groups[0].MergeFrom(fields)
 
@@ -52,7 +52,7 @@ def as_gang(snapshot: ClusterSnapshot) -> None:
 
 
 def with_protection(snapshot: ClusterSnapshot) -> None:
-    """An hour of protection from its own queue."""
+    """Protect the pod group from its own queue for an hour."""
     snapshot.queues[1].preempt_min_runtime.FromSeconds(3_600)
 
 
@@ -92,7 +92,7 @@ def flat(text: str) -> str:
 
 
 def only_json_object(view: ResponseView, found: list[Workload]) -> dict[str, object]:
-    """The one object of the JSON form."""
+    """Return the only object of the JSON output."""
     (facts,) = json.loads(workloads_json(view, found))["workloads"]
     assert isinstance(facts, dict)
     return facts

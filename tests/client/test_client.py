@@ -1,4 +1,4 @@
-"""The client: it waits, retries, and fails with errors that say what to do."""
+"""The client: waiting, retries, and errors that name the fix."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Reasons for everybody name nobody, whatever the reason."""
+"""Public messages of reasons contain no names, for every reason code."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A session keeps a server in step, resyncs by itself, and says what is wrong."""
+"""A session synchronizes a state with a server, resyncs automatically, and reports errors."""
 
 import threading
 import time
@@ -24,11 +24,11 @@ from tests.state.short_engine import short_engine
 from tests.state.snapshot_forms import rows
 
 _SECONDS: Final = 2.4
-"""For a session: its last try begins after 1.55, with time left for a slow machine."""
+"""Timeout of a session. Its last attempt starts after 1.55 s; the rest is slack for a slow machine."""
 
 
 class CountingClient(Client):
-    """Says which methods were called."""
+    """Records the called methods."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -49,7 +49,7 @@ class CountingClient(Client):
 
 
 class CountingStream(DeltaStream):
-    """Says how many calls it began, and how many deltas it sent."""
+    """Counts the started calls and the sent deltas."""
 
     begun = sent = 0
 

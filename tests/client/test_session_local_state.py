@@ -1,4 +1,4 @@
-"""A session that puts deltas off holds what it would hold if it carried out each at once."""
+"""A session that defers deltas has the same state as one that applies each delta immediately."""
 
 from itertools import accumulate, pairwise
 

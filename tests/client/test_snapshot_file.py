@@ -1,4 +1,4 @@
-"""Snapshots in files: every format gives back what was written, and faults are found in them."""
+"""Snapshot files: every format round-trips, and errors are reported."""
 
 import sys
 from io import BytesIO, TextIOWrapper

@@ -1,4 +1,4 @@
-"""Loads cases: one JSON file holds many, each a complete initial state and what must come out."""
+"""Loads cases. A JSON file contains many cases, each with an initial state and an expected result."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ FORMAT_VERSION = 1
 
 
 class UnreadableCases(Exception):
-    """The folder or a file in it does not hold cases; the message says which and why."""
+    """The folder or a file in it does not contain cases; the message names the file and the error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Case:
 
     @property
     def group(self) -> str:
-        """The line of the report it is counted in: where the case comes from."""
+        """The line of the report that counts the case: its origin."""
         if self.kind != "scheduling":
             return f"unit: {self.kind}"
         if "random" not in self.tags:
@@ -36,9 +36,9 @@ class Case:
 
 
 def load_cases(directory: Path) -> list[Case]:
-    """All cases of all JSON files of the directory, by file name, then in file order.
+    """Return all cases of all JSON files of the directory, by file name, then in file order.
 
-    Raises UnreadableCases for a missing or empty directory and for a file that is not of this format.
+    Raises UnreadableCases for a missing or empty directory and for a file in another format.
     """
     if not directory.is_dir():
         raise UnreadableCases(f"no case folder at {directory}: name one with --cases DIR")
@@ -49,7 +49,7 @@ def load_cases(directory: Path) -> list[Case]:
 
 
 def select(cases: Iterable[Case], tags: Iterable[str] = (), id_part: str = "") -> list[Case]:
-    """The cases that carry every given tag and have `id_part` somewhere in their id."""
+    """Return the cases that have every given tag and whose id contains `id_part`."""
     wanted = frozenset(tags)
     return [case for case in cases if wanted <= case.tags and id_part in case.id]
 

@@ -1,4 +1,4 @@
-"""The check `conformance`: runs the cases and prints how many pass."""
+"""The check `conformance`: runs the cases and prints the number that pass."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -21,14 +21,14 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 class Speedups(StrEnum):
-    """With or without what only saves time."""
+    """Speedups that do not change decisions: on or off."""
 
     ALL = "all"
     NONE = "none"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """For the options of a cycle."""
+        """Value of the cycle option `speedups`."""
         return SPEEDUPS if self is Speedups.ALL else ()
 
 
@@ -60,7 +60,7 @@ def main(
 
 
 def _with_progress(results: Iterable[CaseResult], total: int) -> Iterator[CaseResult]:
-    """Shows a bar on standard error while the results come in, when that is a terminal."""
+    """Show a progress bar on standard error if it is a terminal."""
     console = Console(stderr=True)
     yield from track(
         results,

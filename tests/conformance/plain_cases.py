@@ -1,11 +1,11 @@
-"""Plain cases of our own: what the harness runs wherever it is checked out."""
+"""Plain cases of this project, which run in every checkout."""
 
 from tests.conformance.cases import Case
 from tests.conformance.small_cases import PENDING, case, expect, job, node, queue
 
 
 def plain_cases() -> list[Case]:
-    """Whole GPUs only: what any scheduler of this kind must do."""
+    """Return cases with whole GPUs only, with behavior that every scheduler of this kind has."""
     running, two_nodes = ("Running", "node0"), [node("node0", 2), node("node1", 2)]
     q0, q1 = queue("queue0", 2, order=0), queue("queue1", 2, order=1)
     return [

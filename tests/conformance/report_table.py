@@ -1,4 +1,4 @@
-"""The report: tables on standard output, or one JSON object."""
+"""The report of a run: tables on standard output, or one JSON object."""
 
 import json
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from tests.conformance.results import COUNTED_APART, CaseResult, PassCount, Repo
 
 
 def print_report(report: Report, list_failures: bool) -> None:
-    """Tables by feature tag and by group, what is counted apart, and what is not mapped."""
+    """Print tables by feature tag and by group, the cases counted separately, and the unmapped cases."""
     console = Console(highlight=False, soft_wrap=True)
     if list_failures:
         for failure in report.failures:
@@ -25,7 +25,7 @@ def print_report(report: Report, list_failures: bool) -> None:
 
 
 def as_json(report: Report) -> str:
-    """The same figures for programs, with all failures."""
+    """Return the same figures as a JSON object, with all failures."""
     content = {
         "passed": report.total.passed,
         "failed": report.total.failed,

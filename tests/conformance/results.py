@@ -1,4 +1,4 @@
-"""What became of a case, and the sums the report is made of."""
+"""Results of cases, and the totals of the report."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,13 +8,13 @@ from enum import Enum
 from tests.conformance.cases import Case
 
 COUNTED_APART = "evicted_after_placement"
-"""Tag of cases in which a task is evicted in the session that placed it. Decisions say what changes between
-two snapshots, so they do not tell where such a task was in between; the cases are shown, but not judged.
+"""Tag of cases in which a task is evicted in the session that placed it. Decisions describe the changes
+between two snapshots, without the intermediate placement. These cases are listed, but not judged.
 """
 
 
 class CaseVerdict(Enum):
-    """How a case ended."""
+    """Result of a case."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -23,7 +23,7 @@ class CaseVerdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The verdict on one case. `details`: the differences, or the calls no function of ours stands for."""
+    """The verdict on one case. `details`: the differences, or the recorded calls without a counterpart."""
 
     id: str
     group: str
@@ -34,25 +34,25 @@ class CaseResult:
 
     @classmethod
     def of(cls, case: Case, verdict: CaseVerdict, details: Iterable[str] = ()) -> "CaseResult":
-        """The verdict on this case."""
+        """Build the result for this case."""
         return cls(case.id, case.group, case.kind, case.tags, verdict, tuple(details))
 
     @property
     def is_counted_apart(self) -> bool:
-        """Whether it is shown in a line of its own and counts neither as passed nor as failed."""
+        """Whether the case is listed separately and counts neither as passed nor as failed."""
         return COUNTED_APART in self.tags
 
 
 @dataclass(frozen=True, slots=True)
 class PassCount:
-    """Passed cases out of those that were run."""
+    """Number of passed cases and of all cases that ran."""
 
     passed: int
     total: int
 
     @property
     def failed(self) -> int:
-        """Cases that did not pass."""
+        """Number of cases that did not pass."""
         return self.total - self.passed
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class PassCount:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything the output is made of."""
+    """Results and totals of a run."""
 
     total: PassCount
     counted_apart: PassCount
@@ -73,7 +73,7 @@ class Report:
 
 
 def summarize(results: Sequence[CaseResult]) -> Report:
-    """Sums up results; groups and tags are sorted by name."""
+    """Count results by group and by tag; both are sorted by name."""
     apart = [result for result in results if result.is_counted_apart]
     unmapped = [result for result in results if result.verdict is CaseVerdict.UNMAPPED]
     judged = [

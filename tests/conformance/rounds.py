@@ -1,4 +1,4 @@
-"""Plays a case: one session, or rounds of sessions with the outcome written back in between."""
+"""Runs a case: one session, or several rounds that each start from the result of the previous round."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from tests.conformance.session_result import apply_response
 from tests.conformance.task_table import Session, TaskState, TaskTable, initial_table, last_starts
 
 Decide = Callable[[decide_pb2.DecideRequest], decide_pb2.DecideResponse]
-"""The public contract, as a function."""
+"""The RPC `Decide`, as a function."""
 
 
 class CaseSession(NamedTuple):
-    """A session to be looked at. Without `is_matched` only its number of decisions is bounded."""
+    """A session to check. Without `is_matched`, only its number of decisions is checked."""
 
     label: str
     session: Session
@@ -23,7 +23,7 @@ class CaseSession(NamedTuple):
 
 
 def run_sessions(case: Json, decide: Decide) -> Iterator[CaseSession]:
-    """All sessions of the case, in order."""
+    """Yield all sessions of the case, in order."""
     if case["run"]["mode"] == "single_session":
         yield CaseSession("", _session(case, initial_table(case), 1, decide), is_matched=True)
     else:
@@ -50,7 +50,7 @@ def _session(case: Json, tasks: TaskTable, version: int, decide: Decide) -> Sess
 
 
 def write_back(case: Json, before: TaskTable, after: TaskTable) -> dict[str, TaskState]:
-    """The table the next round starts from: evicted and promised tasks wait again, bound ones run."""
+    """Return the table for the next round: evicted and pipelined tasks are pending, bound tasks run."""
     stays_releasing = {
         task["uid"] for job in case["jobs"] if job["keep_evicted_pods_releasing"] for task in job["tasks"]
     }

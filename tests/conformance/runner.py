@@ -1,4 +1,4 @@
-"""Runs cases: one, or many over several processes."""
+"""Runs one case, or many cases in several processes."""
 
 import multiprocessing
 import traceback
@@ -20,7 +20,7 @@ from tests.conformance.unit_cases.values import Unmapped
 
 
 def run_case(case: Case, speedups: tuple[str, ...] = SPEEDUPS) -> CaseResult:
-    """The verdict on one case. Whatever goes wrong inside the solver makes the case fail, with its name."""
+    """Run one case and return its verdict. An exception fails the case; the details name the exception."""
     try:
         is_cycle = case.kind == "scheduling"
         found = _scheduling_differences(case, speedups) if is_cycle else unit_differences(case)
@@ -34,7 +34,7 @@ def run_case(case: Case, speedups: tuple[str, ...] = SPEEDUPS) -> CaseResult:
 def run_all(
     cases: Sequence[Case], processes: int, speedups: tuple[str, ...] = SPEEDUPS
 ) -> Iterator[CaseResult]:
-    """The verdicts on all cases, in their order, as they come in."""
+    """Run all cases and yield their verdicts, in the order of the cases."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         yield from pool.map(partial(_run_limited, speedups), cases, chunksize=4)

@@ -1,4 +1,4 @@
-"""The state after a session, read off the answer alone."""
+"""The state after a session, derived from the response alone."""
 
 from collections.abc import Mapping
 
@@ -9,13 +9,13 @@ from tests.conformance.task_table import Calls, Session, TaskState, TaskTable
 
 
 class UnexpectedDecision(Exception):
-    """The answer holds a step that no action of a case may take, or names a task that does not exist."""
+    """The response contains a decision of an unexpected kind, or names a task that does not exist."""
 
 
 def apply_response(
     before: TaskTable, last_start_s: Mapping[str, float], response: decide_pb2.DecideResponse
 ) -> Session:
-    """Applies the answer to the tasks: bound, evicted and held ones change, the others stay."""
+    """Apply the response to the tasks. Bound, evicted and reserved tasks change; other tasks do not."""
     steps = [decision for group in response.groups for decision in group.decisions]
     evictions = {step.evict.pod: TaskState("Releasing", step.evict.node) for step in _of_kind("evict", steps)}
     bindings = {step.bind.pod: _with_placement("Binding", step.bind) for step in _of_kind("bind", steps)}
@@ -48,7 +48,7 @@ def _with_placement(status: str, step: decision_pb2.Bind | decision_pb2.Reserve)
 
 
 def _with_details(evictions: dict[str, TaskState], before: TaskTable) -> dict[str, TaskState]:
-    """An evicted task keeps its devices and NUMA zones until it is gone."""
+    """Add devices and NUMA zones. An evicted task keeps them until it has terminated."""
     return {
         uid: before[uid]._replace(status=state.status, node=state.node) if uid in before else state
         for uid, state in evictions.items()
@@ -56,6 +56,6 @@ def _with_details(evictions: dict[str, TaskState], before: TaskTable) -> dict[st
 
 
 def _started_jobs(steps: list[decision_pb2.Decision]) -> list[str]:
-    """Jobs that start to run in the session."""
+    """Jobs that start in the session."""
     patches = [step.patch for step in _of_kind("patch", steps)]
     return [patch.pod_group for patch in patches if patch.WhichOneof("change") == "last_start_time"]

@@ -1,4 +1,4 @@
-"""Builds small cases of our own in the same format, with every default applied."""
+"""Builds small cases in the case format of the reference, with every default applied."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ PENDING: Place = ("Pending", None)
 
 
 def node(name: str, gpus: int) -> Json:
-    """A node with so many GPUs and plenty of everything else."""
+    """Build a node with this many GPUs and ample amounts of all other resources."""
     amounts = {"cpu_milli": 1_000_000, "memory_bytes": 1000 * GB, "gpus": gpus, "pods": 110, "mig": {}}
     return {
         "name": name,
@@ -46,7 +46,7 @@ def node(name: str, gpus: int) -> Json:
 
 
 def queue(name: str, quota: float, order: int = 0, parent: str | None = "default", **fields: Any) -> Json:
-    """A queue with a quota of GPUs; CPU and memory are not limited."""
+    """Build a queue with a quota of GPUs; CPU and memory are not limited."""
     free = {"quota": NO_LIMIT, "limit": NO_LIMIT, "over_quota_weight": 1.0}
     return {
         "uid": name,
@@ -66,7 +66,7 @@ def queue(name: str, quota: float, order: int = 0, parent: str | None = "default
 def job(
     name: str, queue: str, places: Sequence[Place], gpus: float = 1, priority: int = 50, **fields: Any
 ) -> Json:
-    """A gang; each task asks for so many GPUs, or for a part of one."""
+    """Build a gang whose tasks each request this many GPUs, or a fraction of one."""
     part = {"name": "default", "min_available": len(places), "topology_constraint": None}
     return {
         "name": name,
@@ -94,7 +94,7 @@ def job(
 
 
 def task(uid: str, place: Place, gpus: float) -> Json:
-    """A task with a CPU, a gigabyte and GPUs; below 1 it takes a share of a device of its own."""
+    """Build a task with one CPU, 1 GB and GPUs. Below 1 GPU, it has a fraction of a device of its own."""
     is_share = 0 < gpus < 1
     portion = gpus if is_share else float(gpus > 0)
     return {
@@ -118,7 +118,7 @@ def task(uid: str, place: Place, gpus: float) -> Json:
 
 
 def expect(status: str, node: str | None = None, gpus: float = 1, **fields: Any) -> Json:
-    """What is expected of a job whose tasks together ask for so many GPUs."""
+    """Build the expectations for a job whose tasks request this many GPUs in total."""
     return {
         "status": status,
         "node": node,
@@ -144,7 +144,7 @@ def case(
     calls: tuple[int, int, int] = (0, 0, 0),
     **fields: Any,
 ) -> Case:
-    """A case that expects this of its jobs, with bounds on binds, evictions and pipelines."""
+    """Build a case with these expectations, and with bounds on binds, evictions and pipelined tasks."""
     data = {
         "id": f"own/{name}",
         "kind": "scheduling",

@@ -1,4 +1,4 @@
-"""The check: what it prints, and what its exit status is."""
+"""The check `conformance`: its output and its exit status."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def _run(*arguments: object) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Four cases: one passes, one fails, one is counted apart, one does not map."""
+    """Four cases: one passes, one fails, one is counted separately, one does not map."""
     passing, failing, apart = (dict(case.data) for case in plain_cases()[:3])
     failing["expected"] = {**failing["expected"], "jobs": {**passing["expected"]["jobs"]}}
     failing["jobs"] = [{**failing["jobs"][0], "name": "pending"}]

@@ -1,4 +1,4 @@
-"""The failures that remain are exactly those the README explains."""
+"""The remaining failures are exactly the failures that the README explains."""
 
 import re
 from pathlib import Path
@@ -14,13 +14,13 @@ FOLDER = CHECKOUT / DEFAULT_CASES
 
 
 def explained_failures() -> set[str]:
-    """Ids in the table of remaining failures."""
+    """Case ids in the table of remaining failures."""
     section = README.read_text().partition("## Remaining failures")[2]
     return set(re.findall(r"`([\w/.-]+#\d+)`", section))
 
 
 def cases() -> list[Case]:
-    """The reference's cases where they lie beside the checkout, otherwise our own small ones."""
+    """The reference's cases if they are next to the checkout, otherwise the small cases of this project."""
     return load_cases(FOLDER) if FOLDER.is_dir() else list(plain_cases())
 
 

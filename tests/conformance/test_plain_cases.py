@@ -1,4 +1,4 @@
-"""The plain whole-GPU cases pass: our own always, the reference's where the case folder is there."""
+"""The plain whole-GPU cases pass: those of this project, and the reference's if the case folder exists."""
 
 import pytest
 from tenure.codec.engine import Engine
@@ -29,7 +29,7 @@ SPECIAL = frozenset(
         "topology",
     }
 )
-"""Tags of cases that are about more than whole GPUs."""
+"""Tags of cases that cover more than whole GPUs."""
 
 
 def _plain_reference_cases() -> list[Case]:

@@ -1,4 +1,4 @@
-"""Answers become task states, and rounds start from what the round before left."""
+"""Responses are applied to task states, and each round starts from the result of the previous round."""
 
 import pytest
 from tenure.v1 import decide_pb2, decision_pb2

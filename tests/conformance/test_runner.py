@@ -1,4 +1,4 @@
-"""Whatever goes wrong inside a case makes the case fail, never the run."""
+"""An exception in a case fails the case, never the run."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A limit on the time one case may take, so that a search without end is a failed case."""
+"""A time limit for one case, so that an endless search fails the case."""
 
 import signal
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ CASE_LIMIT_S = 120
 
 
 class TimeLimitExceeded(Exception):
-    """The time limit of a case is over."""
+    """A case exceeded its time limit."""
 
 
 @contextmanager
 def time_limit(seconds: float = CASE_LIMIT_S) -> Iterator[None]:
-    """Raises TimeLimitExceeded in the block after so many seconds. Only for the main thread of a process."""
+    """Raise TimeLimitExceeded in the block after this many seconds. Works only in the main thread."""
     previous = signal.signal(signal.SIGALRM, _raise)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

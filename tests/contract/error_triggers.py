@@ -1,4 +1,4 @@
-"""Every error that a method can end with, provoked over a real connection."""
+"""Triggers every error of every method over a real connection."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ Call = Callable[..., Any]
 
 
 def call_code(channel: grpc.Channel, name: str, request: bytes = b"", **options: Any) -> str:
-    """The code that a call with one message ends with."""
+    """Return the status code of a call with one message."""
     rpc = RPCS[name]
     sends, gets = (
         "stream" if is_stream else "unary" for is_stream in (rpc.client_streaming, rpc.server_streaming)
@@ -91,7 +91,7 @@ def with_internal_error(name: str, patched: pytest.MonkeyPatch) -> str:
 
 
 def after_cancellation(name: str) -> str:
-    """By the caller, before its message was sent."""
+    """Return the status code after the caller cancels, before its message is sent."""
     halt = Event()
     with channel() as connection:
         call = connection.stream_stream(f"/{SERVICE}/{name}")(iter(halt.wait, True), timeout=20)
@@ -101,7 +101,7 @@ def after_cancellation(name: str) -> str:
 
 
 def invalid_requests(name: str) -> set[str]:
-    """Codes for what a message says: one that is none, and one that refers to what is not there."""
+    """Return the status codes for a message that cannot be parsed and for one with an unknown reference."""
     with channel() as connection:
         return {
             call_code(connection, name, request) for request in (b"\x0a\xff", *_with_unknown_state(name))
@@ -109,7 +109,7 @@ def invalid_requests(name: str) -> set[str]:
 
 
 def _with_unknown_state(name: str) -> Iterator[bytes]:
-    """A request that names a state which is not kept, if the method has such requests."""
+    """Return a request with an unknown state, if the method has such requests."""
     request = RPCS[name].input_type._concrete_class()
     for path in ("state", "delta.base"):
         inner = request

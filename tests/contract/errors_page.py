@@ -16,7 +16,7 @@ _TABLES: Final = ("| status |", "| method | status |")
 
 
 def read_page() -> tuple[set[str], dict[str, set[str]]]:
-    """The codes of every method, and those of each by its name, as the page has them."""
+    """Return the common codes of all methods and the codes of each method, from the page."""
     text = PAGE.read_text()
     common, own = (list(_rows(text, head)) for head in _TABLES)
     of_methods: dict[str, set[str]] = defaultdict(set)
@@ -26,7 +26,7 @@ def read_page() -> tuple[set[str], dict[str, set[str]]]:
 
 
 def read_comments() -> tuple[set[str], dict[str, set[str]]]:
-    """The same as the comments of the service have them."""
+    """Return the same codes from the comments of the service."""
     lines = (PROTOS / "tenure" / "v1" / "decision_service.proto").read_text().splitlines()
     common: set[str] = set()
     own: dict[str, set[str]] = {}
@@ -42,12 +42,12 @@ def read_comments() -> tuple[set[str], dict[str, set[str]]]:
 
 
 def state_error_codes() -> set[str]:
-    """The state errors on the page."""
+    """Return the state errors on the page."""
     return {code for code, *_ in _rows(PAGE.read_text(), "| `StateErrorCode` |")}
 
 
 def _rows(text: str, head: str) -> Iterator[list[str]]:
-    """The cells of a table whose first line begins so, without the code marks of the first two."""
+    """Return the cells of the table with this header, without the code marks of the first two columns."""
     lines = text.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(head))
     for line in lines[start + 2 :]:

@@ -1,4 +1,4 @@
-"""Declarations of the protos with their comments, for the reference of the API."""
+"""Declarations of the protos with their comments, for the API reference."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ class Member(NamedTuple):
 
     name: str
     type: str
-    """Of a field with its label; of an rpc `REQUEST → RESPONSE`; empty for enum values."""
+    """Type of a field with its label; `REQUEST → RESPONSE` of an RPC; empty for enum values."""
     number: str
     comment: tuple[str, ...]
     oneof: str = ""
@@ -35,7 +35,7 @@ class Declaration(NamedTuple):
 
 
 def parse(path: Path) -> list[Declaration]:
-    """The declarations of a file in order. Raises ValueError for a line that it does not understand."""
+    """Return the declarations of a file in order. Raises ValueError for an unsupported line."""
     found: list[Declaration] = []
     scopes: list[tuple[str, str]] = []
     comment: list[str] = []

@@ -1,4 +1,4 @@
-"""A change of the protos that would break a caller is found, whatever there is to compare with."""
+"""Breaking changes of the protos are detected, against a release and against the previous commit."""
 
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository of its own with the protos of this one in its only commit."""
+    """A separate repository whose only commit contains the protos of this one."""
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci/breaking", tmp_path / ".ci")
     shutil.copytree(ROOT / "protos", tmp_path / "protos", ignore=shutil.ignore_patterns("__pycache__"))

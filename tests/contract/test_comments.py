@@ -1,4 +1,4 @@
-"""Comments are the specification: everything in the contract has one."""
+"""Every declaration of the protos has a comment."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ DECLARATION = re.compile(r"^\s*(message|enum|service|rpc|oneof)\s+(\w+)|^\s*(?:[
 
 
 def declarations(proto: Path) -> list[tuple[str, bool]]:
-    """What a file declares, and whether a comment stands right above it."""
+    """Return the declarations of a file, and whether a comment is directly above each."""
     lines = proto.read_text().splitlines()
     found = []
     for above, line in zip(["", *lines], lines, strict=False):

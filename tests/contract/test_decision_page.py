@@ -1,4 +1,4 @@
-"""docs/internals/decision.md names files and symbols that exist, and the way stays short."""
+"""docs/internals/decision.md names existing files and symbols, and the code path stays short."""
 
 import ast
 import re
@@ -13,13 +13,13 @@ TEXT: Final = PAGE.read_text()
 MAX_FILES: Final = 15
 MAX_LINES: Final = 2_500
 TOLERANCE: Final = 20
-"""By how much a number of lines on the page may be wrong."""
+"""Maximum error of a number of lines on the page."""
 _ROW: Final = re.compile(r"^\| \d+ \| \[[^\]]+\]\(([^)]+)\) \| (\d+) \|$", re.MULTILINE)
 _SYMBOL: Final = re.compile(r"\[`([\w.]+)`\]\(([^)]+\.py)\)")
 _FILE: Final = re.compile(r"\]\(([^)]+\.py)\)")
 
 WAY: Final = {(PAGE.parent / path).resolve(): int(lines) for path, lines in _ROW.findall(TEXT)}
-"""Files of the way with their lines, as the page lists them."""
+"""Files of the code path with their numbers of lines, as the page lists them."""
 SYMBOLS: Final = sorted({(name, (PAGE.parent / path).resolve()) for name, path in _SYMBOL.findall(TEXT)})
 
 

@@ -1,4 +1,4 @@
-"""The page of the contract tells every error that the server can answer, and no other."""
+"""docs/reference/errors.md lists every error that the server can return, and no other."""
 
 import re
 from pathlib import Path

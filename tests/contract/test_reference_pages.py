@@ -1,4 +1,4 @@
-"""The generated reference pages are up to date, and the parser of protos knows what it reads."""
+"""The generated reference pages are up to date, and the proto parser rejects unsupported lines."""
 
 from pathlib import Path
 

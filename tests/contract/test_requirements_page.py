@@ -1,4 +1,4 @@
-"""tests/requirements.md stays true: its rows are numbered without gaps, and the tests it names exist."""
+"""tests/requirements.md: rows are numbered without gaps, and the named tests exist."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ _NODE_ID: Final = re.compile(r"`(tests/[^`]*?\.py::[^`]*)`")
 
 
 class Row(NamedTuple):
-    """One requirement: its id in two parts, what is asked, by which documents, where it lives, the proof."""
+    """One requirement: its id in two parts, its text, its source documents, its modules, its proof."""
 
     letter: str
     number: int
@@ -57,7 +57,7 @@ ROWS = rows(TEXT)
 LETTERS = {"M": "0 1 2", "E": "3", "P": "4"}
 """Which documents each group of rows comes from."""
 EXEMPTIONS = ("Deliberately different: ", "Not ours: ")
-"""How a proof starts that is not just the name of a test."""
+"""Prefixes of proofs that are not only names of tests."""
 
 
 def collect_tests(files: set[str]) -> set[str]:
@@ -78,7 +78,7 @@ def test_rows_are_numbered_without_gaps() -> None:
 
 
 def test_every_line_of_a_table_is_a_row() -> None:
-    """A row that is not recognised would not be checked."""
+    """A row that is not parsed would not be checked."""
     lines = [line for line in TEXT.splitlines() if re.match(r"\| *\**[A-Z]+ ?\d", line)]
     assert len(lines) == len(ROWS) > 150
 

@@ -1,4 +1,4 @@
-"""Size of the house: modules, folders and small modules. The limits may only go down."""
+"""Size of the code base: modules, folders and small modules. The limits may only decrease."""
 
 import ast
 from collections import Counter, defaultdict

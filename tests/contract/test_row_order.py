@@ -1,4 +1,4 @@
-"""The order of lists has no meaning: a shuffled snapshot gets the same answer, byte for byte."""
+"""The order of lists has no meaning: the response to a shuffled snapshot is identical, byte for byte."""
 
 from pathlib import Path
 from random import Random
@@ -14,11 +14,11 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 SAMPLE = Path(__file__).parents[2] / "server" / "tenure" / "cli" / "samples" / "two-departments.yaml"
 ORDERED = {"tenure.v1.Topology.levels", "tenure.v1.Pod.gpu_groups", "tenure.v1.Node.numa_zones"}
-"""Lists whose order is a fact: from the widest to the narrowest level, device by device, zone by zone."""
+"""Lists with a meaningful order: levels from widest to narrowest, devices, zones."""
 
 
 def shuffle(message: Message, random: Random) -> None:
-    """Put every list of a message, and of the messages in it, in another order."""
+    """Shuffle every list of a message and of its submessages."""
     for field, value in message.ListFields():
         if not field.is_repeated or (field.message_type and field.message_type.GetOptions().map_entry):
             continue

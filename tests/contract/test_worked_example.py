@@ -19,11 +19,11 @@ _METHODS: Final = {
     "DecideRequest": "Decide",
     "SyncStateRequest": "SyncState",
 }
-"""The methods of the requests that the example has."""
+"""Methods by request type of the example."""
 
 
 def messages() -> Iterator[Message]:
-    """The messages of the page, in order. Raises ParseError for what the contract does not have."""
+    """Return the messages of the page, in order. Raises ParseError for unknown fields."""
     for name, text in _BLOCK.findall(PAGE.read_text()):
         kind = getattr(state_pb2, name, None) or getattr(decide_pb2, name)
         yield Parse(text, kind())
@@ -38,7 +38,7 @@ def call(service: Any, request: Message) -> Message:
 
 
 def contains(told: Any, whole: Any) -> bool:
-    """Whether all that is told is there; of lists some rows may be left out."""
+    """Whether a message contains all expected fields. Expected lists may omit rows."""
     if isinstance(told, dict):
         return all(key in whole and contains(value, whole[key]) for key, value in told.items())
     if isinstance(told, list):

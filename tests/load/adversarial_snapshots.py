@@ -1,4 +1,4 @@
-"""The check `adversarial-snapshots`: valid snapshots that keep a search busy, ten seconds for each (H11)."""
+"""The check `adversarial-snapshots`: valid snapshots with expensive searches, ten seconds for each (H11)."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ _MISSED: Final = "no answer in time"
 
 
 def many_small_pod_groups(size: int) -> pb.ClusterSnapshot:
-    """So many waiting pod groups of one pod, and a twentieth as many equal nodes: most find no room."""
+    """Pending pod groups of one pod, and a twentieth as many equal nodes: most do not fit."""
     snapshot = _equal_nodes(size // 20)
     for number in range(size):
         _group(snapshot, f"one-{number:06}", 1, priority=number % 97)
@@ -26,7 +26,7 @@ def many_small_pod_groups(size: int) -> pb.ClusterSnapshot:
 
 
 def many_large_gangs(size: int) -> pb.ClusterSnapshot:
-    """Gangs that each want one node more than there are."""
+    """Gangs that each need one node more than the cluster has."""
     nodes = max(size // 100, 1)
     snapshot = _equal_nodes(nodes)
     for number in range(size // (nodes + 1)):
@@ -35,19 +35,19 @@ def many_large_gangs(size: int) -> pb.ClusterSnapshot:
 
 
 def insufficient_victims(size: int) -> pb.ClusterSnapshot:
-    """A gang that no set of victims makes room for, of a queue that may ask all of them."""
+    """A gang that does not fit for any set of victims, in a queue that may reclaim all of them."""
     return slow_search_snapshot(max(size // 8, 12))
 
 
 SNAPSHOTS: Final[Mapping[str, Callable[[int], pb.ClusterSnapshot]]] = {
     made.__name__: made for made in (many_small_pod_groups, many_large_gangs, insufficient_victims)
 }
-"""Each of about so many pods as it is told."""
+"""Builders of snapshots. The argument is the approximate number of pods."""
 SIZES: Final = {"many_small_pod_groups": 50_000, "many_large_gangs": 20_000, "insufficient_victims": 3_200}
 
 
 class DecideMeasurement(NamedTuple):
-    """What became of a call."""
+    """Result of a call."""
 
     seconds: float
     is_complete: bool
@@ -55,7 +55,7 @@ class DecideMeasurement(NamedTuple):
 
 
 def measure_decide(client: Client, snapshot: pb.ClusterSnapshot, seconds: float) -> DecideMeasurement:
-    """Ask with a deadline. Raises when there is no answer."""
+    """Call `Decide` with a deadline. Raises if there is no response."""
     began = time.perf_counter()
     answer = client.decide(snapshot, timeout=seconds)
     return DecideMeasurement(time.perf_counter() - began, not answer.stopped_early, len(answer.outcomes))

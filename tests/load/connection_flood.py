@@ -1,7 +1,7 @@
-"""The check `connection-flood`: 10,000 connections, 10,000 calls that never send, pings without an end (H10).
+"""The check `connection-flood`: 10,000 connections, 10,000 calls without a message, endless pings (H10).
 
-The crowd is in processes of its own. Health is asked on a connection that was there before, as that of a
-scheduler or sidecar is: of connections a server takes no more than `MAX_CONNECTIONS`, whoever opens them.
+The flood comes from separate processes. Health checks use a connection that was opened before the flood, as a
+scheduler or sidecar does: a server accepts at most `MAX_CONNECTIONS` connections in total.
 """
 
 import multiprocessing
@@ -27,7 +27,7 @@ _PAUSE: Final = 0.005
 
 
 def open_connections(address: str, size: int, has_come: Any) -> None:
-    """Open so many connections that ask nothing, and keep those that the server keeps."""
+    """Open this many connections without calls, and hold those that the server accepts."""
     with ExitStack() as opened:
         for _ in range(size):
             opened.enter_context(begin_connection(address))
@@ -36,7 +36,7 @@ def open_connections(address: str, size: int, has_come: Any) -> None:
 
 
 def begin_calls(address: str, size: int, has_come: Any) -> None:
-    """Begin so many calls that never send their message."""
+    """Start this many calls that never send their message."""
     halt, begun = Event(), []
     for number in range(size):
         if number % _CALLS_OF_A_CONNECTION == 0:
@@ -48,7 +48,7 @@ def begin_calls(address: str, size: int, has_come: Any) -> None:
 
 
 def send_pings(address: str, size: int, has_come: Any) -> None:
-    """Send pings as fast as can be, so many on a connection, or until the server hangs up, for ever."""
+    """Send pings as fast as possible, for ever. Reconnect after this many or when the server disconnects."""
     has_come.set()
     while True:
         with begin_connection(address) as connection:
@@ -65,7 +65,7 @@ FLOODS: Final[Mapping[str, Callable[[str, int, Any], None]]] = {
 
 
 def seconds_of_checks(address: str, crowd: str, size: int, checks: int) -> list[float]:
-    """How long health checks take while there is a crowd at the server, in order; all must say SERVING."""
+    """Return the sorted durations of health checks during a flood. All must return SERVING."""
     with grpc.insecure_channel(address) as channel:
         health = HealthStub(channel)
         _check(health)

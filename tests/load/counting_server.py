@@ -1,4 +1,4 @@
-"""A server at an address that says at its end how many decisions it made."""
+"""A server that prints its number of decisions when it exits."""
 
 import sys
 from itertools import count
@@ -12,7 +12,7 @@ _COUNT: Final = count()
 
 
 class CountingEngine(Engine):
-    """Decides as ever, and counts."""
+    """Counts decisions."""
 
     def decide(self, *given: Any) -> Any:
         answer = super().decide(*given)

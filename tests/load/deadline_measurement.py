@@ -1,6 +1,6 @@
-"""The check `deadlines`: how many of 100 calls with 100 ms get an answer in time.
+"""The check `deadlines`: of 100 calls with a deadline of 100 ms, counts those with a response in time.
 
-The problem takes seconds without a deadline. A server in a process of its own, this process as its client.
+Without a deadline the search takes seconds. The server runs in a process of its own; this is its client.
 """
 
 import time
@@ -25,7 +25,7 @@ NODES: Final = 60
 
 
 def _call(service: DecisionServiceStub, request: DecideRequest, timeout: float) -> tuple[float, str]:
-    """Seconds, and what came."""
+    """Return the duration in seconds and the response or error."""
     begin = time.perf_counter()
     try:
         answer = service.Decide(request, timeout=timeout)

@@ -1,8 +1,8 @@
-"""The check `drain-load`: servers are told to stop, one after the other, while 10,000 calls are made (F17).
+"""The check `drain-load`: stops servers, one after the other, during 10,000 calls (F17).
 
-Callers ask without a pause, and nothing retries for them. Every decision that a server made must reach its
-caller: servers count those, callers count answers. A call that got none must have been turned away, not let
-in and lost: UNAVAILABLE or CANCELLED. Each process must end with 0 within 30 seconds.
+Callers call without a pause and without retries. Every decision of a server must reach its caller: servers
+count decisions, callers count responses. A call without a response must have been rejected before it was
+accepted: UNAVAILABLE or CANCELLED. Each process must exit with status 0 within 30 seconds.
 """
 
 import signal
@@ -38,43 +38,43 @@ _OPTIONS: Final = (
 
 
 class StoppedServer(NamedTuple):
-    """How a server ended."""
+    """Exit of a server."""
 
     code: int
     seconds: float
-    """From the signal on."""
+    """Time from the signal to the exit."""
     decisions: int
-    """Decisions it made."""
+    """Number of decisions."""
 
 
 class DrainSummary(NamedTuple):
-    """What became of a run."""
+    """Result of a run."""
 
     endings: Counter[str]
-    """Calls by how they ended, as often as they were made."""
+    """Number of calls by result."""
     servers: list[StoppedServer]
 
     @property
     def lost(self) -> int:
-        """Decisions that were made and reached nobody."""
+        """Number of decisions that did not reach their caller."""
         return sum(server.decisions for server in self.servers) - self.endings["OK"]
 
     @property
     def failed(self) -> dict[str, int]:
-        """Calls that neither got an answer nor were turned away."""
+        """Number of calls that failed without being rejected."""
         fine = {"OK", *(code.name for code in _REJECTED_CODES)}
         return {ending: count for ending, count in self.endings.items() if ending not in fine}
 
     @property
     def counts(self) -> Counts:
-        """Of calls, which fail when their decision is lost, and of servers, by their end."""
+        """Passed and failed calls and servers. A call with a lost decision fails."""
         late = sum(server.code != 0 or server.seconds > MOST_SECONDS for server in self.servers)
         failed = abs(self.lost) + sum(self.failed.values()) + late
         return Counts(self.endings["OK"] + len(self.servers) - late, failed)
 
 
 class _Load:
-    """So many calls, by several threads, each with a connection of its own."""
+    """A number of calls, made by several threads with one connection each."""
 
     def __init__(self, address: str, calls: int) -> None:
         self._address = address
@@ -84,7 +84,7 @@ class _Load:
         self.endings, self.is_done = Counter[str](), Event()
 
     def run(self) -> None:
-        """Make calls, each until it is answered, while there are any left."""
+        """Make calls, each until it has a response, while any are left."""
         with grpc.insecure_channel(self._address, _OPTIONS) as channel:
             decide = channel.unary_unary("/tenure.v1.DecisionService/Decide")
             while self._next_number():
@@ -108,7 +108,7 @@ class _Load:
 
 
 def drain_under_load(folder: Path, calls: int, servers: int) -> DrainSummary:
-    """Make so many calls while so many servers follow each other at the same address."""
+    """Make this many calls while this many servers replace each other at the same address."""
     address, ended = f"unix:{folder / 'server'}", []
     load = _Load(address, calls)
     with ThreadPoolExecutor(CALLERS) as callers:
@@ -151,6 +151,6 @@ def main() -> Counts:
     longest = max(server.seconds for server in summary.servers)
     codes = sorted({server.code for server in summary.servers})
     print(f"{CALLS:,} calls, {SERVERS} servers told to stop: {dict(summary.endings)}")
-    print(f"decisions that reached nobody: {summary.lost}; calls that failed: {sum(summary.failed.values())}")
+    print(f"decisions lost: {summary.lost}; calls that failed: {sum(summary.failed.values())}")
     print(f"exit codes {codes}, the longest after {longest:.1f} s")
     return summary.counts

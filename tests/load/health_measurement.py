@@ -1,7 +1,7 @@
-"""The check `health-latency`: how long health checks take while cycles run.
+"""The check `health-latency`: duration of health checks while cycles run.
 
-A server in a process of its own, this process as its client. Prints quantiles of the time of a check, idle
-and during cycles that take seconds.
+The server runs in a separate process; this process is its client. Prints quantiles of the duration of a
+check, idle and during cycles that take seconds.
 """
 
 import time
@@ -28,7 +28,7 @@ MOST_MILLISECONDS: Final = 50
 
 
 def _check(health: HealthStub) -> float:
-    """Seconds that one check took; it must say SERVING."""
+    """Return the duration of one check in seconds. It must return SERVING."""
     begin = time.perf_counter()
     answer = health.Check(HealthCheckRequest(), timeout=10)
     seconds = time.perf_counter() - begin

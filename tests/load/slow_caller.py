@@ -1,4 +1,4 @@
-"""A caller who sends a call byte by byte: HTTP/2 by hand, because no client of gRPC can be made so slow."""
+"""A caller that sends a call byte by byte. It writes HTTP/2 frames itself: gRPC clients are too fast."""
 
 import socket
 import struct
@@ -13,11 +13,11 @@ _ACK: Final = 1
 _END_HEADERS: Final = 4
 _STREAM: Final = 1
 CLAIMED: Final = 1_000
-"""Bytes of the message that never comes as a whole."""
+"""Declared size in bytes of a message that is never complete."""
 
 
 def begin_connection(address: str) -> socket.socket:
-    """A connection that said what HTTP/2 says first."""
+    """Open a connection and send the HTTP/2 preface and settings."""
     host, _, port = address.rpartition(":")
     connection = socket.create_connection((host, int(port)))
     connection.sendall(_OPENING)
@@ -26,7 +26,7 @@ def begin_connection(address: str) -> socket.socket:
 
 @contextmanager
 def begin_call(address: str, method: str) -> Iterator[socket.socket]:
-    """A connection with one call on it, whose message has begun with its length and nothing else."""
+    """Open a connection with one call, whose message contains only its length prefix."""
     with begin_connection(address) as connection:
         fields = {":method": "POST", ":scheme": "http", ":path": method, ":authority": "here"}
         fields |= {"te": "trailers", "content-type": "application/grpc"}
@@ -37,7 +37,7 @@ def begin_call(address: str, method: str) -> Iterator[socket.socket]:
 
 
 def seconds_until_disconnect(connection: socket.socket, pause: float, most: float) -> float:
-    """Send a byte after every pause until the call is ended; `most` seconds if it never is."""
+    """Send a byte after every pause until the server ends the call. Return the seconds, at most `most`."""
     began, seen = time.monotonic(), b""
     connection.settimeout(pause)
     while time.monotonic() - began < most:
@@ -53,7 +53,7 @@ def seconds_until_disconnect(connection: socket.socket, pause: float, most: floa
 
 
 def _read(connection: socket.socket, seen: bytes) -> tuple[bytes, bool]:
-    """What is left of the bytes when whole frames are taken off, and whether one of them ended the call."""
+    """Remove complete frames. Return the remaining bytes, and whether a frame ended the call."""
     ended = False
     while len(seen) >= 9 and len(seen) >= 9 + int.from_bytes(seen[:3]):
         kind, flags, size = seen[3], seen[4], int.from_bytes(seen[:3])
@@ -69,11 +69,11 @@ def _frame(kind: int, flags: int, stream: int, content: bytes) -> bytes:
 
 
 def _literal(name: str, value: str) -> bytes:
-    """A header, not indexed and not packed; texts are shorter than 127 bytes."""
+    """Encode a header without indexing and compression. Texts are shorter than 127 bytes."""
     return b"\x00" + b"".join(bytes([len(text)]) + text.encode() for text in (name, value))
 
 
 _OPENING: Final = _PREFACE + _frame(_SETTINGS, 0, 0, b"")
-"""What a connection begins with."""
+"""First bytes of a connection."""
 PING: Final = _frame(_PING, 0, 0, b"anything")
-"""A ping that asks for an answer."""
+"""A ping that requires a response."""

@@ -1,4 +1,4 @@
-"""H11: valid snapshots that keep a search busy are answered in time, and within the budgets of steps."""
+"""H11: valid snapshots with expensive searches get a response in time and within the search budgets."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""H10: crowds of connections, calls and pings keep nobody from being answered."""
+"""H10: floods of connections, calls and pings do not block other callers."""
 
 import grpc
 import pytest

@@ -1,4 +1,4 @@
-"""F17: a server that is told to stop under load fails no call that it let in."""
+"""F17: a server that is stopped under load completes every accepted call."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""H9: callers whose messages never come hold nobody up, and are hung up on."""
+"""H9: callers whose messages never complete do not block other callers and are disconnected."""
 
 import threading
 import time

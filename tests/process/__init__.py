@@ -1,1 +1,1 @@
-"""Tests of what every process needs."""
+"""Tests of the code that all processes share."""

@@ -1,4 +1,4 @@
-"""The server notices every signal, whichever of its threads gets it."""
+"""The server handles every signal, regardless of the thread that receives it."""
 
 import signal
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The report of a decision: who ran longer than expected, who is requeued, and what was doubtful."""
+"""The report of a decision: pod groups past their expected runtime, requeued pod groups, and warnings."""
 
 from io import StringIO
 
@@ -31,7 +31,7 @@ def flat(text: str) -> str:
 
 
 def with_contender(delay: int = 600) -> ClusterSnapshot:
-    """Late by an hour, and another job of higher priority fits in its place."""
+    """A job an hour past its expected runtime, and a contender that fits in its place."""
     snapshot = one_job()
     snapshot.pod_groups[0].requeue_delay.FromSeconds(delay)
     add_contender(snapshot)

@@ -1,4 +1,4 @@
-"""The report for people: which facts it states, in how much room, and that it is always the same."""
+"""The text report: its facts, its width, and identical output for identical input."""
 
 from io import StringIO
 
@@ -23,7 +23,7 @@ NOW = 1_740_998_100 * SECOND
 
 
 def snapshot(*pod_groups: tuple[str, str]) -> ClusterSnapshot:
-    """Pod groups of one pod as (name, queue)."""
+    """Build a snapshot with pod groups of one pod, given as (name, queue)."""
     message = ClusterSnapshot(cluster_id="test")
     message.now.FromNanoseconds(NOW)
     message.queues.append(Queue(name="root", gpu_milli=QueueResource(quota=8000)))
@@ -55,7 +55,7 @@ def outcome(name: str, kind: pb.OutcomeKind, detail: str = "", until: int = 0) -
 
 
 def protection(name: str, minutes: int = 0, against: str = "", **fields: object) -> pb.Protection:
-    """A protection by minruntime; `against` is the pod group's own queue, or the top of other queues."""
+    """Build a protection by minruntime. `against` is the pod group's queue, or the root of other queues."""
     action = "preempt" if against == "leaf" else "reclaim"
     said = {"guard": "minruntime", "source": "queue leaf", "actions": [action, "consolidation", "requeue"]}
     said |= {"against": against, "scope": pb.PROTECTION_SCOPE_ALL}

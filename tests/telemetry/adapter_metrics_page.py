@@ -1,4 +1,4 @@
-"""What an adapter told on its page for Prometheus, after a round of its work went well and a list did not."""
+"""The metrics page of an adapter after a successful reconcile and a failed list request."""
 
 import json
 from contextlib import closing
@@ -24,7 +24,7 @@ _CALLS, _CHANGES = "tenure_adapter_api_call_duration_seconds", "tenure_adapter_o
 
 
 def collect_adapter_metrics(folder: Path) -> dict[str, Metric]:
-    """Families of the page by name."""
+    """Return the metric families of the page by name."""
     file, port = folder / "adapter.yaml", free_port()
     telemetry = {"metricsListen": f"127.0.0.1:{port}"}
     file.write_text(json.dumps({"adapter": {}, "telemetry": telemetry}))
@@ -43,7 +43,7 @@ def collect_adapter_metrics(folder: Path) -> dict[str, Metric]:
 
 
 def _families_after_reconcile(port: int) -> dict[str, Metric]:
-    """Empty until an annotation was written and the watch returned the change."""
+    """Return the families; empty until an annotation was written and the watch returned the change."""
     try:
         found = {family.name: family for family in text_string_to_metric_families(fetch_metrics(port))}
     except (URLError, ConnectionError):

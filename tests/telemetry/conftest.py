@@ -1,4 +1,4 @@
-"""Servers of these tests send what they have at once."""
+"""Servers of these tests export telemetry immediately."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The life of a few decisions: a gang runs, yields to somebody urgent, and runs again."""
+"""The life of a few decisions: a gang runs, is preempted, and runs again."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ GANG: Final = 2
 def run_telemetry_adapter(
     plane: ControlPlane, cluster: UserCluster, folder: Path, collector: str
 ) -> Iterator[None]:
-    """An adapter and the server that it asks, both of which tell a collector at HOST:PORT everything."""
+    """Run an adapter and its server. Both export all telemetry to a collector at HOST:PORT."""
     file, endpoint = folder / "adapter.yaml", f"http://{collector}"
     telemetry = {"otlpEndpoint": endpoint, "metricsInterval": METRICS_INTERVAL}
     file.write_text(json.dumps({"adapter": {}, "telemetry": telemetry}))
@@ -34,7 +34,7 @@ def run_telemetry_adapter(
 
 @contextmanager
 def run_live_cluster(transport: Transport) -> Iterator[UserCluster]:
-    """A namespace of its own, and a node, a queue and priorities for those who live there."""
+    """Create a namespace with a node, a queue and priority classes."""
     cluster = UserCluster(transport, "life")
     cluster.node("life", gpus=8)
     cluster.queue("q")
@@ -46,7 +46,7 @@ def run_live_cluster(transport: Transport) -> Iterator[UserCluster]:
 
 
 def run_decision_life(cluster: UserCluster) -> None:
-    """On a node of 8 GPUs: bound, evicted for somebody of higher priority, and bound again."""
+    """On a node of 8 GPUs, a gang is bound, evicted for a pod group of higher priority, and bound again."""
     cluster.workload("gang", GANG, 4, annotations={"kai.scheduler/requeue-delay": "soon"})
     wait_until(lambda: cluster.running("gang") == GANG)
     wait_until(lambda: cluster.annotations_of("gang").get("last-start-timestamp"))

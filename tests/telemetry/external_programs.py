@@ -1,4 +1,4 @@
-"""Programs of others that tests use: the tools `collector` and `promtool`."""
+"""External programs that tests use: the tools `collector` and `promtool`."""
 
 import os
 import shutil
@@ -22,11 +22,11 @@ service:
     metrics: {exporters: [otlp/test]}
     logs: {exporters: [otlp/test]}
 """
-"""Laid over the shipped configuration: metrics and lines go to the test as well."""
+"""Overlay for the shipped configuration: also sends metrics and log records to the test."""
 
 
 def find_program(name: str) -> str:
-    """The path of a program that was made here or is installed. Skips the test when there is none."""
+    """Return the path of a program that was built here or is installed. Skips the test if it is missing."""
     made = ROOT / ".cache" / name / name
     path = str(made) if made.exists() else shutil.which(name)
     if path is None:
@@ -36,7 +36,7 @@ def find_program(name: str) -> str:
 
 @contextmanager
 def run_collector(folder: Path, onward: str) -> Iterator[str]:
-    """The real collector with the shipped configuration, sending on to HOST:PORT; its own address."""
+    """Run the real collector with the shipped configuration, exporting to HOST:PORT. Yields its address."""
     overlay, address = folder / "onward.yaml", f"127.0.0.1:{free_port()}"
     overlay.write_text(_ONWARD % onward)
     command = [find_program("collector"), "--config", str(FILES / "collector.yaml"), "--config", str(overlay)]

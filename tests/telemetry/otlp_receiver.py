@@ -1,4 +1,4 @@
-"""A receiver of OTLP: a gRPC server on the official service definitions that keeps what arrives."""
+"""An OTLP receiver: a gRPC server with the official service definitions that stores received telemetry."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -22,21 +22,21 @@ _Found = TypeVar("_Found")
 
 
 class ReceivedTelemetry:
-    """Everything that arrived, in the order in which it came."""
+    """Received telemetry, in the order of arrival."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self.metrics: dict[str, Metric] = {}
-        """The last of each name."""
+        """The latest metric of each name."""
         self.exemplars: dict[str, set[bytes]] = {}
-        """Traces that measurements of histograms lead to, by name; each export has those since the last.
-        They are there when the metric of that export is.
+        """Trace ids of histogram exemplars, by name. Each export contains those since the previous one.
+        They are stored before the metric of that export.
         """
         self.lines: list[LogRecord] = []
         self.services: set[str] = set()
 
     def wait_until(self, look: Callable[["ReceivedTelemetry"], _Found | None]) -> _Found:
-        """What `look` finds, as soon as it finds something."""
+        """Wait until `look` returns a true value, and return it."""
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             if found := look(self):
@@ -45,7 +45,7 @@ class ReceivedTelemetry:
         raise AssertionError(f"did not arrive; there are spans {sorted({span.name for span in self.spans})}")
 
     def named(self, name: str) -> list[Span]:
-        """Spans of a name."""
+        """Return the spans with this name."""
         return [span for span in self.spans if span.name == name]
 
 
@@ -89,7 +89,7 @@ class _Logs(logs_grpc.LogsServiceServicer):
 
 @contextmanager
 def run_receiver() -> Iterator[tuple[ReceivedTelemetry, str]]:
-    """A receiver on a free port of this machine: what arrives there, and its address as HOST:PORT."""
+    """Run a receiver on a free local port. Yields the received telemetry and the address as HOST:PORT."""
     received = ReceivedTelemetry()
     server = grpc.server(ThreadPoolExecutor(4))
     trace_grpc.add_TraceServiceServicer_to_server(_Traces(received), server)
@@ -104,10 +104,10 @@ def run_receiver() -> Iterator[tuple[ReceivedTelemetry, str]]:
 
 
 def text_attributes(attributes) -> dict[str, str]:
-    """Attributes whose values are texts."""
+    """Return the attributes with string values."""
     return {each.key: each.value.string_value for each in attributes if each.value.string_value}
 
 
 def number_attributes(attributes) -> dict[str, int]:
-    """Attributes whose values are whole numbers."""
+    """Return the attributes with integer values."""
     return {each.key: each.value.int_value for each in attributes if each.value.HasField("int_value")}

@@ -1,4 +1,4 @@
-"""What the shipped dashboard and alerts ask Prometheus."""
+"""Prometheus queries of the shipped dashboard and alerts."""
 
 import json
 import re
@@ -14,18 +14,18 @@ _LABEL: Final = re.compile(r"(\w+)\s*=~?\s*\"")
 _SHOWN: Final = re.compile(r"\{\{\s*\$?(?:labels\.)?(\w+)\s*\}\}")
 _VARIABLES: Final = {"$__rate_interval": "5m", "$cluster": "c", "$node_pool": "p"}
 SCRAPED: Final = {"up": {"job", "instance"}}
-"""Series that Prometheus makes itself."""
+"""Series that Prometheus creates itself."""
 
 
 class PrometheusQuery(NamedTuple):
-    """An expression, and the labels that what it feeds shows."""
+    """An expression, and the labels that its panel or alert shows."""
 
     location: str
     expression: str
     shown_labels: frozenset[str]
 
     def metrics(self) -> dict[str, set[str]]:
-        """Every metric that is asked for, with the labels that are asked about."""
+        """Return every queried metric with its queried labels."""
         grouped = {label.strip() for by in _BY.findall(self.expression) for label in by.split(",")}
         found: dict[str, set[str]] = {}
         for name, selector in _NAME.findall(_BY.sub("", self.expression)):

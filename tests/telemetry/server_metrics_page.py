@@ -1,4 +1,4 @@
-"""What a server told after calls of every kind that metrics are about."""
+"""The metrics of a server after calls of every kind that metrics count."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -24,18 +24,18 @@ from tests.telemetry.telemetry_server import (
 
 CYCLES = 3
 MEASURED = "tenure_call_duration_seconds"
-"""Its measurements lead to traces."""
+"""A histogram whose exemplars refer to traces."""
 
 
 class ServerMetrics(NamedTuple):
-    """The page for Prometheus as text and parsed, and what came over OTLP."""
+    """The Prometheus page as text and parsed, and the telemetry received over OTLP."""
 
     page: str
     families: dict[str, Metric]
     received: ReceivedTelemetry
 
     def value(self, sample: str, **labels: str) -> float:
-        """Of the one series of a name that has these labels."""
+        """Return the value of the only series with this name and these labels."""
         (found,) = [
             each.value
             for family in self.families.values()
@@ -66,7 +66,7 @@ def collect_server_metrics(folder: Path) -> ServerMetrics:
 
 
 def _has_the_traces(received: ReceivedTelemetry) -> bool:
-    """Whether all traces arrived that measurements of calls lead to: spans come apart from metrics."""
+    """Whether all traces of exemplars have arrived. Spans and metrics are exported separately."""
     leads = received.exemplars.get(MEASURED, set())
     return bool(leads) and leads <= {span.trace_id for span in received.spans}
 
@@ -84,7 +84,7 @@ def _call(client: Client) -> None:
 
 
 def protected_snapshot() -> ClusterSnapshot:
-    """The contested cluster, and a guard that protects one of those who could yield."""
+    """The contested cluster, with a guard that protects one of the candidates."""
     snapshot = contested_snapshot()
     group = next(group for group in snapshot.pod_groups if group.uid == "runs")
     group.last_start_time.CopyFrom(snapshot.now)

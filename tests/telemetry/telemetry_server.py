@@ -1,4 +1,4 @@
-"""A server process that says what it does, and clusters that give it something to say."""
+"""A server process with telemetry, and clusters for its requests."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ NO_OPTIONS: Final[Mapping[str, int]] = MappingProxyType({})
 
 @contextmanager
 def export_immediately() -> Iterator[None]:
-    """Processes that are started within send what they have at once."""
+    """Processes that start in the context export telemetry immediately."""
     with pytest.MonkeyPatch.context() as patch:
         for queue in ("BSP", "BLRP"):
             patch.setenv(f"OTEL_{queue}_SCHEDULE_DELAY", "50")
@@ -32,7 +32,7 @@ def export_immediately() -> Iterator[None]:
 def run_telemetry_server(
     folder: Path, /, *, solver: str = "thread", options: Mapping[str, int] = NO_OPTIONS, **telemetry: Any
 ) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """`tenure serve` with a section `telemetry` of these keys, and its address."""
+    """Run `tenure serve` with these keys in section `telemetry`. Yields its address."""
     file = folder / "telling.yaml"
     write_configuration(file, solver=solver, options=options, **telemetry)
     arguments = ("--records", str(folder / "records.db"), "--config", str(file))
@@ -43,19 +43,19 @@ def run_telemetry_server(
 def write_configuration(
     file: Path, *, solver: str = "thread", options: Mapping[str, int] = NO_OPTIONS, **telemetry: Any
 ) -> None:
-    """JSON is YAML."""
+    """Write the configuration as JSON, which is valid YAML."""
     sections = {"server": {"solverHost": solver}, "options": dict(options), "telemetry": telemetry}
     file.write_text(json.dumps(sections))
 
 
 def fetch_metrics(port: int) -> str:
-    """The page for Prometheus."""
+    """Return the Prometheus page."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         return answer.read().decode()
 
 
 def contested_snapshot() -> pb.ClusterSnapshot:
-    """The small cluster, full: who waits in `right` can reclaim from `left`, which is above its share."""
+    """The small cluster, full. Pods in `right` can reclaim from `left`, which exceeds its fair share."""
     snapshot = small_snapshot()
     for name, node in (("hog-0", "n1"), ("hog-1", "n2"), ("hog-2", "n2")):
         group = snapshot.pod_groups.add(uid=name, name=name, queue="left", min_member=1)

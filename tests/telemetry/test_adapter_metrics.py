@@ -1,4 +1,4 @@
-"""What an adapter exposes for Prometheus: names, labels and values."""
+"""Prometheus metrics of the adapter: names, labels and values."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One span per call, in the caller's trace, and an error only when the server is at fault."""
+"""One span per call, in the caller's trace, with an error status only for server errors."""
 
 import grpc
 import pytest

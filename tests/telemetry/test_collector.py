@@ -1,4 +1,4 @@
-"""All three signals go through the real collector, with the configuration that the project ships."""
+"""The real collector, with the shipped configuration, exports all three signals."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The files in docker/: what they ask for is there, and programs that read them are content."""
+"""The files in docker/: queried metrics and labels exist, and external programs accept the files."""
 
 import json
 import subprocess
@@ -20,13 +20,13 @@ COMPOSE = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
 
 @pytest.fixture(scope="module")
 def families(server_metrics: ServerMetrics, adapter_families: dict[str, Metric]) -> dict[str, Metric]:
-    """What a real server and a real adapter expose."""
+    """Metric families of a real server and a real adapter."""
     return {**adapter_families, **server_metrics.families}
 
 
 @pytest.fixture(scope="module")
 def labels(families: dict[str, Metric]) -> dict[str, set[str]]:
-    """Label names of every series that is exposed."""
+    """Label names of every exposed series."""
     found = defaultdict(set, SCRAPED)
     for family in families.values():
         for sample in family.samples:

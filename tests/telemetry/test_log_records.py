@@ -1,4 +1,4 @@
-"""Lines on standard error: text or JSON, one for each message, with their trace; another level by SIGHUP."""
+"""Log records on standard error: text or JSON, with their trace; level changes by SIGHUP."""
 
 import io
 import json
@@ -27,7 +27,7 @@ FORGED = "job=a\n2026-01-01 00:00:00,000 ERROR tenure: \x1b[31mforged\u2028"
 
 @pytest.fixture
 def format_record() -> Iterator[Callable[..., str]]:
-    """Writes one line with a formatter and returns what came out."""
+    """Format one log record and return the output."""
     logger = logging.getLogger("tests.lines")
     logger.propagate = False
 
@@ -99,7 +99,7 @@ def test_records_and_spans_of_a_call_share_a_trace(tmp_path: Path) -> None:
 
 
 def level_after_reload(process: "subprocess.Popen[str]", errors: IO[str], text: str) -> None:
-    """Let the server read its configuration again, and wait until it says so."""
+    """Send SIGHUP to the server and wait until it logs the reload."""
     os.kill(process.pid, signal.SIGHUP)
     while text not in (line := errors.readline()):
         assert line

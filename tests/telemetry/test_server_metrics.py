@@ -1,5 +1,5 @@
-"""What a real server exposes for Prometheus and sends over OTLP: names, labels, values, and no more series
-than there may be.
+"""Metrics of a real server, for Prometheus and over OTLP: names, labels, values, and the maximum number of
+series.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Telemetry that cannot be had stops the start with one line that says what to do; variables are obeyed."""
+"""Invalid telemetry settings stop the start with one error line that names the fix; OTEL variables apply."""
 
 import socket
 import subprocess
@@ -25,7 +25,7 @@ COLLECTOR = {"otlpEndpoint": "http://127.0.0.1:4317"}
 def start_server(
     tmp_path: Path, program: tuple[str, ...], telemetry: dict[str, str], **variables: str
 ) -> tuple[int, str]:
-    """Exit code and standard error of a server that cannot start."""
+    """Start a server that fails at startup; return its exit code and standard error."""
     file = tmp_path / "telling.yaml"
     write_configuration(file, **telemetry)
     serve = ("serve", "--listen", "127.0.0.1:0", "--no-records", "--config", str(file))

@@ -1,4 +1,4 @@
-"""docs/reference/metrics.md names everything that can be seen, and its example can be used."""
+"""docs/reference/metrics.md names every metric, span and log field, and its example is valid."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a receiver of OTLP gets of a real server: one trace per call, down to what plugins said."""
+"""Traces of a real server over OTLP: one trace per call, down to the results of plugins."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ ANCESTRY = (
 
 @pytest.fixture(scope="module", params=["thread", "process"])
 def traced_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
-    """A receiver, and the address of a server that tells it everything."""
+    """A receiver, and the address of a server that exports all telemetry to it."""
     folder = tmp_path_factory.mktemp(request.param)
     with (
         run_receiver() as (received, address),
@@ -39,7 +39,7 @@ def traced_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
 
 def decide(told: Told, snapshot: ClusterSnapshot | None = None) -> tuple[Span, DecideResponse]:
-    """The span of a call of our own trace, once all of the call has arrived, and the answer."""
+    """Call `Decide` in a trace of the test. Return the span of the call, when complete, and the response."""
     received, server = told
     tracer = TracerProvider().get_tracer("tests")
     with tracer.start_as_current_span("caller") as caller, Client(server) as client:

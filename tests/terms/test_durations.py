@@ -1,4 +1,4 @@
-"""The one grammar for durations."""
+"""The grammar of durations."""
 
 import pytest
 from tenure.terms.durations import SECOND, format_duration, parse_duration

@@ -23,7 +23,7 @@ PENDING = rows("Pending pod groups")
 
 
 def _outcome(code: ReasonCode) -> OutcomeKind:
-    """Protections have an end here."""
+    """Return the outcome of a reason. Protections have an end here."""
     until = 1 if REASONS[code].reason_class is ReasonClass.PROTECTION else None
     return outcome_kind(Rejection(code, "", until))
 

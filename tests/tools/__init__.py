@@ -1,1 +1,1 @@
-"""Programs of others that checks and tests need, and how they are built."""
+"""External programs that checks and tests need, and their builds."""

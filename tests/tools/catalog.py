@@ -1,4 +1,4 @@
-"""All tools, and how each is built. Sources in Go have folders of their own; builds go to `.cache`."""
+"""All tools and their builds. Go sources have separate folders; builds are written to `.cache`."""
 
 import os
 import shutil

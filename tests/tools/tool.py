@@ -1,4 +1,4 @@
-"""A tool that a check or a test needs: whether it is there, and how it is built."""
+"""A tool that a check or a test needs, and its build."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ class Tool(NamedTuple):
     duration: str
     """Usual duration of the first build."""
     programs: tuple[str, ...]
-    """What a build needs on the PATH."""
+    """Programs that the build requires on the PATH."""
     is_current: Callable[[], bool]
     build: Callable[[], None]
     after: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""Workloads of the benchmarks: published ones and our own."""
+"""Workloads of the benchmarks: the reference's published ones, and those of this project."""

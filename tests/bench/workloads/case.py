@@ -1,4 +1,4 @@
-"""What a benchmark is: a question, what must come out of it, and the ways in which it is asked."""
+"""Definition of a benchmark case: the request, the expected counts, and the call modes."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ PLAIN_OPTIONS: Final = MappingProxyType(
         "max_simulations_per_action": ENDLESS,
     }
 )
-"""As the reference's benchmarks run: nothing is skipped and no budget ends a search."""
+"""Options of the reference's benchmarks: nothing is skipped and no budget ends a search."""
 PLAIN_SEARCH: Final = tuple(
     name for name in SPEEDUPS if name not in ("first_victim", "reclaim_bound", "pruning")
 )
@@ -31,27 +31,27 @@ PLAIN_SEARCH: Final = tuple(
 
 
 class CallMode(StrEnum):
-    """How a case is asked. Each is timed from the question to the answer."""
+    """How a case is called. Times are measured from the request to the response."""
 
     DECIDE = "decide"
     """`decide` on a decoded cluster: the search alone."""
     COLD = "cold"
-    """A call with the whole snapshot: serialize, send, parse, decode, decide, encode, answer."""
+    """A call with the whole snapshot: serialize, send, parse, decode, decide, encode, respond."""
     WARM = "warm"
-    """Two calls about a pushed state: a delta (one job goes, one comes), then the decision on it."""
+    """Two calls for a pushed state: a delta (one job removed, one added), then `Decide`."""
     AGAIN = "again"
-    """The same call about a pushed state that did not change."""
+    """The same call for an unchanged pushed state."""
     CHURN = "churn"
-    """As warm, many cycles long: what was decided is carried out, and something else comes."""
+    """As warm, for many cycles: decisions are applied, and new jobs arrive."""
     WHAT_IF = "what-if"
-    """A simulation about a pushed state: one more job, and what would become of it."""
+    """A simulation on a pushed state, with one more job."""
 
 
 class DecisionCounts(NamedTuple):
-    """What came out, in numbers that the solver's decision and the answer on the wire share."""
+    """Counts of a cycle result that can be computed from the solver's result and from the response."""
 
     bound: int
-    """Pods."""
+    """Number of bound pods."""
     reserved: int
     evicted: int
     kinds: Mapping[str, int]
@@ -59,7 +59,7 @@ class DecisionCounts(NamedTuple):
 
     @classmethod
     def from_result(cls, decision: CycleResult) -> "DecisionCounts":
-        """Of what the solver returns."""
+        """Count the result of the solver."""
         groups = decision.groups
         return cls(
             sum(len(group.bindings) for group in groups),
@@ -70,7 +70,7 @@ class DecisionCounts(NamedTuple):
 
     @classmethod
     def from_response(cls, answer: DecideResponse) -> "DecisionCounts":
-        """Of what the service answers."""
+        """Count the response of the service."""
         steps = Counter(step.WhichOneof("kind") for group in answer.groups for step in group.decisions)
         kinds = Counter(pb.OutcomeKind.Name(outcome.kind) for outcome in answer.outcomes)
         named = {name.removeprefix("OUTCOME_KIND_"): count for name, count in sorted(kinds.items())}
@@ -86,12 +86,12 @@ class Case:
     build: Callable[[], ClusterSnapshot]
     actions: tuple[str, ...]
     expected: DecisionCounts | None
-    """What must come out by reasoning, or as the reference asserts; None: what the golden file says."""
+    """Expected counts, derived by hand or from the reference's assertions; None: the golden file's."""
     ways: tuple[CallMode, ...] = (CallMode.DECIDE,)
     options: Mapping[str, object] = field(default_factory=dict)
-    """Other than PLAIN_OPTIONS."""
+    """Options that differ from PLAIN_OPTIONS."""
     is_long: bool = False
-    """Whether it only runs when it is asked for."""
+    """Whether the case runs only on request."""
 
     @property
     def name(self) -> str:
@@ -100,11 +100,11 @@ class Case:
 
     @property
     def profile(self) -> Profile:
-        """The profile it is decided with."""
+        """The profile of the case."""
         options = CycleOptions(**{**PLAIN_OPTIONS, **self.options})  # type: ignore[arg-type]
         return replace(default_profile(), actions=self.actions, options=options)
 
 
 def no_decisions(**kinds: int) -> DecisionCounts:
-    """Nobody is bound, held or evicted; pod groups by kind of outcome."""
+    """Counts without bound, reserved or evicted pods; pod groups by kind of outcome."""
     return DecisionCounts(0, 0, 0, dict(sorted(kinds.items())))

@@ -1,4 +1,4 @@
-"""All cases, and how they are picked by name."""
+"""All cases, and their selection by name."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -16,7 +16,7 @@ def all_cases() -> tuple[Case, ...]:
 
 
 def select_cases(patterns: Sequence[str], *, with_long: bool = False) -> tuple[Case, ...]:
-    """Those whose name or workload matches one of the patterns; without any, all, the long ones if wanted."""
+    """Return the cases whose name or workload matches a pattern. Without patterns, long ones are optional."""
     if not patterns:
         return tuple(case for case in all_cases() if with_long or not case.is_long)
     return tuple(case for case in all_cases() if any(_matches(case, pattern) for pattern in patterns))

@@ -1,4 +1,4 @@
-"""Workloads of our own, for what the reference does not measure (U2 to U6, single reclaims, a trace)."""
+"""Workloads that the reference does not measure (U2 to U6, single reclaims, a trace)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,15 +19,15 @@ VICTIM_QUEUES: Final = 10
 DEPARTMENTS: Final = 3
 STARVING: Final = 2
 BUDGET: Final = 200
-"""Simulations, after which an adversarial search must end."""
+"""Maximum simulations of an adversarial search."""
 RUNNING: Final = 0.95
-"""Part of a trace's pods that run already."""
+"""Share of a trace's pods that are running."""
 SCARCE_CPU_MILLI: Final = (11_000, 12_000, 14_000)
-"""CPUs for each GPU, so many that nodes run out of them before they run out of GPUs."""
+"""CPU for each GPU, in milli-cores. The nodes run out of CPU before they run out of GPUs."""
 
 
 def own_workloads() -> Iterator[Case]:
-    """All of them, by name."""
+    """Return all workloads, by name."""
     idle = no_decisions()
     warm = (CallMode.DECIDE, CallMode.AGAIN, CallMode.WHAT_IF)
     for nodes in (500, 1_000):
@@ -69,7 +69,7 @@ def own_workloads() -> Iterator[Case]:
 
 
 def _busy(nodes: int) -> ClusterSnapshot:
-    """All but a hundredth of the GPUs are in use, and nobody waits."""
+    """99 % of the GPUs are in use, and no job is pending."""
     fixture = _quarters(nodes, 4)
     for i in range(nodes * GPUS * 99 // 100):
         fixture.job(f"job-{i:06}", f"queue-{i % 4}", on=(i % nodes,))
@@ -77,7 +77,7 @@ def _busy(nodes: int) -> ClusterSnapshot:
 
 
 def _quarters(nodes: int, queues: int) -> SnapshotFixture:
-    """Queues with equal quotas in two departments, all GPUs shared out."""
+    """Queues with equal quotas in two departments; the quotas sum to all GPUs."""
     fixture, total = SnapshotFixture(nodes), nodes * GPUS
     for name in ("dept-0", "dept-1"):
         fixture.queue(name, "", total / 2, total / 2)
@@ -87,7 +87,7 @@ def _quarters(nodes: int, queues: int) -> SnapshotFixture:
 
 
 def _many_jobs(nodes: int, queues: int) -> ClusterSnapshot:
-    """As many jobs wait as there are GPUs."""
+    """The number of pending jobs equals the number of GPUs."""
     fixture = _quarters(nodes, queues)
     for i in range(nodes * GPUS):
         fixture.job(f"job-{i}", f"queue-{i % queues}")
@@ -95,7 +95,7 @@ def _many_jobs(nodes: int, queues: int) -> ClusterSnapshot:
 
 
 def _partly_full(nodes: int) -> ClusterSnapshot:
-    """A quarter of the GPUs is in use, and as many jobs wait as there are GPUs."""
+    """A quarter of the GPUs is in use; the number of pending jobs equals the number of GPUs."""
     fixture = _quarters(nodes, 4)
     for i in range(nodes * GPUS // 4):
         fixture.job(f"running-{i}", f"queue-{i % 4}", on=(i % nodes,))
@@ -105,8 +105,8 @@ def _partly_full(nodes: int) -> ClusterSnapshot:
 
 
 def _mixed(nodes: int) -> ClusterSnapshot:
-    """Ten queues in three departments hold all GPUs with gangs of one to four pods of one or two GPUs; two
-    starving queues with half of all quotas ask with eight jobs for each node.
+    """Ten queues in three departments use all GPUs with gangs of one to four pods of one or two GPUs. Two
+    starving queues with half of all quotas have eight pending jobs for each node.
     """
     fixture, total = SnapshotFixture(nodes), nodes * GPUS
     leaves = [(f"victims-{i}", i % DEPARTMENTS, total / (2 * VICTIM_QUEUES)) for i in range(VICTIM_QUEUES)]
@@ -130,8 +130,8 @@ def _mixed(nodes: int) -> ClusterSnapshot:
 
 
 def _adversarial(nodes: int) -> ClusterSnapshot:
-    """A gang that wants much CPU in some pods and whole nodes of GPUs in others, where fairness lets go of a
-    little less: every scenario has to be simulated, and all of them fail late.
+    """A gang whose pods request much CPU or all GPUs of a node. Fairness permits slightly too few evictions,
+    so that every scenario is simulated and fails late.
     """
     fixture, total = SnapshotFixture(nodes, cores=64), nodes * GPUS
     fixture.queue("default")
@@ -154,7 +154,7 @@ def _adversarial(nodes: int) -> ClusterSnapshot:
 
 
 def _one_reclaim(nodes: int) -> ClusterSnapshot:
-    """One job asks for a GPU of a full cluster."""
+    """One pending job of one GPU on a full cluster."""
     fixture = SnapshotFixture(nodes)
     fixture.queue("default")
     fixture.queue("victims", "default", 0)
@@ -166,8 +166,8 @@ def _one_reclaim(nodes: int) -> ClusterSnapshot:
 
 
 def _trace(nodes: int) -> ClusterSnapshot:
-    """Single pods of every kind on a full cluster of unlike nodes: many share GPUs, some only run on nodes of
-    a kind, and many GPUs are free where no CPUs are.
+    """Single pods of every kind on a full heterogeneous cluster. Many pods share GPUs, some require a kind of
+    node, and many GPUs are free on nodes without free CPU.
     """
     engine = Engine(default_profile())
     with TemporaryDirectory() as folder:

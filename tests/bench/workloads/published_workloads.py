@@ -1,4 +1,4 @@
-"""The workloads that the reference scheduler publishes figures for, by its rules (W1 to W12)."""
+"""The workloads of the reference scheduler's published benchmarks (W1 to W12)."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -17,15 +17,15 @@ CONSOLIDATED: Final = {
     "S": DecisionCounts(0, 28, 3, {"WAITING_FOR_VICTIMS": 25}),
     "M": DecisionCounts(0, 115, 15, {"WAITING_FOR_VICTIMS": 100}),
 }
-"""Nobody yields for good: every victim is held room elsewhere."""
+"""Counts of a consolidation: every victim has reserved capacity on another node."""
 GANG: Final = 10
-"""Pods of eight GPUs that reclaim in vain."""
+"""Pods of eight GPUs in a gang that cannot reclaim enough."""
 VICTIMS: Final = 1_000
-"""Jobs of one GPU, all of which are taken."""
+"""Jobs of one GPU, all of which are evicted."""
 
 
 def published_workloads() -> Iterator[Case]:
-    """All of them, by name."""
+    """Return all workloads, by name."""
     for size in SIZES:
         yield from _small(size)
     yield Case("W6", "M", _many_queues, ("allocate",), DecisionCounts(200, 0, 0, {"BOUND": 200}), THREE)
@@ -79,12 +79,12 @@ def _large(nodes: int) -> Iterator[Case]:
 
 
 def with_arguments(build: Callable[..., ClusterSnapshot], *arguments: int) -> Callable[[], ClusterSnapshot]:
-    """A builder with its arguments."""
+    """Bind arguments to a builder."""
     return lambda: build(*arguments)
 
 
 def _four_queues(nodes: int) -> SnapshotFixture:
-    """Two departments with half of the GPUs each, and two queues in each of them."""
+    """Add two departments with half of the GPUs each, and two queues in each department."""
     fixture, total = SnapshotFixture(nodes), nodes * GPUS
     for name in ("dept-a", "dept-b"):
         fixture.queue(name, "", total / 2, total / 2)
@@ -134,7 +134,7 @@ def _gangs() -> ClusterSnapshot:
 
 
 def _full(nodes: int, victims: float, asks: float, *, racks: int = 0, minimum_s: int = 0) -> SnapshotFixture:
-    """Jobs of one GPU fill all nodes; their queue and the one that asks have these quotas."""
+    """Jobs of one GPU fill all nodes. Their queue and the queue of the pending job have these quotas."""
     fixture = SnapshotFixture(nodes, racks=racks)
     fixture.queue("default")
     shielded = {"reclaim_min_runtime": {"seconds": minimum_s}} if minimum_s else {}
@@ -159,14 +159,14 @@ def _many_singles(nodes: int, minimum_s: int = 0) -> ClusterSnapshot:
 
 
 def _unschedulable(nodes: int) -> ClusterSnapshot:
-    """Fairness lets go of one GPU less than the gang needs."""
+    """Fairness permits the eviction of one GPU less than the gang needs."""
     fixture = _full(nodes, nodes * GPUS - GANG * GPUS + 1, GANG * GPUS)
     fixture.job("gang", "asks", GANG, GPUS)
     return fixture.build()
 
 
 def _anti_affine() -> ClusterSnapshot:
-    """Ten pods that must be in different racks, of which there are nine."""
+    """Ten pods that require different racks, in a cluster of nine racks."""
     fixture = _full(100, 100 * GPUS - GANG * GPUS, GANG * GPUS, racks=9)
     fixture.shape("apart", GPUS).pod_anti_affinity.add(topology_key="rack", match_labels={"job": "gang"})
     fixture.job("gang", "asks", GANG, shape="apart")
@@ -176,7 +176,7 @@ def _anti_affine() -> ClusterSnapshot:
 
 
 def _racked() -> ClusterSnapshot:
-    """Ten pods of a whole node each that must be in one rack, of at most nine nodes."""
+    """Ten pods of a whole node each that require a single rack; racks have at most nine nodes."""
     fixture = _full(100, 100 * GPUS - GANG * GPUS, GANG * GPUS, racks=12)
     fixture.rows.topologies.add(name="racks", levels=["rack"])
     gang = fixture.job("gang", "asks", GANG, GPUS)
@@ -185,7 +185,7 @@ def _racked() -> ClusterSnapshot:
 
 
 def _missing_volumes() -> ClusterSnapshot:
-    """Three jobs wait for volume claims that do not exist, on a cluster where others use CPU alone."""
+    """Three pending jobs with missing volume claims, on a cluster whose other jobs use only CPU."""
     nodes, running = 1_500, 7_370
     fixture = SnapshotFixture(nodes, cores=80, gpus=0)
     fixture.queue("default")
@@ -215,7 +215,7 @@ def _many_victim_queues(queues: int) -> ClusterSnapshot:
 
 
 def _lower_priority() -> ClusterSnapshot:
-    """Jobs fill all nodes, and a gang of their queue, which is of higher priority, takes every GPU."""
+    """Jobs fill all nodes, and a gang of higher priority in their queue preempts all of them."""
     fixture = SnapshotFixture(VICTIMS // GPUS)
     fixture.queue("default")
     fixture.queue("only", "default", VICTIMS)

@@ -1,7 +1,7 @@
-"""Single reclaims one after another (S6): each job gets the room of a victim, and the next one asks.
+"""Consecutive single reclaims (S6): each job reclaims the capacity of one victim.
 
-The caller's side between two decisions: the victim has left, the job that reclaimed runs in its place, and
-another job has come.
+Between two cycles the caller applies the decisions: the victim terminates, the preemptor runs in its place,
+and another job arrives.
 """
 
 from typing import Final
@@ -13,14 +13,14 @@ from tenure.v1.state_pb2 import StateDelta, StateReference
 from tests.bench.workloads.case import DecisionCounts
 
 CYCLES: Final = 1_000
-"""In a cluster that has twice as many victims: the one queue may have what half of them hold."""
+"""Number of cycles. The cluster has twice as many victims, and the fair share covers half of them."""
 
 
 class SingleReclaims:
-    """Which job asks, and where the victims are."""
+    """The pending job, and the nodes of the victims."""
 
     expected: Final = DecisionCounts(0, 1, 1, {"WAITING_FOR_VICTIMS": 1})
-    """What becomes of each job."""
+    """Counts of each cycle."""
 
     def __init__(self, snapshot: pb.ClusterSnapshot) -> None:
         self.cycles: Final = min(CYCLES, len(snapshot.pods) // 2 - 1)
@@ -31,7 +31,7 @@ class SingleReclaims:
         self._count = 0
 
     def delta(self, base: StateReference, answer: DecideResponse | None) -> StateDelta:
-        """What happened since the answer."""
+        """Return the delta since the response."""
         self._now_s += 1
         delta = StateDelta(base=base, version=base.version + 1, now={"seconds": self._now_s})
         for group in answer.groups if answer else ():

@@ -1,8 +1,8 @@
-"""Snapshots by the conventions of the reference scheduler's own benchmarks.
+"""Snapshots with the conventions of the reference scheduler's benchmarks.
 
-Nodes of eight GPUs and more CPU and memory than anybody needs; pods of one core, a gigabyte and whole GPUs;
-a job is a pod group whose pods must all run. Jobs are given from the oldest to the youngest, a minute apart,
-and who runs started a minute ago. Queues hold GPUs only: quota, over-quota weight, no limit.
+Nodes have eight GPUs and ample CPU and memory. Pods request one core, 1 GB and whole GPUs. A job is a gang.
+Jobs are added from the oldest to the youngest, a minute apart; running jobs started a minute ago. Queues have
+a quota and an over-quota weight for GPUs, and no limit.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from tenure.v1 import snapshot_pb2 as pb
 
 NOW_S: Final = 1_700_000_000
 GPUS: Final = 8
-"""Of a node."""
+"""GPUs of a node."""
 MINUTE_S: Final = 60
 PRIORITY: Final = 50
-"""Of all jobs, unless said otherwise."""
+"""Default priority of jobs."""
 
 
 class SnapshotFixture:
-    """A snapshot that grows row by row; `whole` when it is done."""
+    """Builder of a snapshot, row by row. `build` completes it."""
 
     def __init__(self, nodes: int, *, cores: int = 20_000, gpus: int = GPUS, racks: int = 0) -> None:
         self._snapshot = pb.ClusterSnapshot(cluster_id="bench", version=1)
@@ -42,7 +42,7 @@ class SnapshotFixture:
         queue.gpu_milli.limit, queue.gpu_milli.over_quota_weight = -1, weight
 
     def shape(self, name: str, gpus: int, milli_cores: int = 1_000) -> pb.PodShape:
-        """What pods ask for; its id is the name."""
+        """Add a pod shape with the name as its id."""
         requests = {"cpu_milli": milli_cores, "memory_bytes": 10**9}
         return self._snapshot.shapes.add(id=name, requests=requests, gpu={"devices": gpus})
 
@@ -57,7 +57,7 @@ class SnapshotFixture:
         shape: str = "",
         priority: int = PRIORITY,
     ) -> pb.PodGroup:
-        """A job and its pods, which wait, or run on the nodes with these numbers, one each."""
+        """Add a job and its pods. The pods are pending, or run on the nodes with these numbers, one each."""
         group = self._snapshot.pod_groups.add(uid=uid, name=uid, queue=queue, min_member=tasks)
         group.priority, group.preemptibility = priority, pb.PREEMPTIBILITY_PREEMPTIBLE
         if on:
@@ -71,7 +71,7 @@ class SnapshotFixture:
 
     @property
     def rows(self) -> pb.ClusterSnapshot:
-        """The rows so far, for what has no method of its own."""
+        """The rows so far, for fields without a method here."""
         return self._snapshot
 
     def build(self) -> pb.ClusterSnapshot:

@@ -1,4 +1,4 @@
-"""The openb trace as a snapshot: who runs where since when, and what pods ask for."""
+"""Import of the openb trace: nodes and start times of running pods, and requests of pods."""
 
 from datetime import UTC, datetime
 from pathlib import Path

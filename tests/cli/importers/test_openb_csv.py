@@ -1,4 +1,4 @@
-"""The csv files of the openb trace: what is read, and how a fault is named."""
+"""The CSV files of the openb trace: parsed fields and error messages."""
 
 import re
 from pathlib import Path

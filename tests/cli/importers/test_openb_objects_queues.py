@@ -1,4 +1,4 @@
-"""The queues that are made up for the openb trace."""
+"""The queues that the importer creates for the openb trace."""
 
 import pytest
 from tenure.cli.importers.openb_csv import TracePod

@@ -1,4 +1,4 @@
-"""Manifests in a folder, and what a migration makes of them."""
+"""Manifests in a folder, and the result of their migration."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from tenure.cli.migration import Plan, Status, plan_migration
 
 
 def plan_of(folder: Path, files: Mapping[str, str], **given: int) -> Plan:
-    """The plan for a folder with these files; nothing is written to them."""
+    """Return the plan for a folder with these files, without changing the files."""
     for name, text in files.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -16,11 +16,11 @@ def plan_of(folder: Path, files: Mapping[str, str], **given: int) -> Plan:
 
 
 def migrated_text(plan: Plan) -> str:
-    """The text that the only file of a plan is to have."""
+    """Return the migrated text of the only file of a plan."""
     (file,) = plan.files
     return file.mark + file.after
 
 
 def plan_statuses(plan: Plan) -> list[Status]:
-    """What becomes of the objects, in order."""
+    """Return the statuses of the objects of a plan, in order."""
     return [finding.status for finding in plan.findings]

@@ -1,8 +1,8 @@
-"""Manifests of many kinds, before and after a migration (semantics R8.1, R8.2)."""
+"""Manifests of many kinds, before and after migration (semantics R8.1, R8.2)."""
 
 import re
 
-# In these manifests the lines that begin with + are those that a migration adds.
+# In these manifests, migration adds the lines that start with +.
 ADDED = {
     "a pod group of KAI: the field, beside the class and quoted like it": """
 # Nightly training of the vision team.

@@ -1,4 +1,4 @@
-"""What a migration finds: who says it, who needs attention, who is left alone (semantics R1.80, R8.3)."""
+"""Migration report: sources, objects that need attention, unchanged objects (semantics R1.80, R8.3)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a migration writes: one line where it belongs, and no other byte changes (semantics R8.1, R8.2)."""
+"""Edits of a migration: adds one line in its place and changes no other byte (semantics R8.1, R8.2)."""
 
 import json
 from pathlib import Path

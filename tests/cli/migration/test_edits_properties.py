@@ -1,4 +1,4 @@
-"""Whatever the manner in which a manifest is written: one value is added, and nothing else changes."""
+"""For every YAML style of a manifest, migration adds one value and changes nothing else."""
 
 import json
 

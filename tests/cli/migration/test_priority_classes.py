@@ -1,4 +1,4 @@
-"""What a priority class is worth in a migration (semantics R1.80, R1.81)."""
+"""Priority values of priority classes in a migration (semantics R1.80, R1.81)."""
 
 from pathlib import Path
 
@@ -128,7 +128,7 @@ def test_invalid_options_are_errors(options: list[str], says: str) -> None:
 
 @pytest.mark.parametrize(("name", "priority"), sorted(BUILT_IN.items()))
 def test_decision_is_unchanged_by_the_migration(tmp_path: Path, name: str, priority: int) -> None:
-    """What is written means to the solver what the priority alone meant before."""
+    """The migrated value has the same effect in the solver as the priority alone."""
     (finding,) = plan_of(tmp_path, {"m.yaml": POD % name}).findings
     implicit, explicit = small_snapshot(), small_snapshot()
     for snapshot in (implicit, explicit):
@@ -141,7 +141,7 @@ def test_decision_is_unchanged_by_the_migration(tmp_path: Path, name: str, prior
 
 
 def evicted_pods(snapshot: ClusterSnapshot) -> list[str]:
-    """Who yields to the waiting gang, which is entitled to the GPUs of the other queue."""
+    """Return the pods evicted for the pending gang, which can reclaim the GPUs of the other queue."""
     del snapshot.nodes[1]
     snapshot.queues[1].gpu_milli.quota = 0
     answer = Engine(default_profile()).decide(DecideRequest(snapshot=snapshot)).parse()

@@ -1,4 +1,4 @@
-"""Random snapshots whose names are as awkward as can be: order, case, numbers and known words matter."""
+"""Random snapshots with difficult names: similar names, mixed case, numbers and reserved words."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -27,7 +27,7 @@ TERMS: Final = ("1h", "-1h", "soon", "5d8h40m", "9999999w", "")
 
 
 def adversarial_snapshot(draw: Draw) -> pb.ClusterSnapshot:
-    """A few rows of every list."""
+    """Generate a few rows of every list."""
     snapshot = pb.ClusterSnapshot(cluster_id="acme-prod", node_pool="h100", version=3)
     snapshot.now.seconds = NOW_S
     levels = _some(draw, LEVELS, 3)
@@ -47,7 +47,7 @@ def adversarial_snapshot(draw: Draw) -> pb.ClusterSnapshot:
 
 
 def _some(draw: Draw, options: Sequence[str], most: int) -> list[str]:
-    """At least one, each at most once, in any order."""
+    """Draw at least one value, each at most once, in any order."""
     left, found = list(options), []
     for _ in range(draw.integer(1, most)):
         found.append(draw.choice(left))

@@ -1,4 +1,4 @@
-"""A cluster of the solver's model as the message it could have come from."""
+"""Converts a cluster of the solver's model to a snapshot message."""
 
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.node import Node
@@ -13,7 +13,7 @@ from tenure.wire.timestamps import timestamp
 
 
 def to_message(cluster: Cluster) -> pb.ClusterSnapshot:
-    """The snapshot of a random cluster: what those do not have is not looked for."""
+    """Convert a random cluster. Fields that random clusters never set are not converted."""
     snapshot = pb.ClusterSnapshot(cluster_id="random", now=timestamp(cluster.now))
     snapshot.nodes.extend(_node(node) for node in cluster.nodes)
     snapshot.queues.extend(_queue(queue, cluster) for queue in cluster.queues)

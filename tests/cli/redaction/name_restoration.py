@@ -1,4 +1,4 @@
-"""Answers to redacted snapshots, read with the names of the owner."""
+"""Responses to redacted snapshots, with the original names restored."""
 
 import re
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ ENGINE = Engine(default_profile())
 
 
 def decide_redacted(snapshot: ClusterSnapshot) -> tuple[DecideResponse, Any, Any]:
-    """The answer to a snapshot; the same as a document; and that of the redacted one, under old names."""
+    """Return the response to a snapshot, its document, and the redacted document with the original names."""
     redacted = redact(snapshot)
     plain, hidden = _decide(snapshot), _decide(redacted.snapshot)
     return plain, MessageToDict(plain), restore_names(MessageToDict(hidden), redacted.names)
 
 
 def restore_names(document: Any, names: Mapping[str, Mapping[str, str]]) -> Any:
-    """The document with every new name replaced by the old one, in sentences too."""
+    """Replace every new name by the original name, in sentences too."""
     old = {new: name for of_kind in names.values() for new, name in of_kind.items()}
     longest_first = sorted(old, key=len, reverse=True)
     pattern = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})(?![\w-])")
@@ -30,7 +30,7 @@ def restore_names(document: Any, names: Mapping[str, Mapping[str, str]]) -> Any:
 
 
 def _decide(snapshot: ClusterSnapshot) -> DecideResponse:
-    """Without ids of decisions: they are digests of names."""
+    """Decide and clear the decision ids, which are digests of names."""
     answer = ENGINE.decide(DecideRequest(snapshot=snapshot)).parse()
     for group in answer.groups:
         group.id = ""

@@ -1,4 +1,4 @@
-"""What becomes of names: none is forgotten, none is left, and what is no name stays."""
+"""Redaction of names: every name is replaced, and all other text is unchanged."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ SECRET = "Acme"
 
 
 def texts_of(message: Descriptor, seen: set[str]) -> Iterator[str]:
-    """Every field with texts that a message can hold, by its name within the package."""
+    """Return every string field that a message can contain, by its name within the package."""
     if message.full_name in seen or not message.full_name.startswith("tenure.v1."):
         return
     seen.add(message.full_name)
@@ -35,13 +35,13 @@ def texts_of(message: Descriptor, seen: set[str]) -> Iterator[str]:
 
 
 def test_every_text_field_is_listed_as_name_or_not_name() -> None:
-    """Whoever adds a field decides what a redacted snapshot shows of it."""
+    """A new field must be listed, so that its visibility in a redacted snapshot is a deliberate choice."""
     assert set(texts_of(pb.ClusterSnapshot.DESCRIPTOR, set())) == {*NAMES, *NO_NAMES}
     assert NAMES.keys().isdisjoint(NO_NAMES)
 
 
 def with_secrets(message: Any) -> Message:
-    """The message with something secret at the end of every text that Tenure does not read."""
+    """Append a secret to every string that Tenure does not interpret."""
     if isinstance(message, pb.PodGroup):
         message.annotations["team"] = SECRET
     for field, value in message.ListFields():

@@ -1,4 +1,4 @@
-"""A decision on a redacted snapshot is the decision on the snapshot itself, under other names."""
+"""The decisions on a redacted snapshot equal those on the original snapshot, except for names."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ SEEDS = range(10)
 
 
 def agree(snapshot: ClusterSnapshot) -> int:
-    """The number of decided groups."""
+    """Return the number of decision groups."""
     plain, expected, found = decide_redacted(snapshot)
     assert found == expected
     return len(plain.groups)

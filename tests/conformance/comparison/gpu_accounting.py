@@ -1,4 +1,4 @@
-"""How many whole GPUs of a node are idle and how many are about to be (semantics R1.19, R1.23)."""
+"""Idle and releasing whole GPUs of a node (semantics R1.19, R1.23)."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,9 +9,10 @@ from tests.conformance.task_table import ON_NODE, Session, TaskState
 
 
 def idle_and_releasing(case: Json, node: Json, session: Session) -> tuple[float, float]:
-    """(idle, releasing) GPUs of the node. What is shared by anyone, a device or the devices of a claim, is
-    not idle; promises take from what is being released, and a task that moves is counted on the node it
-    leaves as well.
+    """Return (idle, releasing) GPUs of the node.
+
+    A shared device and the devices of a shared claim are not idle. Reservations reduce the releasing GPUs.
+    A task that is relocated also counts on the node that it leaves.
     """
     idle, releasing = float(node["allocatable"]["gpus"]), 0.0
     sharers: dict[str, list[str]] = defaultdict(list)
@@ -34,7 +35,7 @@ def idle_and_releasing(case: Json, node: Json, session: Session) -> tuple[float,
 
 
 def accepted_gpus(task: Json, state: TaskState, nodes: dict[str, Json]) -> float:
-    """GPUs a task really got: sizes given as memory become hundredths of a device of its node."""
+    """Allocated GPUs of a task. GPU memory is converted to hundredths of a device of its node."""
     if state.status not in ON_NODE or state.node is None:
         return 0.0
     gpu = task["request"]["gpu"]

@@ -1,4 +1,4 @@
-"""What came out against what the case expects, as a list of differences in words."""
+"""Compares the result of a session with the expectations of its case and lists the differences as text."""
 
 from collections.abc import Callable, Iterator
 
@@ -11,11 +11,11 @@ from tests.conformance.rounds import CaseSession
 from tests.conformance.task_table import Session, TaskState
 
 TOLERANCE = 1e-9
-"""Amounts of a case are decimal fractions held as floats."""
+"""Amounts of a case are decimal fractions stored as floats."""
 
 
 def find_differences(case: Json, scene: CaseSession) -> list[str]:
-    """Everything in which the session is not what the case expects; empty when it passes."""
+    """Return the differences between the session and the expectations of the case; empty if it passes."""
     expected = case["expected"]
     match = _MATCHERS[expected["matcher"]]
     found = list(match(case, scene.session)) if scene.is_matched else []
@@ -25,7 +25,7 @@ def find_differences(case: Json, scene: CaseSession) -> list[str]:
 
 
 def _match_tables(case: Json, session: Session) -> Iterator[str]:
-    """Section 6 of the case format: jobs, single tasks and nodes, as far as they are listed."""
+    """Section 6 of the case format: the jobs, single tasks and nodes that the case lists."""
     expected = case["expected"]
     by_name = {job["name"]: job for job in case["jobs"]}
     for name, wanted in expected["jobs"].items():
@@ -98,7 +98,7 @@ def _zone_differences(case: Json, tasks: list[Json], wanted: list[int], session:
 
 
 def _match_custom(case: Json, session: Session) -> Iterator[str]:
-    """Section 6.6: the statuses a hand-written assertion gives, by task or by the start of its uid."""
+    """Section 6.6: the statuses of a hand-written assertion, by task or by a prefix of its uid."""
     for uid, status in case["expected"].get("task_status", {}).items():
         yield from _state_differences(uid, session.tasks[uid], status, None)
     for prefix, status in case["expected"].get("task_status_by_prefix", {}).items():

@@ -1,4 +1,4 @@
-"""Amounts that depend on the input only: they prove that the snapshot asks for what the case asks for."""
+"""Amounts that depend only on the input. They prove that snapshot and case request the same resources."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ TOLERANCE = 1e-9
 
 
 def amount_differences(job: Json, tasks: list[Json], wanted: Json) -> Iterator[str]:
-    """Compares requested GPUs, and CPU and memory where the case says them, with the snapshot's shapes."""
+    """Compare requested GPUs, and CPU and memory if the case sets them, with the shapes of the snapshot."""
     shapes = [task_shape(task) for task in tasks]
     actual = {
         "gpus_required": sum(_gpus(shape) for shape in shapes),
@@ -24,7 +24,7 @@ def amount_differences(job: Json, tasks: list[Json], wanted: Json) -> Iterator[s
 
 
 def _gpus(shape: snapshot_pb2.PodShape) -> float:
-    """Whole devices and portions, in hundredths; sizes given as memory count nothing before placement."""
+    """Whole devices and portions, in hundredths. A request for GPU memory counts as 0 before placement."""
     gpu = shape.gpu
     if gpu.WhichOneof("share") == "memory_mib":
         return 0.0

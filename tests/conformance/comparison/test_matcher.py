@@ -1,4 +1,4 @@
-"""The matcher can fail: every expectation of a case is compared, and a difference is told in words."""
+"""The matcher compares every expectation of a case and reports each difference as text."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ AFTERWARDS = Session(
 
 
 def _case() -> Json:
-    """Job `a` runs on a GPU of node0, job `b` was just given half of another."""
+    """Job `a` runs on a GPU of node0; the session allocated half of another GPU to job `b`."""
     return case(
         "matched",
         [node("node0", 3)],
@@ -55,7 +55,7 @@ def _node(data: Json, **fields: object) -> None:
 
 
 def _zone(data: Json, left: float) -> None:
-    """Task a-0 runs in the only zone of the node, b-0 does not name one."""
+    """Task a-0 runs in the only zone of the node; b-0 has no zone."""
     zone = {"id": "z", "allocatable": {"cpu": 4000}, "available": {"cpu": 1000}}
     data["nodes"][0]["numa_topology"] = {"policy": "None", "scope": "Pod", "zones": [zone]}
     _node(data, numa_zones_available={"0": {"cpu": left}}, idle_gpus=1.0)

@@ -1,4 +1,4 @@
-"""Why a task of a case can never be placed, as a caller would know it."""
+"""The reason that a task of a case can never be placed, as a caller would set it in `blocked_reason`."""
 
 import re
 
@@ -11,12 +11,12 @@ _TASK = re.compile(r"only for task ([\w.-]+)")
 
 
 def find_blocked_reason(case: Json, task: Json) -> str:
-    """The first reason; empty when there is none."""
+    """Return the first reason; empty if there is none."""
     return next(iter(_reasons(case, task)), "")
 
 
 def _reasons(case: Json, task: Json) -> list[str]:
-    """Claims for volumes do not exist in any case; they are looked at by the predicates."""
+    """All reasons of a task. No case contains volume claims; the predicates check them."""
     volumes = task.get("pvc_names", ()) if case["config"].get("predicates_loaded", True) else ()
     missing = [f'persistentvolumeclaim "{name}" not found' for name in volumes]
     if task.get("legacy_mig"):
@@ -28,7 +28,7 @@ def _reasons(case: Json, task: Json) -> list[str]:
 
 
 def _failing_hook(case: Json, task: Json) -> list[str]:
-    """A test that installs a check of its own tells in its facts for whom it fails and with which text."""
+    """The message of a check that the test installs itself. The case lists the tasks that it rejects."""
     if not any(hook["call"] == _HOOK for hook in case.get("session_hooks") or ()):
         return []
     facts = " ".join(case["expected"]["facts"])

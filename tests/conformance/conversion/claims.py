@@ -1,4 +1,4 @@
-"""Resource claims and slices of a case as device claims and devices of nodes."""
+"""Converts resource claims and slices of a case to resource claims and devices of nodes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tests.conformance.cases import Json
 
 
 def resource_claims(case: Json) -> Iterator[snapshot_pb2.ResourceClaim]:
-    """The claims of the case. Who of its tasks uses a claim is told by the tasks, where by their nodes."""
+    """Return the claims of the case. The tasks name them; the node of a task is the node of its claims."""
     tasks = [task for job in case["jobs"] for task in job["tasks"]]
     uids = {task["uid"] for task in tasks}
     of_templates = {name for task in tasks for name in _templates(task).values()}
@@ -28,18 +28,18 @@ def resource_claims(case: Json) -> Iterator[snapshot_pb2.ResourceClaim]:
 
 
 def claim_names(task: Json) -> list[str]:
-    """Claims that a task uses, made from templates or not."""
+    """Return the names of the claims that a task uses, with and without a template."""
     return [*task.get("resource_claims", ()), *_templates(task).values()]
 
 
 def claimed_gpus(case: Json) -> dict[str, int]:
-    """GPUs of each claim; devices of a class whose name does not contain "gpu" are none."""
+    """Return the GPUs of each claim. Devices of a class whose name does not contain "gpu" are not counted."""
     claims = _dra(case).get("resource_claims", ())
     return {claim["name"]: claim["count"] * ("gpu" in claim["device_class"]) for claim in claims}
 
 
 def devices(case: Json, node: str) -> dict[str, int]:
-    """Devices in the resource slices of a node, and in those for all nodes, by class."""
+    """Return the devices in the resource slices of a node and in the slices for all nodes, by class."""
     counts: Counter[str] = Counter()
     for each in _dra(case).get("resource_slices", ()):
         if each["node"] == node or each.get("all_nodes"):
@@ -48,7 +48,7 @@ def devices(case: Json, node: str) -> dict[str, int]:
 
 
 def missing_claims(case: Json, task: Json) -> Iterator[str]:
-    """Claims of the task, or their device classes, that do not exist."""
+    """Return claims of the task, and their device classes, that do not exist."""
     claims = {claim["name"]: claim for claim in _dra(case).get("resource_claims", ())}
     for name in claim_names(task):
         if name not in claims:

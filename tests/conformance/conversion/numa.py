@@ -1,4 +1,4 @@
-"""NUMA zones of a case: of its nodes, of its running tasks, and what is left after a session."""
+"""Converts NUMA zones of a case: zones of nodes, placements of tasks, available amounts after a session."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -14,13 +14,13 @@ POLICIES = {
     "Restricted": snapshot_pb2.NUMA_POLICY_RESTRICTED,
     "SingleNUMANode": snapshot_pb2.NUMA_POLICY_SINGLE_NUMA_NODE,
 }
-"""By the names of the case format, where CPU of a zone is in milli-cores and GPUs are whole devices."""
+"""Resource names of the case format. CPU of a zone is in milli-cores and GPUs are whole devices."""
 
 FIELDS = {"cpu": ("cpu_milli", 1), "memory": ("memory_bytes", 1), "nvidia.com/gpu": ("gpu_milli", 1000)}
 
 
 def add_zones(message: snapshot_pb2.Node, node: Json) -> None:
-    """The zones of the node, if it has any."""
+    """Add the zones of the node, if it has any."""
     topology = node.get("numa_topology")
     if topology is None:
         return
@@ -34,7 +34,7 @@ def add_zones(message: snapshot_pb2.Node, node: Json) -> None:
 
 
 def to_resources(amounts: Mapping[str, float]) -> resources_pb2.Resources:
-    """Amounts of a case, by resource name, as a message."""
+    """Convert amounts of a case, by resource name, to a message."""
     message = resources_pb2.Resources()
     for name, amount in amounts.items():
         if name in FIELDS:
@@ -46,19 +46,19 @@ def to_resources(amounts: Mapping[str, float]) -> resources_pb2.Resources:
 
 
 def to_placement(zones: ZoneAmounts) -> list[resources_pb2.NumaPlacement]:
-    """What a task takes in its zones, as messages."""
+    """Convert the amounts that a task uses in its zones to messages."""
     return [resources_pb2.NumaPlacement(zone=zone, amounts=to_resources(dict(a))) for zone, a in zones]
 
 
 def from_placement(messages: Iterable[resources_pb2.NumaPlacement]) -> ZoneAmounts:
-    """The same back, in the units of the case."""
+    """Convert placements back to the units of the case."""
     return tuple((message.zone, _from_resources(message.amounts)) for message in messages)
 
 
 def available(case: Json, node: Json, session: Session) -> dict[str, dict[str, float]]:
-    """What is available in the zones of the node after a session, by position and resource name.
+    """Return the available amounts in the zones of the node after a session, by position and resource name.
 
-    Evicted tasks give back what they took, promised ones take theirs already.
+    Amounts of evicted tasks are available again. Amounts of pipelined tasks are not available.
     """
     zones, initial = node["numa_topology"]["zones"], initial_table(case)
     left = {zone["id"]: defaultdict(float, zone["available"]) for zone in zones}
@@ -73,7 +73,7 @@ def available(case: Json, node: Json, session: Session) -> dict[str, dict[str, f
 
 
 def positions(node: Json, state: TaskState) -> list[int]:
-    """Positions of the zones a task is in."""
+    """Return the positions of the zones of a task."""
     ids = [zone["id"] for zone in node["numa_topology"]["zones"]] if node.get("numa_topology") else []
     return sorted(ids.index(zone) for zone, _ in state.zones)
 

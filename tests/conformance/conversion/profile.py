@@ -1,4 +1,4 @@
-"""The configuration of a case as a profile."""
+"""Converts the configuration of a case to a profile."""
 
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
 
@@ -6,15 +6,15 @@ from tests.conformance.cases import Json
 from tests.conformance.conversion.times import nanoseconds
 
 WITHOUT_LIMIT = 10**9
-"""Search budgets of a case are minutes of wall time; in steps that is as good as no limit."""
+"""Search budgets of a case are minutes of wall time. In steps, that is in effect no limit."""
 UNLISTED_PLUGINS = {"minruntime": {"actions": "reclaim, preempt"}}
-"""Arguments that the reference does not have, by plugin: what it always does."""
+"""Arguments that the reference does not have, by plugin, set to its fixed behavior."""
 
 
 def to_profile(case: Json, speedups: tuple[str, ...] = SPEEDUPS) -> Profile:
-    """Exactly the plugins the case has loaded, in their order, with their arguments.
+    """Return a profile with exactly the plugins of the case, in their order, with their arguments.
 
-    The reference's min-runtime has no say in consolidation (semantics R7.6).
+    The reference's min-runtime plugin does not protect from consolidation (semantics R7.6).
     """
     loaded = [plugin for tier in case["config"]["tiers"] for plugin in tier if plugin["loaded"]]
     settings = [

@@ -1,4 +1,4 @@
-"""A case as a snapshot message: nodes, queues and topologies.
+"""Converts a case to a snapshot message: nodes, queues and topologies.
 
 Pod groups and pods are in `workload`, resource claims in `claims`, NUMA zones in `numa`.
 """
@@ -24,9 +24,9 @@ UNLIMITED = -1
 
 
 def to_snapshot(case: Json, tasks: TaskTable, version: int) -> snapshot_pb2.ClusterSnapshot:
-    """The question a session asks: the case with its tasks in the given states.
+    """Return the snapshot of a session: the case with its tasks in the given states.
 
-    Raises ValueError when an amount does not fit a field of the contract.
+    Raises ValueError if an amount does not fit a field of the contract.
     """
     snapshot = snapshot_pb2.ClusterSnapshot(
         cluster_id=case["id"],
@@ -95,7 +95,7 @@ def _bounded(amount: float, unit: Any) -> int:
 
 
 def milli(gpus: float) -> int:
-    """GPUs as thousandths of a device."""
+    """Convert GPUs to thousandths of a device."""
     return round(gpus * 1000)
 
 

@@ -1,4 +1,4 @@
-"""A case becomes the snapshot it describes."""
+"""Conversion of cases to snapshots: nodes, queues, pod groups and shapes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Times of a case: every offset counts from one fixed moment, so that runs can be repeated."""
+"""Times of a case. Offsets are relative to one fixed time, so that every run gets identical times."""
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -10,19 +10,19 @@ SECOND_NS = 1_000_000_000
 
 
 def nanoseconds(seconds: float) -> int:
-    """Seconds as whole nanoseconds."""
+    """Convert seconds to whole nanoseconds."""
     return round(seconds * SECOND_NS)
 
 
 def timestamp(offset_s: float, build_order: int = 0) -> Timestamp:
-    """The moment `offset_s` from now; things built later are younger by nanoseconds."""
+    """Return the time `offset_s` from now. Objects that are built later are younger by nanoseconds."""
     moment = Timestamp()
     moment.FromNanoseconds(NOW_NS + nanoseconds(offset_s) + build_order)
     return moment
 
 
 def duration(seconds: float) -> Duration:
-    """A protobuf duration of so many seconds."""
+    """Convert seconds to a protobuf duration."""
     length = Duration()
     length.FromNanoseconds(nanoseconds(seconds))
     return length

@@ -1,4 +1,4 @@
-"""Jobs and tasks of a case as pod groups, pods and task shapes."""
+"""Converts jobs and tasks of a case to pod groups, pods and pod shapes."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tests.conformance.conversion.times import duration, timestamp
 from tests.conformance.task_table import ON_NODE, TaskState, TaskTable, last_starts
 
 NODE_NAME_LABEL = "kai.scheduler/type"
-"""Label every node of a case carries with its own name as value; node affinities refer to it."""
+"""Label of every node of a case, with the name of the node as its value. Node affinities refer to it."""
 
 POD_STATUS = {
     "Pending": snapshot_pb2.POD_STATUS_PENDING,
@@ -33,7 +33,7 @@ POD_STATUS = {
 
 
 def add_workload(snapshot: snapshot_pb2.ClusterSnapshot, case: Json, tasks: TaskTable) -> None:
-    """Adds all jobs of the case, with their tasks in the given states, to the snapshot."""
+    """Add all jobs of the case, with their tasks in the given states, to the snapshot."""
     started = last_starts(case, tasks)
     shape_ids: dict[bytes, str] = {}
     for job in case["jobs"]:
@@ -72,7 +72,7 @@ def _pod_group(job: Json, last_start_s: float | None) -> snapshot_pb2.PodGroup:
 
 
 def _add_sub_groups(message: snapshot_pb2.PodGroup, tree: Json) -> None:
-    """A job with nothing but an unconstrained part "default" is a plain pod group with a minimum."""
+    """Add the subgroups. A job with only an unconstrained "default" is a plain pod group with a minimum."""
     if tree["min_sub_groups"] is not None:
         message.min_sub_group = tree["min_sub_groups"]
     parts = tree["pod_sets"]
@@ -132,7 +132,7 @@ def _pod(job: Json, task: Json, state: TaskState, shape: str) -> snapshot_pb2.Po
 
 
 def task_shape(task: Json) -> snapshot_pb2.PodShape:
-    """What the task asks for and where it may go, without an id."""
+    """Return the resource request and the placement constraints of the task, without an id."""
     request = task["request"]
     shape = snapshot_pb2.PodShape(
         requests=resources_pb2.Resources(
@@ -170,7 +170,7 @@ def _gpu(request: Json) -> resources_pb2.GpuRequest | None:
 def _intern_shape(
     snapshot: snapshot_pb2.ClusterSnapshot, ids: dict[bytes, str], shape: snapshot_pb2.PodShape
 ) -> str:
-    """The id of this shape in the snapshot; the first task that has it brings it in."""
+    """Return the id of this shape in the snapshot, and add the shape if it is missing."""
     key = shape.SerializeToString(deterministic=True)
     if key not in ids:
         ids[key] = shape.id = f"shape-{len(ids)}"

@@ -1,1 +1,1 @@
-"""Recorded unit tests of the reference scheduler, run on our functions."""
+"""Recorded unit tests of the reference scheduler, run on Tenure's functions."""

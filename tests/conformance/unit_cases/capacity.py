@@ -1,4 +1,4 @@
-"""Recorded calls of the capacity policy: limits, and quotas for what is not preemptible."""
+"""Recorded calls of the capacity policy: limits, and quotas for non-preemptible jobs."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -66,7 +66,7 @@ def _is_over_quota(_: None, queue: Json, demand: Json) -> Results:
 
 
 def _job_demand(policy: Policy, job: Json) -> Share:
-    """What the job's tasks ask for before a node is known (semantics R1.18 b)."""
+    """Requests of the job's tasks before a node is known (semantics R1.18 b)."""
     cluster = cluster_of([job], policy.table.queues, policy.max_gpu_memory_mib)
     ledger, total = Ledger(cluster), ZERO
     for task in cluster.tasks:
@@ -90,7 +90,7 @@ def _verdict(rejection: Rejection | None) -> Results:
 
 
 def _exceeded_resource(rejection: Rejection | None) -> Results:
-    """Whether it is exceeded, and the resource that the rejection names."""
+    """Whether a limit is exceeded, and the resource that the rejection names."""
     if rejection is None:
         return False, ""
     (resource,) = (name for name in NAMES if f" {name} " in rejection.detail)

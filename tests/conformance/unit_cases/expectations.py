@@ -15,12 +15,12 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def matches(matcher: str, actual: Any, expected: Any) -> bool:
-    """Whether the value is what the matcher asks for. Raises KeyError for an unknown matcher."""
+    """Whether the value satisfies the matcher. Raises KeyError for an unknown matcher."""
     return _MATCHERS[matcher](actual, expected)
 
 
 def equal(actual: Any, expected: Any) -> bool:
-    """Equality through records and lists, with numbers compared as decimal fractions held as floats."""
+    """Compare values, records and lists. Numbers are compared as decimal fractions stored as floats."""
     if isinstance(expected, bool) or isinstance(actual, bool):
         return actual is expected
     if isinstance(expected, (int, float)) and isinstance(actual, (int, float)):

@@ -1,4 +1,4 @@
-"""The fair-share functions of the reference, as our division sees them."""
+"""The fair-share functions of the reference, mapped to Tenure's fair-share computation."""
 
 from collections.abc import Callable
 
@@ -14,11 +14,11 @@ from tests.conformance.unit_cases.shares import from_native, to_native
 
 RESOURCES = ("cpu", "memory", "gpu")
 Divided = tuple[dict[str, dict[str, float]], float | None]
-"""Fair share by queue key and resource, and what is left over (None: not told)."""
+"""Fair share by queue key and resource, and the remainder (None: not recorded)."""
 
 
 def fair_share_differences(data: Json) -> list[str]:
-    """Where our division gives other shares, or leaves over something else."""
+    """Return the differences of the fair shares and of the remainder."""
     shares, remaining = FAIR_SHARE_FUNCTIONS[data["function"]](data)
     expected = data["expected"]
     found = [
@@ -49,7 +49,7 @@ def _claim(queue: Json, resource: str) -> ShareRequest:
 def _among_siblings(
     division: Callable[[float, list[ShareRequest], float], float],
 ) -> Callable[[Json], Divided]:
-    """A function that divides each resource of the case among all its queues."""
+    """Return a function that divides each resource of the case among all its queues."""
 
     def run(data: Json) -> Divided:
         shares: dict[str, dict[str, float]] = {queue["key"]: {} for queue in data["queues"]}

@@ -1,7 +1,8 @@
-"""Which function of ours stands for which function of the reference, by kind of case and recorded name.
+"""Tenure's counterpart of each function of the reference, by kind of case and recorded name.
 
-What is missing here is counted and named as unmapped: copies and sums of resource records, which are plain
-tuples here; a plugin's constructor, whose arguments our configuration checks; amounts of foreign schedulers.
+Functions without a counterpart are counted and named as unmapped: copies and sums of resource records, which
+are plain tuples in Tenure; plugin constructors, whose arguments the configuration validates; and amounts of
+foreign schedulers.
 """
 
 from tests.conformance.unit_cases.capacity import CAPACITY_CALLS

@@ -19,8 +19,10 @@ from tests.conformance.unit_cases.workloads import cluster_of, job_key
 
 @dataclass(frozen=True, slots=True)
 class RecordedResolver:
-    """A resolver of the reference. Ours is made for one method and for queues that all exist, so it is made
-    anew for each call, with the queues the call is about.
+    """A resolver of the reference.
+
+    Tenure's resolver is built for one method and for queues that all exist. Therefore each call builds a
+    resolver with the queues of the call.
     """
 
     records: Mapping[str, Json]
@@ -28,13 +30,13 @@ class RecordedResolver:
     reclaim: int
 
     def table(self, *queues: Json | None) -> tuple[QueueTable, list[int | None]]:
-        """All queues, these included, and the indices of these; None for a queue that does not exist."""
+        """Return all queues including these, and the indices of these; None for a missing queue."""
         asked = {queue["UID"]: queue for queue in queues if queue is not None}
         table = queue_table({**self.records, **asked})
         return table, [None if queue is None else table.find(queue["UID"]).index for queue in queues]
 
     def build_for(self, method: str, table: QueueTable) -> Resolver:
-        """Our resolver."""
+        """Build Tenure's resolver."""
         return Resolver(table.queues, self.preempt, self.reclaim, method)
 
 
@@ -53,7 +55,7 @@ def _reclaim(resolver: RecordedResolver, method: str, reclaimer: Json | None, vi
 
 
 def _results(resolved: ResolvedMinRuntime) -> Results:
-    """The reference returns the default with an error when a queue is missing."""
+    """Results as the reference returns them: for a missing queue, the default and an error."""
     return resolved.minimum, "a queue is missing" if resolved.is_missing else None
 
 
@@ -111,7 +113,7 @@ def _validate(plugin: Json, action: str, scenario: Json) -> Results:
 
 
 def _open(plugin: Json, jobs: list[Json]) -> tuple[Guards, dict[str, int]]:
-    """The guards of a session with our plugin alone, and the index of each job and task."""
+    """Return the guards of a session with only this plugin, and the index of each job and task."""
     cluster = cluster_of(jobs, queue_table(plugin["queues"]).queues)
     arguments = {
         "defaultPreemptMinRuntime": f"{plugin['defaultPreemptMinRuntime']}ns",

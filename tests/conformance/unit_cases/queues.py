@@ -1,4 +1,4 @@
-"""Recorded queue attributes as our queues, with what they use."""
+"""Converts recorded queue attributes to Tenure's queues and their usage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from tests.conformance.unit_cases.shares import allocatable, column
 
 @dataclass(frozen=True, slots=True)
 class QueueTable:
-    """Queues of a recording; lists are indexed like `queues`."""
+    """Queues of a recording. Lists have the indices of `queues`."""
 
     queues: tuple[Queue, ...]
     usage: Usage
@@ -28,16 +28,16 @@ class QueueTable:
     allocatable: list[Share]
 
     def find(self, name: str) -> Queue:
-        """The queue of this name."""
+        """Return the queue with this name."""
         return next(queue for queue in self.queues if queue.name == name)
 
     def path_up(self, name: str) -> list[Queue]:
-        """The queue and its ancestors, leaf first."""
+        """Return the queue and its ancestors, leaf first."""
         return [self.queues[index] for index in reversed(self.find(name).path)]
 
 
 def queue_table(records: Mapping[str, Json]) -> QueueTable:
-    """Queues by uid from recorded attributes. A parent that is not recorded ends the tree there."""
+    """Build the queues from recorded attributes, by uid. A queue whose parent is not recorded is a root."""
     queues = resolve_queues(_spec(uid, record, records) for uid, record in records.items())
     shares = [records[queue.name].get("QueueResourceShare", {}) for queue in queues]
     cluster = Cluster(NOW_NS, (), queues, PersistentVector(), PersistentVector(), ())

@@ -1,4 +1,4 @@
-"""Recorded calls about reclaim: who may, from whom, by which strategy; and the order of queues."""
+"""Recorded calls of reclaim: eligible reclaimers, permitted victims, strategies; and the order of queues."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -86,7 +86,7 @@ def _guarantee_quota(
 
 
 def _queue_order(_: None, left: Json, right: Json, *rest: Any) -> Results:
-    """-1 when the left queue goes first. Only jobs without tasks and victims are recorded."""
+    """Return -1 if the left queue is first. Recordings contain only jobs without tasks and victims."""
     left_job, right_job, left_victims, right_victims = rest[:4]
     if any(part.get("podInfos") for job in (left_job, right_job) for part in job["PodSets"].values()):
         raise Unmapped("GetQueueOrderResult of jobs with tasks")

@@ -1,4 +1,4 @@
-"""Resource shares of queues: how recorded ones are written, and the functions that compare them."""
+"""Resource shares of queues: conversion of recorded shares, and the functions that compare shares."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,14 +17,14 @@ from tests.conformance.cases import Json
 from tests.conformance.unit_cases.values import Adapter, Results
 
 UNITS = (1, 1, WHOLE_GPU)
-"""Our units per unit of a recording: milli-cores, bytes, whole GPUs."""
+"""Tenure's units per unit of a recording: milli-cores, bytes, whole GPUs."""
 
 NAMES = ("CPU", "Memory", "GPU")
 ZERO: Share = (0, 0, 0)
 
 
 def from_native(amounts: Iterable[float]) -> Share:
-    """CPU, memory and GPU of a recording in our units."""
+    """Convert CPU, memory and GPU of a recording to Tenure's units."""
     cpu, memory, gpu = (
         UNLIMITED if amount == UNLIMITED else round(amount * unit)
         for amount, unit in zip(amounts, UNITS, strict=True)
@@ -33,36 +33,36 @@ def from_native(amounts: Iterable[float]) -> Share:
 
 
 def to_native(share: Share) -> list[float]:
-    """The same, back."""
+    """Convert back to the units of a recording."""
     pairs = zip(share, UNITS, strict=True)
     return [float(amount) if amount == UNLIMITED else amount / unit for amount, unit in pairs]
 
 
 def quantities(record: Mapping[str, float] | None) -> Share:
-    """A recorded {CPU, Memory, GPU}; what is left out is zero."""
+    """Parse a recorded {CPU, Memory, GPU}. A missing resource is zero."""
     return from_native((record or {}).get(name, 0) for name in NAMES)
 
 
 def vector(record: Mapping[str, float] | None) -> Share:
-    """The three shared resources of a recorded resource vector."""
+    """Return the three shared resources of a recorded resource vector."""
     names = ("cpu_milli", "memory_bytes", "gpus")
     return from_native((record or {}).get(name, 0) for name in names)
 
 
 def column(shares: Mapping[str, Json], field: str) -> Share:
-    """One field (`Deserved`, `Allocated`, ...) of a recorded QueueResourceShare, for all resources."""
+    """Return one field (`Deserved`, `Allocated`, ...) of a recorded QueueResourceShare, for all resources."""
     return from_native(shares.get(name, {}).get(field, 0) for name in NAMES)
 
 
 def allocatable(shares: Mapping[str, Json]) -> Share:
-    """What a queue may count on, from its recorded shares."""
+    """Return the allocatable share of a queue, computed from its recorded shares."""
     columns = (column(shares, field) for field in ("Deserved", "MaxAllowed", "FairShare"))
     cpu, memory, gpu = (allocatable_share(*amounts) for amounts in zip(*columns, strict=True))
     return (cpu, memory, gpu)
 
 
 def add(a: Share, b: Share) -> Share:
-    """Component-wise sum."""
+    """Return the component-wise sum."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 

@@ -1,4 +1,4 @@
-"""Recorded unit tests run on our functions; those that do not map are named."""
+"""Recorded unit tests run on Tenure's functions. Unmapped functions are named."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Recorded unit tests: runs the calls of a case on functions of ours and checks what it expects of them."""
+"""Recorded unit tests: runs the calls of a case on Tenure's functions and checks the expected results."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from tests.conformance.unit_cases.values import Adapter, Recording, Unmapped, de
 
 
 def unit_differences(case: Case) -> list[str]:
-    """Where our functions answer differently. Raises Unmapped when one of the calls has no counterpart."""
+    """Return the differences from the expected results. Raises Unmapped if a call has no counterpart."""
     if case.kind == "fair_share":
         _require([case.data["function"]], FAIR_SHARE_FUNCTIONS)
         return fair_share_differences(case.data)

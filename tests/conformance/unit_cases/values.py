@@ -1,4 +1,4 @@
-"""Values of recorded calls: how they are written in a case and how results are read back."""
+"""Values of recorded calls: decoding from a case, and comparison of results."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,30 +8,30 @@ from tests.conformance.cases import Json
 from tests.conformance.conversion.times import NOW_NS, nanoseconds
 
 Results = tuple[Any, ...]
-"""What one call returns, in the order of the recorded function's results; an error is text or None."""
+"""Results of one call, in the order of the recorded function's results. An error is a string or None."""
 
 Adapter = Callable[..., Results]
-"""Calls a function of ours with (receiver, *arguments) of the recorded one, already decoded."""
+"""Calls Tenure's counterpart with the decoded (receiver, *arguments) of the recorded function."""
 
 
 class Unmapped(Exception):
-    """The case calls functions, named in the arguments, that none of ours stands for."""
+    """The case calls functions without a counterpart; the arguments name them."""
 
 
 @dataclass(slots=True)
 class Recording:
-    """What the calls made so far returned, and their objects as they are afterwards."""
+    """Results of the calls so far, and the state of their objects after the calls."""
 
     results: dict[int, Results] = field(default_factory=dict)
     objects: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, step: int, results: Results, receiver: Any, arguments: Mapping[str, Any]) -> None:
-        """Keeps the outcome of one call."""
+        """Store the result of one call."""
         self.results[step] = results
         self.objects[step] = {"receiver": receiver, **arguments}
 
     def actual_values(self, actual: Json) -> Iterator[Any]:
-        """The values an expectation is about: usually one, or every element of a list."""
+        """Return the values to which an expectation applies: usually one, or every element of a list."""
         if "value" in actual:
             return
         if actual.get("op") == "len":
@@ -45,7 +45,7 @@ class Recording:
 
 
 def decode(value: Any, recording: Recording) -> Any:
-    """A literal of a case: durations and times become nanoseconds, references become earlier results."""
+    """Decode a literal. Durations and times become nanoseconds; references become earlier results."""
     if isinstance(value, list):
         return [decode(item, recording) for item in value]
     if not isinstance(value, dict):
@@ -76,7 +76,7 @@ def _follow(value: Any, path: list[Json]) -> Iterator[Any]:
 
 
 def _member(value: Any, step: Json) -> Any:
-    """A field by name, or an element by index. A field a case leaves out of a record is its zero value."""
+    """Return a field by name, or an element by index. A missing field of a record has its zero value."""
     key = step.get("field", step.get("index"))
     if isinstance(value, Mapping):
         return value.get(key, 0)

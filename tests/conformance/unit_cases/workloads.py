@@ -1,4 +1,4 @@
-"""Recorded pod groups as our pod groups, on one node with room for all."""
+"""Converts recorded pod groups to Tenure's pod groups, on one node with capacity for all of them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -21,11 +21,11 @@ PREEMPTIBILITY = {
     "preemptible": Preemptibility.PREEMPTIBLE,
     "non-preemptible": Preemptibility.NON_PREEMPTIBLE,
 }
-"""A recorded pod group holds the resolved value; the zero value is not preemptible."""
+"""A recorded pod group contains the resolved value; the zero value is non-preemptible."""
 
 
 def cluster_of(jobs: Iterable[Json], queues: tuple[Queue, ...], gpu_memory_mib: int = 100) -> Cluster:
-    """A cluster of the jobs. Its one node has GPUs of the given memory."""
+    """Build a cluster with the jobs. Its one node has GPUs with the given memory."""
     jobs = list(jobs)
     recorded = [(job, *part) for job in jobs for part in _tasks(job)]
     shapes = tuple(_shape(index, task) for index, (_, _, task) in enumerate(recorded))
@@ -54,7 +54,7 @@ def cluster_of(jobs: Iterable[Json], queues: tuple[Queue, ...], gpu_memory_mib: 
 
 
 def job_key(job: Json) -> str:
-    """Uid of a recorded job; some have a name only."""
+    """Return the uid of a recorded job, or its name if it has no uid."""
     return str(job.get("UID") or job["Name"])
 
 

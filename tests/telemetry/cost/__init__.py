@@ -1,1 +1,1 @@
-"""What telemetry costs, with a working and with a faulty collector."""
+"""The cost of telemetry, with a working and with a faulty collector."""

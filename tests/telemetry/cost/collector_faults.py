@@ -1,6 +1,6 @@
-"""The check `telemetry-faults`: what a collector in trouble costs the service (F20).
+"""The check `telemetry-faults`: the cost of a faulty collector for the service (F20).
 
-One server after the other, each told about another collector, is asked the same small question many times.
+Servers run one after the other, each with another collector, and get the same small request many times.
 """
 
 import socket
@@ -29,20 +29,20 @@ from tests.telemetry.otlp_receiver import run_receiver
 from tests.telemetry.telemetry_server import METRICS_INTERVAL, contested_snapshot, run_telemetry_server
 
 WARM_UP: Final = 20
-"""Calls before anything is measured."""
+"""Number of calls before the measurement."""
 Collector = Callable[[], AbstractContextManager[str | None]]
-"""Where a server is told to send to, as HOST:PORT, while something of a kind is there; None: nowhere."""
+"""Runs a collector of one kind and yields its address as HOST:PORT; None: no export."""
 
 
 class TelemetryCost(NamedTuple):
-    """What a server took for its calls and for its end."""
+    """Measurements of a server: its calls and its exit."""
 
     median_ms: float
     p99_ms: float
     processor_ms: float
-    """Of each call, with what is sent meanwhile."""
+    """Processor time of each call, including export during the call."""
     grown_mib: float
-    """Memory after the calls, more than before them."""
+    """Growth of memory during the calls."""
     end_seconds: float
     exit_code: int
 
@@ -76,7 +76,7 @@ def _absent_collector() -> Iterator[str | None]:
 
 @contextmanager
 def _silent_collector() -> Iterator[str | None]:
-    """Takes connections and never says a word."""
+    """Accept connections and never respond."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
@@ -107,7 +107,7 @@ COLLECTORS: Final[Mapping[str, Collector]] = MappingProxyType(
 
 
 def measure_cost(collector: str, calls: int) -> TelemetryCost:
-    """What so many calls cost a server that is told about a collector."""
+    """Measure the cost of this many calls of a server with a collector."""
     with COLLECTORS[collector]() as address, tempfile.TemporaryDirectory() as folder:
         keys = {} if address is None else {"otlpEndpoint": f"http://{address}"}
         with run_telemetry_server(
@@ -160,7 +160,7 @@ def main(calls: Annotated[int, typer.Option(min=2, help="Calls of each server")]
 
 
 def _limits(found: TelemetryCost) -> dict[str, bool]:
-    """Whether each limit holds. After 1,000 calls a queue that is not emptied is full: 18 to 20 MiB."""
+    """Whether each limit holds. After 1,000 calls an export queue without exports is full: 18 to 20 MiB."""
     return {
         "exit code": found.exit_code == 0,
         "end": found.end_seconds < LAST_SECONDS + 3,

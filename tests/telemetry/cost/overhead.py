@@ -1,9 +1,9 @@
-"""The check `telemetry-overhead`: what telemetry costs a cycle on 500 nodes and 5,000 pods.
+"""The check `telemetry-overhead`: the cost of telemetry for a cycle on 500 nodes and 5,000 pods.
 
-Three servers that differ in their configuration alone are asked in turn about the same pushed state, always
-at a later time, for an answer to the same question is given again without a cycle. What is compared is the
-processor time of their processes: the median, and what a quarter of the cycles stays below, which other work
-on the machine changes least.
+Three servers that differ only in their configuration decide in turn on the same pushed state. Every request
+has a later time, because the server caches the response to an identical request. The check compares the
+processor time of the processes: the median and the first quartile, which other work on the machine affects
+least.
 """
 
 import statistics
@@ -37,18 +37,18 @@ WAYS: Final[dict[str, dict[str, Any]]] = {
     "sampled 1 %": {"sampleRatio": 0.01},
     "full": {"sampleRatio": 1},
 }
-"""Sections `telemetry`, but for the address of the receiver, which all but the first have."""
+"""Sections `telemetry`, without the address of the receiver, which all but the first have."""
 SHORT: Final = {"maxSimulationsPerPodGroup": 20, "maxSimulationsPerAction": 60}
-"""A search that ends soon: the shorter the cycle, the more telemetry weighs."""
+"""A short search: the shorter the cycle, the larger the share of telemetry."""
 
 LIMITS: Final = {"sampled 1 %": 0.05, "full": 0.2}
-"""Highest acceptable processor time over that without telemetry, of the quarter."""
+"""Maximum relative increase of the first quartile of processor time over that without telemetry."""
 ALWAYS_ON_SECONDS: Final = 1e-4
-"""Highest acceptable time for noting when actions begin and end."""
+"""Maximum time for recording the start and end of actions."""
 
 
 class MeasuredServer(NamedTuple):
-    """A server, the state it was given, and the processor time of each of its cycles so far."""
+    """A server, its pushed state, and the processor time of each cycle so far."""
 
     name: str
     pid: int
@@ -100,7 +100,7 @@ def _measure_cycle(server: MeasuredServer) -> None:
 
 
 def _always_on() -> float:
-    """Seconds that the timeline of a cycle takes that nobody watches; the best of many."""
+    """Return the seconds for the timeline of a cycle without telemetry; the best of many."""
 
     def once() -> None:
         timeline = Timeline(is_detailed=False)

@@ -1,4 +1,4 @@
-"""What a process uses, by the kernel's account."""
+"""Resource usage of a process, as reported by the kernel."""
 
 from pathlib import Path
 from typing import Final
@@ -10,7 +10,7 @@ _MIB: Final = 2**20
 
 
 def processor_seconds(pid: int) -> float:
-    """Of all threads that it has now."""
+    """Return the processor time of all current threads."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / SECOND
 

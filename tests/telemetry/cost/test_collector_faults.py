@@ -1,4 +1,4 @@
-"""A collector in trouble holds nobody up, and does not keep the server from ending (F20)."""
+"""A faulty collector does not delay calls or the exit of the server (F20)."""
 
 import pytest
 from tenure.process.telemetry import LAST_SECONDS

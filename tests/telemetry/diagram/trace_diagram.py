@@ -1,7 +1,7 @@
-"""The check `telemetry-diagram`: docs/trace.svg, the life of a decision as it arrived from a real run.
+"""The check `telemetry-diagram`: docs/trace.svg, the life of a decision, drawn from a real run.
 
-A real API server, a server and an adapter as processes, and a small cluster on which somebody urgent makes a
-gang yield. What a receiver gets of it is drawn: the round that evicts, and the one that binds in the room.
+The run has a real API server, a server and an adapter as processes, and a small cluster on which a gang is
+preempted. The diagram shows the received traces of the reconcile that evicts and of the one that binds.
 """
 
 import tempfile
@@ -54,7 +54,7 @@ def main(file: Annotated[Path, typer.Argument(help="Where to draw it")] = FILE) 
 def _record_life(
     plane: ControlPlane, folder: Path, received: ReceivedTelemetry, address: str
 ) -> tuple[list[Span], list[Span]]:
-    """The spans of the round that evicts, and of the one that binds in its room."""
+    """Return the spans of the reconcile that evicts, and of the one that binds to the freed capacity."""
     with (
         _open_transport(plane) as transport,
         run_live_cluster(transport) as cluster,
@@ -68,7 +68,7 @@ def _record_life(
 
 @contextmanager
 def _open_transport(plane: ControlPlane) -> Iterator[Transport]:
-    """To an API server that knows all kinds, with kubelets that end pods after a second."""
+    """Connect to an API server with all resource kinds and kubelets that terminate pods after a second."""
     with closing(Transport(plane.kubeconfig())) as transport:
         define_kinds(transport)
         kubelet = Kubelet(transport, 1.0, time.monotonic)
@@ -82,7 +82,7 @@ def _open_transport(plane: ControlPlane) -> Iterator[Transport]:
 
 
 def _binding_trace(received: ReceivedTelemetry) -> list[Span] | None:
-    """The trace with a binding that points to an eviction that made room for it."""
+    """Return the trace with a bind that is linked to the eviction that freed its capacity."""
     for span in received.named("tenure.adapter.apply bind"):
         if any(_role(link) == "freed_by" for link in span.links):
             return _complete_trace(received, span.trace_id)
@@ -90,7 +90,7 @@ def _binding_trace(received: ReceivedTelemetry) -> list[Span] | None:
 
 
 def _complete_trace(received: ReceivedTelemetry, trace: bytes) -> list[Span] | None:
-    """The spans of a trace, when its root has come, and what the server said of it."""
+    """Return the spans of a trace if its reconcile, cycle and report spans have arrived."""
     spans = [span for span in received.spans if span.trace_id == trace]
     names = {span.name for span in spans}
     return spans if {_ROUND, "tenure.cycle", "tenure.v1.DecisionService/ReportResults"} <= names else None

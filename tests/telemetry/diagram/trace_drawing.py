@@ -1,4 +1,4 @@
-"""Traces as a picture: one bar for each span, below the one it belongs to, on one axis of time a trace."""
+"""Draws traces: one bar for each span, below its parent, with one time axis per trace."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -17,13 +17,13 @@ _COLOURS: Final = {
     "tenure.v1": _SERVER,
     "tenure.": _CYCLE,
 }
-"""Colours by how a span's name begins; the first that fits."""
+"""Colors by prefix of the span name; the first match applies."""
 _LEGEND: Final = (("adapter", "tenure.adapter"), ("server", "tenure.v1"), ("solver", "tenure."))
 _LABELS: Final = ("tenure.extension_point", "tenure.outcome", "tenure.result")
 
 
 class DrawnTrace(NamedTuple):
-    """One trace: what it is, its spans, and the spans whose children are left out."""
+    """One trace: its title, its spans, and the spans whose children are omitted."""
 
     title: str
     spans: list[Span]
@@ -34,11 +34,11 @@ class _Row(NamedTuple):
     depth: int
     span: Span
     hidden: int
-    """How many spans below it are left out."""
+    """Number of omitted spans below it."""
 
 
 def draw_traces(title: str, traces: Sequence[DrawnTrace]) -> str:
-    """The picture of traces, one below the other, with a line for each link from one to another."""
+    """Draw traces, one below the other, with a line for each link between two of them."""
     lines, places = [], dict[bytes, float]()
     top = 30.0
     for trace in traces:
@@ -58,7 +58,7 @@ def draw_traces(title: str, traces: Sequence[DrawnTrace]) -> str:
 
 
 def _rows(trace: DrawnTrace, parent: bytes, depth: int) -> Iterator[_Row]:
-    """The spans below a parent, in the order of time, each with those below it."""
+    """Return the descendants of a span, depth first, ordered by time."""
     children = (span for span in trace.spans if span.parent_span_id == parent)
     for span in sorted(children, key=lambda span: (span.start_time_unix_nano, span.end_time_unix_nano)):
         within = list(_rows(trace, span.span_id, depth + 1))
@@ -122,5 +122,5 @@ def _legend(width: int) -> Iterator[str]:
 
 
 def _middle(top: float, at: int) -> float:
-    """Of a row."""
+    """Return the vertical center of a row."""
     return top + _HEAD + _ROW * at
