@@ -34,7 +34,7 @@ class Guards(SharedVerdicts):
         """Verdicts of all guards that apply to the action, with the names of the guards."""
         found = self.summary(action, preemptor, victim).verdicts
         named = zip(found, self._sharing, strict=True)
-        return tuple([each._replace(guard=guard.name) for each, guard in named if each is not None])
+        return tuple([_named(each, guard.name) for each, guard in named if each is not None])
 
     def summary(self, action: Action, preemptor: int, victim: int) -> GuardSummary:
         """Verdicts of all guards about the victim, and what follows."""
@@ -110,3 +110,8 @@ class Guards(SharedVerdicts):
             return not group.root.is_met(left)
         losing = [s for s in group.pod_sets if left[s.index] < before[s.index]]
         return any(not pod_set.is_met(left) for pod_set in losing)
+
+
+def _named(verdict: GuardVerdict, name: str) -> GuardVerdict:
+    """The verdict with the name of its guard. Written out, because every eviction needs it."""
+    return GuardVerdict(verdict.scope, verdict.source, verdict.until, verdict.detail, verdict.reason, name)
