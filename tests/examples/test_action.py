@@ -29,6 +29,7 @@ from tenure.terms.reasons import ReasonCode
 from tenure.v1 import decide_pb2 as pb
 from tenure.v1.explain_pb2 import ExplainRequest
 
+from tests.examples.full_node import SNAPSHOT
 from tests.server.telemetry.captured_telemetry import count_metrics
 
 PACKAGE: Final = Path(__file__).parent / "timeslice"
@@ -121,22 +122,6 @@ def test_guards_have_a_say_and_pod_groups_can_opt_out(registry: Registry) -> Non
         full_queue(opt_out_actions=["timeslice"]).pending("new", queue="q", priority=75, gpus=2).build()
     )
     assert decide(opted_out, profile(), registry=registry).groups == ()
-
-
-SNAPSHOT: Final = """
-clusterId: c
-version: "1"
-now: 2025-01-01T12:00:00Z
-nodes: [{name: n, allocatable: {cpuMilli: 1000, memoryBytes: 1000, pods: 110}}]
-queues: [{name: q, cpuMilli: {quota: 1000}, memoryBytes: {quota: 1000}}]
-shapes: [{id: s, requests: {cpuMilli: 1000, memoryBytes: 10}}]
-podGroups:
-- {uid: old, queue: q, priority: 50, creationTime: 2025-01-01T00:00:00Z, lastStartTime: 2025-01-01T01:00:00Z}
-- {uid: new, queue: q, priority: 75, creationTime: 2025-01-01T00:00:00Z}
-pods:
-- {uid: p, podGroup: old, shape: s, node: n, status: POD_STATUS_RUNNING, creationTime: 2025-01-01T00:00:00Z}
-- {uid: w, podGroup: new, shape: s, status: POD_STATUS_PENDING, creationTime: 2025-01-01T00:00:00Z}
-"""
 
 
 def test_response_capabilities_and_explanation_name_it(registry: Registry) -> None:

@@ -22,6 +22,7 @@ from tenure.terms.durations import SECOND
 from tenure.terms.reasons import ReasonCode
 from tenure.v1.explain_pb2 import ExplainRequest
 
+from tests.examples.full_node import SNAPSHOT
 from tests.server.servers import run_server
 
 END: Final = NOW + 600 * SECOND
@@ -138,22 +139,6 @@ def test_protection_from_one_preemptor_does_not_stop_similar_ones() -> None:
         (OutcomeKind.WAITING_FOR_VICTIMS, ReasonCode.VICTIMS_EVICTED),
         (OutcomeKind.WAITING_FOR_VICTIMS, ReasonCode.VICTIMS_EVICTED),
     ]
-
-
-SNAPSHOT: Final = """
-clusterId: c
-version: "1"
-now: 2025-01-01T12:00:00Z
-nodes: [{name: n, allocatable: {cpuMilli: 1000, memoryBytes: 1000, pods: 110}}]
-queues: [{name: q, cpuMilli: {quota: 1000}, memoryBytes: {quota: 1000}}]
-shapes: [{id: s, requests: {cpuMilli: 1000, memoryBytes: 10}}]
-podGroups:
-- {uid: old, queue: q, priority: 50, creationTime: 2025-01-01T00:00:00Z, lastStartTime: 2025-01-01T01:00:00Z}
-- {uid: new, queue: q, priority: 75, creationTime: 2025-01-01T00:00:00Z}
-pods:
-- {uid: p, podGroup: old, shape: s, node: n, status: POD_STATUS_RUNNING, creationTime: 2025-01-01T00:00:00Z}
-- {uid: w, podGroup: new, shape: s, status: POD_STATUS_PENDING, creationTime: 2025-01-01T00:00:00Z}
-"""
 
 
 def test_operators_read_the_text_of_the_guard() -> None:

@@ -69,7 +69,7 @@ class Journal:
             self.is_changed = True
 
     def remove(self, entries: Iterable[JournalEntry]) -> None:
-        """Remove groups of which nothing was sent."""
+        """Remove groups without sent decisions."""
         for entry in entries:
             self.entries.pop(entry.id, None)
 

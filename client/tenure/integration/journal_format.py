@@ -90,7 +90,7 @@ def _unpack(content: bytes) -> Journal:
 
 
 def _entry(row: dict[str, Any], stream: BytesIO) -> JournalEntry:
-    """An entry of which a predecessor may have sent anything, even if it was only accepted."""
+    """The entry after a restart: a predecessor may have sent decisions, even of an accepted group."""
     report, state = _next(GroupReport, stream), EntryState(row["state"])
     return JournalEntry(
         report.group,

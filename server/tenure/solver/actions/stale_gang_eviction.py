@@ -15,7 +15,7 @@ def _evict_stale_gangs(context: CycleContext, action: Action) -> None:
     """Evict after the grace period; patch since when a gang is stale, and reset it when it is complete again.
 
     A stopped cycle evicts none, because what was not tried might have completed the gang. A gang that was
-    complete when the cycle began, and of which no task moved, is complete.
+    complete when the cycle began is complete if none of its tasks moved.
     """
     session = context.session
     if session.stop.is_set:
