@@ -15,8 +15,7 @@ from tenure.codec.carried_state import (
     decode_eviction_history,
     decode_in_flight,
 )
-from tenure.codec.decode import DecodedSnapshot, excessive_totals, total_requests
-from tenure.codec.decode_base import DecodeBase
+from tenure.codec.decode import DecodeBase, DecodedSnapshot, excessive_totals, total_requests
 from tenure.codec.missing_nodes import collect_missing_node_warnings
 from tenure.codec.pod_columns import decode_columns
 from tenure.codec.pod_groups import decode_pod_groups
