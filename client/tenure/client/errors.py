@@ -95,28 +95,30 @@ _Detail = TypeVar("_Detail", bound=Message)
 def error_of(failure: grpc.RpcError, address: str) -> TenureError:
     """Convert a failed call to the server at an address."""
     assert isinstance(failure, grpc.Call), "the error of a call is the call itself"
-    code, said = failure.code(), failure.details() or ""
+    code, details = failure.code(), failure.details() or ""
     match code:
         case grpc.StatusCode.INVALID_ARGUMENT:
-            return _invalid_snapshot(failure, said)
+            return _invalid_snapshot(failure, details)
         case grpc.StatusCode.FAILED_PRECONDITION if failed := _detail(failure, PreconditionFailure):
             code = failed.violations[0].type if failed.violations else ""
-            return StateMismatch(code.removeprefix("STATE_ERROR_CODE_"), said)
+            return StateMismatch(code.removeprefix("STATE_ERROR_CODE_"), details)
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return DeadlineExceeded(f"the server at {address} did not respond in time; set a longer timeout")
         case grpc.StatusCode.CANCELLED:
             return Unavailable(f"connection to {address} closed by the server; retry")
         case grpc.StatusCode.UNAVAILABLE:
-            return Unavailable(f"cannot reach the server at {address}: {said}")
+            return Unavailable(f"cannot reach the server at {address}: {details}")
         case grpc.StatusCode.UNAUTHENTICATED:
-            return Unauthenticated(f"the server at {address} rejected the credentials: {said}")
+            return Unauthenticated(f"the server at {address} rejected the credentials: {details}")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:
             if _detail(failure, RetryInfo) is not None:
-                return Unavailable(f"the server at {address} is busy: {said}")
+                return Unavailable(f"the server at {address} is busy: {details}")
             if _detail(failure, QuotaFailure) is not None:
-                return MessageTooLarge(said)
-            return MessageTooLarge(f"{said}; send less, or raise maxMessageMib in the server configuration")
-    return InternalError(f"the server at {address} failed with {code.name}: {said}")
+                return MessageTooLarge(details)
+            return MessageTooLarge(
+                f"{details}; send less, or raise maxMessageMib in the server configuration"
+            )
+    return InternalError(f"the server at {address} failed with {code.name}: {details}")
 
 
 def _invalid_snapshot(failure: grpc.Call, message: str) -> InvalidSnapshot:

@@ -32,15 +32,15 @@ def wait_until_ready(
                 return failure.details() or ""
         return None
 
-    if has_tls and (said := check(deadline - time.monotonic(), wait=False)):
-        _raise_if_untrusted(address, said)
+    if has_tls and (error := check(deadline - time.monotonic(), wait=False)):
+        _raise_if_untrusted(address, error)
     if check(deadline - time.monotonic(), wait=True) is None:
         return
-    said = check(_LAST_TRY_SECONDS, wait=False)
-    if said is not None:
-        _raise_if_untrusted(address, said)
+    error = check(_LAST_TRY_SECONDS, wait=False)
+    if error is not None:
+        _raise_if_untrusted(address, error)
         hint = "check the address and whether `tenure serve` is running there"
-        if "Socket closed" in said:
+        if "Socket closed" in error:
             hint = "the connection was closed; check whether the server requires TLS or a client certificate"
         raise Unavailable(f"no response from {address}; {hint}") from None
 

@@ -106,8 +106,8 @@ def kai(
         raise typer.BadParameter(
             f"{config_output}: cannot be written: {error.strerror}", param_hint="--config-output"
         ) from None
-    for said in configuration.unsupported:
-        typer.echo(f"not in {config_output}: {said}", err=True)
+    for setting in configuration.unsupported:
+        typer.echo(f"not in {config_output}: {setting}", err=True)
     typer.echo(f"{output}: {len(snapshot.nodes):,} nodes, {len(snapshot.queues):,} queues,")
     typer.echo(f"  {len(snapshot.pod_groups):,} pod groups, {len(snapshot.pods):,} pods")
     typer.echo(f"Decide on it: tenure decide {output} --config {config_output}")

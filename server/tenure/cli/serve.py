@@ -101,11 +101,11 @@ def serve(
         lambda: load_settings(config).telemetry.logs, None if log_level is None else log_level.value
     )
     levels.begin(settings.telemetry.logs)
-    said = Security.model_construct(
+    from_command_line = Security.model_construct(
         tls_cert=tls_cert, tls_key=tls_key, tls_client_ca=tls_client_ca, token_file=token_file
     )
     settings = settings._replace(
-        security=settings.security.with_overrides(said),
+        security=settings.security.with_overrides(from_command_line),
         records=settings.records.with_overrides(records, is_off=no_records),
     )
     is_encrypted = settings.security.tls_cert is not None

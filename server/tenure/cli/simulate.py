@@ -167,8 +167,8 @@ def _request(snapshot: "ClusterSnapshot", now: str | None, cycles: int, interval
         try:
             request.now.FromJsonString(now)
         except ValueError:
-            told = f"{now!r} is not a time; use RFC 3339, such as 2025-03-03T10:42:00Z"
-            raise typer.BadParameter(told, param_hint="--now") from None
+            message = f"{now!r} is not a time; use RFC 3339, such as 2025-03-03T10:42:00Z"
+            raise typer.BadParameter(message, param_hint="--now") from None
     return request
 
 

@@ -197,7 +197,7 @@ class DecisionEncoder:
         for verdict in step.guards:
             fields += [_GUARDS, encode_guard_verdict(recurring, verdict)]
         fields += [_EVICTED_OF, recurring.pod_group(task.pod_group).encoded]
-        said = self._messages.eviction(group.reason, step.task, group.beneficiary, step.relocating)
+        sentence = self._messages.eviction(group.reason, step.task, group.beneficiary, step.relocating)
         return message(
             [
                 _ID,
@@ -205,7 +205,7 @@ class DecisionEncoder:
                 _EVICT,
                 message(fields),
                 _REASON,
-                encode_reason(recurring, group.reason, said, group.action),
+                encode_reason(recurring, group.reason, sentence, group.action),
                 _PRECONDITIONS,
                 self._preconditions(pod, node.encoded),
             ]
@@ -234,7 +234,7 @@ class DecisionEncoder:
     def _reserve(self, ids: Identifiers, group: DecisionGroup, step: Reserve) -> bytes:
         pod = self._cluster.tasks[step.task].facts.uid
         code = _VICTIMS_EVICTED if group.evictions else _PIPELINED
-        said = self._messages.reserve(step.task, step.node, bool(group.evictions))
+        sentence = self._messages.reserve(step.task, step.node, bool(group.evictions))
         return message(
             [
                 _ID,
@@ -242,7 +242,7 @@ class DecisionEncoder:
                 _RESERVE,
                 encode_reserve(self._cluster, self._recurring, step),
                 _REASON,
-                encode_reason(self._recurring, code, said, group.action),
+                encode_reason(self._recurring, code, sentence, group.action),
                 _PRECONDITIONS,
                 self._preconditions(text(pod), _NOTHING),
             ]
@@ -250,7 +250,7 @@ class DecisionEncoder:
 
     def _bind(self, ids: Identifiers, group: DecisionGroup, step: Bind) -> bytes:
         pod = self._cluster.tasks[step.task].facts.uid
-        said = self._messages.bind(step.task, step.node)
+        sentence = self._messages.bind(step.task, step.node)
         return message(
             [
                 _ID,
@@ -258,7 +258,7 @@ class DecisionEncoder:
                 _BIND,
                 encode_bind(self._cluster, self._recurring, step),
                 _REASON,
-                encode_reason(self._recurring, _ALLOCATED, said, group.action),
+                encode_reason(self._recurring, _ALLOCATED, sentence, group.action),
                 _PRECONDITIONS,
                 self._preconditions(text(pod), _NOTHING),
             ]

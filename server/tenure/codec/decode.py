@@ -195,9 +195,9 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str]) -> _Parts:
     sent += decode_columns(message.pod_columns, known, found["pod_columns"])
     check_templates(message.resource_claims, sent, claim_ranks, found["resource_claims"])
     sent = drop_claims_on_missing_nodes(sent, message.resource_claims, claim_ranks, node_ranks)
-    memory: tuple[EvictionRecord, ...] = ()
+    history: tuple[EvictionRecord, ...] = ()
     if remembered := message.eviction_history:
-        memory = decode_eviction_history(remembered, name_ranks(uids), found["eviction_history"])
+        history = decode_eviction_history(remembered, name_ranks(uids), found["eviction_history"])
     in_flight = message.in_flight_groups
     index_names([group.id for group in in_flight], found["in_flight_groups"], "id")
     check_in_flight(in_flight, found["in_flight_groups"])
@@ -219,7 +219,7 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str]) -> _Parts:
         topologies=topologies,
         claims=claims,
         resource_names=names,
-        eviction_history=memory,
+        eviction_history=history,
         in_flight=decode_in_flight(in_flight, _in_flight_rows(workloads, nodes, slots)) if in_flight else (),
         warnings=(*workloads.warnings, *collect_missing_node_warnings(sent, workloads.pod_groups)),
     )
@@ -265,8 +265,10 @@ def _header_violations(message: ClusterSnapshot) -> Iterator[FieldViolation]:
 def _excessive_names(names: tuple[str, ...]) -> Iterator[FieldViolation]:
     """Checked first, since every node and every shape has an amount of each resource."""
     if len(names) > MAX_RESOURCE_NAMES:
-        told = f"with shapes and claims name {len(names)} kinds of resources"
-        yield FieldViolation("nodes", f"{told}, more than {MAX_RESOURCE_NAMES}")
+        message = (
+            f"with shapes and claims name {len(names)} kinds of resources, more than {MAX_RESOURCE_NAMES}"
+        )
+        yield FieldViolation("nodes", message)
 
 
 def total_requests(shapes: Iterable[TaskShape], pods: Mapping[int, int]) -> list[tuple[int, Vector]]:

@@ -142,7 +142,7 @@ _MESSAGES: Final = {
 def encode_nomination(cluster: Cluster, nomination: Nomination) -> pb.Nomination:
     """One nomination, with its reason as a sentence."""
     group, groups = cluster.pod_groups[nomination.pod_group], cluster.pod_groups
-    told = f"Pod group {group.facts.name} (queue {group.facts.queue_name}) {_MESSAGES[nomination.result]}"
+    sentence = f"Pod group {group.facts.name} (queue {group.facts.queue_name}) {_MESSAGES[nomination.result]}"
     skip, code = nomination.skip_reason, nomination.code
     detail = printable_detail(nomination.detail)
     return pb.Nomination(
@@ -152,7 +152,7 @@ def encode_nomination(cluster: Cluster, nomination: Nomination) -> pb.Nomination
         nominated_by=nomination.nominated_by if nomination.is_candidate else (),
         reason=pb.Reason(
             code="REASON_CODE_UNSPECIFIED" if code is None else f"REASON_CODE_{code.name}",
-            message=f"{escape_control_characters(told)}{': ' if detail else ''}{detail}.",
+            message=f"{escape_control_characters(sentence)}{': ' if detail else ''}{detail}.",
             source="requeue" if nomination.is_candidate else ", ".join(nomination.nominated_by),
             until=None if nomination.until is None else timestamp(nomination.until),
             detail=detail,

@@ -114,8 +114,8 @@ class EncodingCache:
         mention = self._pod_groups.get(index)
         if mention is None:
             group = self._cluster.pod_groups[index]
-            said = f"pod group {group.facts.name} (queue {group.facts.queue_name})"
-            mention = self._pod_groups.put(index, EncodedName(group.facts.uid, said))
+            display_name = f"pod group {group.facts.name} (queue {group.facts.queue_name})"
+            mention = self._pod_groups.put(index, EncodedName(group.facts.uid, display_name))
         return mention
 
     def node(self, index: int) -> EncodedName:

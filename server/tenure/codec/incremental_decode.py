@@ -51,27 +51,27 @@ def decode_change(
     if not _concerns_workloads_alone(before, upserts, removes):
         return None
     before = with_base(before, state)
-    footing = before.base
-    assert footing is not None
-    rows = _changed(before, footing, upserts, removes)
+    base = before.base
+    assert base is not None
+    rows = _changed(before, base, upserts, removes)
     if rows is None:
         return None
     cluster = before.cluster
-    footing, change = footing.next_version(
+    base, change = base.next_version(
         rows.changed_uids, before.tasks, rows.pod_groups, rows.tasks, leaves_by_name(cluster.queues)
     )
-    if any(excessive_totals(cluster.resource_names, "pods", total_requests(cluster.shapes, footing.pods))):
+    if any(excessive_totals(cluster.resource_names, "pods", total_requests(cluster.shapes, base.pods))):
         return None
     in_flight = _in_flight(state, upserts, removes)
     if in_flight is None:
         return None
     return replace(
         before,
-        cluster=_cluster(before, footing, state.eviction_history, in_flight, now),
+        cluster=_cluster(before, base, state.eviction_history, in_flight, now),
         pod_groups=rows.pod_groups,
         tasks=rows.tasks,
         references=rows.references,
-        base=footing,
+        base=base,
         change=change,
     )
 
@@ -84,11 +84,11 @@ def with_base(decoded: DecodedSnapshot, state: ClusterSnapshot) -> DecodedSnapsh
     if decoded.base is not None or decoded.cluster.claims or decoded.references.zones:
         return decoded
     cluster = decoded.cluster
-    footing = DecodeBase.of(
+    base = DecodeBase.of(
         decoded.pod_groups.to_dict(), decoded.tasks.to_dict(), leaves_by_name(cluster.queues)
     )
-    standing = _cluster(decoded, footing, state.eviction_history, state.in_flight_groups, cluster.now)
-    return replace(decoded, cluster=standing, base=footing)
+    standing = _cluster(decoded, base, state.eviction_history, state.in_flight_groups, cluster.now)
+    return replace(decoded, cluster=standing, base=base)
 
 
 def _cluster(

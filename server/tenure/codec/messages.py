@@ -36,7 +36,7 @@ _PATCHES: Final[Mapping[PatchKind, str]] = {
     PatchKind.SET_EVICTION_RECORD: ": eviction record for {preemptor} updated",
     PatchKind.DELETE_EVICTION_RECORD: ": eviction record for {preemptor} deleted",
 }
-_CHANGE_NAMES: Final = {kind: told.partition("{preemptor}") for kind, told in _PATCHES.items()}
+_CHANGE_NAMES: Final = {kind: change.partition("{preemptor}") for kind, change in _PATCHES.items()}
 _IN_FLIGHT: Final[Mapping[InFlightGroupState, str]] = {
     InFlightGroupState.IN_FLIGHT: "is in flight",
     InFlightGroupState.SUPERSEDED: "is superseded",

@@ -182,7 +182,7 @@ def _unready(message: pb.Node) -> str:
 
 def _has_mig(labels: Mapping[str, str], message: pb.Node) -> bool:
     """Whether it is a MIG node, by its label or else by its resources (semantics R1.28)."""
-    said = BOOLEANS.get(labels.get(MIG_ENABLED, ""))
-    if said is not None:
-        return said
+    label = BOOLEANS.get(labels.get(MIG_ENABLED, ""))
+    if label is not None:
+        return label
     return any(name.startswith(MIG_PREFIX) for name in message.allocatable.extended)

@@ -99,8 +99,8 @@ def _group(
             continue
         if before.is_allocated:
             moves = after.status is TaskStatus.PIPELINED
-            said = commit.guards.get(session.cluster.tasks[task].pod_group, ())
-            evictions.append(Evict(task, before.node, moves, said))
+            verdicts = commit.guards.get(session.cluster.tasks[task].pod_group, ())
+            evictions.append(Evict(task, before.node, moves, verdicts))
         if after.status is TaskStatus.PIPELINED and task not in session.reserved_tasks:
             holds.append(Reserve(task, after.node, after.gpu_groups, after.zones))
         elif after.status is TaskStatus.BINDING:

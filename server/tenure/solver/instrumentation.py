@@ -134,9 +134,9 @@ class _InstrumentedNominator(_InstrumentedPlugin, RequeueNominator):
 
 def build_instrumented_context(session: Session, parts: SearchParts, observer: Observer) -> CycleContext:
     """Build a search that reports every pod group that is placed or searched for, and every scenario."""
-    told = _Instrumentation(observer)
-    placer = _InstrumentedPlacer(session, parts, told)
-    solver = _InstrumentedSolver(session, parts, placer, told)
+    instrumentation = _Instrumentation(observer)
+    placer = _InstrumentedPlacer(session, parts, instrumentation)
+    solver = _InstrumentedSolver(session, parts, placer, instrumentation)
     return CycleContext(session, parts, parts.gangs, parts.pod_groups, placer, solver)
 
 
@@ -210,16 +210,16 @@ class _InstrumentedSolver(Solver):
         self.simulator = _InstrumentedSimulator(session, parts, placer, instrumentation)
 
     def solve(self, statement: Statement, search: Search, budget: Budget) -> Rejection | None:
-        told, outcome = self._instrumentation, STOPPED_OUTCOME
-        search.validates = partial(told.validate, search.validates)
-        told.begin_pod_group(search.preemptor)
-        told.is_solving = True
+        instrumentation, outcome = self._instrumentation, STOPPED_OUTCOME
+        search.validates = partial(instrumentation.validate, search.validates)
+        instrumentation.begin_pod_group(search.preemptor)
+        instrumentation.is_solving = True
         try:
             rejection = super().solve(statement, search, budget)
             outcome = _outcome(rejection)
         finally:
-            told.end_pod_group(outcome)
-            told.is_solving = False
+            instrumentation.end_pod_group(outcome)
+            instrumentation.is_solving = False
         return rejection
 
 

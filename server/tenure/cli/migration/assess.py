@@ -84,9 +84,9 @@ def _explicit_pod_value(manifest: ManifestObject, kind: WorkloadKind) -> str:
         if value:
             _check(value, f"the label {PREEMPTIBILITY} of its pods", kind, line)
     if len(values) > 1:
-        said = ", ".join(quote_name(value) if value else "nothing" for value in values)
+        listed = ", ".join(quote_name(value) if value else "nothing" for value in values)
         raise NeedsAttention(
-            f"its pod templates differ in the label {PREEMPTIBILITY}: {said}; {_write(kind)}"
+            f"its pod templates differ in the label {PREEMPTIBILITY}: {listed}; {_write(kind)}"
         )
     return next(iter(values), "")
 

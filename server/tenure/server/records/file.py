@@ -197,5 +197,5 @@ def default_path() -> Path:
     try:
         return user_state_path("tenure", appauthor=False) / "records.sqlite"
     except RuntimeError:
-        told = "no home directory: set --records, HOME or XDG_STATE_HOME"
-        raise RecordsError(told) from None
+        message = "no home directory: set --records, HOME or XDG_STATE_HOME"
+        raise RecordsError(message) from None

@@ -98,8 +98,8 @@ class RecordsFile:
         try:
             snapshot.CopyFrom(self._states.snapshot(record.state))
         except (ValueError, sqlite3.Error) as error:
-            told = f"the state of record {record.id} cannot be read: {error}"
-            raise RecordsError(f"{self._path}: {told}") from None
+            message = f"the state of record {record.id} cannot be read: {error}"
+            raise RecordsError(f"{self._path}: {message}") from None
         snapshot.now.CopyFrom(record.response.header.now)
         return snapshot
 

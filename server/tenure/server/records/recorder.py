@@ -231,8 +231,8 @@ class FileRecorder(Recorder):
             self._writer = None
         if not self._has_failed:
             defect = None if isinstance(error, _ERRORS) else error
-            told = error if isinstance(error, RecordsError) else f"{self._path}: {error}"
-            _LOG.error("Cannot record decisions: %s", told, exc_info=defect)
+            message = error if isinstance(error, RecordsError) else f"{self._path}: {error}"
+            _LOG.error("Cannot record decisions: %s", message, exc_info=defect)
         self._has_failed = True
         self._next_try = time.monotonic() + self._retry_seconds
         self._discard()

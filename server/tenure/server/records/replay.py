@@ -198,6 +198,6 @@ def _profile(record: Record) -> Profile:
     except ValueError as error:
         problems = [str(error)]
     if problems:
-        told = "; ".join(problems)
-        raise RecordsError(f"record {record.id} cannot be replayed with its profile: {told}")
+        message = "; ".join(problems)
+        raise RecordsError(f"record {record.id} cannot be replayed with its profile: {message}")
     return profile

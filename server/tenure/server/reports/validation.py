@@ -27,8 +27,8 @@ def _violations(request: pb.ReportResultsRequest) -> Iterator[FieldViolation]:
         if not group.id:
             yield FieldViolation(f"{path}.group.id", MISSING)
         elif first.setdefault(group.id, i) != i:
-            told = f"{quote_name(group.id)} is already used by groups[{first[group.id]}]"
-            yield FieldViolation(f"{path}.group.id", told)
+            problem = f"{quote_name(group.id)} is already used by groups[{first[group.id]}]"
+            yield FieldViolation(f"{path}.group.id", problem)
         if group.HasField("expire_time") and (problem := time_problem(group.expire_time)):
             yield FieldViolation(f"{path}.group.expire_time", problem)
         yield from _patches(report, path)
@@ -53,16 +53,16 @@ def _results(report: pb.GroupReport, path: str) -> Iterator[FieldViolation]:
     for i, step in enumerate(report.results):
         where = f"{path}.results[{i}]"
         if step.decision_id not in known:
-            told = f"{quote_name(step.decision_id)} is not a decision of the group"
-            yield FieldViolation(f"{where}.decision_id", told)
+            problem = f"{quote_name(step.decision_id)} is not a decision of the group"
+            yield FieldViolation(f"{where}.decision_id", problem)
         elif first.setdefault(step.decision_id, i) != i:
-            told = f"{quote_name(step.decision_id)} is already used by results[{first[step.decision_id]}]"
-            yield FieldViolation(f"{where}.decision_id", told)
+            problem = f"{quote_name(step.decision_id)} is already used by results[{first[step.decision_id]}]"
+            yield FieldViolation(f"{where}.decision_id", problem)
         if not step.status:
             yield FieldViolation(f"{where}.status", MISSING)
         elif step.status not in pb.ApplyStatus.values():
-            told = f"{step.status} is not a value of this version of the contract"
-            yield FieldViolation(f"{where}.status", told)
+            problem = f"{step.status} is not a value of this version of the contract"
+            yield FieldViolation(f"{where}.status", problem)
         if step.HasField("retry_time") and (problem := time_problem(step.retry_time)):
             yield FieldViolation(f"{where}.retry_time", problem)
 

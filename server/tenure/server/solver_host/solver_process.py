@@ -59,10 +59,10 @@ class SolverProcess:
         self._process.join()
 
     def _wait(self, stop: Callable[[], bool]) -> None:
-        told: float | None = None
+        asked_at: float | None = None
         while not self._connection.poll(_LOOK_SECONDS):
-            if told is None and stop():
+            if asked_at is None and stop():
                 self._connection.send(STOP)
-                told = time.monotonic()
-            elif told is not None and time.monotonic() > told + GRACE_SECONDS:
+                asked_at = time.monotonic()
+            elif asked_at is not None and time.monotonic() > asked_at + GRACE_SECONDS:
                 raise SolverProcessLost("a solver process ignored a stop request")

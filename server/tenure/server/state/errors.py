@@ -47,8 +47,8 @@ def unknown_state(cluster_id: str, node_pool: str, epoch: str) -> StateError:
 def no_state(cluster_id: str, node_pool: str) -> StateError:
     """There is no state of this cluster ID and node pool, of any epoch."""
     what = f"unknown state: cluster {cluster_id!r}, node pool {node_pool!r}"
-    told = f"{what}; check the names and whether a scheduler pushes it (PutSnapshot)"
-    return StateError(pb.STATE_ERROR_CODE_UNKNOWN_STATE, told)
+    message = f"{what}; check the names and whether a scheduler pushes it (PutSnapshot)"
+    return StateError(pb.STATE_ERROR_CODE_UNKNOWN_STATE, message)
 
 
 def version_gap(current: int, named: int) -> StateError:
@@ -59,26 +59,26 @@ def version_gap(current: int, named: int) -> StateError:
 
 def invalid_delta(violations: Sequence[FieldViolation]) -> StateError:
     """Rows are invalid."""
-    told = f"{len(violations)} field(s) are invalid; fix them and resend the delta"
-    return StateError(pb.STATE_ERROR_CODE_INVALID, told, violations)
+    message = f"{len(violations)} field(s) are invalid; fix them and resend the delta"
+    return StateError(pb.STATE_ERROR_CODE_INVALID, message, violations)
 
 
 def clock_regression(current: str, named: str) -> StateError:
     """The time is before that of the state; both times as text."""
-    told = f"the time {named} is before that of the state, {current}; send a later one"
-    return StateError(pb.STATE_ERROR_CODE_CLOCK_REGRESSION, told)
+    message = f"the time {named} is before that of the state, {current}; send a later one"
+    return StateError(pb.STATE_ERROR_CODE_CLOCK_REGRESSION, message)
 
 
 def stale_state(age: int, most: int) -> StateError:
     """The state is older than accepted; both ages in nanoseconds."""
-    told = f"the state is {format_duration(age)} old, more than {format_duration(most)}"
-    return StateError(pb.STATE_ERROR_CODE_STALE, f"{told}: send a delta, or synchronize the clocks")
+    message = f"the state is {format_duration(age)} old, more than {format_duration(most)}"
+    return StateError(pb.STATE_ERROR_CODE_STALE, f"{message}: send a delta, or synchronize the clocks")
 
 
 def no_message(kind: str) -> StateError:
     """The bytes are not a message of the expected type."""
-    told = f"the message is not a {kind}; fix it and resend the delta"
-    return StateError(pb.STATE_ERROR_CODE_INVALID, told)
+    message = f"the message is not a {kind}; fix it and resend the delta"
+    return StateError(pb.STATE_ERROR_CODE_INVALID, message)
 
 
 def too_many_rows(exceeded: LimitExceeded, whose: str = "state") -> StateError:
@@ -89,7 +89,8 @@ def too_many_rows(exceeded: LimitExceeded, whose: str = "state") -> StateError:
 
 def too_large(size: int, most: int) -> StateError:
     """The state has, or would have, more bytes than all states together may have."""
-    told = f"the state would have {size:,} bytes, more than {most:,}"
+    error = f"the state would have {size:,} bytes, more than {most:,}"
     return StateError(
-        pb.STATE_ERROR_CODE_TOO_LARGE, f"{told}: send less, or raise server.maxStateMib in the configuration"
+        pb.STATE_ERROR_CODE_TOO_LARGE,
+        f"{error}: send less, or raise server.maxStateMib in the configuration",
     )

@@ -215,8 +215,8 @@ def _check_rows(snapshot: ClusterSnapshot, most: MaxRows) -> None:
 def _header_problems(state: State, delta: StateDelta) -> list[FieldViolation]:
     problems = []
     if delta.version <= state.header.version:
-        told = f"{delta.version} is not greater than that of the base, {state.header.version}"
-        problems.append(FieldViolation("version", told))
+        problem = f"{delta.version} is not greater than that of the base, {state.header.version}"
+        problems.append(FieldViolation("version", problem))
     if not delta.HasField("now"):
         problems.append(FieldViolation("now", "is required"))
     elif problem := time_problem(delta.now):

@@ -57,9 +57,9 @@ class UploadMemory:
         Raises ChunkTooLarge, StateError (the total is too large) or UploadMemoryExhausted.
         """
         if size > self._max_chunk_mib * _MIB:
-            told = f"a chunk has {size:,} bytes, more than {self._max_chunk_mib} MiB"
+            problem = f"a chunk has {size:,} bytes, more than {self._max_chunk_mib} MiB"
             raise ChunkTooLarge(
-                f"{told}: send smaller chunks, or raise server.maxChunkMib in the configuration"
+                f"{problem}: send smaller chunks, or raise server.maxChunkMib in the configuration"
             )
         with self._changing:
             if upload.size + size > self._max_bytes:

@@ -56,13 +56,13 @@ def count(summary: CycleSummary) -> None:
     Pod groups that are not due are not counted. A nominated pod group that its minimum runtime protects
     counts as nominated and, for the action, as skipped (semantics R12.49).
     """
-    told = Counter(
+    counts = Counter(
         (counter, plugin, reason)
         for nomination in summary.nominations
         for counter, reason in _count_nomination(nomination)
         for plugin in nomination.plugins
     )
-    for (counter, plugin, reason), number in told.items():
+    for (counter, plugin, reason), number in counts.items():
         why = {"reason": enum_label(pb.NominationSkipReason, reason)} if reason else {}
         counter.add(number, {"plugin": plugin, **why})
     for warning in summary.warnings:

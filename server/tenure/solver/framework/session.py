@@ -174,13 +174,13 @@ class Session:
     ) -> None:
         """Keep the moves of the statement as one decision group."""
         statement.commit()
-        tasks, said = self.ledger.tasks, {}
+        tasks, verdicts = self.ledger.tasks, {}
         for task in statement.evicted:
             loser = tasks[task].pod_group
-            if loser not in said:
-                said[loser] = self.guards.verdicts(action, beneficiary, loser)
+            if loser not in verdicts:
+                verdicts[loser] = self.guards.verdicts(action, beneficiary, loser)
         moves = tuple(statement.moves)
-        self.commits.append(Commit(action, beneficiary, reason, moves, requeue, in_flight, said))
+        self.commits.append(Commit(action, beneficiary, reason, moves, requeue, in_flight, verdicts))
         if reason in (ReasonCode.ALLOCATED, ReasonCode.PIPELINED):
             self.allocated_this_cycle.add(beneficiary)
         for move in statement.moves:

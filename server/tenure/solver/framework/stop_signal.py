@@ -26,9 +26,9 @@ class StopSignal:
 
     __slots__ = ("_callback", "_steps", "is_set")
 
-    def __init__(self, asks: Callable[[], bool] = never) -> None:
+    def __init__(self, callback: Callable[[], bool] = never) -> None:
         self.is_set = False
-        self._callback = asks
+        self._callback = callback
         self._steps = 1
 
     def check(self) -> None:

@@ -80,10 +80,10 @@ class FitCache:
 
     def update_shared_fits(self, nodes: Iterable[int], left: list[int]) -> None:
         """Update for a shape that shares devices; `left`: largest free part of a shared one, MiB by node."""
-        rooms = self._ledger.node_infos
+        node_infos = self._ledger.node_infos
         joined, apart = 0, 0
         for node in nodes:
-            if left[node] >= 0 and left[node] >= rooms[node].share_memory(self.shape):
+            if left[node] >= 0 and left[node] >= node_infos[node].share_memory(self.shape):
                 joined |= 1 << node
             else:
                 apart |= 1 << node

@@ -179,9 +179,9 @@ class NodeIndex:
         touched = self._ledger.touched_nodes
         if not touched:
             return
-        rooms = self._ledger.node_infos
+        node_infos = self._ledger.node_infos
         for node in touched:
-            self._follow(node, rooms[node])
+            self._follow(node, node_infos[node])
         self._changes.add(touched)
         self._cpu_touched |= touched
         self._capacity_touched |= touched
@@ -206,9 +206,9 @@ class NodeIndex:
 
     def _refresh_capacity(self) -> None:
         self._refresh()
-        rooms = self._ledger.node_infos
+        node_infos = self._ledger.node_infos
         for node in self._capacity_touched:
-            self._follow_capacity(node, rooms[node])
+            self._follow_capacity(node, node_infos[node])
         self._capacity_touched.clear()
 
     def _follow_capacity(self, node: int, node_info: NodeInfo) -> None:
@@ -224,10 +224,10 @@ class NodeIndex:
         self._with_free_gpus = _with(self._with_free_gpus, 1 << node, idle > 0 or releasing > 0)
 
     def _refresh_cpu(self) -> None:
-        rooms = self._ledger.node_infos
+        node_infos = self._ledger.node_infos
         for node in self._cpu_touched:
-            room = rooms[node]
-            self._put_cpu(node, room.idle.cpu + room.releasing.cpu)
+            node_info = node_infos[node]
+            self._put_cpu(node, node_info.idle.cpu + node_info.releasing.cpu)
         self._cpu_touched.clear()
 
     def _put_cpu(self, node: int, free: int) -> None:
