@@ -46,8 +46,11 @@ def test_unavailable_token_means_unreachable_api_server(
         pass
 
 
-def test_response_that_is_not_an_object_is_an_api_server_error(scripted_server: Served) -> None:
+@pytest.mark.parametrize(
+    "body", [b"<html>", b'{"kind": "Pod"', b'{"kind": \x17\x03}', b'{"kind": "\xff"}', b'{"kind": "Pod"}{}']
+)
+def test_response_that_is_not_an_object_is_an_api_server_error(scripted_server: Served, body: bytes) -> None:
     server, transport = scripted_server
-    server.on("GET", "/x", ScriptedResponse(200, "<html>"))
+    server.on("GET", "/x", ScriptedResponse(200, body))
     with pytest.raises(ApiServerError):
         transport.get("/x")

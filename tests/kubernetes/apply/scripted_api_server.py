@@ -21,7 +21,7 @@ class RecordedCall(NamedTuple):
 
 
 class ScriptedResponse(NamedTuple):
-    """A response; status 0 closes the connection without one."""
+    """A response; status 0 closes the connection without one. A body is sent as JSON, unless it is bytes."""
 
     status: int = 200
     body: Any = {}
@@ -71,7 +71,8 @@ def run_scripted_api_server(folder: Path) -> Iterator[tuple[ScriptedApiServer, T
             if not answer.status:
                 self.close_connection = True
                 return
-            content = json.dumps(answer.body).encode()
+            body = answer.body
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(answer.status)
             for key, value in answer.headers.items():
                 self.send_header(key, value)

@@ -136,11 +136,15 @@ class Proxy:
             connection.close()
 
     def cut_all(self) -> None:
-        """Close all connections to the API server; watches end."""
+        """Close all connections to the API server; watches end.
+
+        The shutdown is that of a plain socket: that of an `SSLSocket` ends the encryption, and a thread which
+        still reads would get the encrypted bytes as the response.
+        """
         for connection in list(self._open):
             if connection.sock is not None:
                 with suppress(OSError):
-                    connection.sock.shutdown(socket.SHUT_RDWR)
+                    socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
 
 
 class _Listener(ThreadingHTTPServer):

@@ -5,6 +5,8 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import trustme
 from tenure.kubernetes.api.api_errors import Conflict, TooManyRequests, Unreachable
 from tenure.kubernetes.api.transport import Transport
 
-from tests.kubernetes.fault_injection.history import History, RecordedCall
+from tests.kubernetes.fault_injection.history import History, RecordedCall, RecordedRequest
 from tests.kubernetes.fault_injection.lasting_faults import (
     CallsRejected,
     ResponsesLost,
@@ -176,6 +178,20 @@ def test_request_with_lost_response_was_executed(rig: ProxyRig) -> None:
         rig.transport.post("/a", {})
     assert (rig.last.status, rig.last.is_done) == (200, True)
     rig.transport.post("/a", {})
+
+
+def test_cut_response_ends_early_and_has_no_encrypted_bytes(rig: ProxyRig) -> None:
+    sent = b"[%s]" % (b"1," * 1_000_000)
+    request = RecordedRequest(1, "one", "POST", "/a", "", None)
+    headers = {"Content-Type": "application/json"}
+    with rig.proxy.requests(request, "/a", sent, headers) as response:
+        received = response.read(1_000)
+        rig.proxy.cut_all()
+        with suppress(OSError, HTTPException):
+            while piece := response.read(1_000):
+                received += piece
+    assert len(received) < len(sent)
+    assert sent.startswith(received)
 
 
 def test_absent_api_server_is_unreachable(tmp_path: Path) -> None:

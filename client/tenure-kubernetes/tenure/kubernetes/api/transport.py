@@ -166,6 +166,10 @@ class Transport:
             raise ApiServerError(
                 f"{method} {path}: {response.status_code} without an object; the server is not an API server"
             )
+        try:
+            msgspec.json.decode(response.content.decode(), type=msgspec.Raw)
+        except (UnicodeDecodeError, msgspec.DecodeError) as error:
+            raise ApiServerError(f"{method} {path}: the response is damaged: {error}") from None
         return response.content
 
 
