@@ -35,8 +35,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Read the count of a worker. All workers collect all tests and report the same number."""
-    told = getattr(node, "workeroutput", {}).get("left_out", 0)
-    node.config.stash[_DESELECTED] = max(told, node.config.stash.get(_DESELECTED, 0))
+    count = getattr(node, "workeroutput", {}).get("left_out", 0)
+    node.config.stash[_DESELECTED] = max(count, node.config.stash.get(_DESELECTED, 0))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -82,7 +82,7 @@ def test_h8_compression_bomb_is_rejected_without_decompression() -> None:
 def test_h8_valid_compressed_request_is_rejected_with_the_reason() -> None:
     request = DecideRequest(snapshot=small_snapshot()).SerializeToString()
     with run_server() as (_, address):
-        code, said = send_request(address, request, grpc.Compression.Gzip)
+        code, details = send_request(address, request, grpc.Compression.Gzip)
         assert code is grpc.StatusCode.UNIMPLEMENTED
-        assert "gzip" in said
-        assert "disabled" in said
+        assert "gzip" in details
+        assert "disabled" in details

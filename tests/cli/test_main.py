@@ -152,8 +152,8 @@ def test_full_disk_is_not_an_internal_error(file: str) -> None:
         ended = subprocess.run(
             command, env=child_environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
-    said = "tenure: cannot write output: No space left on device\n"
-    assert (ended.returncode, ended.stderr) == (3, said)
+    message = "tenure: cannot write output: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (3, message)
 
 
 @pytest.mark.parametrize("command", [[], ["decide"], ["serve"], ["demo"], ["import"], ["import", "openb"]])

@@ -261,9 +261,9 @@ def test_printed_diff_is_a_valid_patch(tmp_path: Path, line_end: str, last: str)
 
 
 def test_help_explains_exit_codes_and_rules(migrate: Migrate) -> None:
-    said = " ".join(migrate("--help").out.split())
-    assert "Exit status: 0 done; 1 " in said
-    assert "A priority below 100 means preemptible" in said
+    help_text = " ".join(migrate("--help").out.split())
+    assert "Exit status: 0 done; 1 " in help_text
+    assert "A priority below 100 means preemptible" in help_text
 
 
 def test_example_of_the_documentation_prints_the_output_on_the_page(migrate: Migrate, tmp_path: Path) -> None:

@@ -82,8 +82,8 @@ def test_records_are_listed_as_json(path: Path) -> None:
 
 def test_the_help_names_every_key(path: Path) -> None:
     (record, *_) = json.loads(tenure("records", str(path), "--output", "json").stdout)
-    said = tenure("records", "--help").stdout
-    assert [key for key in record if key not in said] == []
+    help_text = tenure("records", "--help").stdout
+    assert [key for key in record if key not in help_text] == []
 
 
 def test_replay_reports_no_differences(path: Path) -> None:

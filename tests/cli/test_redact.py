@@ -39,7 +39,7 @@ def test_name_map_is_readable_by_its_owner_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "Missing option '--output'"),
         (["--output", "{file}"], "would overwrite SNAPSHOT"),
@@ -51,13 +51,13 @@ def test_name_map_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_input_is_reported_and_no_file_written(
-    arguments: list[str], said: str, tmp_path: Path
+    arguments: list[str], message: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_text(SAMPLE.read_text())
     done = run_tenure("redact", str(file), *(each.format(file=file, folder=tmp_path) for each in arguments))
     assert done.returncode == 2
-    assert said in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == [file]
     assert file.read_text() == SAMPLE.read_text()

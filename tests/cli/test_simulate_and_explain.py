@@ -140,7 +140,7 @@ def test_json_for_operators_contains_every_audience(tenure: Tenure) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ("explain", "why-pending", "nightly"),
@@ -172,9 +172,9 @@ def test_json_for_operators_contains_every_audience(tenure: Tenure) -> None:
     ],
 )
 def test_invalid_use_is_reported_without_traceback(
-    tenure: Tenure, arguments: tuple[str, ...], said: str
+    tenure: Tenure, arguments: tuple[str, ...], message: str
 ) -> None:
     ended = tenure(*arguments)
     assert (ended.code, ended.out) == (2, "")
-    assert said in ended.err
+    assert message in ended.err
     assert "Traceback" not in ended.err

@@ -120,11 +120,11 @@ def test_unreachable_server_exits_with_3(workloads: Workloads) -> None:
 
 def test_help_names_every_key_of_the_json_form(workloads: Workloads) -> None:
     document = json.loads(workloads("FILE", "--output", "json").out)
-    told = workloads("--help")
-    assert told.code == 0
-    assert "Exit status: 0 listed; 2 " in told.out
+    result = workloads("--help")
+    assert result.code == 0
+    assert "Exit status: 0 listed; 2 " in result.out
     keys = {*document, *document["workloads"][0]}
-    assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", told.out)] == []
+    assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", result.out)] == []
 
 
 def test_list_of_a_pushed_state_equals_that_of_its_snapshot(workloads: Workloads) -> None:

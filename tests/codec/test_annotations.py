@@ -114,8 +114,8 @@ def test_pod_group_with_unreadable_value_is_not_evicted(text: str, expected: set
 EXAMPLES = {
     "1: of class inference, and preemptible": ("Preemptible", 125, BOTH),
     "2 and 3: of class train, and non-preemptible": ("Non-Preemptible", 50, set()),
-    "4: of class build, and nothing said": (None, 100, set()),
-    "nothing said, of class train": (None, 50, BOTH),
+    "4: of class build, and unset": (None, 100, set()),
+    "unset, of class train": (None, 50, BOTH),
 }
 
 

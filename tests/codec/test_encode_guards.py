@@ -50,8 +50,8 @@ def protected(protection: Protection) -> pb.Protection:
 
 
 def test_protection_contains_pod_group_scope_preemptor_end_and_source() -> None:
-    said = protected(Protection(RUNS, "minruntime", ("preempt", "requeue"), NOW, "queue top", "right"))
-    assert said == pb.Protection(
+    message = protected(Protection(RUNS, "minruntime", ("preempt", "requeue"), NOW, "queue top", "right"))
+    assert message == pb.Protection(
         pod_group="runs",
         guard="minruntime",
         actions=["preempt", "requeue"],

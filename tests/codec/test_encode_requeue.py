@@ -57,9 +57,9 @@ def test_ids_of_a_requeue_are_unique_and_reproducible() -> None:
     assert len({step.id for step in encode_requeue()}) == 5
 
 
-def encode_nominations(**said: object) -> pb.Nomination:
-    what = Nomination(**{"pod_group": RUNS, "result": NominationResult.NO_CONTENDER, **said})
-    (message,) = encode(decision(nominations=(what,))).nominations
+def encode_nominations(**fields: object) -> pb.Nomination:
+    nomination = Nomination(**{"pod_group": RUNS, "result": NominationResult.NO_CONTENDER, **fields})
+    (message,) = encode(decision(nominations=(nomination,))).nominations
     return message
 
 

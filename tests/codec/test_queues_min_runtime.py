@@ -32,8 +32,8 @@ WRITTEN = {
         30 * SECOND,
     ),
     "names of the contract": ("reclaim_min_runtime: 600s", None, 600 * SECOND),
-    "R7.4 not said: to be inherited": ("priority: 100", None, None),
-    "R7.4 nothing said of it (null): to be inherited": ("reclaimMinRuntime: null", None, None),
+    "R7.4 unset: to be inherited": ("priority: 100", None, None),
+    "R7.4 null: to be inherited": ("reclaimMinRuntime: null", None, None),
     "R7.4 an explicit zero is a value": ("reclaimMinRuntime: 0s\n  preemptMinRuntime: 0s", 0, 0),
     "less than a second": ("preemptMinRuntime: 0.5s", SECOND // 2, None),
 }

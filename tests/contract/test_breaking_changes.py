@@ -49,8 +49,8 @@ def run_check(folder: Path) -> tuple[int, str]:
 
 
 def test_single_commit_is_compared_with_nothing(checkout: Path) -> None:
-    code, said = run_check(checkout)
-    assert (code, said.count("compared with nothing")) == (0, 1)
+    code, output = run_check(checkout)
+    assert (code, output.count("compared with nothing")) == (0, 1)
 
 
 def test_without_release_the_previous_commit_is_the_baseline(checkout: Path) -> None:
@@ -58,9 +58,9 @@ def test_without_release_the_previous_commit_is_the_baseline(checkout: Path) -> 
     assert run_check(checkout)[0] == 0
     remove_a_field(checkout)
     commit(checkout)
-    code, said = run_check(checkout)
+    code, output = run_check(checkout)
     assert code == 100
-    assert 'Previously present field "1" with name "name" on message "Queue" was deleted' in said
+    assert 'Previously present field "1" with name "name" on message "Queue" was deleted' in output
 
 
 def test_uncommitted_change_is_compared_with_the_last_commit(checkout: Path) -> None:
@@ -73,8 +73,8 @@ def test_with_release_only_the_release_is_the_baseline(checkout: Path) -> None:
     commit(checkout)
     git(checkout, "tag", "v1.0.0")
     commit(checkout)
-    code, said = run_check(checkout)
-    assert (code, said.count("compared with the release v1.0.0")) == (0, 1)
+    code, output = run_check(checkout)
+    assert (code, output.count("compared with the release v1.0.0")) == (0, 1)
     git(checkout, "tag", "--delete", "v1.0.0")
     git(checkout, "tag", "v1.0.0", "HEAD~2")
     assert run_check(checkout)[0] == 100

@@ -37,14 +37,14 @@ def call(service: Any, request: Message) -> Message:
     return next(answer) if name == "SyncState" else answer
 
 
-def contains(told: Any, whole: Any) -> bool:
+def contains(expected: Any, actual: Any) -> bool:
     """Whether a message contains all expected fields. Expected lists may omit rows."""
-    if isinstance(told, dict):
-        return all(key in whole and contains(value, whole[key]) for key, value in told.items())
-    if isinstance(told, list):
-        rows = iter(whole)
-        return all(any(contains(row, other) for other in rows) for row in told)
-    return bool(told == whole)
+    if isinstance(expected, dict):
+        return all(key in actual and contains(value, actual[key]) for key, value in expected.items())
+    if isinstance(expected, list):
+        rows = iter(actual)
+        return all(any(contains(row, other) for other in rows) for row in expected)
+    return bool(expected == actual)
 
 
 def test_server_returns_the_responses_of_the_page() -> None:
@@ -62,8 +62,8 @@ def test_server_returns_the_responses_of_the_page() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "is_there"),
+    ("expected", "is_there"),
     [({"a": [1, 3]}, True), ({"a": [3, 1]}, False), ({"b": 1}, False), ({"a": [1, 2, 3, 4]}, False)],
 )
-def test_missing_value_is_detected(told: dict[str, object], is_there: bool) -> None:
-    assert contains(told, {"a": [1, 2, 3], "c": 0}) is is_there
+def test_missing_value_is_detected(expected: dict[str, object], is_there: bool) -> None:
+    assert contains(expected, {"a": [1, 2, 3], "c": 0}) is is_there

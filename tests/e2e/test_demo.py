@@ -136,8 +136,8 @@ def test_response_passes_the_checker(demo_response: DecideResponse) -> None:
 
 
 def test_server_is_stopped_afterwards() -> None:
-    said = run_tenure("demo").stdout
-    port = int(re.findall(r"127\.0\.0\.1:(\d+)", said)[0])
+    output = run_tenure("demo").stdout
+    port = int(re.findall(r"127\.0\.0\.1:(\d+)", output)[0])
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 

@@ -22,20 +22,20 @@ def example(page: str, language: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "expected_texts"),
     [
         ("README.md", ["preempt: Pod backfill-us-0", "nightly-eval: Pod group nightly-eval"]),
         ("docs/integrate/python.md", []),
     ],
 )
-def test_python_examples_run_against_a_server(page: str, said: list[str], tmp_path: Path) -> None:
+def test_python_examples_run_against_a_server(page: str, expected_texts: list[str], tmp_path: Path) -> None:
     script = tmp_path / "example.py"
     with server_process() as address:
         code = example(page, "python").replace("127.0.0.1:50051", address)
         script.write_text(code.replace("cluster.yaml", str(SAMPLE)))
         ran = run_command(sys.executable, str(script))
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert [words for words in said if words not in ran.stdout] == []
+    assert [text for text in expected_texts if text not in ran.stdout] == []
 
 
 def test_readme_commands_run_the_demo_and_the_tests() -> None:

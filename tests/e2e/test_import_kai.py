@@ -84,8 +84,8 @@ def test_a_snapshot_of_kai_becomes_a_snapshot_and_a_configuration_to_decide_with
     done = run_tenure("import", "kai", source, "--output", output, "--config-output", str(profile))
     assert done.returncode == 0, done.stderr
     assert f"{output}: 2 nodes, 2 queues,\n  1 pod groups, 3 pods\n" in done.stdout
-    for said in ("action dance", "plugin magic", "argument tempo"):
-        assert said in done.stderr
+    for setting in ("action dance", "plugin magic", "argument tempo"):
+        assert setting in done.stderr
     snapshot = read_snapshot(output)
     assert snapshot.now.ToJsonString() == "2027-01-15T08:00:00Z"
     assert [row.allocatable.cpu_milli for row in snapshot.nodes] == [64_000, 63_000]
@@ -127,7 +127,7 @@ def test_time_and_cluster_id_can_be_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "member_name", "said"),
+    ("content", "member_name", "message"),
     [
         ("{", "snapshot.json", "is not a snapshot of KAI-Scheduler"),
         ('{"config": {}}', "snapshot.json", "rawObjects"),
@@ -135,11 +135,11 @@ def test_time_and_cluster_id_can_be_set(tmp_path: Path) -> None:
     ],
 )
 def test_file_of_another_kind_is_reported_without_traceback(
-    content: str, member_name: str, said: str, tmp_path: Path
+    content: str, member_name: str, message: str, tmp_path: Path
 ) -> None:
     done = run_tenure("import", "kai", write_archive(tmp_path / "snapshot.zip", content, member_name))
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -31,7 +31,7 @@ def test_the_snapshot_is_written_in_the_format_of_its_name(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--running", "9999", "--pending", "0"], "but 9999 are requested"),
         (["--running", "0", "--pending", "0"], "no pods requested"),
@@ -42,11 +42,11 @@ def test_the_snapshot_is_written_in_the_format_of_its_name(
     ],
 )
 def test_invalid_input_is_reported_without_traceback(
-    files: list[str], arguments: list[str], said: str
+    files: list[str], arguments: list[str], message: str
 ) -> None:
     done = run_tenure("import", "openb", *files, *arguments)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 

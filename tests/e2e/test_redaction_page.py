@@ -19,5 +19,5 @@ def test_commands_print_the_output_on_the_page(tmp_path: Path, monkeypatch: pyte
         words = [str(tmp_path / word) if "." in word else word for word in command.split()]
         ran = run_tenure(*words)
         assert (ran.returncode, ran.stderr) == (0, "")
-        said = ran.stdout.replace(f"{tmp_path}/", "")
-        assert [line.rstrip() for line in said.splitlines()] == shown.splitlines()
+        output = ran.stdout.replace(f"{tmp_path}/", "")
+        assert [line.rstrip() for line in output.splitlines()] == shown.splitlines()

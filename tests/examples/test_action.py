@@ -136,9 +136,9 @@ def test_response_capabilities_and_explanation_name_it(registry: Registry) -> No
     assert "timeslice" in build_capabilities(used, ServerLimits(), registry).actions
     question = ExplainRequest(snapshot=snapshot)
     question.why_victim.pod_group = "old"
-    told = Explainer(used, registry).explain(question).explanation.operator
-    assert "by timeslice" in told
-    assert "first in victim order" in told
+    explanation = Explainer(used, registry).explain(question).explanation.operator
+    assert "by timeslice" in explanation
+    assert "first in victim order" in explanation
 
 
 def test_metrics_count_its_decisions(registry: Registry) -> None:
@@ -168,9 +168,9 @@ def test_action_that_wraps_the_search_is_explained_as_a_search() -> None:
     question = ExplainRequest(snapshot=decode(SNAPSHOT.encode(), Format.YAML))
     question.why_victim.pod_group = "old"
     used = replace(default_profile(), actions=("allocate", "later"))
-    told = Explainer(used, registry).explain(question).explanation.operator
-    assert "by later" in told
-    assert "first in victim order" in told
+    explanation = Explainer(used, registry).explain(question).explanation.operator
+    assert "by later" in explanation
+    assert "first in victim order" in explanation
 
 
 def test_unknown_action_and_argument_are_refused(registry: Registry) -> None:

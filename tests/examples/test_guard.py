@@ -149,6 +149,6 @@ def test_operators_read_the_text_of_the_guard() -> None:
             {"why_pending": {"pod_group": "new"}},
             {"why_not_victim": {"pod_group": "old", "preemptor": "new"}},
         ):
-            told = client.explain(ExplainRequest(snapshot=snapshot, **question)).explanation
-            assert "checkpoint: it writes a checkpoint" in told.operator
-            assert "it writes a checkpoint" not in told.public
+            explanation = client.explain(ExplainRequest(snapshot=snapshot, **question)).explanation
+            assert "checkpoint: it writes a checkpoint" in explanation.operator
+            assert "it writes a checkpoint" not in explanation.public

@@ -142,15 +142,15 @@ def _invalid_state_error(answers: list[bytes]) -> str:
 
 
 def _find_problem(failure: grpc.RpcError) -> str:
-    code, said = failure.code(), failure.details() or ""
+    code, details = failure.code(), failure.details() or ""
     match code:
         case grpc.StatusCode.INVALID_ARGUMENT:
             named = _named_fields(failure)
-            is_clean = all(named) if named else said.startswith("the message is not a ")
-            return "" if is_clean else f"INVALID_ARGUMENT names no field: {said}"
+            is_clean = all(named) if named else details.startswith("the message is not a ")
+            return "" if is_clean else f"INVALID_ARGUMENT names no field: {details}"
         case grpc.StatusCode.FAILED_PRECONDITION | grpc.StatusCode.RESOURCE_EXHAUSTED:
-            return "" if said.isprintable() else f"not printable: {said!r}"
-    return f"{code.name}: {said}"
+            return "" if details.isprintable() else f"not printable: {details!r}"
+    return f"{code.name}: {details}"
 
 
 def _named_fields(failure: grpc.RpcError) -> list[str]:

@@ -74,10 +74,10 @@ class UserCluster:
         It is preemptible and a gang of all its pods, unless `spec` sets other values. None removes a value.
         """
         terms = {"queue": queue, "priorityClassName": priority, "preemptibility": "preemptible"}
-        said = {**terms, "minMember": pods, **spec}
+        values = {**terms, "minMember": pods, **spec}
         group = {
             "metadata": {"name": name, "namespace": self.namespace, "annotations": annotations or {}},
-            "spec": {key: value for key, value in said.items() if value is not None},
+            "spec": {key: value for key, value in values.items() if value is not None},
         }
         self.transport.post(self.path(KAI_POD_GROUP), build_object(KAI_POD_GROUP, group))
         for i in range(pods):

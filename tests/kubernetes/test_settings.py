@@ -32,8 +32,8 @@ def test_command_line_overrides_the_file(tmp_path: Path) -> None:
     file = read_settings(
         tmp_path, "adapter:\n  clusterId: prod\n  server: tenure:50051\n  leaseDuration: 30s\n"
     )
-    said = {"server": "other:1", "cluster_id": None, "eviction_mode": "delete"}
-    settings = load_adapter_settings(file, said).adapter
+    overrides = {"server": "other:1", "cluster_id": None, "eviction_mode": "delete"}
+    settings = load_adapter_settings(file, overrides).adapter
     assert (settings.cluster_id, settings.server) == ("prod", "other:1")
     assert settings.lease_duration == 30.0
     assert settings.eviction_mode is EvictionMode.DELETE
@@ -44,8 +44,8 @@ def test_command_line_overrides_the_file(tmp_path: Path) -> None:
     [("", None, "tenure"), ("gpu", None, "tenure-gpu"), ("A_100", "mine", "mine")],
 )
 def test_each_node_pool_has_its_own_lease(pool: str, name: str | None, lease: str) -> None:
-    said = {"cluster_id": "c", "node_pool": pool, "lease_name": name}
-    assert load_adapter_settings(None, said).adapter.lease == lease
+    overrides = {"cluster_id": "c", "node_pool": pool, "lease_name": name}
+    assert load_adapter_settings(None, overrides).adapter.lease == lease
 
 
 @pytest.mark.parametrize(

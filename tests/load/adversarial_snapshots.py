@@ -91,9 +91,9 @@ def main() -> Counts:
         config.write_text(SLOW_OPTIONS)
         with run_server_process("--config", str(config)) as (_, address), Client(address) as client:
             for name, size in SIZES.items():
-                told = _format_result(client, SNAPSHOTS[name](size))
-                print(f"{name} of {size:,} pods: {told}", flush=True)
-                missed += told == _MISSED
+                result = _format_result(client, SNAPSHOTS[name](size))
+                print(f"{name} of {size:,} pods: {result}", flush=True)
+                missed += result == _MISSED
     return Counts(len(SIZES) - missed, missed)
 
 

@@ -140,8 +140,8 @@ def _counting_server(address: str) -> Iterator["subprocess.Popen[str]"]:
 def _stop(server: "subprocess.Popen[str]") -> StoppedServer:
     began = time.monotonic()
     server.send_signal(signal.SIGTERM)
-    said, _ = server.communicate(timeout=MOST_SECONDS + 10)
-    return StoppedServer(server.returncode, time.monotonic() - began, int(said or 0))
+    output, _ = server.communicate(timeout=MOST_SECONDS + 10)
+    return StoppedServer(server.returncode, time.monotonic() - began, int(output or 0))
 
 
 def main() -> Counts:

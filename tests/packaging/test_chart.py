@@ -154,7 +154,7 @@ def test_pods_are_replaced_when_their_configuration_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         (("replicas=two",), "at '/replicas': got string, want integer"),
         (("replicas=0",), "at '/replicas': minimum: got 0, want 1"),
@@ -182,10 +182,10 @@ def test_pods_are_replaced_when_their_configuration_changes() -> None:
         (("records.claimName=claim",), "records.claimName requires replicas=1"),
     ],
 )
-def test_invalid_values_are_rejected(values: tuple[str, ...], told: str) -> None:
+def test_invalid_values_are_rejected(values: tuple[str, ...], message: str) -> None:
     ended = run("helm", "template", "tenure", str(CHART), *value_arguments(values))
     assert ended.returncode != 0
-    assert told in ended.stderr
+    assert message in ended.stderr
 
 
 def known(*keys: str) -> set[str]:

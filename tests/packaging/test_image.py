@@ -26,8 +26,8 @@ def test_image_is_complete_serves_and_is_read_only() -> None:
     """One test, because the build takes half a minute."""
     with install(USER, is_root=os.geteuid() == 0) as image:
         check_serving(image)
-        for arguments, code, said in COMMANDS:
-            check_command(image, arguments, code, said)
+        for arguments, code, message in COMMANDS:
+            check_command(image, arguments, code, message)
         check_rights(image)
 
 
@@ -58,11 +58,11 @@ def run_compose_health_check(image: ImageContent, address: str) -> int:
     return process.returncode
 
 
-def check_command(image: ImageContent, arguments: list[str], code: int, said: str) -> None:
+def check_command(image: ImageContent, arguments: list[str], code: int, message: str) -> None:
     process = image.start("tenure", *arguments, TERM="dumb", COLUMNS="100")
     output, errors = process.communicate(timeout=60)
     assert process.returncode == code, errors
-    assert said in output + errors
+    assert message in output + errors
 
 
 def check_rights(image: ImageContent) -> None:

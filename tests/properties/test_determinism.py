@@ -19,7 +19,7 @@ def test_identical_input_results_in_identical_decisions(data: st.DataObject) -> 
 
 @given(data=st.data(), seed=st.integers(0, 1000))
 def test_the_order_of_the_input_does_not_matter(data: st.DataObject, seed: int) -> None:
-    told = draw_steps(ShrinkingDraw(data))
-    shuffled = list(told)
+    steps = draw_steps(ShrinkingDraw(data))
+    shuffled = list(steps)
     random.Random(seed).shuffle(shuffled)
-    assert decide(build(shuffled), PROFILE) == decide(build(told), PROFILE)
+    assert decide(build(shuffled), PROFILE) == decide(build(steps), PROFILE)

@@ -140,8 +140,8 @@ def test_examples_contain_enough_evictions_of_surplus() -> None:
 
 
 def _preserves_minimum(sheet: GuardFacts, loss: Loss) -> bool:
-    asked = sheet.verdicts(loss.group.action, loss.group.beneficiary, loss.victim.index)
-    return any(said.protects == MINIMUM for said in asked)
+    verdicts = sheet.verdicts(loss.group.action, loss.group.beneficiary, loss.victim.index)
+    return any(verdict.protects == MINIMUM for verdict in verdicts)
 
 
 def test_every_guard_is_violated_when_guards_are_removed() -> None:

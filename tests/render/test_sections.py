@@ -57,9 +57,13 @@ def outcome(name: str, kind: pb.OutcomeKind, detail: str = "", until: int = 0) -
 def protection(name: str, minutes: int = 0, against: str = "", **fields: object) -> pb.Protection:
     """Build a protection by minruntime. `against` is the pod group's queue, or the root of other queues."""
     action = "preempt" if against == "leaf" else "reclaim"
-    said = {"guard": "minruntime", "source": "queue leaf", "actions": [action, "consolidation", "requeue"]}
-    said |= {"against": against, "scope": pb.PROTECTION_SCOPE_ALL}
-    message = pb.Protection(**{"pod_group": f"uid-{name}", **said, **fields})
+    defaults = {
+        "guard": "minruntime",
+        "source": "queue leaf",
+        "actions": [action, "consolidation", "requeue"],
+    }
+    defaults |= {"against": against, "scope": pb.PROTECTION_SCOPE_ALL}
+    message = pb.Protection(**{"pod_group": f"uid-{name}", **defaults, **fields})
     if minutes:
         message.until.FromNanoseconds(NOW + minutes * 60 * SECOND)
     return message
@@ -191,7 +195,7 @@ def test_unknown_uids_are_printed_verbatim() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("text", "expected"),
     [
         (format_clock(NOW, NOW), "10:35 UTC"),
         (format_clock(NOW + 86_400 * SECOND, NOW), "4 Mar 10:35 UTC"),
@@ -211,8 +215,8 @@ def test_unknown_uids_are_printed_verbatim() -> None:
         (join_words(["a", "b", "c"]), "a, b and c"),
     ],
 )
-def test_times_and_amounts_have_a_short_form(said: str, expected: str) -> None:
-    assert said == expected
+def test_times_and_amounts_have_a_short_form(text: str, expected: str) -> None:
+    assert text == expected
 
 
 def test_in_flight_groups_are_listed_with_their_state() -> None:

@@ -17,15 +17,15 @@ from tests.small_snapshot import small_snapshot
 def test_profile_actions_plugins_and_digest_are_reported() -> None:
     profile = Profile(("preempt", "allocate"), (PluginConfig("proportion"), PluginConfig("elastic")))
     with run_server(Engine(profile)) as (_, address), Client(address) as client:
-        told = client.get_capabilities()
-        assert told.profile_digest == client.decide(small_snapshot()).header.profile_digest
-    assert list(told.actions) == list(BUILT_IN.actions)
-    assert {"minruntime", "numa", "evictionlimit", "expectedruntime"} <= set(told.plugins)
-    assert list(told.plugins) == sorted(told.plugins)
-    assert list(told.profile_actions) == ["preempt", "allocate"]
-    assert list(told.profile_plugins) == ["proportion", "elastic"]
-    assert told.profile_digest == profile_digest(profile)
-    assert not told.recording_enabled
+        response = client.get_capabilities()
+        assert response.profile_digest == client.decide(small_snapshot()).header.profile_digest
+    assert list(response.actions) == list(BUILT_IN.actions)
+    assert {"minruntime", "numa", "evictionlimit", "expectedruntime"} <= set(response.plugins)
+    assert list(response.plugins) == sorted(response.plugins)
+    assert list(response.profile_actions) == ["preempt", "allocate"]
+    assert list(response.profile_plugins) == ["proportion", "elastic"]
+    assert response.profile_digest == profile_digest(profile)
+    assert not response.recording_enabled
 
 
 def test_every_limit_is_reported_as_configured() -> None:
@@ -47,11 +47,11 @@ def test_every_limit_is_reported_as_configured() -> None:
     )
     options = CycleOptions(max_simulations_per_pod_group=19, max_simulations_per_action=20)
     profile = Profile(("allocate",), default_profile().plugins, options)
-    told = capabilities.build_capabilities(profile, limits).limits
-    assert told.max_rows.pop("pods") == 77
-    assert told.max_rows == MaxRows().model_dump(exclude={"pods"})
-    told.ClearField("max_rows")
-    assert told == Limits(
+    reported_limits = capabilities.build_capabilities(profile, limits).limits
+    assert reported_limits.max_rows.pop("pods") == 77
+    assert reported_limits.max_rows == MaxRows().model_dump(exclude={"pods"})
+    reported_limits.ClearField("max_rows")
+    assert reported_limits == Limits(
         max_message_bytes=3 * 2**20,
         max_chunk_bytes=2 * 2**20,
         max_name_length=11,
@@ -69,9 +69,9 @@ def test_every_limit_is_reported_as_configured() -> None:
 
 
 def test_every_limit_of_the_contract_is_reported() -> None:
-    told = capabilities.build_capabilities(default_profile(), ServerLimits()).limits
+    limits = capabilities.build_capabilities(default_profile(), ServerLimits()).limits
     known = {field.name for field in Limits.DESCRIPTOR.fields}
-    assert {field.name for field, _ in told.ListFields()} == known - {"max_staleness"}
+    assert {field.name for field, _ in limits.ListFields()} == known - {"max_staleness"}
 
 
 def test_unlimited_staleness_is_reported_as_unset() -> None:

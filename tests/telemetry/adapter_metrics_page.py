@@ -36,8 +36,8 @@ def collect_adapter_metrics(folder: Path) -> dict[str, Metric]:
         define_kinds(transport)
         api.faults.refuse("GET", "/api/v1/nodes", 500, times=LISTS_REJECTED)
         with run_live_cluster(transport) as cluster:
-            told = adapter_arguments(api, server, cluster.namespace)
-            with run_adapter(folder / "adapter.log", *told, "--config", str(file)):
+            arguments = adapter_arguments(api, server, cluster.namespace)
+            with run_adapter(folder / "adapter.log", *arguments, "--config", str(file)):
                 cluster.workload("gang", 2, 4)
                 return wait_until(lambda: _families_after_reconcile(port))
 

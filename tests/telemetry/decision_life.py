@@ -27,8 +27,8 @@ def run_telemetry_adapter(
     telemetry = {"otlpEndpoint": endpoint, "metricsInterval": METRICS_INTERVAL}
     file.write_text(json.dumps({"adapter": {}, "telemetry": telemetry}))
     with run_telemetry_server(folder, otlpEndpoint=endpoint, metricsInterval=METRICS_INTERVAL) as (_, server):
-        told = adapter_arguments(plane, server, cluster.namespace)
-        with run_adapter(folder / "adapter.log", *told, "--config", str(file)):
+        arguments = adapter_arguments(plane, server, cluster.namespace)
+        with run_adapter(folder / "adapter.log", *arguments, "--config", str(file)):
             yield
 
 

@@ -56,8 +56,8 @@ def test_log_format_is_configurable_and_level_is_reloaded_on_sighup(tmp_path: Pa
     file = tmp_path / "adapter.yaml"
     file.write_text(json.dumps({"adapter": {}, "telemetry": {"logs": {"format": "json"}}}))
     with run_fake_api_server(tmp_path) as api:
-        told = adapter_arguments(api, "127.0.0.1:1", "n")
-        with run_adapter(tmp_path / "adapter.log", *told, "--config", str(file)) as adapter:
+        arguments = adapter_arguments(api, "127.0.0.1:1", "n")
+        with run_adapter(tmp_path / "adapter.log", *arguments, "--config", str(file)) as adapter:
             wait_until(lambda: '"level": "warning"' in adapter.output)
             file.write_text(json.dumps({"adapter": {}, "telemetry": {"logs": {"level": "debug"}}}))
             adapter.hang_up()

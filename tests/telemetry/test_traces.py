@@ -15,7 +15,7 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tests.telemetry.otlp_receiver import ReceivedTelemetry, number_attributes, run_receiver, text_attributes
 from tests.telemetry.telemetry_server import contested_snapshot, run_telemetry_server
 
-Told = tuple[ReceivedTelemetry, str]
+TracedServer = tuple[ReceivedTelemetry, str]
 DECIDE = "tenure.v1.DecisionService/Decide"
 ANCESTRY = (
     "tenure.plugin proportion",
@@ -28,7 +28,9 @@ ANCESTRY = (
 
 
 @pytest.fixture(scope="module", params=["thread", "process"])
-def traced_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def traced_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TracedServer]:
     """A receiver, and the address of a server that exports all telemetry to it."""
     folder = tmp_path_factory.mktemp(request.param)
     with (
@@ -38,9 +40,11 @@ def traced_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
         yield received, server
 
 
-def decide(told: Told, snapshot: ClusterSnapshot | None = None) -> tuple[Span, DecideResponse]:
+def decide(
+    traced_server: TracedServer, snapshot: ClusterSnapshot | None = None
+) -> tuple[Span, DecideResponse]:
     """Call `Decide` in a trace of the test. Return the span of the call, when complete, and the response."""
-    received, server = told
+    received, server = traced_server
     tracer = TracerProvider().get_tracer("tests")
     with tracer.start_as_current_span("caller") as caller, Client(server) as client:
         answer = client.decide(snapshot or contested_snapshot())
@@ -58,7 +62,7 @@ def spans_of_trace(received: ReceivedTelemetry, call: Span) -> list[Span]:
     return [span for span in received.spans if span.trace_id == call.trace_id]
 
 
-def test_call_is_one_trace_from_the_caller_to_the_guard_verdict(traced_server: Told) -> None:
+def test_call_is_one_trace_from_the_caller_to_the_guard_verdict(traced_server: TracedServer) -> None:
     call, _ = decide(traced_server)
     spans = {span.span_id: span for span in spans_of_trace(traced_server[0], call)}
     ancestries = set()
@@ -72,14 +76,14 @@ def test_call_is_one_trace_from_the_caller_to_the_guard_verdict(traced_server: T
     assert all(ancestry[-1] == DECIDE for ancestry in ancestries)
 
 
-def test_times_of_spans_are_within_the_call(traced_server: Told) -> None:
+def test_times_of_spans_are_within_the_call(traced_server: TracedServer) -> None:
     call, _ = decide(traced_server)
     for span in spans_of_trace(traced_server[0], call):
         assert call.start_time_unix_nano <= span.start_time_unix_nano <= span.end_time_unix_nano
         assert span.end_time_unix_nano <= call.end_time_unix_nano
 
 
-def test_spans_refer_to_decisions_by_id(traced_server: Told) -> None:
+def test_spans_refer_to_decisions_by_id(traced_server: TracedServer) -> None:
     call, answer = decide(traced_server)
     (group,) = answer.groups
     spans = spans_of_trace(traced_server[0], call)
@@ -90,7 +94,7 @@ def test_spans_refer_to_decisions_by_id(traced_server: Told) -> None:
     assert number_attributes(cycle.attributes)["tenure.snapshot.version"] == answer.header.version
 
 
-def test_names_of_workloads_nodes_and_queues_are_omitted(traced_server: Told) -> None:
+def test_names_of_workloads_nodes_and_queues_are_omitted(traced_server: TracedServer) -> None:
     snapshot = contested_snapshot()
     call, _ = decide(traced_server, snapshot)
     names = {pod.uid for pod in snapshot.pods} | {group.uid for group in snapshot.pod_groups}
@@ -101,7 +105,7 @@ def test_names_of_workloads_nodes_and_queues_are_omitted(traced_server: Told) ->
             assert not names & set(text_attributes(event.attributes).values())
 
 
-def test_decision_links_to_the_span_that_pushed_its_state(traced_server: Told) -> None:
+def test_decision_links_to_the_span_that_pushed_its_state(traced_server: TracedServer) -> None:
     received, server = traced_server
     with Client(server) as client:
         session = StateSession(client)
@@ -116,7 +120,7 @@ def test_decision_links_to_the_span_that_pushed_its_state(traced_server: Told) -
     assert pushed.trace_id == call.links[0].trace_id != call.trace_id
 
 
-def test_rejected_request_is_not_a_server_error(traced_server: Told) -> None:
+def test_rejected_request_is_not_a_server_error(traced_server: TracedServer) -> None:
     received, server = traced_server
     with Client(server) as client, pytest.raises(InvalidSnapshot):
         client.decide(ClusterSnapshot(cluster_id="nothing more"))
@@ -129,7 +133,7 @@ def test_rejected_request_is_not_a_server_error(traced_server: Told) -> None:
     assert refused.status.code == Status.STATUS_CODE_UNSET
 
 
-def test_call_without_trace_starts_one(traced_server: Told) -> None:
+def test_call_without_trace_starts_one(traced_server: TracedServer) -> None:
     received, server = traced_server
     assert not trace.get_current_span().get_span_context().is_valid
     with Client(server) as client:
@@ -137,7 +141,7 @@ def test_call_without_trace_starts_one(traced_server: Told) -> None:
     assert received.wait_until(lambda got: [span for span in got.named(DECIDE) if not span.parent_span_id])
 
 
-def test_service_name_is_reported(traced_server: Told) -> None:
+def test_service_name_is_reported(traced_server: TracedServer) -> None:
     decide(traced_server)
     assert traced_server[0].services == {"tenure"}
 

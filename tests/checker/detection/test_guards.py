@@ -64,11 +64,11 @@ CHECKS: Table = {
 }
 
 
-def protect(*said: tuple[str, decision_pb2.ProtectionScope], **fields: object) -> Break:
+def protect(*protections: tuple[str, decision_pb2.ProtectionScope], **fields: object) -> Break:
     """Add protections of `old` by guard `g`, each against a queue or pod group and with a scope."""
 
     def breaks(snapshot: Snapshot, response: Response) -> object:
-        for against, scope in said:
+        for against, scope in protections:
             stated = {"pod_group": "old", "guard": "g", "actions": ["reclaim"], **fields}
             is_one = any(group.uid == against for group in snapshot.pod_groups)
             whom = {"against_pod_group" if is_one else "against": against}
@@ -100,7 +100,7 @@ PROTECTIONS: Table = {
     "from the queue that asks": (protect(("a", ALL)), BROKEN),
     "from the pod group that asks": (protect(("new", ALL)), BROKEN),
     "from the queue that asks, in spite of an exception": (protect(("org", NOTHING), ("a", ALL)), BROKEN),
-    "from the pod group that asks, told first": (protect(("new", ALL), ("", NOTHING)), BROKEN),
+    "from the pod group that asks, listed first": (protect(("new", ALL), ("", NOTHING)), BROKEN),
     "all of it, though only surplus is taken": (
         _one_of_two(protect(("", ALL))),
         "protection: reclaim evicts 1 of 2 pods of pod group old, but g protects it",
@@ -130,7 +130,7 @@ HARMLESS: dict[str, Break] = {
     "from others": protect(("b", ALL), ("small", ALL)),
     "from another action": protect(("", ALL), actions=["preempt", "consolidation", "requeue"]),
     "an exception for who asks": protect(("", ALL), ("new", NOTHING)),
-    "an exception for a queue, told first": protect(("a", NOTHING), ("org", CORE), ("", ALL)),
+    "an exception for a queue, listed first": protect(("a", NOTHING), ("org", CORE), ("", ALL)),
     "of somebody else": protect(("", ALL), pod_group="stretch", until={"seconds": sound_response.NOW_S + 1}),
     "its minimum, and only surplus is taken": _one_of_two(protect(("", CORE))),
     "its minimum, and it has none": lambda s, r: (

@@ -31,8 +31,8 @@ def with_requeue(snapshot: Snapshot, response: Response) -> None:
     group.expected_runtime.FromSeconds(3_600)
     group.last_start_time.FromSeconds(sound_response.NOW_S - 7_200)
     response.groups[REQUEUE].action = "requeue"
-    told = {"pod_group": "old", "contender": "new", "nominated_by": ["expectedruntime"]}
-    note = decision_pb2.Requeue(**told, not_before={"seconds": LATER_S})
+    shared_fields = {"pod_group": "old", "contender": "new", "nominated_by": ["expectedruntime"]}
+    note = decision_pb2.Requeue(**shared_fields, not_before={"seconds": LATER_S})
     cooldown = sound_response.patch("old", "requeue_not_before")
     cooldown.id = "cooldown-old"
     cooldown.patch.requeue_not_before.FromSeconds(LATER_S)
@@ -40,7 +40,7 @@ def with_requeue(snapshot: Snapshot, response: Response) -> None:
         [decision_pb2.Decision(id="requeue-old", requeue=note), cooldown]
     )
     response.nominations.add(
-        **told,
+        **shared_fields,
         result=decision_pb2.NOMINATION_RESULT_REQUEUED,
         not_before={"seconds": LATER_S},
         reason=decision_pb2.Reason(message="because"),

@@ -65,16 +65,16 @@ def _protection(world: SnapshotIndex, protection: decision_pb2.Protection) -> It
 
 
 def _contradicting_protections(world: SnapshotIndex, loss: PodGroupLoss) -> Iterator[decision_pb2.Protection]:
-    told: dict[str, decision_pb2.Protection] = {}
+    narrowest_by_guard: dict[str, decision_pb2.Protection] = {}
     circles = _possible_scopes(world, loss.group.beneficiary)
     for protection in world.protections[loss.victim.uid]:
         if _against(protection) not in circles:
             continue
         if loss.group.action in protection.actions:
-            known = told.setdefault(protection.guard, protection)
+            known = narrowest_by_guard.setdefault(protection.guard, protection)
             if circles.index(_against(protection)) > circles.index(_against(known)):
-                told[protection.guard] = protection
-    for protection in told.values():
+                narrowest_by_guard[protection.guard] = protection
+    for protection in narrowest_by_guard.values():
         of_minimum = protection.scope == PROTECTION_SCOPE_CORE and loss.breaks_minimum
         if protection.scope == PROTECTION_SCOPE_ALL or of_minimum:
             yield protection

@@ -22,9 +22,9 @@ OPEN_STATES = (IN_FLIGHT_GROUP_STATE_IN_FLIGHT, IN_FLIGHT_GROUP_STATE_SUPERSEDED
 def in_flight_violations(world: SnapshotIndex) -> Iterator[str]:
     """Report groups without a status, statuses that contradict the decisions, and changed reservations."""
     groups = {group.id: group for group in world.taken_up_snapshot.in_flight_groups}
-    told = [status.id for status in world.response.in_flight_group_statuses]
-    if told != sorted(groups):
-        yield f"in flight: told of {told}, not of {sorted(groups)}"
+    status_ids = [status.id for status in world.response.in_flight_group_statuses]
+    if status_ids != sorted(groups):
+        yield f"in flight: told of {status_ids}, not of {sorted(groups)}"
     for status in world.response.in_flight_group_statuses:
         if status.id in groups:
             for problem in _problems(world, groups[status.id], status):

@@ -38,10 +38,10 @@ def _available(world: SnapshotIndex) -> Counter[tuple[str, str, str]]:
     known = _sum(_known_placements(pod) for pod in world.snapshot.pods if pod.status in ON_NODE)
     for node in world.snapshot.nodes:
         for zone in node.numa_zones:
-            is_told = zone.HasField("available")
-            for resource, amount in _amounts(zone.available if is_told else zone.allocatable).items():
+            has_available = zone.HasField("available")
+            for resource, amount in _amounts(zone.available if has_available else zone.allocatable).items():
                 key = (node.name, zone.id, resource)
-                there[key] = amount - (0 if is_told else known[key])
+                there[key] = amount - (0 if has_available else known[key])
     return there
 
 

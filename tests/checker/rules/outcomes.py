@@ -13,11 +13,11 @@ def outcome_violations(world: SnapshotIndex) -> Iterator[str]:
     pending = Counter(
         pod.pod_group for pod in world.snapshot.pods if pod.status == snapshot_pb2.POD_STATUS_PENDING
     )
-    told = Counter(outcome.pod_group for outcome in world.response.outcomes)
-    for uid in sorted(pending.keys() | told.keys()):
+    outcome_counts = Counter(outcome.pod_group for outcome in world.response.outcomes)
+    for uid in sorted(pending.keys() | outcome_counts.keys()):
         wanted = int(uid in pending)
-        if told[uid] != wanted:
-            yield f"outcome: pod group {uid} has {told[uid]} outcomes, not {wanted}"
+        if outcome_counts[uid] != wanted:
+            yield f"outcome: pod group {uid} has {outcome_counts[uid]} outcomes, not {wanted}"
     yield from _wrong_counts(world, pending)
 
 
@@ -28,8 +28,8 @@ def _wrong_counts(world: SnapshotIndex, pending: Counter[str]) -> Iterator[str]:
     for outcome in world.response.outcomes:
         uid = outcome.pod_group
         actual = (bound[uid], held[uid], pending[uid] - bound[uid] - held[uid])
-        if (outcome.bound, outcome.reserved, outcome.pending) != actual:
-            said = (outcome.bound, outcome.reserved, outcome.pending)
-            yield f"outcome: pod group {uid} says (bound, held, pending) {said}, the decisions say {actual}"
+        counts = (outcome.bound, outcome.reserved, outcome.pending)
+        if counts != actual:
+            yield f"outcome: pod group {uid} says (bound, held, pending) {counts}, the decisions say {actual}"
         if not outcome.reason.code or not outcome.reason.message:
             yield f"outcome: pod group {uid} gives no reason"

@@ -22,15 +22,15 @@ UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 def requeue_violations(world: SnapshotIndex) -> Iterator[str]:
     """Report requeues and evictions that do not match, early requeues and contradictory nominations."""
-    taken = {
+    losses = {
         (loss.group.beneficiary, loss.victim.uid)
         for loss in guarded_losses(world)
         if loss.group.action == ACTION
     }
-    told = {(step.contender, step.pod_group) for step in world.requeues}
-    for contender, uid in sorted(taken - told):
+    requeues = {(step.contender, step.pod_group) for step in world.requeues}
+    for contender, uid in sorted(losses - requeues):
         yield f"requeue: {uid} loses pods to {contender}, and nobody says that it is requeued"
-    for contender, uid in sorted(told - taken):
+    for contender, uid in sorted(requeues - losses):
         yield f"requeue: {uid} is requeued for {contender}, which takes no pod of it"
     for step in world.requeues:
         if step.pod_group in world.pod_groups:
@@ -77,8 +77,13 @@ def _nomination_problems(world: SnapshotIndex, nomination: decision_pb2.Nominati
         yield "gives no reason"
 
 
-def _nomination_facts(told: decision_pb2.Nomination | decision_pb2.Requeue) -> tuple[object, ...]:
-    return told.pod_group, told.contender, told.not_before.ToNanoseconds(), tuple(told.nominated_by)
+def _nomination_facts(message: decision_pb2.Nomination | decision_pb2.Requeue) -> tuple[object, ...]:
+    return (
+        message.pod_group,
+        message.contender,
+        message.not_before.ToNanoseconds(),
+        tuple(message.nominated_by),
+    )
 
 
 def expected_runtime_s(world: SnapshotIndex, group: snapshot_pb2.PodGroup) -> float:

@@ -152,10 +152,11 @@ def test_progress_counts_the_pods_that_are_placed(files: tuple[Path, Path]) -> N
 
 
 @pytest.mark.parametrize(
-    ("running", "pending", "said"), [(4, 2, "has 5 pods, but 6 are requested"), (0, 0, "no pods requested")]
+    ("running", "pending", "message"),
+    [(4, 2, "has 5 pods, but 6 are requested"), (0, 0, "no pods requested")],
 )
 def test_invalid_number_of_pods_is_rejected(
-    files: tuple[Path, Path], running: int, pending: int, said: str
+    files: tuple[Path, Path], running: int, pending: int, message: str
 ) -> None:
-    with pytest.raises(TraceError, match=said):
+    with pytest.raises(TraceError, match=message):
         imported(files, running, pending)

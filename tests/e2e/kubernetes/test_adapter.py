@@ -83,7 +83,7 @@ def test_one_of_two_adapters_leads_and_the_other_takes_over(cluster: UserCluster
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["--cluster-id", "c", "--kubeconfig", "missing.yaml"], 2, "missing.yaml"),
         ([], 2, "adapter.clusterId: is missing; set it here or as --cluster-id"),
@@ -91,9 +91,9 @@ def test_one_of_two_adapters_leads_and_the_other_takes_over(cluster: UserCluster
     ],
 )
 def test_invalid_configuration_exits_with_2(
-    arguments: list[str], code: int, said: str, tmp_path: Path
+    arguments: list[str], code: int, message: str, tmp_path: Path
 ) -> None:
     ended = run_tenure("adapter", *arguments)
     assert ended.returncode == code
-    assert said in ended.stderr
+    assert message in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -39,14 +39,14 @@ def test_pending_reason_is_written_to_volcano_pod_groups(
     volcano_queue(namespace_only, "team", gpus=8)
     volcano_workload(namespace_only, "huge", pods=1, gpus=64, queue="team")
 
-    def told() -> list[dict[str, Any]]:
+    def conditions() -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = (
             namespace_only.group("huge", VOLCANO_POD_GROUP).get("status", {}).get("conditions", [])
         )
         return found
 
     with adapter("--scheduler-name", "volcano", "--workload-api", "volcano"):
-        (condition,) = wait_until(told)
+        (condition,) = wait_until(conditions)
         assert (condition["type"], condition["status"]) == ("Unschedulable", "True")
         assert condition["reason"] == "NoNodeMatches"
 

@@ -57,9 +57,9 @@ def test_trace_covers_a_decision_from_observation_to_api_call(received: Received
         RECONCILE,
     ]
     step = next(span for span in spans if span.span_id == eviction.parent_span_id)
-    said = text_attributes(step.attributes)
-    assert said["tenure.decision.id"] == text_attributes(decided.attributes)["tenure.decision.id"]
-    assert said["tenure.result"] == "applied"
+    attributes = text_attributes(step.attributes)
+    assert attributes["tenure.decision.id"] == text_attributes(decided.attributes)["tenure.decision.id"]
+    assert attributes["tenure.result"] == "applied"
     assert {"tenure.adapter.observe", "tenure.adapter.journal"} <= {span.name for span in spans}
     assert received.services == {"tenure", "tenure-adapter"}
 

@@ -30,8 +30,8 @@ class AdapterStage:
     def __init__(self, api: FakeApiServer, cluster: UserCluster, server: str, name: str) -> None:
         self.api, self.cluster = api, cluster
         self._server = server
-        told = {"clusterId": name, "namespace": NAMESPACE, "leaseDuration": "9s"}
-        self._settings = AdapterSettings.model_validate(told)
+        settings = {"clusterId": name, "namespace": NAMESPACE, "leaseDuration": "9s"}
+        self._settings = AdapterSettings.model_validate(settings)
 
     @contextmanager
     def adapter(self) -> Iterator[Adapter]:

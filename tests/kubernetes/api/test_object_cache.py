@@ -66,7 +66,7 @@ def test_unreadable_object_is_logged_once(item: bytes, name: str, caplog: pytest
     mirror, _ = open_cache()
     for _ in range(2):
         mirror.on_unreadable(item, "Expected `str`, got `null` - at `$.spec.queue`")
-    (told,) = caplog.messages
-    assert told.startswith(f"{name} is unreadable")
-    assert "$.spec.queue" in told
+    (message,) = caplog.messages
+    assert message.startswith(f"{name} is unreadable")
+    assert "$.spec.queue" in message
     assert mirror.unreadable_count == 1

@@ -89,8 +89,8 @@ def test_role_for_one_name_excludes_other_names(namespace: ClientNamespace, adap
     for name in ("tenure", "other"):
         namespace.asker.make(namespace.leases, {"metadata": {"name": name}, "spec": {}})
     assert adapter.get(f"{namespace.leases}/tenure").status == 200
-    said = adapter.get(f"{namespace.leases}/other").message
-    assert 'cannot get resource "leases" in API group "coordination.k8s.io" in the namespace' in said
+    message = adapter.get(f"{namespace.leases}/other").message
+    assert 'cannot get resource "leases" in API group "coordination.k8s.io" in the namespace' in message
 
 
 def test_unknown_token_is_rejected(namespace: ClientNamespace) -> None:

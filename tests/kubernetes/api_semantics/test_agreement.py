@@ -96,8 +96,8 @@ class RandomRequest:
         return place.asker.merge(self.path(place), {"metadata": {"finalizers": None}})
 
     def write_status(self, place: ClientNamespace) -> RawResponse:
-        said = {"type": f"T{self._small % 2}", "status": "True", "reason": f"R{self._small}"}
-        condition = {**said, "lastTransitionTime": "2027-01-01T00:00:00Z"}
+        fields = {"type": f"T{self._small % 2}", "status": "True", "reason": f"R{self._small}"}
+        condition = {**fields, "lastTransitionTime": "2027-01-01T00:00:00Z"}
         body = {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -189,8 +189,8 @@ def all_objects(place: ClientNamespace) -> dict[str, Item]:
 def events(place: ClientNamespace, since: str) -> list[tuple[str, Any]]:
     """Return the events of a watch of the pods, up to a final one that is created to end it."""
     place.pod("last")
-    with place.asker.watch(place.pods, resourceVersion=since, timeoutSeconds="20") as told:
-        came = takewhile(lambda event: event["object"]["metadata"]["name"] != "last", told)
+    with place.asker.watch(place.pods, resourceVersion=since, timeoutSeconds="20") as stream:
+        came = takewhile(lambda event: event["object"]["metadata"]["name"] != "last", stream)
         return [(event["type"], comparable(event["object"])) for event in came]
 
 
@@ -206,11 +206,11 @@ def test_both_servers_return_the_same_responses_objects_and_events(
     for number in range(_STEPS):
         step = RandomRequest(chosen)
         fake, real = (step(place) for place in both)
-        said = f"step {number}, {step}: {fake.body} but {real.body}"
-        assert (fake.status, fake.body.get("reason")) == (real.status, real.body.get("reason")), said
-        assert fake.headers.get("Retry-After") == real.headers.get("Retry-After"), said
-        assert all_objects(both.fake) == all_objects(both.real), said
+        difference = f"step {number}, {step}: {fake.body} but {real.body}"
+        assert (fake.status, fake.body.get("reason")) == (real.status, real.body.get("reason")), difference
+        assert fake.headers.get("Retry-After") == real.headers.get("Retry-After"), difference
+        assert all_objects(both.fake) == all_objects(both.real), difference
         statuses.add(real.status)
     assert statuses >= {200, 201, 404, 409, 422, rare}
-    told = [events(place, version) for place, version in zip(both, since, strict=True)]
-    assert told[0] == told[1]
+    event_lists = [events(place, version) for place, version in zip(both, since, strict=True)]
+    assert event_lists[0] == event_lists[1]

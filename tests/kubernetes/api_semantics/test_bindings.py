@@ -62,8 +62,8 @@ def test_a_bound_pod_is_on_its_node_and_still_pending(namespace: ClientNamespace
     namespace.bind(node="n7")
     pod = namespace.find().body
     assert (pod["spec"]["nodeName"], pod["status"]["phase"]) == ("n7", "Pending")
-    (told,) = pod["status"]["conditions"]
-    assert (told["type"], told["status"]) == ("PodScheduled", "True")
+    (condition,) = pod["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
 
 
 def test_one_of_concurrent_bindings_succeeds(namespace: ClientNamespace) -> None:

@@ -87,8 +87,8 @@ def test_evicted_pod_terminates_within_its_grace_period_with_a_condition(namespa
     pod = namespace.find().body
     assert pod["metadata"]["deletionGracePeriodSeconds"] == 30
     assert pod["metadata"]["deletionTimestamp"] > pod["metadata"]["creationTimestamp"]
-    (told,) = (one for one in pod["status"]["conditions"] if one["type"] == "DisruptionTarget")
-    assert (told["status"], told["reason"]) == ("True", "EvictionByEvictionAPI")
+    (condition,) = (one for one in pod["status"]["conditions"] if one["type"] == "DisruptionTarget")
+    assert (condition["status"], condition["reason"]) == ("True", "EvictionByEvictionAPI")
 
 
 def test_eviction_uses_one_disruption_of_the_budget(namespace: ClientNamespace) -> None:

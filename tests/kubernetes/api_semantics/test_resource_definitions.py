@@ -85,8 +85,8 @@ def test_status_is_written_only_by_the_status_subresource(
 
     path, query = f"{things}/t", {"force": "true"}
     assert phase(server_with_definition.apply(path, "m", thing(status={"phase": "x"}), **query)) == ""
-    told = thing(status={"phase": "y"}, spec={"size": 5})
-    assert phase(server_with_definition.apply(f"{path}/status", "m-status", told, **query)) == "y"
+    body = thing(status={"phase": "y"}, spec={"size": 5})
+    assert phase(server_with_definition.apply(f"{path}/status", "m-status", body, **query)) == "y"
     assert phase(server_with_definition.merge(path, {"status": {"phase": "z"}})) == "y"
     assert server_with_definition.get(path).body["spec"] == {"size": 1}
 
@@ -103,11 +103,11 @@ def test_annotations_of_a_manager_are_those_of_its_last_apply(
 ) -> None:
     made = server_with_definition.make(things, thing(meta={"annotations": {"of": "others"}}))
     path, query = f"{things}/t", {"force": "true"}
-    said = {"apiVersion": _VERSION, "kind": "Thing"}
+    type_meta = {"apiVersion": _VERSION, "kind": "Thing"}
     fence = {"name": "t", "uid": made["metadata"]["uid"]}
-    first = {**said, "metadata": {**fence, "annotations": {"a": "1", "b": "1"}}}
+    first = {**type_meta, "metadata": {**fence, "annotations": {"a": "1", "b": "1"}}}
     assert server_with_definition.apply(path, "tenure", first, **query).status == 200
-    second = {**said, "metadata": {**fence, "annotations": {"a": "2"}}}
+    second = {**type_meta, "metadata": {**fence, "annotations": {"a": "2"}}}
     came = server_with_definition.apply(path, "tenure", second, **query)
     assert came.body["metadata"]["annotations"] == {"of": "others", "a": "2"}
 

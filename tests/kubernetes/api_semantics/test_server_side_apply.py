@@ -60,18 +60,18 @@ def test_repeated_apply_has_no_new_version(namespace: ClientNamespace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("meta", "status", "said"),
+    ("meta", "status", "message"),
     [
         ({"uid": "another"}, 422, "field is immutable"),
         ({"resourceVersion": "1"}, 409, "the object has been modified"),
     ],
 )
 def test_apply_honors_uid_and_version_preconditions(
-    namespace: ClientNamespace, meta: dict[str, str], status: int, said: str
+    namespace: ClientNamespace, meta: dict[str, str], status: int, message: str
 ) -> None:
     apply(namespace, "one", {"k": "1"})
     came = apply(namespace, "one", {"k": "2"}, **meta)
-    assert (came.status, said in came.message) == (status, True), came.body
+    assert (came.status, message in came.message) == (status, True), came.body
 
 
 def test_apply_with_uid_does_not_recreate_a_deleted_object(namespace: ClientNamespace) -> None:
@@ -86,26 +86,26 @@ def test_apply_without_field_manager_is_rejected(namespace: ClientNamespace) -> 
 
 
 def condition(reason: str, **meta: str) -> dict[str, Any]:
-    said = {"type": "PodScheduled", "status": "False", "reason": reason}
+    fields = {"type": "PodScheduled", "status": "False", "reason": reason}
     time = {"lastTransitionTime": "2027-01-01T00:00:00Z"}
     metadata = {"name": "a", **meta}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": metadata,
-        "status": {"conditions": [{**said, **time}]},
+        "status": {"conditions": [{**fields, **time}]},
     }
 
 
-def apply_condition(place: ClientNamespace, said: dict[str, Any]) -> RawResponse:
-    return place.asker.apply(f"{place.pods}/a/status", "tenure-status", said, force="true")
+def apply_condition(place: ClientNamespace, body: dict[str, Any]) -> RawResponse:
+    return place.asker.apply(f"{place.pods}/a/status", "tenure-status", body, force="true")
 
 
 def test_pod_conditions_are_distinguished_by_type(namespace: ClientNamespace) -> None:
     namespace.running()
     came = apply_condition(namespace, condition("Waiting"))
-    told = {one["type"]: one.get("reason", "") for one in came.body["status"]["conditions"]}
-    assert told == {"Ready": "", "PodScheduled": "Waiting"}
+    reasons = {one["type"]: one.get("reason", "") for one in came.body["status"]["conditions"]}
+    assert reasons == {"Ready": "", "PodScheduled": "Waiting"}
     assert came.body["status"]["phase"] == "Running"
     after = apply_condition(namespace, condition("Other"))
     assert [one["reason"] for one in after.body["status"]["conditions"] if "reason" in one] == ["Other"]

@@ -69,17 +69,17 @@ def test_lease_is_replaced_only_with_its_last_version(
 
 
 @pytest.mark.parametrize(
-    ("meta", "status", "said"),
+    ("meta", "status", "message"),
     [
         ({"uid": "another"}, 409, "Precondition failed: UID"),
         ({"resourceVersion": ""}, 422, "must be specified for an update"),
     ],
 )
 def test_lease_is_not_replaced_without_its_version(
-    namespace: ClientNamespace, lease: dict[str, Any], meta: dict[str, str], status: int, said: str
+    namespace: ClientNamespace, lease: dict[str, Any], meta: dict[str, str], status: int, message: str
 ) -> None:
     came = namespace.asker.request("PUT", f"{namespace.leases}/l", holder_of(lease, "b", **meta))
-    assert (came.status, said in came.message) == (status, True), came.body
+    assert (came.status, message in came.message) == (status, True), came.body
 
 
 def test_one_of_concurrent_lease_writes_succeeds(namespace: ClientNamespace, lease: dict[str, Any]) -> None:
@@ -106,7 +106,7 @@ def test_config_map_is_replaced_without_or_with_its_last_version(namespace: Clie
 
 
 @pytest.mark.parametrize(
-    ("meta", "status", "said"),
+    ("meta", "status", "message"),
     [
         ({}, 200, ""),
         ({"uid": "another"}, 422, "field is immutable"),
@@ -115,13 +115,13 @@ def test_config_map_is_replaced_without_or_with_its_last_version(namespace: Clie
 )
 @pytest.mark.parametrize("below", ["", "/status"])
 def test_merge_patch_honors_uid_and_version_preconditions(
-    namespace: ClientNamespace, below: str, meta: dict[str, str], status: int, said: str
+    namespace: ClientNamespace, below: str, meta: dict[str, str], status: int, message: str
 ) -> None:
     namespace.running()
     change = {"status": {"phase": "Failed"}} if below else {}
     body = {"metadata": {"labels": {"a": "b"}, **meta}, **change}
     came = namespace.asker.merge(f"{namespace.pods}/a{below}", body)
-    assert (came.status, said in came.message) == (status, True), came.body
+    assert (came.status, message in came.message) == (status, True), came.body
 
 
 def test_merge_patch_adds_replaces_and_removes(namespace: ClientNamespace) -> None:

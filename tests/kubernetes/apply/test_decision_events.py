@@ -44,8 +44,8 @@ def test_applied_decision_gets_one_event_despite_earlier_failures() -> None:
     rig.note("bind-waits", outcomes.APPLY_STATUS_FAILED, retry=1)
     assert rig.pending_events() == []
     rig.note("bind-waits", outcomes.APPLY_STATUS_APPLIED)
-    (told,) = rig.pending_events()
-    assert (told.about.name, told.reason, told.key) == ("waits", "Scheduled", "bind-waits")
+    (event,) = rig.pending_events()
+    assert (event.about.name, event.reason, event.key) == ("waits", "Scheduled", "bind-waits")
     assert rig.pending_events() == []
 
 
@@ -53,10 +53,10 @@ def test_blocked_eviction_is_an_event_on_the_preemptor_counted_per_attempt() -> 
     rig = EventsRig()
     for attempt in (1, 2):
         rig.note("evict-v", outcomes.APPLY_STATUS_FAILED, retry=attempt)
-        (told,) = rig.pending_events()
-        assert (told.about.kind, told.about.name, told.reason) == ("PodGroup", "job", "EvictionBlocked")
-        assert told.note == f"Eviction of pod team/v blocked: {EVICTION_BLOCKED}"
-        assert told.is_counted
+        (event,) = rig.pending_events()
+        assert (event.about.kind, event.about.name, event.reason) == ("PodGroup", "job", "EvictionBlocked")
+        assert event.note == f"Eviction of pod team/v blocked: {EVICTION_BLOCKED}"
+        assert event.is_counted
         assert rig.pending_events() == []
 
 
@@ -64,8 +64,8 @@ def test_event_for_a_derived_pod_group_is_on_its_pod() -> None:
     rig = EventsRig()
     rig.entry.group.beneficiary = "uid-alone"
     rig.note("evict-v", outcomes.APPLY_STATUS_FAILED, retry=1)
-    (told,) = rig.pending_events()
-    assert (told.about.kind, told.about.name) == ("Pod", "alone")
+    (event,) = rig.pending_events()
+    assert (event.about.kind, event.about.name) == ("Pod", "alone")
 
 
 def test_deleted_pods_get_no_events() -> None:

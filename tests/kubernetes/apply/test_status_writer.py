@@ -82,7 +82,7 @@ class StatusRig:
         self.status: dict[str, Any] = {}
         self.server.rules.append(self._respond)
         self.leads = True
-        self.teller = StatusWriter(transport, world.mirrors, self.picture, lambda: self.leads, "", "test")
+        self.writer = StatusWriter(transport, world.mirrors, self.picture, lambda: self.leads, "", "test")
 
     def _respond(self, call: RecordedCall) -> ScriptedResponse:
         if call.method == "GET" and call.path == GROUP:
@@ -98,10 +98,10 @@ class StatusRig:
     def write_status(self, kind: str, code: str, message: str = "why") -> list[str]:
         """Write the status of an outcome; return the writes."""
         before = len(self.server.writes())
-        said = outcome(kind, code, message)
-        said.pod_group = self.uid
-        self.teller.report([said], [])
-        self.teller._write_due()
+        pod_group_outcome = outcome(kind, code, message)
+        pod_group_outcome.pod_group = self.uid
+        self.writer.report([pod_group_outcome], [])
+        self.writer._write_due()
         return [write.rpartition("/")[2] for write in self.server.writes()[before:]]
 
     @property
@@ -125,9 +125,9 @@ def test_condition_of_a_quota_wait_has_reason_waiting_for_quota(rig: StatusRig) 
     (condition,) = rig.conditions
     assert condition["reasons"] == [{"reason": "NonPreemptibleOverQuota", "message": "why"}]
     assert (condition["type"], condition["status"]) == ("UnschedulableOnNodePool", "True")
-    told = next(call.body for call in rig.server.calls if call.path.endswith("/pods/p/status"))
-    assert told["status"]["conditions"][0]["reason"] == "WaitingForQuota"
-    assert told["metadata"]["uid"] == "uid-p"
+    body = next(call.body for call in rig.server.calls if call.path.endswith("/pods/p/status"))
+    assert body["status"]["conditions"][0]["reason"] == "WaitingForQuota"
+    assert body["metadata"]["uid"] == "uid-p"
 
 
 def test_unchanged_condition_is_written_once_despite_new_message(rig: StatusRig) -> None:
@@ -181,9 +181,9 @@ def test_failed_condition_write_is_retried_if_retryable(
     )
     rig.write_status("BOUND", "ALLOCATED")
     assert rig.conditions[0]["status"] == "True"
-    rig.teller._write_due()
+    rig.writer._write_due()
     assert (rig.conditions[0]["status"] == "False") == is_tried_again
-    rig.teller._write_due()
+    rig.writer._write_due()
     assert len([write for write in rig.server.writes() if write == f"PATCH {GROUP}/status"]) <= 3
 
 
@@ -192,8 +192,8 @@ def test_failed_pod_status_write_is_retried(rig: StatusRig) -> None:
     answers = [ScriptedResponse(500)]
     rig.server.rules.insert(0, lambda call: answers.pop() if answers and call.path == waits else None)
     rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
-    rig.teller._write_due()
-    rig.teller._write_due()
+    rig.writer._write_due()
+    rig.writer._write_due()
     assert rig.server.writes().count(f"PATCH {waits}") == 2
     assert rig.server.writes().count(f"PATCH {GROUP}/status") == 1
 
@@ -221,7 +221,7 @@ def test_adapter_without_lease_writes_no_status_until_the_lease_returns(rig: Sta
     assert rig.server.calls[-1].method == "GET"
     rig.server.rules.remove(lose)
     rig.leads = True
-    rig.teller._write_due()
+    rig.writer._write_due()
     assert rig.conditions[0]["status"] == "True"
 
 

@@ -59,8 +59,8 @@ class ApiRouter:
             {"name": one.plural, "kind": one.kind, "namespaced": one.namespaced, "verbs": _VERBS}
             for one in found
         ]
-        said = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": found[0].api_version}
-        return ApiResponse(HTTPStatus.OK, {**said, "resources": resources})
+        list_fields = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": found[0].api_version}
+        return ApiResponse(HTTPStatus.OK, {**list_fields, "resources": resources})
 
     def _dispatch(self, request: ApiRequest) -> ApiResponse:
         if "dryRun" in request.query and request.subresource != "eviction":

@@ -36,26 +36,26 @@ def _about(resource: Resource, name: str) -> dict[str, Any]:
 
 def not_found(resource: Resource, name: str) -> ApiStatusError:
     """The object does not exist."""
-    said = f'{resource.full_name} "{name}" not found'
-    return ApiStatusError(HTTPStatus.NOT_FOUND, "NotFound", said, _about(resource, name))
+    message = f'{resource.full_name} "{name}" not found'
+    return ApiStatusError(HTTPStatus.NOT_FOUND, "NotFound", message, _about(resource, name))
 
 
 def no_such_path() -> ApiStatusError:
     """The path is not served."""
-    said = "the server could not find the requested resource"
-    return ApiStatusError(HTTPStatus.NOT_FOUND, "NotFound", said)
+    message = "the server could not find the requested resource"
+    return ApiStatusError(HTTPStatus.NOT_FOUND, "NotFound", message)
 
 
 def already_exists(resource: Resource, name: str) -> ApiStatusError:
     """The object exists already."""
-    said = f'{resource.full_name} "{name}" already exists'
-    return ApiStatusError(HTTPStatus.CONFLICT, "AlreadyExists", said, _about(resource, name))
+    message = f'{resource.full_name} "{name}" already exists'
+    return ApiStatusError(HTTPStatus.CONFLICT, "AlreadyExists", message, _about(resource, name))
 
 
 def conflict(what: str, name: str, why: str) -> ApiStatusError:
     """The object does not match the request; `what` is its kind in one of several forms."""
-    said = f'Operation cannot be fulfilled on {what} "{name}": {why}'
-    return ApiStatusError(HTTPStatus.CONFLICT, "Conflict", said, {"name": name, "kind": what})
+    message = f'Operation cannot be fulfilled on {what} "{name}": {why}'
+    return ApiStatusError(HTTPStatus.CONFLICT, "Conflict", message, {"name": name, "kind": what})
 
 
 def modified(resource: Resource, name: str) -> ApiStatusError:
@@ -78,9 +78,9 @@ def invalid(resource: Resource, name: str, field: str, why: str) -> ApiStatusErr
     """The value of a field is invalid."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     causes = [{"field": field, "message": why}]
-    said = f'{kind} "{name}" is invalid: {field}: {why}'
+    message = f'{kind} "{name}" is invalid: {field}: {why}'
     return ApiStatusError(
-        HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", said, {**_about(resource, name), "causes": causes}
+        HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, {**_about(resource, name), "causes": causes}
     )
 
 

@@ -45,11 +45,11 @@ class EvictionHandler:
         budgets = self._store.all(resource_kinds.BUDGETS).items()
         found = [(key, one) for key, one in budgets if key.namespace == namespace and _selects(one, pod)]
         if len(found) > 1:
-            said = (
+            message = (
                 "This pod has more than one PodDisruptionBudget, "
                 "which the eviction subresource does not support."
             )
-            raise ApiStatusError(HTTPStatus.INTERNAL_SERVER_ERROR, "", said)
+            raise ApiStatusError(HTTPStatus.INTERNAL_SERVER_ERROR, "", message)
         return found[0] if found else None
 
     def _spend(self, key: ObjectKey, budget: Item, pod: str, is_dry: bool) -> None:
@@ -100,6 +100,6 @@ def _selects(budget: Item, pod: Item) -> bool:
 
 def _forbidden_by(what: str, wait: int | None) -> ApiStatusError:
     causes = [{"reason": "DisruptionBudget", "message": f"The disruption budget {what}"}]
-    said = "Cannot evict pod as it would violate the pod's disruption budget."
+    message = "Cannot evict pod as it would violate the pod's disruption budget."
     details = {"causes": causes, **({"retryAfterSeconds": wait} if wait else {})}
-    return ApiStatusError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequests", said, details)
+    return ApiStatusError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequests", message, details)

@@ -39,10 +39,10 @@ class FieldOwners:
     def record_write(self, request: ApiRequest, before: Item, after: Item) -> None:
         """The manager of a write owns the fields that it changed; other managers lose them."""
         old, new = _fields(before), _fields(after)
-        said = {path for path in new if old.get(path) != new[path]}
+        changed = {path for path in new if old.get(path) != new[path]}
         is_applying = request.media_type.startswith("application/apply-patch")
         manager = FieldManager(request.manager, is_applying, request.subresource)
-        self._acquire(after, manager, said, old.keys() - new.keys())
+        self._acquire(after, manager, changed, old.keys() - new.keys())
 
     def apply(self, request: ApiRequest, before: Item) -> Item:
         """Return the object with the applied fields.
@@ -64,16 +64,16 @@ class FieldOwners:
         """Store what was applied: the manager owns these fields and no others."""
         wanted, has = _fields(request.body), _fields(before)
         manager = self._manager(request)
-        said = {path for path in wanted if has.get(path) != wanted[path]}
-        self._acquire(after, manager, said, has.keys() - _fields(after).keys())
+        changed = {path for path in wanted if has.get(path) != wanted[path]}
+        self._acquire(after, manager, changed, has.keys() - _fields(after).keys())
         self._owned[after["metadata"]["uid"]][manager] = set(wanted)
 
-    def _acquire(self, after: Item, manager: FieldManager, said: set[Path], gone: set[Path]) -> None:
+    def _acquire(self, after: Item, manager: FieldManager, changed: set[Path], removed: set[Path]) -> None:
         """Assign fields to a manager, and delete ownership of removed fields."""
         owned = self._owned.setdefault(after["metadata"]["uid"], {})
         for other in owned:
-            owned[other] -= said | gone
-        owned.setdefault(manager, set()).update(said)
+            owned[other] -= changed | removed
+        owned.setdefault(manager, set()).update(changed)
 
     def _check(self, request: ApiRequest, before: Item, paths: set[Path]) -> None:
         manager = self._manager(request)
@@ -88,10 +88,13 @@ class FieldOwners:
             if other != manager
         ]
         if conflicts:
-            said = "; ".join(f"{one['message']}: {one['field']}" for one in conflicts)
+            details = "; ".join(f"{one['message']}: {one['field']}" for one in conflicts)
             count = f"{len(conflicts)} conflict{'s' if len(conflicts) > 1 else ''}"
             raise ApiStatusError(
-                HTTPStatus.CONFLICT, "Conflict", f"Apply failed with {count}: {said}", {"causes": conflicts}
+                HTTPStatus.CONFLICT,
+                "Conflict",
+                f"Apply failed with {count}: {details}",
+                {"causes": conflicts},
             )
 
     def _manager(self, request: ApiRequest) -> FieldManager:

@@ -29,7 +29,7 @@ class WatchStream:
         seconds = float(request.query.get("timeoutSeconds", _DEFAULT_SECONDS))
         self._end = time.monotonic() + seconds
         self._next_bookmark = self._bookmark_after(time.monotonic())
-        self._seen = self._told = int(request.query.get("resourceVersion") or 0)
+        self._seen_version = self._sent_version = int(request.query.get("resourceVersion") or 0)
         self._is_closed = self._is_expired = False
 
     def close(self) -> None:
@@ -56,29 +56,29 @@ class WatchStream:
 
     def _begin(self) -> Iterator[Event]:
         wants_all = self._request.query.get("sendInitialEvents") == "true"
-        if not self._seen or wants_all:
-            self._seen = self._told = self._store.version
+        if not self._seen_version or wants_all:
+            self._seen_version = self._sent_version = self._store.version
             for key, item in self._store.all(self._request.resource).items():
                 if matches(self._request, key, item):
                     yield {"type": "ADDED", "object": item}
             if wants_all:
                 yield self._bookmark(_INITIAL_EVENTS_END)
-        elif self._seen < self._store.compacted:
+        elif self._seen_version < self._store.compacted:
             yield self._too_old()
 
     def _pending_events(self) -> list[Event]:
         """Return the events since the last call; wait for a moment if there are none."""
         with self._store.changing:
-            changes = self._store.changes(self._request.resource, self._seen)
+            changes = self._store.changes(self._request.resource, self._seen_version)
             if not changes:
                 self._store.changing.wait(min(_LOOK_SECONDS, max(0.0, self._end - time.monotonic())))
         if changes:
-            self._seen = changes[-1].version
+            self._seen_version = changes[-1].version
         events = [self._event(change) for change in changes if self._concerns(change)]
         if events:
-            self._told = self._seen
+            self._sent_version = self._seen_version
         elif self._is_bookmark_due():
-            self._told = self._seen
+            self._sent_version = self._seen_version
             events.append(self._bookmark({}))
         return events
 
@@ -88,14 +88,14 @@ class WatchStream:
         if now < self._next_bookmark or not self._allows_bookmarks:
             return False
         self._next_bookmark = self._bookmark_after(now)
-        return self._seen > self._told
+        return self._seen_version > self._sent_version
 
     def _concerns(self, change: ObjectChange) -> bool:
         return not self._request.namespace or change.key.namespace == self._request.namespace
 
     def _too_old(self) -> Event:
-        said = f"too old resource version: {self._seen} ({self._store.compacted})"
-        return {"type": "ERROR", "object": errors.expired(said).body}
+        message = f"too old resource version: {self._seen_version} ({self._store.compacted})"
+        return {"type": "ERROR", "object": errors.expired(message).body}
 
     @property
     def _allows_bookmarks(self) -> bool:
@@ -114,7 +114,7 @@ class WatchStream:
 
     def _bookmark(self, annotations: dict[str, str]) -> Event:
         resource = self._request.resource
-        metadata: Item = {"resourceVersion": str(self._seen)}
+        metadata: Item = {"resourceVersion": str(self._seen_version)}
         if annotations:
             metadata["annotations"] = annotations
         item = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}

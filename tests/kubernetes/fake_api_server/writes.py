@@ -125,10 +125,10 @@ class WriteHandler:
 
     def _check_kind(self, resource: Resource, body: Any) -> None:
         """Objects of defined kinds must contain their kind; for others the path determines it."""
-        says = (body.get("apiVersion"), body.get("kind"))
-        if resource.is_defined and says != (resource.api_version, resource.kind):
-            said = f"the object provided is unrecognized (must be of type {resource.kind})"
-            raise errors.bad_request(said)
+        declared_type = (body.get("apiVersion"), body.get("kind"))
+        if resource.is_defined and declared_type != (resource.api_version, resource.kind):
+            message = f"the object provided is unrecognized (must be of type {resource.kind})"
+            raise errors.bad_request(message)
 
     def _check_uid(self, request: ApiRequest, before: Item) -> None:
         asked, has = request.body.get("metadata", {}).get("uid"), before["metadata"]["uid"]

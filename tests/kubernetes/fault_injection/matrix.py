@@ -55,7 +55,7 @@ def run_case(site: Site, case: FaultCase, end: Mapping[str, EndState]) -> CaseRe
             _wait_for_rest(run, end)
         except StoryTimeout as stuck:
             problems.append(str(stuck))
-    problems += [said for fault in faults for said in fault.problems()]
+    problems += [problem for fault in faults for problem in fault.problems()]
     unaware = [one for one in run.adapters if one.clock_offset and _NOTICED not in one.program.output]
     problems += [f"{one.actor} noticed nothing of its clock" for one in unaware]
     problems += find_violations(run.history, FACTS._replace(lease_seconds=case.lease))

@@ -163,13 +163,13 @@ def find_writes_without_lease(history: History, facts: Facts) -> Iterator[str]:
             continue
         before = [one for one in held if one.ended <= call.began]
         ours = [one for one in held if one.began < call.began and one.request.actor == request.actor]
-        said = f"{request.actor} sends {request.method} {request.path}"
+        description = f"{request.actor} sends {request.method} {request.path}"
         if not ours:
-            yield f"{said} and never had the lease"
+            yield f"{description} and never had the lease"
         elif before and before[-1].ended > ours[-1].ended and _holder(before[-1]):
-            yield f"{said} while {before[-1].request.actor} has the lease"
+            yield f"{description} while {before[-1].request.actor} has the lease"
         elif call.began > ours[-1].ended + facts.lease_seconds:
-            yield f"{said} {call.began - ours[-1].ended:.1f} s after it renewed the lease"
+            yield f"{description} {call.began - ours[-1].ended:.1f} s after it renewed the lease"
 
 
 RULES: Final[Mapping[str, Rule]] = {
@@ -186,7 +186,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 def find_violations(history: History, facts: Facts) -> list[str]:
     """Return all violations, each with the name of its rule."""
-    return [f"{name}: {said}" for name, rule in RULES.items() for said in rule(history, facts)]
+    return [f"{name}: {violation}" for name, rule in RULES.items() for violation in rule(history, facts)]
 
 
 def _holder(call: RecordedCall) -> str:

@@ -100,8 +100,8 @@ class ProxyRig:
         """Return the lines of a watch until it ends or is cut."""
         lines = []
         try:
-            with self.transport.lines("/pods", {"watch": "true"}, 5) as told:
-                for line in told:
+            with self.transport.lines("/pods", {"watch": "true"}, 5) as stream:
+                for line in stream:
                     lines.append(line)
         except Unreachable:
             lines.append(b"broken off")

@@ -232,7 +232,7 @@ def test_sound_history_has_no_violations(write: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("write", "rule", "said"),
+    ("write", "rule", "message"),
     [
         (repeated_binding, "bound once", "a-0 was bound by call 2 and is asked for again"),
         (repeated_eviction, "evicted once", "a-0 was evicted by call 2 and is asked for again"),
@@ -256,9 +256,9 @@ def test_sound_history_has_no_violations(write: Any) -> None:
         (write_after_rejected_renewal, "one leads", "4.1 s after it renewed the lease"),
     ],
 )
-def test_each_rule_reports_its_violation(write: Any, rule: str, said: str) -> None:
+def test_each_rule_reports_its_violation(write: Any, rule: str, message: str) -> None:
     past = HistoryWriter()
     write(past)
     (found,) = find_violations(past.history, _FACTS)
     assert found.startswith(f"{rule}: ")
-    assert said in found
+    assert message in found

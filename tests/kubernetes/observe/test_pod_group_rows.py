@@ -278,16 +278,16 @@ def test_pods_of_a_deleted_pod_group_occupy_capacity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("meta", "told"),
+    ("meta", "subjects"),
     [({}, ["Pod team/p"]), ({"deletionTimestamp": "2027-01-03T00:00:00Z"}, [])],
     ids=["it stays", "it ends as well"],
 )
 def test_pod_of_a_deleted_pod_group_is_a_warning_unless_it_terminates(
-    meta: dict[str, Any], told: list[str]
+    meta: dict[str, Any], subjects: list[str]
 ) -> None:
     world = CachedCluster()
     world.put("nodes", node())
     world.put("pods", running("p", meta={**member("gone"), **meta}))
     picture = world.builder()
     assert [row.allocatable.cpu_milli for row in picture.snapshot(NOW).nodes] == [63_000]
-    assert [warned.subject for warned in picture.warnings.take_new()] == told
+    assert [warning.subject for warning in picture.warnings.take_new()] == subjects

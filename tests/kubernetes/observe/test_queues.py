@@ -81,8 +81,8 @@ def test_queues_without_path_to_the_top_are_skipped_with_their_descendants() -> 
         world.put("kai_queues", queue(name, parentQueue=parent))
     picture = world.builder()
     assert [row.name for row in picture.snapshot(NOW).queues] == ["leaf", "top"]
-    told = {warned.subject for warned in picture.warnings.take_new()}
-    assert told == {"Queue orphan", "Queue child", "Queue a", "Queue b"}
+    subjects = {warning.subject for warning in picture.warnings.take_new()}
+    assert subjects == {"Queue orphan", "Queue child", "Queue a", "Queue b"}
     world.put("kai_queues", queue("gone"))
     delta = picture.delta(NOW)
     assert [row.name for row in delta.upserts.queues] == ["child", "gone", "orphan"]

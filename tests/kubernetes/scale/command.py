@@ -68,11 +68,11 @@ def main(
         populate(transport, size, lambda made: progress.advance(making, made))
         with redirect_stdout(sys.stderr):
             measured = _measured(plane, transport, folder, (changes, idle), progress)
-    told = {"nodes": size.nodes, "pods": size.pods, "load_average": os.getloadavg()[0]}
-    _print(measured, told)
+    conditions = {"nodes": size.nodes, "pods": size.pods, "load_average": os.getloadavg()[0]}
+    _print(measured, conditions)
     if json_file:
         figures = {name: [figure._asdict() for figure in table] for name, table in measured.items()}
-        json_file.write_text(json.dumps({**told, "figures": figures}, indent=2))
+        json_file.write_text(json.dumps({**conditions, "figures": figures}, indent=2))
     return _against_limits(measured)
 
 
@@ -99,7 +99,7 @@ def _measured(
         with run_telemetry_server(folder, **endpoint) as (server, at):
             config = folder / "adapter.yaml"
             config.write_text(json.dumps({"adapter": {}, "telemetry": endpoint}))
-            told = (
+            arguments = (
                 *adapter_arguments(plane, at, NAMESPACE),
                 "--config",
                 str(config),
@@ -107,7 +107,7 @@ def _measured(
                 "15s",
             )
             began_at = time.time()
-            with run_adapter(folder / "adapter.log", *told) as adapter:
+            with run_adapter(folder / "adapter.log", *arguments) as adapter:
                 processes = [
                     Process("adapter", adapter.pid),
                     Process("server", server.pid),
@@ -125,8 +125,10 @@ def _measured(
                 return tables
 
 
-def _print(measured: Tables, told: dict[str, float]) -> None:
-    table = Table("", "what", "measured", title=", ".join(f"{key} {value:,g}" for key, value in told.items()))
+def _print(measured: Tables, conditions: dict[str, float]) -> None:
+    table = Table(
+        "", "what", "measured", title=", ".join(f"{key} {value:,g}" for key, value in conditions.items())
+    )
     table.columns[-1].justify = "right"
     for name, figures in measured.items():
         for number, figure in enumerate(figures):

@@ -61,9 +61,9 @@ def find_protected_evictions(sheet: GuardFacts, decision: CycleResult) -> Iterat
     """Evictions of protected pods. Guards use the facts that were known when the eviction was decided."""
     for loss in guarded_losses(sheet.cluster, decision):
         earlier = sheet.after_group(decision.groups[: decision.groups.index(loss.group)])
-        for said in earlier.verdicts(loss.group.action, loss.group.beneficiary, loss.victim.index):
-            if _forbids(said.protects, loss):
-                yield GuardBreach(said.guard, f"{loss}, and {said} protects it")
+        for verdict in earlier.verdicts(loss.group.action, loss.group.beneficiary, loss.victim.index):
+            if _forbids(verdict.protects, loss):
+                yield GuardBreach(verdict.guard, f"{loss}, and {verdict} protects it")
 
 
 def _forbids(scope: int, loss: Loss) -> bool:
@@ -78,7 +78,7 @@ def find_wrong_guard_verdicts(sheet: GuardFacts, decision: CycleResult) -> Itera
             earlier = sheet.after_group(decision.groups[:count])
             expected = earlier.verdicts(group.action, group.beneficiary, victim)
             named = [(each.guard, int(each.scope), each.until) for each in evict.guards]
-            if named != [tuple(said) for said in expected]:
+            if named != [tuple(verdict) for verdict in expected]:
                 yield f"{group.action} names {named}, but {expected} say something"
 
 
@@ -86,9 +86,9 @@ def find_contradicted_protections(sheet: GuardFacts, decision: CycleResult) -> I
     """Evictions that contradict a protection of the same response."""
     for loss in guarded_losses(sheet.cluster, decision):
         asking = sheet.cluster.pod_groups[loss.group.beneficiary]
-        told = [each for each in decision.protections if each.pod_group == loss.victim.index]
-        for guard in sorted({each.guard for each in told}):
-            protection = narrowest_protection(sheet.cluster, told, guard, loss.group.action, asking)
+        protections = [each for each in decision.protections if each.pod_group == loss.victim.index]
+        for guard in sorted({each.guard for each in protections}):
+            protection = narrowest_protection(sheet.cluster, protections, guard, loss.group.action, asking)
             if protection is not None and _forbids(int(protection.scope), loss):
                 yield f"{loss}, and the answer says {protection}"
 
@@ -99,10 +99,10 @@ def find_misreported_protections(sheet: GuardFacts, decision: CycleResult) -> It
     cluster, after = sheet.cluster, placements(sheet.cluster, decision.groups)
     for victim in cluster.pod_groups:
         if any(_remaining(cluster.tasks[task].placement, after[task]) for task in victim.tasks):
-            told = [each for each in decision.protections if each.pod_group == victim.index]
+            protections = [each for each in decision.protections if each.pod_group == victim.index]
             for asking in cluster.pod_groups:
                 for action in _possible(asking, victim):
-                    yield from _misreported(sheet, told, action, asking, victim)
+                    yield from _misreported(sheet, protections, action, asking, victim)
 
 
 def _remaining(before: Placement, after: Placement) -> bool:
@@ -118,16 +118,16 @@ def _possible(asking: PodGroup, victim: PodGroup) -> Iterable[str]:
 
 
 def _misreported(
-    sheet: GuardFacts, told: Sequence[Protection], action: str, asking: PodGroup, victim: PodGroup
+    sheet: GuardFacts, protections: Sequence[Protection], action: str, asking: PodGroup, victim: PodGroup
 ) -> Iterator[str]:
     """For pod groups that are never evictable, only the preemptibility guard must be reported."""
-    for said in sheet.verdicts(action, asking.index, victim.index):
-        if said.guard == "preemptibility" or victim.is_evictable:
-            protection = narrowest_protection(sheet.cluster, told, said.guard, action, asking)
+    for verdict in sheet.verdicts(action, asking.index, victim.index):
+        if verdict.guard == "preemptibility" or victim.is_evictable:
+            protection = narrowest_protection(sheet.cluster, protections, verdict.guard, action, asking)
             scope = NOTHING if protection is None else int(protection.scope)
-            until = said.until if protection is None or not scope else protection.until
-            if (_effect(scope, victim), until) != (_effect(said.protects, victim), said.until):
-                yield f"{action} for {asking.facts.name}: {victim.facts.name} has {protection}, but {said}"
+            until = verdict.until if protection is None or not scope else protection.until
+            if (_effect(scope, victim), until) != (_effect(verdict.protects, victim), verdict.until):
+                yield f"{action} for {asking.facts.name}: {victim.facts.name} has {protection}, but {verdict}"
 
 
 def _effect(scope: int, victim: PodGroup) -> int:
@@ -142,13 +142,15 @@ def _has_surplus(part: PodSet | SubGroupSet) -> bool:
 
 
 def narrowest_protection(
-    cluster: Cluster, told: Sequence[Protection], guard: str, action: str, asking: PodGroup
+    cluster: Cluster, protections: Sequence[Protection], guard: str, action: str, asking: PodGroup
 ) -> Protection | None:
     """Of the protections reported for a victim, the one that describes the preemptor most specifically."""
     path = [] if asking.queue is None else cluster.queues[asking.queue].path
     circles = [("", None), *((cluster.queues[index].name, None) for index in path), ("", asking.index)]
     about = [
-        each for each in told if each.guard == guard and action in each.actions and _against(each) in circles
+        each
+        for each in protections
+        if each.guard == guard and action in each.actions and _against(each) in circles
     ]
     return max(about, key=lambda each: circles.index(_against(each)), default=None)
 

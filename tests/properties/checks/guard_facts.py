@@ -119,8 +119,8 @@ def expected_runtime(cluster: Cluster, group: PodGroup) -> int | None:
     own = group.facts.requeue.expected_runtime
     if own.value is not None or own.problem:
         return own.value
-    said = (queue.expected_runtime for queue in _upwards(cluster, group))
-    return next((value for value in said if value is not None), None) or None
+    runtimes = (queue.expected_runtime for queue in _upwards(cluster, group))
+    return next((value for value in runtimes if value is not None), None) or None
 
 
 def evictionbackoff(question: GuardQuery, arguments: Arguments) -> GuardRule:
@@ -170,7 +170,10 @@ class GuardFacts:
         listed = {each.name: each.arguments for each in profile.plugins if each.name in GUARDS}
         if "preemptibility" not in listed:
             listed = {"preemptibility": {}, **listed}
-        return cls(cluster, [ConfiguredGuard(name, said, _actions(said)) for name, said in listed.items()])
+        return cls(
+            cluster,
+            [ConfiguredGuard(name, arguments, _actions(arguments)) for name, arguments in listed.items()],
+        )
 
     def after_group(self, groups: Iterable[DecisionGroup]) -> "GuardFacts":
         """The same facts after these decision groups are stored in the eviction history."""

@@ -50,8 +50,8 @@ def contested_cluster(draw: Draw) -> Cluster:
     for name, parent in tree.items():
         builder.queue(name, **_queue(draw, parent))
     leaves = [name for name in tree if name in "abc"]
-    told = _add_fragmented if draw.chance(30) else _add_until_full
-    told(draw, builder, leaves)
+    add_pod_groups = _add_fragmented if draw.chance(30) else _add_until_full
+    add_pod_groups(draw, builder, leaves)
     cluster = builder.build()
     return replace(
         cluster, now=cluster.now + draw.choice(CLOCKS), eviction_history=_with_eviction_history(draw, cluster)
@@ -169,8 +169,8 @@ def _expected_runtime_fields(draw: Draw) -> RequeueSettings:
     """Expected runtime: set, unset (the queue's applies) or invalid."""
     if draw.chance(5):
         return RequeueSettings(ParsedValue(None, "'long' is not a duration"))
-    said = draw.choice(EXPECTED)
-    return RequeueSettings(ParsedValue(None if said is None else parse_duration(said)))
+    duration = draw.choice(EXPECTED)
+    return RequeueSettings(ParsedValue(None if duration is None else parse_duration(duration)))
 
 
 def _with_eviction_history(draw: Draw, cluster: Cluster) -> tuple[EvictionRecord, ...]:

@@ -66,17 +66,17 @@ class NodeCapacity:
 
 def draw_steps(draw: Draw) -> list[Step]:
     """Draw the calls of a builder. The calls may be made in any order."""
-    rooms, told = _nodes(draw)
-    leaves = _queues(draw, told)
+    capacities, steps = _nodes(draw)
+    leaves = _queues(draw, steps)
     for number in range(draw.integer(2, 9)):
-        told.append(_job(draw, f"job{number}", number, draw.choice(leaves), rooms))
-    return told
+        steps.append(_job(draw, f"job{number}", number, draw.choice(leaves), capacities))
+    return steps
 
 
-def build(told: Sequence[Step]) -> Cluster:
+def build(steps: Sequence[Step]) -> Cluster:
     """Build the cluster of these calls."""
     builder = ClusterBuilder()
-    for step in told:
+    for step in steps:
         step(builder)
     return builder.build()
 
@@ -87,28 +87,28 @@ def random_cluster(draw: Draw) -> Cluster:
 
 
 def _nodes(draw: Draw) -> tuple[list[NodeCapacity], list[Step]]:
-    rooms, told = [], []
+    capacities, steps = [], []
     for number in range(draw.integer(1, 4)):
-        room = NodeCapacity(f"n{number}", draw.choice((2, 4, 1, 0)), draw.choice((64, 8, 3)))
-        options = {"gpus": room.gpus, "cpus": room.cpus, "labels": {"zone": draw.choice("ab")}}
+        capacity = NodeCapacity(f"n{number}", draw.choice((2, 4, 1, 0)), draw.choice((64, 8, 3)))
+        options = {"gpus": capacity.gpus, "cpus": capacity.cpus, "labels": {"zone": draw.choice("ab")}}
         if draw.chance(5):
             options["unready"] = "cordoned"
-        told.append(lambda builder, name=room.name, options=options: builder.node(name, **options))
-        rooms.append(room)
-    return rooms, told
+        steps.append(lambda builder, name=capacity.name, options=options: builder.node(name, **options))
+        capacities.append(capacity)
+    return capacities, steps
 
 
-def _queues(draw: Draw, told: list[Step]) -> list[str]:
+def _queues(draw: Draw, steps: list[Step]) -> list[str]:
     """Add leaf queues below one or two departments, or at the top level."""
     leaves = []
     departments = ["", "dept-a", "dept-b"][: draw.integer(1, 3)]
     for number, name in enumerate(departments[1:]):
-        told.append(_queue(draw, name, "", number))
+        steps.append(_queue(draw, name, "", number))
     for number in range(draw.integer(1, 4)):
         name = f"q{number}"
         # A department without children is a leaf itself, so the first leaves fill the departments.
         parent = departments[1:][number] if number < len(departments) - 1 else draw.choice(departments)
-        told.append(_queue(draw, name, parent, 10 + number))
+        steps.append(_queue(draw, name, parent, 10 + number))
         leaves.append(name)
     return leaves
 
@@ -128,7 +128,7 @@ def _queue(draw: Draw, name: str, parent: str, number: int) -> Step:
     return lambda builder: builder.queue(name, **options)
 
 
-def _job(draw: Draw, name: str, number: int, queue: str, rooms: list[NodeCapacity]) -> Step:
+def _job(draw: Draw, name: str, number: int, queue: str, capacities: list[NodeCapacity]) -> Step:
     group: GroupOptions = {
         "queue": queue,
         "priority": draw.choice(PRIORITIES),
@@ -146,24 +146,24 @@ def _job(draw: Draw, name: str, number: int, queue: str, rooms: list[NodeCapacit
         pod["node_selector"] = {"zone": draw.choice("ab")}
     is_semi = group.get("preemptibility") is Preemptibility.SEMI_PREEMPTIBLE
     parts = random_structure(draw, draw.integer(2 if is_semi else 1, 5), is_elastic=is_semi)
-    running = _running(draw, parts, pod, rooms)
+    running = _running(draw, parts, pod, capacities)
     return lambda builder: _add_pod_group(builder, name, group, pod, parts, running)
 
 
 def _running(
-    draw: Draw, parts: SubGroupStructure, pod: PodOptions, rooms: list[NodeCapacity]
+    draw: Draw, parts: SubGroupStructure, pod: PodOptions, capacities: list[NodeCapacity]
 ) -> dict[int, Place]:
     """Placements of the running pods of a job: at least its minimum or none. A few jobs lose a pod again."""
     if not draw.chance(80):
         return {}
-    start, wanted = draw.integer(0, len(rooms) - 1), draw.integer(parts.needed, len(parts.pods))
+    start, wanted = draw.integer(0, len(capacities) - 1), draw.integer(parts.needed, len(parts.pods))
     status = TaskStatus.RELEASING if draw.chance(8) else TaskStatus.RUNNING
     places: list[Place] = []
     for _ in range(wanted):
-        for room in rooms[start:] + rooms[:start]:
-            groups = room.allocate(pod["gpus"], int(pod["cpus"]))
+        for capacity in capacities[start:] + capacities[:start]:
+            groups = capacity.allocate(pod["gpus"], int(pod["cpus"]))
             if groups is not None:
-                places.append((status, room.name, groups))
+                places.append((status, capacity.name, groups))
                 break
     if len(places) < parts.needed:
         return {}

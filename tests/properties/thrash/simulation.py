@@ -114,8 +114,8 @@ def main(
 ) -> Counts:
     """Simulate callers of every behavior. Fails on a retaliatory eviction in a run with eviction history."""
     sums = table(cycles, seeds)
-    told = "neither / memory / memory and groups in flight"
-    shown = Table(title=f"{seeds} runs of {cycles} cycles: {told}")
+    legend = "neither / memory / memory and groups in flight"
+    shown = Table(title=f"{seeds} runs of {cycles} cycles: {legend}")
     shown.add_column("family", no_wrap=True)
     for name in EvictionCounts._fields:
         shown.add_column(name.replace("_", " "), justify="right")

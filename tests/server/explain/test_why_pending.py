@@ -62,7 +62,7 @@ def test_operators_see_the_candidates_of_every_action_and_why_none_is_evictable(
 
 
 @pytest.mark.parametrize(
-    ("case", "said"),
+    ("case", "explanation"),
     [
         (
             PendingCase(lambda: single_queue().running("job", queue="q", gpus=1, node="n1").build(), ""),
@@ -74,10 +74,10 @@ def test_operators_see_the_candidates_of_every_action_and_why_none_is_evictable(
         ),
     ],
 )
-def test_pod_group_that_is_not_pending_is_reported_as_such(case: PendingCase, said: str) -> None:
+def test_pod_group_that_is_not_pending_is_reported_as_such(case: PendingCase, explanation: str) -> None:
     cluster = case.cluster()
     answer = why_pending(CycleReplay.of(cluster, DEFAULT), index(cluster))
-    assert said in answer.text.public
+    assert explanation in answer.text.public
     assert not answer.reasons
     assert not answer.remedies
 

@@ -98,7 +98,7 @@ VICTIMS: Mapping[str, tuple[Callable[[], Cluster], ReasonCode, str]] = {
 
 @pytest.mark.parametrize("action", VICTIMS)
 def test_victim_explanation_names_rule_and_preemptor(action: str) -> None:
-    build, code, said = VICTIMS[action]
+    build, code, explanation = VICTIMS[action]
     cluster = build()
     inquiry = CycleReplay.of(cluster, DEFAULT)
     victim = next(
@@ -106,7 +106,7 @@ def test_victim_explanation_names_rule_and_preemptor(action: str) -> None:
     )
     answer = why_victim(inquiry, victim)
     assert [(fact.code, fact.source) for fact in answer.reasons] == [(code, action)]
-    assert said in answer.text.public
+    assert explanation in answer.text.public
 
 
 def test_victim_explanation_lists_the_guards_that_allowed_it() -> None:
@@ -226,12 +226,12 @@ NOT: Mapping[str, tuple[Callable[[], Cluster], str, str, Profile]] = {
 
 @pytest.mark.parametrize("case", NOT)
 def test_first_rejection_of_a_candidate_is_reported(case: str) -> None:
-    build, action, said, profile = NOT[case]
+    build, action, explanation, profile = NOT[case]
     cluster = build()
     answer = why_not_victim(CycleReplay.of(cluster, profile), index(cluster, "old"), index(cluster))
     assert answer.reasons[0].code.name == case.partition(",")[0]
-    joint = ": " if said.startswith("pod group job cannot") else " because "
-    assert f"is not evicted by {action}{joint}{said}" in answer.text.public
+    joint = ": " if explanation.startswith("pod group job cannot") else " because "
+    assert f"is not evicted by {action}{joint}{explanation}" in answer.text.public
 
 
 PLAIN: Mapping[str, tuple[Callable[[], Cluster], str, str, str]] = {
@@ -285,13 +285,13 @@ PLAIN: Mapping[str, tuple[Callable[[], Cluster], str, str, str]] = {
 
 @pytest.mark.parametrize("case", PLAIN)
 def test_requests_with_a_wrong_premise_get_a_plain_explanation(case: str) -> None:
-    build, victim, preemptor, said = PLAIN[case]
+    build, victim, preemptor, explanation = PLAIN[case]
     cluster = build()
     profile = replace(DEFAULT, actions=("allocate",)) if case == "no action does" else DEFAULT
     answer = why_not_victim(
         CycleReplay.of(cluster, profile), index(cluster, victim), index(cluster, preemptor)
     )
-    assert answer.text.public == said
+    assert answer.text.public == explanation
 
 
 def test_pod_group_without_leaf_queue_cannot_evict() -> None:
@@ -347,7 +347,7 @@ def test_protection_from_one_pod_group_names_it_to_operators_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cluster", "said"),
+    ("cluster", "explanation"),
     [
         (
             evicted_for_job(),
@@ -359,8 +359,8 @@ def test_protection_from_one_pod_group_names_it_to_operators_only() -> None:
         ),
     ],
 )
-def test_unprotected_pod_group_is_reported_as_such(cluster: Cluster, said: str) -> None:
-    assert said in explain_protected(cluster)[0]
+def test_unprotected_pod_group_is_reported_as_such(cluster: Cluster, explanation: str) -> None:
+    assert explanation in explain_protected(cluster)[0]
 
 
 def test_operators_see_why_a_pod_group_is_not_requeued() -> None:

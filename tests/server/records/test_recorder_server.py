@@ -155,9 +155,9 @@ def test_full_disk_loses_records_and_no_decision(tmp_path: Path) -> None:
                 answered += 1
         assert client.decide(seen[0]).outcomes
         process.terminate()
-        _, said = process.communicate(timeout=20)
+        _, log = process.communicate(timeout=20)
         assert process.returncode == 0
-    assert said.count("Cannot record decisions") == 1
-    assert "Traceback" not in said
+    assert log.count("Cannot record decisions") == 1
+    assert "Traceback" not in log
     assert path.stat().st_size <= MOST_BYTES
     assert len(read(path)) <= answered

@@ -128,9 +128,9 @@ def test_invalid_new_certificate_retains_the_old_one_and_is_logged_once(
         files["tls_key"].write_bytes(foreign_authority.server()["tls_key"].read_bytes())
         assert call_capabilities(address, tls_ca=own_authority.file)
         assert call_capabilities(address, tls_ca=own_authority.file)
-        (said,) = (record.getMessage() for record in caplog.records if record.levelno == logging.ERROR)
-        assert "keeping the previous ones" in said
-        assert "ours-server.key: is not the private key of" in said
+        (message,) = (record.getMessage() for record in caplog.records if record.levelno == logging.ERROR)
+        assert "keeping the previous ones" in message
+        assert "ours-server.key: is not the private key of" in message
         own_authority.server()
         assert call_capabilities(address, tls_ca=own_authority.file)
 

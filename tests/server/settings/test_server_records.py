@@ -13,16 +13,16 @@ def settings(tmp_path: Path, text: str) -> RecordSettings:
 
 
 def test_records_are_retained_for_a_week_by_default(tmp_path: Path) -> None:
-    told = {"enabled": True, "path": None, "max_age": 7 * 86_400 * SECOND, "max_mib": 512}
+    expected = {"enabled": True, "path": None, "max_age": 7 * 86_400 * SECOND, "max_mib": 512}
     assert load_settings(None).records == settings(tmp_path, "records:")
-    assert load_settings(None).records.model_dump() == told
+    assert load_settings(None).records.model_dump() == expected
 
 
 def test_every_key_is_read(tmp_path: Path) -> None:
     text = "records: {enabled: false, path: /var/lib/tenure/r, maxAge: 36h, maxMib: 64}"
     path, age = Path("/var/lib/tenure/r"), 36 * 3_600 * SECOND
-    told = {"enabled": False, "path": path, "max_age": age, "max_mib": 64}
-    assert settings(tmp_path, text).model_dump() == told
+    expected = {"enabled": False, "path": path, "max_age": age, "max_mib": 64}
+    assert settings(tmp_path, text).model_dump() == expected
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_invalid_setting_prevents_the_start(text: str, says: str, tmp_path: Path
 
 @pytest.mark.parametrize("is_enabled", [True, False])
 def test_command_line_overrides_the_file(is_enabled: bool) -> None:
-    said = RecordSettings(enabled=is_enabled, path=Path("a"))
-    assert said.with_overrides(None, is_off=False) == said
-    assert said.with_overrides(Path("b"), is_off=False) == RecordSettings(enabled=True, path=Path("b"))
-    assert not said.with_overrides(None, is_off=True).enabled
+    records = RecordSettings(enabled=is_enabled, path=Path("a"))
+    assert records.with_overrides(None, is_off=False) == records
+    assert records.with_overrides(Path("b"), is_off=False) == RecordSettings(enabled=True, path=Path("b"))
+    assert not records.with_overrides(None, is_off=True).enabled

@@ -34,10 +34,10 @@ SLOW_SEARCH: Final = DecideRequest(snapshot=slow_search_snapshot(200))
 @contextmanager
 def run_pool(period_seconds: float = PERIOD_SECONDS) -> Iterator[tuple[SolverPool, list[bool]]]:
     """Open a pool; yield it and the readiness that it reported."""
-    pool, told = SolverPool(slow_profile(), period_seconds), list[bool]()
-    pool.watch(told.append)
+    pool, readiness = SolverPool(slow_profile(), period_seconds), list[bool]()
+    pool.watch(readiness.append)
     try:
-        yield pool, told
+        yield pool, readiness
     finally:
         pool.close()
 
@@ -91,31 +91,31 @@ def kill_during_cycle(pool: SolverPool, number: signal.Signals) -> SolverProcess
 
 
 def test_killed_process_fails_its_call_and_is_replaced() -> None:
-    with run_pool() as (pool, told):
+    with run_pool() as (pool, readiness):
         assert "exited during a cycle" in str(kill_during_cycle(pool, signal.SIGKILL))
         assert ProcessEngine(slow_profile(), pool).decide(SMALL).summary.outcomes
-        assert told == []
+        assert readiness == []
 
 
 def test_a_process_that_hangs_is_killed_and_replaced() -> None:
-    with run_pool() as (pool, told):
+    with run_pool() as (pool, readiness):
         assert "ignored a stop request" in str(kill_during_cycle(pool, signal.SIGSTOP))
         assert ProcessEngine(slow_profile(), pool).decide(SMALL).summary.outcomes
-        assert told == []
+        assert readiness == []
 
 
 def test_repeatedly_lost_processes_are_restarted_after_a_pause() -> None:
-    with run_pool(period_seconds=6) as (pool, told):
+    with run_pool(period_seconds=6) as (pool, readiness):
         engine = ProcessEngine(slow_profile(), pool)
         for _ in range(MAX_LOSSES + 1):
             kill_during_cycle(pool, signal.SIGKILL)
         with pytest.raises(SolverUnavailable, match="fail repeatedly"):
             engine.decide(SMALL)
-        assert told == [False]
+        assert readiness == [False]
         until = time.monotonic() + 20
-        while len(told) == 1 and time.monotonic() < until:
+        while len(readiness) == 1 and time.monotonic() < until:
             time.sleep(0.05)
-        assert told == [False, True]
+        assert readiness == [False, True]
         assert engine.decide(SMALL).summary.outcomes
 
 

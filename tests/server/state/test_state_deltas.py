@@ -120,7 +120,7 @@ def test_violation_names_the_row_by_its_position_in_the_delta_or_its_key(
 def test_all_violations_are_listed() -> None:
     upserts = with_pod(shape="none", pod_group="nobody")
     upserts.queues.add(name="lost", parent="nowhere")
-    assert [told.partition(":")[0] for told in rejected_fields(delta(upserts=upserts))] == [
+    assert [violation.partition(":")[0] for violation in rejected_fields(delta(upserts=upserts))] == [
         "upserts.queues[0].parent",
         "upserts.pods[0].pod_group",
         "upserts.pods[0].shape",

@@ -45,8 +45,8 @@ def test_legacy_rule_is_logged_as_a_warning(
     priority: int, read_as: str, decide: Decide, caplog: pytest.LogCaptureFixture
 ) -> None:
     decide(legacy(priority))
-    told = f"job=training-job/default, priority={priority}, preemptibility={read_as}; {SET_PREEMPTIBILITY}"
-    assert log_lines(caplog.records) == [("WARNING", f"Legacy preemptibility: {told}")]
+    details = f"job=training-job/default, priority={priority}, preemptibility={read_as}; {SET_PREEMPTIBILITY}"
+    assert log_lines(caplog.records) == [("WARNING", f"Legacy preemptibility: {details}")]
     assert {record.name for record in caplog.records} == {"tenure.preemptibility"}
 
 
@@ -67,15 +67,15 @@ def test_each_workload_of_a_pushed_state_is_logged_once(caplog: pytest.LogCaptur
     with run_server() as (_, address), Client(address) as client:
         state = client.put_snapshot("an epoch", snapshot)
         client.decide_state(state)
-        told = len(caplog.records)
+        record_count = len(caplog.records)
         snapshot.pod_groups[5].ClearField("preemptibility")
         for number in range(10):
             delta = StateDelta(base=state, version=state.version + 1, now=snapshot.now)
             delta.upserts.pod_groups.add().CopyFrom(snapshot.pod_groups[5])
             delta.upserts.pod_groups[0].uid = delta.upserts.pod_groups[0].name = f"job-{5 + number * 8}"
             state, _ = client.apply_and_decide(delta)
-    assert told == 39
-    named = [text.split(",")[0].rpartition("=")[2] for _, text in log_lines(caplog.records)[told:]]
+    assert record_count == 39
+    named = [text.split(",")[0].rpartition("=")[2] for _, text in log_lines(caplog.records)[record_count:]]
     assert named == ["job-5", *(f"job-{5 + number * 8}" for number in range(5, 10))]
 
 
@@ -95,9 +95,9 @@ def test_many_workloads_are_listed_up_to_a_limit_and_counted(
 ) -> None:
     for _ in range(2):
         decide(legacy(count=count))
-    told = [text for _, text in log_lines(caplog.records)]
+    messages = [text for _, text in log_lines(caplog.records)]
     rest = [f"Legacy preemptibility: {count - MAX_PER_CYCLE} more jobs in this cycle"]
-    assert told[MAX_PER_CYCLE:] == (rest if count > MAX_PER_CYCLE else [])
+    assert messages[MAX_PER_CYCLE:] == (rest if count > MAX_PER_CYCLE else [])
 
 
 @pytest.mark.parametrize("value", ["Preemptible", "non-preemptible", "SemiPreemptible", "Non-Preemptible"])
@@ -138,5 +138,5 @@ def test_name_cannot_forge_a_log_record(decide: Decide, caplog: pytest.LogCaptur
 
 
 def test_seen_keys_are_bounded_and_drop_the_oldest() -> None:
-    told = SeenKeys(2)
-    assert [told.is_new(thing) for thing in "abacab"] == [True, True, False, True, False, True]
+    seen_keys = SeenKeys(2)
+    assert [seen_keys.is_new(thing) for thing in "abacab"] == [True, True, False, True, False, True]

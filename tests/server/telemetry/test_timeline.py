@@ -45,7 +45,7 @@ def test_coarse_timeline_has_the_phases_and_actions_in_order() -> None:
 
 
 def test_detailed_timeline_shows_how_a_pod_group_was_placed() -> None:
-    told = parts(decide_with_timeline(contested_snapshot()))
+    entries = parts(decide_with_timeline(contested_snapshot()))
     for expected in (
         ("allocate", "pod_group", "insufficient_resources"),
         ("reclaim", "proportion", "admits:yes"),
@@ -54,16 +54,16 @@ def test_detailed_timeline_shows_how_a_pod_group_was_placed() -> None:
         ("pod_group", "scenario", "accepted"),
         ("scenario", "proportion", "allows_scenario:yes"),
     ):
-        assert expected in told
+        assert expected in entries
 
 
 def test_rejecting_guard_is_named_with_its_scope() -> None:
     snapshot = contested_snapshot()
     for queue in snapshot.queues:
         queue.reclaim_min_runtime.FromSeconds(10**9)
-    told = parts(decide_with_timeline(snapshot))
-    assert ("pod_group", "minruntime", "guard:core") in told
-    assert "placed" not in [outcome for _, name, outcome in told if name == "pod_group"]
+    entries = parts(decide_with_timeline(snapshot))
+    assert ("pod_group", "minruntime", "guard:core") in entries
+    assert "placed" not in [outcome for _, name, outcome in entries if name == "pod_group"]
 
 
 def test_placed_pod_group_refers_to_its_decision_group() -> None:

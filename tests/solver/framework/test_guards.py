@@ -114,13 +114,13 @@ REJECTS: Final = {
 }
 
 
-@pytest.mark.parametrize(("said", "objects"), REJECTS.values(), ids=REJECTS)
+@pytest.mark.parametrize(("guards", "objects"), REJECTS.values(), ids=REJECTS)
 def test_rejection_is_that_of_the_first_guard_with_the_strictest_scope(
-    said: tuple[Any, ...], objects: str
+    guards: tuple[Any, ...], objects: str
 ) -> None:
-    found = open_guarded_session(without_sub_groups(2, 2), *said).guards.allows_victim(PREEMPT, NEW, JOB)
-    told = Rejection(ReasonCode.MIN_RUNTIME, f"by {objects}", NOW, objects)
-    assert found == (told if objects else None)
+    found = open_guarded_session(without_sub_groups(2, 2), *guards).guards.allows_victim(PREEMPT, NEW, JOB)
+    rejection = Rejection(ReasonCode.MIN_RUNTIME, f"by {objects}", NOW, objects)
+    assert found == (rejection if objects else None)
 
 
 def test_verdicts_of_all_effective_guards_are_in_profile_order() -> None:

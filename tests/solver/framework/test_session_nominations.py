@@ -18,7 +18,7 @@ NOMINATED: Final = NominationResult.NO_CONTENDER
 SKIPPED: Final = NominationResult.SKIPPED
 
 
-def nominator(*said: tuple[int, NominationResult, int]) -> Any:
+def nominator(*nominations: tuple[int, NominationResult, int]) -> Any:
     """A plugin that returns these nominations: pod group index, result, overrun."""
 
     class Nominator:
@@ -26,7 +26,7 @@ def nominator(*said: tuple[int, NominationResult, int]) -> Any:
             pass
 
         def nominate(self, action: Action) -> Iterator[Nomination]:
-            for pod_group, result, overrun in said:
+            for pod_group, result, overrun in nominations:
                 yield Nomination(pod_group, result, overrun=overrun)
 
     return Nominator

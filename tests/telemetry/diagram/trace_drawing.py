@@ -86,10 +86,10 @@ def _bar(row: _Row, y: float, begin: int, length: int) -> Iterator[str]:
     span = row.span
     taken = span.end_time_unix_nano - span.start_time_unix_nano
     x, width = _LEFT + _WIDTH * (span.start_time_unix_nano - begin) / length, max(2, _WIDTH * taken / length)
-    said = text_attributes(span.attributes)
-    words = [said[key] for key in _LABELS if key in said]
-    if "tenure.decision.id" in said:
-        words.append(f"→ {said['tenure.decision.id'][:8]}")
+    attributes = text_attributes(span.attributes)
+    words = [attributes[key] for key in _LABELS if key in attributes]
+    if "tenure.decision.id" in attributes:
+        words.append(f"→ {attributes['tenure.decision.id'][:8]}")
     if row.hidden:
         words.append(f"({row.hidden} spans within)")
     colour = next((colour for start, colour in _COLOURS.items() if span.name.startswith(start)), _SERVER)

@@ -19,9 +19,9 @@ POOL = "kai.scheduler/node-pool"
 STARTED = {"kai.scheduler/last-start-timestamp": "2026-01-01T00:00:00Z"}
 CHANGES = [
     *(
-        (kind, change, told)
+        (kind, change, message)
         for kind in ("kai", "volcano")
-        for change, told in (
+        for change, message in (
             ({"metadata": {"annotations": STARTED}}, ""),
             (FOREIGN, FOREIGN_POD_GROUP),
             (
@@ -84,9 +84,9 @@ def paths(as_adapter: Transport, cluster: UserCluster) -> dict[str, str]:
 def test_policies_allow_only_the_required_changes_by_the_adapter(
     as_adapter: Transport, cluster: UserCluster, paths: dict[str, str]
 ) -> None:
-    for place, change, told in CHANGES:
+    for place, change, message in CHANGES:
         name, _, subresource = place.partition("/")
         path = f"{paths[name]}/{subresource}".rstrip("/")
-        said = dry_run_rejection(as_adapter, path, change)
-        assert told in said if told else not said, (place, change, said)
+        rejection = dry_run_rejection(as_adapter, path, change)
+        assert message in rejection if message else not rejection, (place, change, rejection)
         assert dry_run_rejection(cluster.transport, path, change) == "", (place, change, "by others")

@@ -42,8 +42,8 @@ def test_misspelled_or_privileged_pod_is_rejected(shipped_namespace: Transport) 
     misspelt, root = controller_pod(()), controller_pod(())
     misspelt["spec"]["containers"][0]["securitycontext"] = {}
     root["spec"]["securityContext"]["runAsUser"] = 0
-    for item, told in ((misspelt, "securitycontext"), (root, "violates PodSecurity")):
-        with pytest.raises(ApiError, match=told):
+    for item, message in ((misspelt, "securitycontext"), (root, "violates PodSecurity")):
+        with pytest.raises(ApiError, match=message):
             shipped_namespace.post(f"/api/v1/namespaces/{NAMESPACE}/pods", item, _STRICTLY)
 
 

@@ -34,7 +34,7 @@ def test_gang_is_bound_through_a_server_with_tls_and_tokens(
 ) -> None:
     authority = CertificateAuthority(tmp_path)
     ours = authority.server()
-    asks = {
+    options = {
         "--tls-cert": ours["tls_cert"],
         "--tls-key": ours["tls_key"],
         "--tls-client-ca": authority.file,
@@ -45,11 +45,12 @@ def test_gang_is_bound_through_a_server_with_tls_and_tokens(
     for inside, outside in secrets(authority, tmp_path).items():
         text = text.replace(inside, str(outside))
     file.write_text(text)
-    told = ("--config", str(file), "--kubeconfig", str(installation.kubeconfig), "--lease-duration", LEASE)
-    listens = ("--cluster-id", installation.namespace, "--health-listen", "127.0.0.1:0")
+    files = ("--config", str(file), "--kubeconfig", str(installation.kubeconfig))
+    settings = ("--cluster-id", installation.namespace, "--lease-duration", LEASE)
+    listener = ("--health-listen", "127.0.0.1:0")
     with (
-        run_server_process(*(str(word) for option in asks.items() for word in option)) as (_, address),
-        run_adapter(tmp_path / "adapter.log", *told, *listens, "--server", address),
+        run_server_process(*(str(word) for option in options.items() for word in option)) as (_, address),
+        run_adapter(tmp_path / "adapter.log", *files, *settings, *listener, "--server", address),
     ):
         cluster.workload("gang", pods=2, gpus=4)
         wait_until(lambda: cluster.running("gang") == 2)

@@ -24,7 +24,7 @@ class FakeVictimChecker:
     def __init__(self, *spared: int) -> None:
         self.spared = spared
         self.asked: list[int] = []
-        self.told: list[int] = []
+        self.protected_victims: list[int] = []
 
     def rejection(self, victim: int) -> Rejection | None:
         self.asked.append(victim)
@@ -35,7 +35,7 @@ class FakeVictimChecker:
 
     def note_protection(self, victim: int, rejection: Rejection) -> None:
         assert rejection is PROTECTED
-        self.told.append(victim)
+        self.protected_victims.append(victim)
 
 
 def open_stream() -> CandidateStream:
@@ -72,7 +72,7 @@ def test_protected_candidate_is_reported_to_every_search() -> None:
     first, second, third = FakeVictimChecker(3, 1), FakeVictimChecker(3, 1), FakeVictimChecker(3, 1)
     assert groups(candidates.in_order(first)) == [2, 0]
     assert groups(candidates.in_order(second)) == [2, 0]
-    assert second.told == [3, 1]
+    assert second.protected_victims == [3, 1]
     passing = candidates.in_order(third)
     assert next(passing).pod_group == 2
-    assert third.told == [3]
+    assert third.protected_victims == [3]

@@ -130,7 +130,7 @@ def test_no_pod_is_relocated_for_a_pod_group_that_opts_out_of_reclaim_r6_35(
 
 
 PROTECTIONS = {
-    "nothing said": ({}, []),
+    "nothing set": ({}, []),
     "one action": (
         {"opt_out_actions": ["preempt"]},
         [(("preempt",), "its own opt-out", ProtectionScope.ALL)],
@@ -165,6 +165,8 @@ def test_response_reports_protection_and_its_actions(options: dict, expected: li
     builder = ClusterBuilder().node("n", gpus=2).queue("q")
     builder.running("old", queue="q", gpus=1, count=2, min_member=1, node="n", **options)
     found = decide(builder.build(), default_profile()).protections
-    told = [(each.actions, each.source, each.scope) for each in found if each.guard == "preemptibility"]
-    assert told == expected
+    reported_protections = [
+        (each.actions, each.source, each.scope) for each in found if each.guard == "preemptibility"
+    ]
+    assert reported_protections == expected
     assert all(each.until is None for each in found)

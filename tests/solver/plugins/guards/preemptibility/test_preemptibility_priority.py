@@ -47,11 +47,11 @@ def is_evicted(builder: ClusterBuilder) -> bool:
 
 
 VICTIMS = {
-    "R1.80 nothing said, train (50): yields": (50, UNSPECIFIED, True),
-    "R1.80 nothing said, build-preemptible (75): yields": (75, UNSPECIFIED, True),
-    "R1.80 nothing said, just below 100: yields": (99, UNSPECIFIED, True),
-    "R1.80 nothing said, build (100): stays": (100, UNSPECIFIED, False),
-    "R1.80 nothing said, inference (125): stays": (125, UNSPECIFIED, False),
+    "R1.80 unset, train (50): yields": (50, UNSPECIFIED, True),
+    "R1.80 unset, build-preemptible (75): yields": (75, UNSPECIFIED, True),
+    "R1.80 unset, just below 100: yields": (99, UNSPECIFIED, True),
+    "R1.80 unset, build (100): stays": (100, UNSPECIFIED, False),
+    "R1.80 unset, inference (125): stays": (125, UNSPECIFIED, False),
     "R8.7 preemptible in spite of its priority of 125: yields": (125, PREEMPTIBLE, True),
     "R8.7 non-preemptible in spite of its priority of 50: stays": (50, NON_PREEMPTIBLE, False),
     "R1.80 preemptible and low: yields": (50, PREEMPTIBLE, True),
@@ -100,8 +100,8 @@ QUOTAS = {
         OutcomeKind.WAITING_FOR_QUOTA,
     ),
     "R4.61 high, but preemptible: beyond it too": (125, PREEMPTIBLE, OutcomeKind.BOUND),
-    "R4.61 nothing said, 100: within the quota only": (100, UNSPECIFIED, OutcomeKind.WAITING_FOR_QUOTA),
-    "R4.61 nothing said, 99: beyond it too": (99, UNSPECIFIED, OutcomeKind.BOUND),
+    "R4.61 unset, 100: within the quota only": (100, UNSPECIFIED, OutcomeKind.WAITING_FOR_QUOTA),
+    "R4.61 unset, 99: beyond it too": (99, UNSPECIFIED, OutcomeKind.BOUND),
 }
 
 
