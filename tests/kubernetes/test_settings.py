@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tenure.kubernetes.settings import AdapterSettings, EvictionMode, load_adapter_settings
+from tenure.kubernetes.choices import EvictionMode
+from tenure.kubernetes.settings import AdapterSettings, load_adapter_settings
 from tenure.server.settings import ConfigurationError
 
 PAGE = Path(__file__).parents[2] / "docs/operate/kubernetes-adapter.md"

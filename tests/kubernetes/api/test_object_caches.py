@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import pytest
 from tenure.kubernetes.api.object_caches import COLLECTIONS, ObjectCaches
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
+from tenure.kubernetes.choices import WorkloadApi
 from tenure.kubernetes.dry_run import unfollowed_collections
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
-from tenure.kubernetes.settings import WorkloadApi
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 from tests.kubernetes.cluster import UserCluster, wait_until

@@ -7,7 +7,7 @@ import pytest
 from tenure.integration.ports import ApplyResult
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.pod_writes import PodName, PodWriter
-from tenure.kubernetes.settings import EvictionMode
+from tenure.kubernetes.choices import EvictionMode
 
 from tests.kubernetes.api_semantics.raw_client import ApiServer, ClientNamespace, Item
 

@@ -11,7 +11,7 @@ from tenure.integration.ports import LeaseLost
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.applier import PodApplier
 from tenure.kubernetes.apply.pod_writes import PodWriter
-from tenure.kubernetes.settings import EvictionMode
+from tenure.kubernetes.choices import EvictionMode
 from tenure.v1.report_pb2 import ApplyStatus
 
 from tests.kubernetes.apply.decision_groups import NOW, bind, evict, group, now

@@ -6,7 +6,7 @@ import pytest
 from tenure.integration.ports import LeaseLost
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.pod_writes import PodName, PodWriter, gpu_labels
-from tenure.kubernetes.settings import EvictionMode
+from tenure.kubernetes.choices import EvictionMode
 from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, APPLY_STATUS_FAILED, APPLY_STATUS_PRECONDITION_FAILED
 
 from tests.kubernetes.apply.scripted_api_server import ScriptedApiServer, ScriptedResponse

@@ -41,11 +41,15 @@ def main(file: Annotated[Path, typer.Argument(help="Where to draw it")] = FILE) 
     ):
         evicting, binding = _record_life(plane, Path(folder), received, address)
     traces = [
-        DrawnTrace("1. A gang is evicted: what somebody more important needs is not free", evicting),
-        DrawnTrace("2. The gang is gone: who was waiting is bound", binding, frozenset(("tenure.cycle",))),
+        DrawnTrace("1. Reclaim: a gang is evicted, and its resources are reserved", evicting),
+        DrawnTrace(
+            "2. After the gang has terminated: the waiting pods are bound",
+            binding,
+            frozenset(("tenure.cycle",)),
+        ),
     ]
     file.write_text(
-        draw_traces("The life of a decision, from what is observed to calls to the API server", traces)
+        draw_traces("The life of a decision, from observation to calls of the API server", traces)
     )
     print(f"{file}: {len(evicting)} and {len(binding)} spans")
     return Counts(len(traces), 0)

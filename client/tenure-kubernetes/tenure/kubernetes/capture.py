@@ -5,11 +5,11 @@ Also errors and warnings of all commands that read Kubernetes objects.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
+from tenure.kubernetes.choices import WorkloadApi
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -70,14 +70,6 @@ def print_warnings(warnings: "Sequence[ObjectWarning]", unreadable: int) -> None
 if TYPE_CHECKING:
     from tenure.kubernetes.api.object_caches import ObjectCaches
     from tenure.kubernetes.api.transport import Transport
-
-
-class WorkloadApi(StrEnum):
-    """Queues and pod groups to observe."""
-
-    AUTO = "auto"
-    KAI = "kai"
-    VOLCANO = "volcano"
 
 
 def capture(

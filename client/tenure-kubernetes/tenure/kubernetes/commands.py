@@ -1,11 +1,11 @@
 """`tenure adapter`: schedule a Kubernetes cluster."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from tenure.kubernetes.capture import WorkloadApi, report_api_errors, require_kubernetes_extra
+from tenure.kubernetes.capture import report_api_errors, require_kubernetes_extra
+from tenure.kubernetes.choices import EvictionMode, WorkloadApi
 from tenure.process.options import AllowPlaintext, LogLevel, Output, TlsCa, TlsCert, TlsKey, TokenFile
 
 Config = Annotated[
@@ -63,13 +63,6 @@ LogLevelOption = Annotated[
         "else info.",
     ),
 ]
-
-
-class EvictionMode(StrEnum):
-    """How pods are evicted."""
-
-    EVICTION = "eviction"
-    DELETE = "delete"
 
 
 def adapter(

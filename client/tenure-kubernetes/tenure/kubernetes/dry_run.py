@@ -9,11 +9,12 @@ from tenure.integration.journal_format import load_journal
 from tenure.integration.journal_rows import JournalRows
 from tenure.kubernetes.api.object_caches import WORKLOAD_APIS, ObjectCaches
 from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.choices import WorkloadApi
 from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.observe.owners import ApiOwnerLookup
 from tenure.kubernetes.observe.row_table import ObjectWarning
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
-from tenure.kubernetes.settings import AdapterSettings, WorkloadApi
+from tenure.kubernetes.settings import AdapterSettings
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import Decision
 from tenure.v1.snapshot_pb2 import ClusterSnapshot

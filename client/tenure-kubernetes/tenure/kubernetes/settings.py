@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
+from tenure.kubernetes.choices import EvictionMode, WorkloadApi
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.times import read_duration
 from tenure.process.configuration import (
@@ -21,24 +21,6 @@ from tenure.process.values import ConfigSection, Logs, TelemetrySection, parse_e
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?")
 _SHORTEST_LEASE: Final = 3.0
-
-
-class EvictionMode(StrEnum):
-    """How pods are evicted."""
-
-    EVICTION = "eviction"
-    """Eviction API, which respects disruption budgets."""
-    DELETE = "delete"
-    """Deletion, which ignores disruption budgets."""
-
-
-class WorkloadApi(StrEnum):
-    """The API of the observed queues and pod groups."""
-
-    AUTO = "auto"
-    """All that the API server serves."""
-    KAI = "kai"
-    VOLCANO = "volcano"
 
 
 def _seconds(value: object) -> float:

@@ -28,10 +28,10 @@ from tenure.kubernetes.api.api_errors import (
     Unreachable,
 )
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport, require_leadership
+from tenure.kubernetes.choices import EvictionMode
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.gpus import to_label
-from tenure.kubernetes.settings import EvictionMode
 
 MANAGER: Final = "tenure"
 """Field manager of all writes but conditions."""

@@ -1,5 +1,6 @@
 """Guards that protect a pod group as a whole once it reaches a limit of evictions or of waiting time."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
@@ -31,9 +32,9 @@ class ThresholdGuard(Guard, ProtectionReporter):
         self._source = f"argument {limit}" if limit in arguments else f"default of {name}"
         self._reason = reason
 
+    @abstractmethod
     def reached(self, group: PodGroup) -> str:
         """How the pod group reached the limit; empty if it did not."""
-        raise NotImplementedError
 
     def guard(self, action: Action, preemptor: int, victim: int) -> GuardVerdict | None:
         """Protects the whole pod group once it reached the limit."""
