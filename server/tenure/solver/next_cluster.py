@@ -79,7 +79,7 @@ def _later(task: Task, placement: Placement) -> Task:
             return replace(task, placement=placement.with_status(TaskStatus.RUNNING))
         case TaskStatus.PIPELINED | TaskStatus.RELEASING:
             return replace(task, placement=Placement(TaskStatus.PENDING))
-    return replace(task, placement=placement)
+    return task if placement is task.placement else replace(task, placement=placement)
 
 
 def _reservations(
@@ -121,7 +121,7 @@ def _patched(group: PodGroup, patches: Iterable[Patch]) -> PodGroup:
                 facts = replace(facts, eviction_count=patch.value)
             case PatchKind.TOTAL_EVICTION_WAIT:
                 facts = replace(facts, total_eviction_wait=patch.value)
-    return replace(group, facts=facts)
+    return group if facts is group.facts else replace(group, facts=facts)
 
 
 def _eviction_history(

@@ -278,6 +278,7 @@ class Chains:
         return Rejection(rejection.code, rejection.detail, rejection.until, self._names[id(plugin)])
 
 
+_RANKINGS: Final = tuple(Ranking)
 _PLACES: Final[dict[type, tuple[int, ...]]] = {}
 """Positions in POINTS of the methods of a class."""
 
@@ -292,7 +293,7 @@ def _places_of(kind: type) -> tuple[int, ...]:
 def _unranked(scores: Sequence[Any], traits: Mapping[int, Traits]) -> tuple[ScoreConcerns, ...] | None:
     """Scores beside the standard rankings, if each ranking occurs once and all others have `concerns`."""
     rankings = [traits[id(score)].ranks_by for score in scores]
-    if sorted([ranking.value for ranking in rankings if ranking]) != [ranking.value for ranking in Ranking]:
+    if [1] * len(_RANKINGS) != [sum([each is ranking for each in rankings]) for ranking in _RANKINGS]:
         return None
     others = [score for score, ranking in zip(scores, rankings, strict=True) if ranking is None]
     return tuple(others) if all(hasattr(score, "concerns") for score in others) else None

@@ -29,12 +29,23 @@ class Guards(SharedVerdicts):
     ) -> None:
         super().__init__(pod_groups, chains)
         self._placements = placements
+        self._named: dict[tuple[int, str], tuple[GuardVerdict, GuardVerdict]] = {}
+        """Verdicts without and with the name of their guard, by identity and name."""
 
     def verdicts(self, action: Action, preemptor: int, victim: int) -> tuple[GuardVerdict, ...]:
         """Verdicts of all guards that apply to the action, with the names of the guards."""
         found = self.summary(action, preemptor, victim).verdicts
         named = zip(found, self._sharing, strict=True)
-        return tuple([_named(each, guard.name) for each, guard in named if each is not None])
+        return tuple([self._with_name(each, guard.name) for each, guard in named if each is not None])
+
+    def _with_name(self, verdict: GuardVerdict, name: str) -> GuardVerdict:
+        """The verdict with the name of its guard. Guards return one object for many victims."""
+        known = self._named.get((id(verdict), name))
+        if known is None:
+            scope, source, until, detail, reason, _ = verdict
+            known = verdict, GuardVerdict(scope, source, until, detail, reason, name)
+            self._named[id(verdict), name] = known
+        return known[1]
 
     def summary(self, action: Action, preemptor: int, victim: int) -> GuardSummary:
         """Verdicts of all guards about the victim, and what follows."""
@@ -110,8 +121,3 @@ class Guards(SharedVerdicts):
             return not group.root.is_met(left)
         losing = [s for s in group.pod_sets if left[s.index] < before[s.index]]
         return any(not pod_set.is_met(left) for pod_set in losing)
-
-
-def _named(verdict: GuardVerdict, name: str) -> GuardVerdict:
-    """The verdict with the name of its guard. Written out, because every eviction needs it."""
-    return GuardVerdict(verdict.scope, verdict.source, verdict.until, verdict.detail, verdict.reason, name)

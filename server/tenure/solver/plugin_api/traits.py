@@ -7,7 +7,7 @@ object if they depend on arguments. The framework reads them once per session.
 
 from collections.abc import Hashable, Sequence
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from tenure.solver.plugin_api.action import Action
 
@@ -115,7 +115,9 @@ class ScoreConcerns(Protocol):
         """Whether any two nodes may have different scores for this task."""
 
 
-def traits_of(plugin: object) -> Traits:
+def traits_of(plugin: Any) -> Traits:
     """Declared traits of a plugin, or the safe ones."""
-    traits: Traits = getattr(plugin, "TRAITS", SAFE)
+    if not hasattr(plugin, "TRAITS"):
+        return SAFE
+    traits: Traits = plugin.TRAITS
     return traits
