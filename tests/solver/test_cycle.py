@@ -101,3 +101,16 @@ def test_consolidation_reaches_a_fixed_point() -> None:
         built = apply_decisions(built, decision, SECOND)
         evicting.append(any(group.evictions for group in decision.groups))
     assert evicting == [True, False, False, False, False]
+
+
+def test_next_cluster_shares_unchanged_tasks_and_pod_groups_with_the_previous_one() -> None:
+    builder = ClusterBuilder().node("n1", gpus=8).queue("q")
+    for name in ("a", "b"):
+        builder.pod_group(name, queue="q").running(name, gpus=1, node="n1")
+    builder.pod_group("waits", queue="q").pending("waits", gpus=1)
+    before = builder.build()
+    after = apply_decisions(before, decide(before, default_profile()), SECOND)
+    changed = [a.facts.name for a, b in zip(before.tasks, after.tasks, strict=True) if a is not b]
+    assert changed == ["waits-0"]
+    groups = zip(before.pod_groups, after.pod_groups, strict=True)
+    assert [a.facts.name for a, b in groups if a is not b] == ["waits"]
