@@ -26,6 +26,8 @@ class EvictionAction:
         self._validates = validate_by_plugins(context, action, self._rule)
         self.max_victims = action.max_victims(context.session.options)
         self.rules = VictimRules(context, action, self._rule)
+        self._victim_queues: dict[int | None, Sequence[int]] = {}
+        """Leaf queues to take from, by queue of the preemptor."""
         is_queue_independent = action.victims_from is Relation.ANY_QUEUE and action.gate is QueueGate.NONE
         self._similar = SimilarFailures(context.session, by_queue=not is_queue_independent)
 
@@ -86,11 +88,14 @@ class EvictionAction:
 
     def victim_queues(self, pod_group: int) -> Sequence[int]:
         """Leaf queues whose pod groups may be evicted for it."""
-        mine, leaves = (
-            self._session.cluster.pod_groups[pod_group].queue,
-            self._context.pod_groups.leaf_queues(),
-        )
-        relation = self._action.victims_from
+        mine = self._session.cluster.pod_groups[pod_group].queue
+        found = self._victim_queues.get(mine)
+        if found is None:
+            found = self._victim_queues[mine] = self._related_queues(mine)
+        return found
+
+    def _related_queues(self, mine: int | None) -> Sequence[int]:
+        relation, leaves = self._action.victims_from, self._context.pod_groups.leaf_queues()
         if relation is Relation.ANY_QUEUE:
             return leaves
         if relation is Relation.OTHER_QUEUES:

@@ -5,7 +5,7 @@ Entries depend on placements, so each is cached until one of its tasks moves.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
@@ -175,13 +175,15 @@ class VictimEntries:
         return remaining[member.index]
 
 
-class CandidateRequest(NamedTuple):
+@final
+class CandidateRequest:
     """The preemptor that candidates are collected for."""
 
-    action: Action
-    preemptor: int
-    rule_key: Hashable | None
-    """Preemptors with equal keys have the same victims by the rule of the action; None: no other has."""
+    def __init__(self, action: Action, preemptor: int, rule_key: Hashable | None) -> None:
+        self.action = action
+        self.preemptor = preemptor
+        self.rule_key = rule_key
+        """Preemptors with equal keys have the same victims by the rule of the action; None: no other has."""
 
 
 class VictimChecker(Protocol):
