@@ -57,13 +57,19 @@ class FailedSearchCache(Oracle):
         session, group = self._session, self._session.cluster.pod_groups[search.preemptor]
         if not self._is_enabled or search.rule_key is None or not self._is_new_and_simple(group):
             return None
-        shapes = {session.cluster.tasks[task].shape.index for task in search.tasks}
+        if not search.tasks:
+            return None
+        tasks, number = session.cluster.tasks, len(search.tasks)
+        shape = tasks[search.tasks[0]].shape.index
+        for task in search.tasks:
+            if tasks[task].shape.index != shape:
+                return None
         guard_key = session.guards.cache_key(search.preemptor)
-        if guard_key is None or len(shapes) > 1:
+        if guard_key is None:
             return None
         is_firm = session.cores.has_firm_request(search.preemptor, search.tasks)
         own = (search.action, guard_key, search.rule_key)
-        return (own, group.queue, group.facts.priority, is_firm, len(search.tasks), *shapes)
+        return (own, group.queue, group.facts.priority, is_firm, number, shape)
 
     def _is_new_and_simple(self, group: PodGroup) -> bool:
         """One pod set without topology constraints, of which no task runs or is pipelined."""
