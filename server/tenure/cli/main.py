@@ -5,11 +5,12 @@ from importlib.metadata import entry_points
 from typing import Final
 
 import typer
+from tenure.cli.audit import audit_app
 from tenure.cli.decide import decide
 from tenure.cli.demo import demo
 from tenure.cli.exit_codes import report_errors
 from tenure.cli.explain import explain
-from tenure.cli.import_commands import import_app
+from tenure.cli.importers.commands import import_app
 from tenure.cli.migrate import migrate
 from tenure.cli.records import records
 from tenure.cli.redact import redact
@@ -25,8 +26,8 @@ often saves a quarter of the time.
 
 app = typer.Typer(
     help="Tenure: scheduling decisions with runtime guarantees.",
-    epilog="Exit status: 0 done; 1 manifests need attention (migrate) or decisions differ (replay); "
-    "2 invalid command line or input; 3 the server failed.",
+    epilog="Exit status: 0 done; 1 manifests need attention (migrate), decisions differ (replay) or lines "
+    "were changed (audit verify); 2 invalid command line or input; 3 the server failed.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -43,6 +44,7 @@ app.command()(replay)
 app.command()(redact)
 app.command()(migrate)
 app.add_typer(import_app, name="import")
+app.add_typer(audit_app, name="audit")
 for _entry in sorted(entry_points(group="tenure.commands"), key=lambda entry: entry.name):
     app.command(_entry.name)(_entry.load())
 
