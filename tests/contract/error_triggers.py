@@ -11,6 +11,7 @@ import grpc
 import pytest
 from google.protobuf.descriptor import MethodDescriptor
 from tenure.server.security.access_control import AccessControl
+from tenure.server.security.policy import PolicyFile
 from tenure.server.security.tokens import Tokens
 from tenure.server.service import SERVICE
 from tenure.server.service.service import METHODS
@@ -54,6 +55,16 @@ def without_a_token(name: str, folder: Path) -> str:
     tokens.write_text("0123456789abcdef\n")
     with channel(guard=AccessControl(tokens=Tokens(tokens))) as connection:
         return call_code(connection, name)
+
+
+def without_permission(name: str, folder: Path) -> str:
+    """Return the status code of a caller that no rule names, for a request without content."""
+    (folder / "policy.yaml").write_text("rules: []")
+    (folder / "tokens").write_text("0123456789abcdef\n")
+    tokens, policy = Tokens(folder / "tokens"), PolicyFile(folder / "policy.yaml")
+    metadata = (("authorization", "Bearer 0123456789abcdef"),)
+    with channel(guard=AccessControl(tokens=tokens, policy=policy)) as connection:
+        return call_code(connection, name, metadata=metadata)
 
 
 def compressed(name: str) -> str:

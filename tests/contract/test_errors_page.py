@@ -43,6 +43,7 @@ def test_method_returns_exactly_the_documented_codes(
 ) -> None:
     seen = {
         error_triggers.without_a_token(name, tmp_path),
+        error_triggers.without_permission(name, tmp_path),
         error_triggers.compressed(name),
         error_triggers.too_large(name),
         error_triggers.beyond_its_time(name),

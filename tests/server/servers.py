@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from tenure.codec.encoded_response import EncodedResponse
 from tenure.codec.engine import Engine
+from tenure.server.audit import NO_AUDIT, AuditLog
 from tenure.server.grpc_server import GrpcServer
 from tenure.server.records import NO_RECORDS, Recorder
 from tenure.server.security.access_control import OPEN, AccessControl
@@ -55,11 +56,12 @@ def run_server(
     engine: Engine | None = None,
     guard: AccessControl = OPEN,
     recorder: Recorder = NO_RECORDS,
+    audit: AuditLog = NO_AUDIT,
     **limits: object,
 ) -> Iterator[tuple[GrpcServer, str]]:
     """Run a server in this process; yield it and its address, and drain it at the end."""
     settings = ServerLimits().model_copy(update=limits)
-    server = GrpcServer(engine or Engine(default_profile()), settings, guard, recorder)
+    server = GrpcServer(engine or Engine(default_profile()), settings, guard, recorder, audit=audit)
     address = server.start("127.0.0.1:0")
     try:
         yield server, address

@@ -15,6 +15,7 @@ from tenure.client.errors import (
     MessageTooLarge,
     StateMismatch,
     TenureError,
+    Unauthenticated,
     Unavailable,
     error_of,
 )
@@ -52,6 +53,8 @@ class DeltaStream:
         self._wait_until_ready = reach
         self._address = address
         self._call: _Call | None = None
+        self._has_response = False
+        """Whether the server has accepted the credentials of the call."""
         self._sent = 0
 
     def send(self, delta: pb.StateDelta, timeout: float) -> pb.StateReference:
@@ -76,6 +79,7 @@ class DeltaStream:
         if self._call is not None:
             self._call.end()
             self._call = None
+            self._has_response = False
 
     def _open(self, deadline: float) -> _Call:
         self._wait_until_ready(deadline)
@@ -93,18 +97,24 @@ class DeltaStream:
         except TimeoutError:
             raise DeadlineExceeded(f"the server at {self._address} did not respond in time") from None
         except grpc.RpcError as failure:
-            raise self._error_of(failure) from None
+            raise self._error_of(failure, self._has_response) from None
         finally:
             if answer is None:
                 self.close()
         if answer is not None:
+            self._has_response = True
             return answer
         raise Unavailable(f"the server at {self._address} closed the delta stream")
 
-    def _error_of(self, failure: grpc.RpcError) -> TenureError:
-        """The call has no deadline, so DEADLINE_EXCEEDED is the server's idle timeout."""
+    def _error_of(self, failure: grpc.RpcError, was_accepted: bool) -> TenureError:
+        """Error of a call that ended; Unavailable if another call may succeed.
+
+        The call has no deadline, so DEADLINE_EXCEEDED is the server's idle timeout. Credentials that the
+        server had accepted have expired or were replaced, and the next call sends the present ones.
+        """
         error = error_of(failure, self._address)
-        return Unavailable(str(error)) if isinstance(error, DeadlineExceeded) else error
+        is_over = isinstance(error, DeadlineExceeded) or (isinstance(error, Unauthenticated) and was_accepted)
+        return Unavailable(str(error)) if is_over else error
 
 
 def _error(error: pb.StateError) -> InvalidSnapshot | StateMismatch | MessageTooLarge:

@@ -6,6 +6,7 @@
      ├── InvalidCredentials  certificates or tokens cannot be used; no call was made
      ├── TlsHandshakeFailed  client and server do not trust each other's certificates
      ├── Unauthenticated     the token is missing or invalid
+     ├── PermissionDenied    the caller may not do this on this cluster
      ├── StateMismatch       the server does not have the referenced state, or its clock is ahead
      ├── DeadlineExceeded    the server did not respond in time
      ├── MessageTooLarge     a message exceeds a limit of the server or the client
@@ -61,6 +62,10 @@ class Unauthenticated(TenureError):
     """The server requires a valid token."""
 
 
+class PermissionDenied(TenureError):
+    """The policy of the server does not permit the call. Names the identity, the verb and the cluster."""
+
+
 class StateMismatch(TenureError):
     """The server's state is not the referenced one. `code` is the kind: "UNKNOWN_STATE", ...
 
@@ -110,6 +115,8 @@ def error_of(failure: grpc.RpcError, address: str) -> TenureError:
             return Unavailable(f"cannot reach the server at {address}: {details}")
         case grpc.StatusCode.UNAUTHENTICATED:
             return Unauthenticated(f"the server at {address} rejected the credentials: {details}")
+        case grpc.StatusCode.PERMISSION_DENIED:
+            return PermissionDenied(f"the server at {address} does not permit the call: {details}")
         case grpc.StatusCode.RESOURCE_EXHAUSTED:
             if _detail(failure, RetryInfo) is not None:
                 return Unavailable(f"the server at {address} is busy: {details}")

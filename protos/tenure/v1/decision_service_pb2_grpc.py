@@ -45,10 +45,14 @@ class DecisionServiceStub(object):
     long. Retry with a longer deadline, or open a new stream.
     INTERNAL            A defect, or the solver process was lost. Retry once; report
     the error if it recurs.
+    PERMISSION_DENIED   The policy of the server does not permit the caller to do this on
+    the cluster that the request names, whether or not it exists.
+    The message names the key to change. A stream ends.
     RESOURCE_EXHAUSTED  With google.rpc.RetryInfo: too many calls or streams. Retry
     after the delay. Otherwise a limit of the server is exceeded,
     which the message names: send less.
-    UNAUTHENTICATED     The call carries no valid token. Obtain one.
+    UNAUTHENTICATED     The call carries no valid token, or the token of an open stream
+    has expired or was taken away. Obtain one.
     UNAVAILABLE         The server is not reachable, starting or draining. Retry with
     exponential backoff, on this server or another one.
     UNIMPLEMENTED       The message is compressed, or the server does not have the
@@ -124,10 +128,14 @@ class DecisionServiceServicer(object):
     long. Retry with a longer deadline, or open a new stream.
     INTERNAL            A defect, or the solver process was lost. Retry once; report
     the error if it recurs.
+    PERMISSION_DENIED   The policy of the server does not permit the caller to do this on
+    the cluster that the request names, whether or not it exists.
+    The message names the key to change. A stream ends.
     RESOURCE_EXHAUSTED  With google.rpc.RetryInfo: too many calls or streams. Retry
     after the delay. Otherwise a limit of the server is exceeded,
     which the message names: send less.
-    UNAUTHENTICATED     The call carries no valid token. Obtain one.
+    UNAUTHENTICATED     The call carries no valid token, or the token of an open stream
+    has expired or was taken away. Obtain one.
     UNAVAILABLE         The server is not reachable, starting or draining. Retry with
     exponential backoff, on this server or another one.
     UNIMPLEMENTED       The message is compressed, or the server does not have the
@@ -307,10 +315,14 @@ class DecisionService(object):
     long. Retry with a longer deadline, or open a new stream.
     INTERNAL            A defect, or the solver process was lost. Retry once; report
     the error if it recurs.
+    PERMISSION_DENIED   The policy of the server does not permit the caller to do this on
+    the cluster that the request names, whether or not it exists.
+    The message names the key to change. A stream ends.
     RESOURCE_EXHAUSTED  With google.rpc.RetryInfo: too many calls or streams. Retry
     after the delay. Otherwise a limit of the server is exceeded,
     which the message names: send less.
-    UNAUTHENTICATED     The call carries no valid token. Obtain one.
+    UNAUTHENTICATED     The call carries no valid token, or the token of an open stream
+    has expired or was taken away. Obtain one.
     UNAVAILABLE         The server is not reachable, starting or draining. Retry with
     exponential backoff, on this server or another one.
     UNIMPLEMENTED       The message is compressed, or the server does not have the

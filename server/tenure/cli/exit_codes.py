@@ -25,7 +25,13 @@ def report_errors() -> Iterator[None]:
 
 def _report(error: Exception) -> NoReturn:
     # Imported here because `tenure --help` must be quick and the client is slow to import.
-    from tenure.client.errors import InvalidCredentials, TenureError, TlsHandshakeFailed, Unauthenticated
+    from tenure.client.errors import (
+        InvalidCredentials,
+        PermissionDenied,
+        TenureError,
+        TlsHandshakeFailed,
+        Unauthenticated,
+    )
     from tenure.client.errors import InvalidSnapshot as RejectedSnapshot
     from tenure.client.snapshot_file import SnapshotFileError
     from tenure.process.exporters import TelemetryError
@@ -37,7 +43,7 @@ def _report(error: Exception) -> NoReturn:
     match error:
         case SnapshotValidationError():
             _end(f"invalid snapshot:\n{error}", INVALID_INPUT)
-        case InvalidCredentials() | Unauthenticated() | TlsHandshakeFailed():
+        case InvalidCredentials() | Unauthenticated() | PermissionDenied() | TlsHandshakeFailed():
             _end(str(error), INVALID_INPUT)
         case SnapshotFileError() | ConfigurationError() | ListenError() | RejectedSnapshot():
             _end(str(error), INVALID_INPUT)

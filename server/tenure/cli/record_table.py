@@ -78,6 +78,7 @@ def _facts(record: Record, reported: Mapping[str, str]) -> dict[str, object]:
         "profile_digest": record.profile_digest,
         "engine_version": record.engine_version,
         "trace_id": record.trace_id,
+        "caller": record.caller,
         "stopped_early": record.stopped_early,
         "steps": decision_count(record),
         "reported": dict(Counter(reported.values())),

@@ -41,6 +41,7 @@ def records(
       epoch                     of the pushed state; empty: snapshot in the request
       actions                   those of the request; empty: those of the profile
       request_digest, profile_digest, engine_version, trace_id
+      caller                    identity of the caller; empty: callers are not authenticated
       stopped_early             whether the cycle stopped at the deadline
       steps                     number of decisions by kind
       reported                  number of results by status

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -16,20 +16,26 @@ from grpc_reflection.v1alpha import reflection
 from tenure.codec.engine import Engine
 from tenure.process.signals import wait_for_signal
 from tenure.process.telemetry import Telemetry
+from tenure.server.audit import NO_AUDIT, AuditLog, FileAuditLog
+from tenure.server.audit import log as audit_log
 from tenure.server.garbage_collection import pause_gc
 from tenure.server.installed import installed_registry
 from tenure.server.listen_address import MAX_CALLS, HealthPort, ListenError, server_options
 from tenure.server.receive_limits import MAX_RECEIVING, ReceiveLimits
 from tenure.server.records import NO_RECORDS, FileRecorder, Recorder, recorder
+from tenure.server.security import rejections
 from tenure.server.security.access_control import OPEN, AccessControl
 from tenure.server.service import SERVICE, DecisionService
 from tenure.server.settings import ServerLimits, Settings
 from tenure.server.solver_host import ProcessEngine, SolverPool
 from tenure.server.telemetry import requeue_metrics
 from tenure.server.telemetry.cycle_metrics import Cycles
-from tenure.server.telemetry.gauges import Load, register_gauges
+from tenure.server.telemetry.gauges import Load, register_fault_gauge, register_gauges
 from tenure.terms.durations import SECOND
 
+FILES: Final = "tenure.files"
+"""Health service of files: NOT_SERVING while one cannot be used. The server itself goes on serving."""
+_CONTENTS: Final = ("certificates", "tokens", "policy", "audit")
 _SPARE_THREADS: Final = 8
 """Threads for health and reflection, so that they respond while calls wait for a cycle."""
 _LAST_BYTES_SECONDS: Final = 2
@@ -59,12 +65,15 @@ class GrpcServer:
         guard: AccessControl = OPEN,
         recorder: Recorder = NO_RECORDS,
         cycles: Cycles | None = None,
+        audit: AuditLog = NO_AUDIT,
     ) -> None:
         self._engine = engine
         self._access_control = guard
         self._recorder = recorder
         self._drain_seconds = limits.drain_timeout / SECOND
-        self._service = DecisionService(engine, limits, recorder, cycles or Cycles())
+        self._audit = audit
+        self._watch = guard.watch()
+        self._service = DecisionService(engine, limits, recorder, cycles or Cycles(), guard, audit)
         self._receive_limits = ReceiveLimits()
         self._health = health.HealthServicer(
             experimental_non_blocking=True,
@@ -72,7 +81,7 @@ class GrpcServer:
         )
         self._grpc = grpc.server(
             ThreadPoolExecutor(max_workers=_threads(limits)),
-            interceptors=[self._receive_limits, *guard.interceptors()],
+            interceptors=[*guard.interceptors(), self._receive_limits],
             options=server_options(limits),
             maximum_concurrent_rpcs=MAX_CALLS,
         )
@@ -91,6 +100,7 @@ class GrpcServer:
             port = self._access_control.add_port(self._grpc, address)
         except RuntimeError:
             raise ListenError(f"cannot listen on {address}: in use, or not a local address") from None
+        self._watch.start(self._report_faults)
         self._grpc.start()
         self._receive_limits.start()
         self._service.start()
@@ -111,6 +121,15 @@ class GrpcServer:
         """Current load of the server."""
         return self._service.load()
 
+    def faults(self) -> Mapping[str, str]:
+        """Why files of credentials, rules and audit lines cannot be used at present, by what they contain."""
+        return {**dict.fromkeys(_CONTENTS, ""), **self._watch.faults(), **self._audit.faults()}
+
+    def _report_faults(self) -> None:
+        status = health_pb2.HealthCheckResponse
+        is_well = not any(self.faults().values())
+        self._health.set(FILES, status.SERVING if is_well else status.NOT_SERVING)
+
     def set_ready(self, is_ready: bool) -> None:
         """Set the health status of the service."""
         status = health_pb2.HealthCheckResponse
@@ -129,9 +148,11 @@ class GrpcServer:
             self._service.cut_short()
             has_ended = self._service.drain(_LAST_CYCLES_SECONDS)
         self._receive_limits.stop()
+        self._watch.stop()
         self._engine.close()
         stopping = self._grpc.stop(_LAST_BYTES_SECONDS)
         self._recorder.close(_LAST_BYTES_SECONDS)
+        self._audit.close(_LAST_BYTES_SECONDS)
         stopping.wait()
         if self._health_port is not None:
             self._health_port.stop()
@@ -148,6 +169,12 @@ def _engine(settings: Settings) -> Engine:
 def _recorder(settings: Settings) -> Recorder:
     """Recorder for the configured file, if any."""
     return FileRecorder(settings.records) if settings.records.enabled else NO_RECORDS
+
+
+def _audit_log(settings: Settings) -> AuditLog:
+    """Audit log of the configured file, if any. Raises AuditError if it cannot be used."""
+    file = settings.security.audit_file
+    return NO_AUDIT if file is None else FileAuditLog(file)
 
 
 def _tune_threads() -> None:
@@ -175,9 +202,13 @@ def serve(
     telemetry.start()
     requeue_metrics.initialize_counters()
     recorder.initialize_counters()
+    rejections.initialize_counters()
+    audit_log.initialize_counters()
     cycles = Cycles(include_workload_names=settings.telemetry.include_workload_names)
-    server = GrpcServer(_engine(settings), settings.limits, guard, _recorder(settings), cycles)
+    audit = _audit_log(settings)
+    server = GrpcServer(_engine(settings), settings.limits, guard, _recorder(settings), cycles, audit)
     register_gauges(server.load)
+    register_fault_gauge(server.faults)
     told_to_stop = threading.Event()
     _tune_threads()
     signal.signal(signal.SIGHUP, lambda *_: reread())

@@ -127,7 +127,7 @@ def test_recorded_profile_with_unknown_plugin_is_rejected(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("statement", "says"),
     [
-        ("PRAGMA user_version = 2", "has format version 2; this version of Tenure supports 1"),
+        ("PRAGMA user_version = 1", "has format version 1; this version of Tenure supports 2"),
         ("PRAGMA application_id = 7", "is a database, but not a records file"),
         ("UPDATE records SET answer = x'00'", "record 1 cannot be read: packed bytes are corrupt"),
         ("UPDATE states SET body = x'00'", "the state of record 1 cannot be read: packed bytes are corrupt"),

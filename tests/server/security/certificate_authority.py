@@ -1,6 +1,7 @@
 """Certificates and tokens in files, created for one test."""
 
 from pathlib import Path
+from typing import Any
 
 import trustme
 
@@ -22,16 +23,17 @@ class CertificateAuthority:
 
         Existing files are replaced.
         """
-        return self._issued(host, "server")
+        return self._issued((host,), "server")
 
-    def client(self) -> dict[str, Path]:
+    def client(self, *names: str, **options: Any) -> dict[str, Path]:
         """Write a client certificate and its key; return them as arguments of a client."""
-        return self._issued("caller@example.com", "client")
+        return self._issued(names or ("caller@example.com",), "client", **options)
 
-    def _issued(self, identity: str, role: str) -> dict[str, Path]:
-        issued = self._authority.issue_cert(identity)
+    def _issued(self, names: tuple[str, ...], role: str, **options: Any) -> dict[str, Path]:
+        issued = self._authority.issue_cert(*names, **options)
         certificate, key = (self._folder / f"{self._name}-{role}.{kind}" for kind in ("pem", "key"))
         issued.cert_chain_pems[0].write_to_path(str(certificate))
+        key.touch(0o600)
         issued.private_key_pem.write_to_path(str(key))
         return {"tls_cert": certificate, "tls_key": key}
 

@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 from tenure.client import Client, InvalidCredentials, Unauthenticated
 from tenure.server.security.access_control import AccessControl
-from tenure.server.security.tokens import TokenFileError, Tokens
+from tenure.server.security.tokens import TokenFileError, Tokens, digest_of
 from tenure.server.settings import Security
 from tenure.v1.decide_pb2 import DecideRequest
 
@@ -141,8 +141,8 @@ def test_invalid_new_file_retains_the_old_tokens_and_is_logged_once(
 ) -> None:
     tokens = Tokens(file := token_file(tmp_path, f"adapter {TOKEN}"))
     file.write_text("too short")
-    assert tokens.name_of(TOKEN) == "adapter"
-    assert tokens.name_of(OTHER_TOKEN) is None
+    assert tokens.name_of(digest_of(TOKEN)) == "adapter"
+    assert tokens.name_of(digest_of(OTHER_TOKEN)) is None
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
     assert record.getMessage().startswith("Cannot load new tokens; keeping the previous ones: ")
@@ -152,13 +152,13 @@ def test_invalid_new_file_retains_the_old_tokens_and_is_logged_once(
 def test_empty_file_revokes_all_tokens(tmp_path: Path) -> None:
     tokens = Tokens(file := token_file(tmp_path, TOKEN))
     file.write_text("# all are revoked\n")
-    assert tokens.name_of(TOKEN) is None
+    assert tokens.name_of(digest_of(TOKEN)) is None
 
 
 def test_tokens_are_not_stored_in_memory(tmp_path: Path) -> None:
     tokens = Tokens(token_file(tmp_path, f"adapter {TOKEN}", OTHER_TOKEN))
-    assert tokens.name_of(TOKEN) == "adapter"
-    assert tokens.name_of(OTHER_TOKEN) == ""
+    assert tokens.name_of(digest_of(TOKEN)) == "adapter"
+    assert tokens.name_of(digest_of(OTHER_TOKEN)) == "(unnamed)"
     assert TOKEN not in repr(vars(tokens))
 
 
@@ -169,6 +169,10 @@ def test_tokens_are_not_stored_in_memory(tmp_path: Path) -> None:
         (b"", "tokens: contains no token"),
         (b"# nothing\n\n", "tokens: contains no token"),
         (b"\n# x\na b c\n", "tokens, line 3: must be a token, or a name followed by a token"),
+        (
+            b"a 0123456789abcdef\nb 0123456789abcdef\n",
+            "tokens, line 2: the token has another name in an earlier line",
+        ),
         (b"secret\n", "tokens, line 1: the token is shorter than 16 characters"),
         ("tökentökentökentöken".encode(), "tokens: tokens and names must be ASCII"),
     ],

@@ -30,6 +30,8 @@ class CycleEntry(NamedTuple):
     lineage: Lineage | None = None
     """Lineage of the pushed state; None: the request contained the snapshot."""
     trace_id: str = ""
+    caller: str = ""
+    """Identity of the caller; empty on a server without authentication."""
 
     @property
     def shard(self) -> Shard:
@@ -54,6 +56,8 @@ class ResultEntry(NamedTuple):
     detail: str
     reported_at: int
     """Nanoseconds since the Unix epoch, by the server's clock."""
+    caller: str = ""
+    """Identity of the caller; empty on a server without authentication."""
 
     @property
     def memory_bytes(self) -> int:

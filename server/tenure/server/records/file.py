@@ -49,7 +49,7 @@ def _unpacked(reader: zstandard.ZstdDecompressor, packed: bytes) -> bytes:
         raise ValueError(f"packed bytes are corrupt: {error}") from None
 
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Version of the schema. A file of another version is rejected and not changed."""
 _APPLICATION: Final = 0x54454E55
 """SQLite application ID that identifies records files: TENU."""
@@ -94,6 +94,7 @@ CREATE TABLE records (
     engine_version TEXT NOT NULL,
     trace_id       TEXT NOT NULL,
     stopped_early  INTEGER NOT NULL,
+    caller         TEXT NOT NULL,  -- identity; empty: callers are not authenticated
     answer         BLOB NOT NULL
 );
 CREATE INDEX records_by_age ON records (recorded_at);
@@ -111,6 +112,7 @@ CREATE TABLE outcomes (
     result      TEXT NOT NULL,
     detail      TEXT NOT NULL,
     reported_at INTEGER NOT NULL,
+    caller      TEXT NOT NULL,
     PRIMARY KEY (cluster_id, node_pool, decision_id, result)
 );
 CREATE INDEX outcomes_by_age ON outcomes (reported_at);

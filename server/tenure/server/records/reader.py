@@ -17,7 +17,7 @@ from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 _COLUMNS: Final = (
     "id, recorded_at, cluster_id, node_pool, epoch, version, now, actions, request_digest, state, "
-    "profile_digest, content, engine_version, trace_id, stopped_early, answer"
+    "profile_digest, content, engine_version, trace_id, stopped_early, caller, answer"
 )
 
 
@@ -41,6 +41,8 @@ class Record(NamedTuple):
     engine_version: str
     trace_id: str
     stopped_early: bool
+    caller: str
+    """Identity of the caller; empty if callers were not authenticated."""
     response: DecideResponse
 
     @property

@@ -107,14 +107,14 @@ class RecordWriter:
         row = [
             *(cycle.recorded_at, *cycle.shard, cycle.epoch, summary.version, summary.now, actions),
             *(sha256(request).digest(), *state, summary.profile_digest, package_version(), cycle.trace_id),
-            *(summary.stopped_early, compress(cycle.response.content)),
+            *(summary.stopped_early, cycle.caller, compress(cycle.response.content)),
         ]
         self.database.execute(f"INSERT INTO records VALUES (NULL{', ?' * len(row)})", row)  # noqa: S608
 
     def _write_outcome(self, outcome: ResultEntry) -> None:
         row = [*outcome.shard, *outcome[1:]]
         self.database.execute(
-            "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row
+            "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row
         )
 
 

@@ -1,33 +1,18 @@
-"""The server's certificate, private key and client CA, reloaded when their files change."""
+"""Certificates: the files of the server, which are followed, and the identities of clients."""
 
-import logging
 import ssl
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import grpc
+from cryptography import x509
 from tenure.server.listen_address import ListenError
-
-Stamp = tuple[tuple[int, int, int] | None, ...]
-"""Identity of each file, which changes with its content; None for a missing file."""
-
-
-def stamp(files: Sequence[Path]) -> Stamp:
-    """Current identities of files. Follows links, so that swapping a mounted secret counts as a change."""
-    return tuple(_stamp(file) for file in files)
-
-
-def _stamp(file: Path) -> tuple[int, int, int] | None:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-_LOG: Final = logging.getLogger(__name__)
+from tenure.server.security.callers import UNNAMED, Identity, NotAuthenticated
+from tenure.server.security.watched_files import WatchedFiles, check_mode
 
 
 class CertificateError(ListenError):
@@ -40,9 +25,14 @@ class CertificateFiles(NamedTuple):
     certificate: Path
     key: Path
     client_ca: Path | None
+    allow_unsafe: bool = False
+    """Whether other users may change the files, or read the key."""
 
     def read(self) -> grpc.ServerCertificateConfiguration:
         """Read the files for gRPC. Raises CertificateError."""
+        if not self.allow_unsafe:
+            for file in self.present():
+                check_mode(file, is_private_key=file == self.key)
         contents = self._contents()
         self._check()
         if self._contents() != contents:
@@ -52,7 +42,7 @@ class CertificateFiles(NamedTuple):
 
     def present(self) -> Sequence[Path]:
         """Configured files."""
-        return [file for file in self if file is not None]
+        return [file for file in self[:3] if file is not None]
 
     def _contents(self) -> list[bytes]:
         return [_content(file) for file in self.present()]
@@ -84,34 +74,28 @@ class Certificates:
     """
 
     def __init__(self, files: CertificateFiles) -> None:
-        self._files = files
-        self._seen = stamp(files.present())
-        self._first = files.read()
+        self.files = WatchedFiles("certificates", files.present(), files.read)
+        self.requires_clients = files.client_ca is not None
+        """Whether every client must present a certificate of the client CA."""
+        self._used = self.files.latest()
         self._reading = threading.Lock()
 
     def credentials(self) -> grpc.ServerCredentials:
         """Credentials for a port of a gRPC server."""
-        must_show = self._files.client_ca is not None
         return grpc.dynamic_ssl_server_credentials(
-            self._first,
+            self._used,
             self._newer,  # type: ignore[arg-type]  # the stubs do not know that None is "no change"
-            must_show,
+            self.requires_clients,
         )
 
     def _newer(self) -> grpc.ServerCertificateConfiguration | None:
-        """The certificates if their files changed since they were read; called at every handshake."""
+        """The certificates if their files changed since they were used; called at every handshake."""
         with self._reading:
-            now = stamp(self._files.present())
-            if now == self._seen:
+            latest = self.files.latest()
+            if latest is self._used:
                 return None
-            self._seen = now
-            try:
-                changed = self._files.read()
-            except CertificateError as error:
-                _LOG.error("Cannot load new certificates; keeping the previous ones: %s", error)
-                return None
-            _LOG.info("Loaded new certificates: %s", self._files.certificate)
-            return changed
+            self._used = latest
+            return latest
 
 
 def _content(file: Path) -> bytes:
@@ -126,3 +110,32 @@ def _pair_problem(certificate: Path, key: Path, error: Exception) -> str:
     if reason == "KEY_VALUES_MISMATCH":
         return f"{key}: is not the private key of {certificate}"
     return f"{certificate} and {key}: not a PEM certificate and its private key without passphrase"
+
+
+_NAMES: Final = "x509_subject_alternative_name"
+_COMMON_NAME: Final = "x509_common_name"
+_CERTIFICATE: Final = "x509_pem_cert"
+
+
+def certificate_identity(connection: Mapping[str, Sequence[bytes]]) -> Identity:
+    """Identity by gRPC's description of a connection with a client certificate.
+
+    The names are the subject alternative names. The common name counts only if there are none, as in RFC
+    6125: authorities verify the former, and often let the requester choose the latter.
+    """
+    names = connection.get(_NAMES) or connection.get(_COMMON_NAME) or ()
+    texts = [name.decode("utf-8", "replace") for name in names if name]
+    return Identity("certificate", tuple(f"certificate:{text}" for text in texts or [UNNAMED]))
+
+
+def check_validity(connection: Mapping[str, Sequence[bytes]]) -> None:
+    """Raise NotAuthenticated after the end of the certificate, which TLS checks only at the handshake."""
+    if datetime.now(UTC) >= _end_of(connection[_CERTIFICATE][0]):
+        raise NotAuthenticated(
+            "expired certificate", "the client certificate has expired; connect with a new one"
+        )
+
+
+@lru_cache(maxsize=256)
+def _end_of(pem: bytes) -> datetime:
+    return x509.load_pem_x509_certificate(pem).not_valid_after_utc

@@ -6,20 +6,18 @@ adapter 5f0c...
 """
 
 import hmac
-import logging
-import threading
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from tenure.server.listen_address import ListenError
-from tenure.server.security.certificates import stamp
+from tenure.server.security.callers import UNNAMED
+from tenure.server.security.watched_files import WatchedFiles, check_mode
 
 MIN_LENGTH: Final = 16
 """Minimum length of a token: shorter ones can be guessed."""
-
-_LOG: Final = logging.getLogger(__name__)
 
 
 class TokenFileError(ListenError):
@@ -33,52 +31,41 @@ class Tokens:
     and the previous tokens stay valid; a file without tokens invalidates all.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._seen = stamp([file])
-        self._names = _read(file)
-        self._reading = threading.Lock()
-        if not self._names:
+    def __init__(self, file: Path, *, allow_unsafe: bool = False) -> None:
+        self.files = WatchedFiles("tokens", [file], partial(_read, file, allow_unsafe))
+        if not self.files.latest():
             raise TokenFileError(f"{file}: contains no token; write one per line")
 
-    def name_of(self, token: str) -> str | None:
-        """Name of the owner of a token; empty if the file does not name it, None if the token is invalid.
+    def name_of(self, digest: bytes) -> str | None:
+        """Name of the owner of a token, by the digest of the token; None if the token is invalid.
 
-        Takes the same time for every token: all hashes are compared, each in constant time.
+        Takes the same time for every token: all digests are compared, each in constant time.
         """
-        self._follow()
-        asked, found = _hash(token), None
-        for known, name in self._names.items():
-            if hmac.compare_digest(known, asked):
+        found = None
+        for known, name in self.files.latest().items():
+            if hmac.compare_digest(known, digest):
                 found = name
         return found
 
-    def _follow(self) -> None:
-        with self._reading:
-            now = stamp([self._file])
-            if now == self._seen:
-                return
-            self._seen = now
-            try:
-                self._names = _read(self._file)
-            except TokenFileError as error:
-                _LOG.error("Cannot load new tokens; keeping the previous ones: %s", error)
-                return
-        _LOG.info("Loaded %d tokens from %s", len(self._names), self._file)
 
-
-def _read(file: Path) -> dict[bytes, str]:
-    """Names by the hash of their token."""
+def _read(file: Path, allow_unsafe: bool) -> dict[bytes, str]:
+    """Names by the digest of their token."""
+    if not allow_unsafe:
+        check_mode(file)
     try:
         text = file.read_text("ascii")
     except OSError as error:
         raise TokenFileError(f"{file}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise TokenFileError(f"{file}: tokens and names must be ASCII") from None
-    return {_hash(token): name for name, token in _entries(file, text)}
+    names: dict[bytes, str] = {}
+    for number, name, token in _entries(file, text):
+        if names.setdefault(digest_of(token), name) != name:
+            raise TokenFileError(f"{file}, line {number}: the token has another name in an earlier line")
+    return names
 
 
-def _entries(file: Path, text: str) -> Iterator[tuple[str, str]]:
+def _entries(file: Path, text: str) -> Iterator[tuple[int, str, str]]:
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.partition("#")[0].split()
         if not words:
@@ -87,8 +74,9 @@ def _entries(file: Path, text: str) -> Iterator[tuple[str, str]]:
             raise TokenFileError(f"{file}, line {number}: must be a token, or a name followed by a token")
         if len(words[-1]) < MIN_LENGTH:
             raise TokenFileError(f"{file}, line {number}: the token is shorter than {MIN_LENGTH} characters")
-        yield words[0] if len(words) == 2 else "", words[-1]
+        yield number, words[0] if len(words) == 2 else UNNAMED, words[-1]
 
 
-def _hash(token: str) -> bytes:
+def digest_of(token: str) -> bytes:
+    """SHA-256 of a token."""
     return sha256(token.encode("utf-8", "surrogateescape")).digest()

@@ -10,6 +10,7 @@ from opentelemetry.trace import format_trace_id, get_current_span
 from tenure.codec.encoded_response import EncodedResponse
 from tenure.server.capabilities import build_capabilities
 from tenure.server.records import CycleEntry
+from tenure.server.security.callers import CURRENT
 from tenure.server.service.cycle_queue import CycleQueueTimeout
 from tenure.server.service.service_context import ServiceContext
 from tenure.server.service.states import apply
@@ -38,6 +39,7 @@ def record(
             epoch="" if state is None else state.epoch,
             lineage=None if state is None else state.lineage,
             trace_id=_trace_id(),
+            caller=CURRENT.get().identity.name,
         ),
         None if state is None else state.lazy_snapshot.read,
     )

@@ -6,6 +6,7 @@ from typing import Final
 import grpc
 from google.protobuf.message import DecodeError
 from tenure.server import errors
+from tenure.server.security.callers import NotAuthenticated, PermissionDenied
 from tenure.server.service.cycle_queue import CycleQueueTimeout
 from tenure.server.service.stream_timeouts import Draining, StreamIdleTimeout, TooManyCalls, TooManyStreams
 from tenure.server.solver_host import SolverProcessLost, SolverUnavailable
@@ -42,6 +43,10 @@ def _foreseen(error: Exception, request_name: str) -> grpc.Status | None:
             return errors.limit_exceeded(error)
         case ChunkTooLarge():
             return errors.plain_status(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+        case NotAuthenticated():
+            return errors.plain_status(grpc.StatusCode.UNAUTHENTICATED, str(error))
+        case PermissionDenied():
+            return errors.plain_status(grpc.StatusCode.PERMISSION_DENIED, str(error))
         case TooManyCalls():
             return errors.resource_exhausted("too many queued calls")
         case TooManyStreams():

@@ -1,29 +1,23 @@
-"""Kinds of methods: parsing, admission, spans and error mapping around a method's function."""
+"""Kinds of methods: admission, reading requests, and responses around a method's function."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import grpc
 from google.protobuf.message import Message
-from tenure.server.service.error_mapping import status_of
+from tenure.server.security.policy import Verb
+from tenure.server.service.guarded_call import GuardedCall, MethodName, guarded_call
 from tenure.server.service.service_context import ServiceContext
 from tenure.server.service.stream_timeouts import Admission, receive_with_timeout, send_with_timeout
 from tenure.server.settings import ServerLimits
-from tenure.server.telemetry.call_metrics import call_span
 from tenure.terms.durations import SECOND
-from tenure.wire.scanner import check_request
+from tenure.v1.state_pb2 import StateErrorCode
 
 Request = TypeVar("Request", bound=Message)
 Response = TypeVar("Response", bound=Message)
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-
-
-class MethodName(NamedTuple):
-    """Name of a method on the wire: SERVICE/METHOD."""
-
-    service: str
-    method: str
 
 
 @dataclass(frozen=True)
@@ -31,16 +25,20 @@ class UndecodedRequest(Generic[Request]):
     """A request of a stream, not parsed yet."""
 
     content: bytes
-    kind: type[Request]
+    call: GuardedCall[Request]
     limits: ServerLimits
 
     def read(self) -> Request:
-        """Parse the request. Raises DecodeError if it is not valid, and the errors of check_request."""
-        return _parse(self.content, self.kind, self.limits)
+        """Parse the request; see GuardedCall.read."""
+        return self.call.read(self.content)
 
 
 class Method(Protocol):
     """A method of a service."""
+
+    @property
+    def verb(self) -> Verb:
+        """What the method does to the clusters that its requests name."""
 
     def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
         """Handler for gRPC, with a span, admission, and a status for every exception."""
@@ -51,19 +49,17 @@ class UnaryMethod(Generic[Request, Response]):
     """One request, one response, which may be serialized already."""
 
     request: type[Request]
+    verb: Verb
     respond: Callable[[ServiceContext, Request, grpc.ServicerContext], Response | bytes]
 
     def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
         """See Method."""
 
         def call(request: bytes, context: grpc.ServicerContext) -> Response | bytes:
-            with call_span(*name, context):
-                try:
-                    with admission.call():
-                        message = _parse(request, self.request, shared.limits)
-                        return self.respond(shared, message, context)
-                except Exception as error:
-                    context.abort_with_status(status_of(error, self.request.DESCRIPTOR.full_name))
+            with guarded_call(name, self.request, self.verb, shared, context) as guarded, admission.call():
+                response = self.respond(shared, guarded.read(request), context)
+                guarded.note_state(response)
+                return response
 
         return grpc.unary_unary_rpc_method_handler(call, response_serializer=_to_bytes)
 
@@ -73,19 +69,21 @@ class ClientStreamingMethod(Generic[Request, Response]):
     """A stream of requests, one response."""
 
     request: type[Request]
+    verb: Verb
     respond: Callable[[ServiceContext, Iterator[Request], grpc.ServicerContext], Response]
 
     def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
         """See Method."""
 
         def call(requests: Iterator[bytes], context: grpc.ServicerContext) -> Response:
-            with call_span(*name, context):
-                try:
-                    with admission.stream():
-                        coming = _receive(requests, self.request, admission, shared)
-                        return self.respond(shared, coming, context)
-                except Exception as error:
-                    context.abort_with_status(status_of(error, self.request.DESCRIPTOR.full_name))
+            with (
+                guarded_call(name, self.request, self.verb, shared, context, is_upload=True) as guarded,
+                _open_stream(guarded, admission, shared, context) as check,
+            ):
+                coming = receive_with_timeout(requests, check, _idle_seconds(shared))
+                response = self.respond(shared, map(guarded.read, coming), context)
+                guarded.note_state(response)
+                return response
 
         return grpc.stream_unary_rpc_method_handler(call, response_serializer=_to_bytes)
 
@@ -95,21 +93,21 @@ class ServerStreamingMethod(Generic[Request, Response]):
     """One request, a stream of responses."""
 
     request: type[Request]
+    verb: Verb
     respond: Callable[[ServiceContext, Request, grpc.ServicerContext], Iterator[Response]]
 
     def handler(self, name: MethodName, admission: Admission, shared: ServiceContext) -> Handler:
         """See Method."""
-        idle_seconds = shared.limits.stream_idle_timeout / SECOND
 
         def call(request: bytes, context: grpc.ServicerContext) -> Iterator[Response]:
-            with call_span(*name, context):
-                try:
-                    with admission.stream():
-                        message = _parse(request, self.request, shared.limits)
-                        responses = self.respond(shared, message, context)
-                        yield from send_with_timeout(responses, admission, context.cancel, idle_seconds)
-                except Exception as error:
-                    context.abort_with_status(status_of(error, self.request.DESCRIPTOR.full_name))
+            with (
+                guarded_call(name, self.request, self.verb, shared, context) as guarded,
+                _open_stream(guarded, admission, shared, context) as check,
+            ):
+                responses = self.respond(shared, guarded.read(request), context)
+                for response in send_with_timeout(responses, check, context.cancel, _idle_seconds(shared)):
+                    guarded.note_state(response)
+                    yield response
 
         return grpc.unary_stream_rpc_method_handler(call, response_serializer=_to_bytes)
 
@@ -119,6 +117,7 @@ class BidiStreamingMethod(Generic[Request, Response]):
     """A stream of requests, a stream of responses. The method handles requests that cannot be parsed."""
 
     request: type[Request]
+    verb: Verb
     respond: Callable[
         [ServiceContext, Iterator[UndecodedRequest[Request]], grpc.ServicerContext], Iterator[Response]
     ]
@@ -127,34 +126,45 @@ class BidiStreamingMethod(Generic[Request, Response]):
         """See Method."""
 
         def call(requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[Response]:
-            with call_span(*name, context):
-                try:
-                    with admission.stream():
-                        unread = _receive_undecoded(requests, self.request, admission, shared)
-                        yield from self.respond(shared, unread, context)
-                except Exception as error:
-                    context.abort_with_status(status_of(error, self.request.DESCRIPTOR.full_name))
+            with (
+                guarded_call(
+                    name, self.request, self.verb, shared, context, is_audited_by_message=True
+                ) as guarded,
+                _open_stream(guarded, admission, shared, context) as check,
+            ):
+                coming = receive_with_timeout(requests, check, _idle_seconds(shared))
+                unread = (UndecodedRequest(content, guarded, shared.limits) for content in coming)
+                for response in self.respond(shared, unread, context):
+                    guarded.note_state(response)
+                    guarded.audit(_result(response))
+                    yield response
 
         return grpc.stream_stream_rpc_method_handler(call, response_serializer=_to_bytes)
 
 
-def _receive(
-    requests: Iterator[bytes], kind: type[Request], admission: Admission, shared: ServiceContext
-) -> Iterator[Request]:
-    return (unread.read() for unread in _receive_undecoded(requests, kind, admission, shared))
+@contextmanager
+def _open_stream(
+    guarded: GuardedCall[Any], admission: Admission, shared: ServiceContext, context: grpc.ServicerContext
+) -> Iterator[Callable[[], None]]:
+    """Admit a stream for the block; yield a check, which raises an error when the stream must end."""
+
+    def check() -> None:
+        admission.refuse_if_draining()
+        guarded.recheck()
+
+    with admission.stream(), shared.access.streams.add(guarded.recheck, context.cancel):
+        yield check
 
 
-def _receive_undecoded(
-    requests: Iterator[bytes], kind: type[Request], admission: Admission, shared: ServiceContext
-) -> Iterator[UndecodedRequest[Request]]:
-    for request in receive_with_timeout(requests, admission, shared.limits.stream_idle_timeout / SECOND):
-        yield UndecodedRequest(request, kind, shared.limits)
+def _idle_seconds(shared: ServiceContext) -> float:
+    return shared.limits.stream_idle_timeout / SECOND
 
 
-def _parse(request: bytes, kind: type[Request], limits: ServerLimits) -> Request:
-    """Parse a request. Raises DecodeError if it is not valid, and the errors of check_request."""
-    check_request(request, kind, limits)
-    return kind.FromString(request)
+def _result(response: Message) -> str:
+    """Result of one request of a stream: OK, or the code of a state error."""
+    error = getattr(response, "error", None)
+    code = getattr(error, "code", 0)
+    return StateErrorCode.Name(code).removeprefix("STATE_ERROR_CODE_") if code else "OK"
 
 
 def _to_bytes(response: Message | bytes) -> bytes:

@@ -6,6 +6,7 @@ import grpc
 from tenure.server.records import ResultEntry
 from tenure.server.reports import ReportConflict, check_report, evaluate
 from tenure.server.reports.report_history import ReportedResult, count_results
+from tenure.server.security.callers import CURRENT
 from tenure.server.service.service_context import ServiceContext
 from tenure.server.shard import Shard
 from tenure.v1 import report_pb2 as pb
@@ -50,4 +51,5 @@ def _result_entry(shard: Shard, group_id: str, fact: ReportedResult) -> ResultEn
         enum_label(pb.ApplyStatus, fact.result.status),
         fact.result.detail,
         time.time_ns(),
+        CURRENT.get().identity.name,
     )

@@ -4,14 +4,17 @@ from typing import Any, Final
 
 import grpc
 from tenure.codec.engine import Engine
+from tenure.server.audit import NO_AUDIT, AuditLog
 from tenure.server.records import Recorder
+from tenure.server.security.access_control import OPEN, AccessControl
+from tenure.server.security.policy import Verb
 from tenure.server.service.cycle_queue import CycleQueue
 from tenure.server.service.decide import decide, get_capabilities
+from tenure.server.service.guarded_call import MethodName
 from tenure.server.service.methods import (
     BidiStreamingMethod,
     ClientStreamingMethod,
     Method,
-    MethodName,
     ServerStreamingMethod,
     UnaryMethod,
 )
@@ -40,23 +43,31 @@ SERVICE: Final = service_pb.DESCRIPTOR.services_by_name["DecisionService"].full_
 _MIB: Final = 2**20
 
 METHODS: Final[dict[str, Method]] = {
-    "Decide": UnaryMethod(pb.DecideRequest, decide),
-    "PutSnapshot": ClientStreamingMethod(state_pb.PutSnapshotRequest, put_snapshot),
-    "ApplyDelta": UnaryMethod(state_pb.ApplyDeltaRequest, apply_delta),
-    "SyncState": BidiStreamingMethod(state_pb.SyncStateRequest, sync_state),
-    "GetState": ServerStreamingMethod(state_pb.GetStateRequest, get_state),
-    "ReportResults": UnaryMethod(outcome_pb.ReportResultsRequest, report_results),
-    "Simulate": UnaryMethod(simulate_pb.SimulateRequest, simulate),
-    "Explain": UnaryMethod(explain_pb.ExplainRequest, explain),
-    "GetCapabilities": UnaryMethod(capabilities_pb.GetCapabilitiesRequest, get_capabilities),
+    "Decide": UnaryMethod(pb.DecideRequest, Verb.DECIDE, decide),
+    "PutSnapshot": ClientStreamingMethod(state_pb.PutSnapshotRequest, Verb.PUSH, put_snapshot),
+    "ApplyDelta": UnaryMethod(state_pb.ApplyDeltaRequest, Verb.PUSH, apply_delta),
+    "SyncState": BidiStreamingMethod(state_pb.SyncStateRequest, Verb.PUSH, sync_state),
+    "GetState": ServerStreamingMethod(state_pb.GetStateRequest, Verb.READ, get_state),
+    "ReportResults": UnaryMethod(outcome_pb.ReportResultsRequest, Verb.REPORT, report_results),
+    "Simulate": UnaryMethod(simulate_pb.SimulateRequest, Verb.SIMULATE, simulate),
+    "Explain": UnaryMethod(explain_pb.ExplainRequest, Verb.EXPLAIN, explain),
+    "GetCapabilities": UnaryMethod(capabilities_pb.GetCapabilitiesRequest, Verb.DESCRIBE, get_capabilities),
 }
-"""Implemented methods, by name."""
+"""Implemented methods, by name, with the verb that a policy must permit."""
 
 
 class DecisionService:
     """gRPC service over an engine. Pass `handler` to a gRPC server, start it, and drain it once."""
 
-    def __init__(self, engine: Engine, limits: ServerLimits, recorder: Recorder, cycles: Cycles) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        limits: ServerLimits,
+        recorder: Recorder,
+        cycles: Cycles,
+        access: AccessControl = OPEN,
+        audit: AuditLog = NO_AUDIT,
+    ) -> None:
         turns = CycleQueue(limits.max_concurrent_cycles, limits.max_queued_calls)
         bounds = StoreLimits(
             max_states=limits.max_states,
@@ -73,6 +84,8 @@ class DecisionService:
             UploadMemory(bounds.max_bytes, limits.max_chunk_mib, bounds.max_rows),
             cycles,
             recorder=recorder,
+            access=access,
+            audit=audit,
         )
         self._sweeper = Sweeper(self._shared.states.drop_idle)
         self._admission = Admission(

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 
 from tenure.codec.engine import Engine
+from tenure.server.audit import NO_AUDIT, AuditLog
 from tenure.server.records import NO_RECORDS, Recorder
 from tenure.server.reports import ReportHistory
+from tenure.server.security.access_control import OPEN, AccessControl
 from tenure.server.service.cycle_queue import CycleQueue
 from tenure.server.settings import ServerLimits
 from tenure.server.state import StateStore, UploadMemory
@@ -24,4 +26,6 @@ class ServiceContext:
     cycles: Cycles
     push_links: PushLinks = field(default_factory=PushLinks)
     recorder: Recorder = NO_RECORDS
+    access: AccessControl = OPEN
+    audit: AuditLog = NO_AUDIT
     report_history: ReportHistory = field(default_factory=ReportHistory)

@@ -80,7 +80,7 @@ class Admission:
 Response = TypeVar("Response")
 
 _LOOK_SECONDS: Final = 0.5
-"""Interval at which an idle stream checks whether the server is draining."""
+"""Interval at which an idle stream checks whether it must end."""
 
 
 class StreamIdleTimeout(TimeoutError):
@@ -88,9 +88,9 @@ class StreamIdleTimeout(TimeoutError):
 
 
 def receive_with_timeout(
-    requests: Iterator[bytes], admission: Admission, idle_seconds: float
+    requests: Iterator[bytes], check: Callable[[], None], idle_seconds: float
 ) -> Iterator[bytes]:
-    """The requests of a stream. Raises StreamIdleTimeout or Draining.
+    """The requests of a stream. Raises StreamIdleTimeout, or what `check` raises twice a second.
 
     gRPC has no timeout for receiving a request, so a thread of its own receives; it ends with the call. It
     receives one request at a time on demand, so a slow reader slows its caller down.
@@ -98,7 +98,7 @@ def receive_with_timeout(
     reader = ThreadPoolExecutor(1, "stream")
     try:
         while (
-            request := _wait_for_message(reader.submit(next, requests, None), admission, idle_seconds)
+            request := _wait_for_message(reader.submit(next, requests, None), check, idle_seconds)
         ) is not None:
             yield request
     finally:
@@ -106,11 +106,14 @@ def receive_with_timeout(
 
 
 def send_with_timeout(
-    responses: Iterator[Response], admission: Admission, hang_up: Callable[[], object], idle_seconds: float
+    responses: Iterator[Response],
+    check: Callable[[], None],
+    hang_up: Callable[[], object],
+    idle_seconds: float,
 ) -> Iterator[Response]:
-    """Responses of a stream; cancels if the caller is too slow to receive one. Raises Draining."""
+    """Responses of a stream; cancels if the caller is too slow to receive one. Raises what `check` raises."""
     for response in responses:
-        admission.refuse_if_draining()
+        check()
         patience = Timer(idle_seconds, hang_up)
         patience.daemon = True
         patience.start()
@@ -121,12 +124,12 @@ def send_with_timeout(
 
 
 def _wait_for_message(
-    coming: "Future[bytes | None]", admission: Admission, idle_seconds: float
+    coming: "Future[bytes | None]", check: Callable[[], None], idle_seconds: float
 ) -> bytes | None:
     """Next request, or None at the end of the stream."""
     waited = 0.0
     while True:
-        admission.refuse_if_draining()
+        check()
         try:
             return coming.result(min(_LOOK_SECONDS, idle_seconds - waited))
         except TimeoutError:

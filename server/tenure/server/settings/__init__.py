@@ -3,10 +3,11 @@
 from tenure.process.configuration import ConfigurationError
 from tenure.process.values import TelemetrySection
 from tenure.server.settings.configuration import Settings, load_settings
-from tenure.server.settings.server import RecordSettings, Security, ServerLimits
+from tenure.server.settings.server import JwtIssuer, RecordSettings, Security, ServerLimits
 
 __all__ = [
     "ConfigurationError",
+    "JwtIssuer",
     "RecordSettings",
     "Security",
     "ServerLimits",

@@ -36,7 +36,14 @@ from tenure.process.values import (
     parse_empty_section,
 )
 from tenure.server.installed import installed_registry
-from tenure.server.settings.server import MaxRows, RecordSettings, Security, ServerLimits, ServerSection
+from tenure.server.settings.server import (
+    JwtIssuer,
+    MaxRows,
+    RecordSettings,
+    Security,
+    ServerLimits,
+    ServerSection,
+)
 from tenure.solver.plugin_api.profile import SPEEDUPS, CycleOptions, PluginConfig, Profile
 from tenure.solver.registry import check_profile, default_profile
 
@@ -106,6 +113,7 @@ _SECTIONS: Final[Sections] = {
     ("options",): OptionsSection,
     ("server",): ServerSection,
     ("server", "maxRows"): MaxRows,
+    ("server", "jwtIssuers"): JwtIssuer,
     ("records",): RecordSettings,
     ("telemetry",): TelemetrySection,
     ("telemetry", "logs"): Logs,

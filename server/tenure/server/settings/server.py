@@ -3,8 +3,9 @@
 import os
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from tenure.process.values import (
     Address,
     AtLeastOne,
@@ -91,8 +92,48 @@ class ServerLimits(ConfigSection):
     """Time for calls in flight to finish after SIGTERM."""
 
 
+def _key_source(value: str) -> str:
+    parts = urlsplit(value)
+    if "://" not in value:
+        return value
+    is_local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
+    if not parts.hostname or not (parts.scheme == "https" or is_local):
+        raise ValueError("must be a file, or an address such as https://issuer.example.com/keys")
+    return value
+
+
+class JwtIssuer(ConfigSection):
+    """An issuer of JWTs: an OIDC provider, or the service accounts of a Kubernetes cluster."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$", max_length=63)]
+    """Name in identities: `jwt:NAME/SUBJECT`."""
+    issuer: Annotated[str, Field(min_length=1)]
+    """Required claim `iss`."""
+    audience: Annotated[str, Field(min_length=1)]
+    """Required among the claims `aud`."""
+    keys: Annotated[str, AfterValidator(_key_source)]
+    """JSON Web Key Set: a file, or an https address, which is read every 5 minutes."""
+    keys_ca: Path | None = None
+    """PEM file with the CA of the address. None: the CAs of the system."""
+    keys_token_file: Path | None = None
+    """File of a token to send to the address. None: none."""
+
+    @property
+    def has_address(self) -> bool:
+        """Whether the keys are at an address."""
+        return "://" in self.keys
+
+
+def _distinct(issuers: tuple[JwtIssuer, ...]) -> tuple[JwtIssuer, ...]:
+    for field in ("name", "issuer"):
+        values = [getattr(each, field) for each in issuers]
+        if len(set(values)) < len(values):
+            raise ValueError(f"two issuers have the same {field}")
+    return issuers
+
+
 class Security(ConfigSection):
-    """Authentication and encryption. Files are reloaded when they change."""
+    """Authentication, authorization and encryption. Files are reloaded when they change."""
 
     tls_cert: Path | None = None
     """PEM file with the server's certificate chain. Enables TLS, together with `tls_key`."""
@@ -102,12 +143,20 @@ class Security(ConfigSection):
     """PEM file with the client CA. Requires every client to present a certificate signed by it."""
     token_file: Path | None = None
     """File of tokens; every call must carry one. None: no token is required."""
+    jwt_issuers: Annotated[tuple[JwtIssuer, ...], AfterValidator(_distinct)] = ()
+    """Issuers whose JWTs are accepted as tokens."""
+    policy_file: Path | None = None
+    """File of rules that permit verbs on clusters. None: every caller may call every method."""
+    audit_file: Path | None = None
+    """File to which a line is appended for every call. None: none."""
+    allow_unsafe_files: bool = False
+    """Whether files of keys, tokens and rules may be writable by other users, and private keys readable."""
     health_listen: Address | None = None
     """Additional plaintext address without authentication that serves health only. None: none."""
 
     def with_overrides(self, other: "Security") -> "Security":
-        """Use the files that `other` names, else the own ones."""
-        named = {name: file for name, file in other if file is not None}
+        """Use the files that `other` sets, else the own ones."""
+        named = {name: file for name, file in other if name in other.model_fields_set and file is not None}
         return self.model_copy(update=named)
 
 

@@ -156,5 +156,21 @@ def register_gauges(load: Callable[[], Load]) -> None:
         meter.create_observable_gauge(name, [_observe(load, field)], description=description)
 
 
+def register_fault_gauge(faults: Callable[[], Mapping[str, str]]) -> None:
+    """Export whether the files of this process can be used. Call it once.
+
+    `faults` returns why they cannot, by what they contain; empty if they can.
+    """
+
+    def observe(_: CallbackOptions) -> Iterable[Observation]:
+        return [Observation(int(bool(fault)), {"content": what}) for what, fault in faults().items()]
+
+    metrics.get_meter("tenure.server").create_observable_gauge(
+        "tenure_file_fault",
+        [observe],
+        description="1 while a file of credentials, rules or audit lines cannot be used, else 0.",
+    )
+
+
 def _observe(load: Callable[[], Load], field: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
     return lambda _: [Observation(getattr(load(), field))]
