@@ -133,7 +133,7 @@ CHANGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
 def run_verify(*arguments: object) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "tenure.cli", "audit", "verify", *map(str, arguments)]
     return subprocess.run(
-        command, env=child_environment(), capture_output=True, text=True, timeout=30, check=False
+        command, env=child_environment(), capture_output=True, text=True, timeout=100, check=False
     )
 
 
@@ -231,6 +231,16 @@ def test_other_file_is_not_appended_to(tmp_path: Path, content: bytes) -> None:
     assert file.read_bytes() == content
 
 
+def test_file_of_others_is_not_appended_to(tmp_path: Path) -> None:
+    file, link = write_lines(tmp_path / "audit.jsonl", 1), tmp_path / "link"
+    link.symlink_to(file)
+    with pytest.raises(AuditError, match="cannot be opened: Too many levels of symbolic links"):
+        FileAuditLog(link)
+    file.chmod(0o622)
+    with pytest.raises(AuditError, match="has mode 0622, so that other users can change it: chmod go-w"):
+        FileAuditLog(file)
+
+
 def test_two_servers_cannot_write_one_file(tmp_path: Path) -> None:
     first = ChainFile(tmp_path / "audit.jsonl")
     with pytest.raises(AuditError, match="another server writes to it"):
@@ -253,7 +263,7 @@ def test_server_with_an_unusable_audit_file_does_not_start(tmp_path: Path) -> No
         str(config),
     ]
     ended = subprocess.run(
-        command, env=child_environment(), capture_output=True, text=True, timeout=30, check=False
+        command, env=child_environment(), capture_output=True, text=True, timeout=100, check=False
     )
     assert ended.returncode == 2
     assert ended.stderr == f"tenure: {tmp_path}: cannot be opened: Is a directory\n"

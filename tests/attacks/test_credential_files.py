@@ -182,7 +182,7 @@ def test_server_reports_in_one_line_why_it_does_not_start(tmp_path: Path) -> Non
     tokens.chmod(0o666)
     command = [sys.executable, "-m", "tenure.cli", "serve", "--token-file", str(tokens), "--no-records"]
     ended = subprocess.run(
-        command, env=child_environment(), capture_output=True, text=True, timeout=30, check=False
+        command, env=child_environment(), capture_output=True, text=True, timeout=100, check=False
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (

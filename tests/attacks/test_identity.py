@@ -1,5 +1,6 @@
 """Identities: what the token of one cluster can do on another cluster of the same server. Nothing."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from tenure.client import Client, PermissionDenied
 from tenure.server.security.access_control import AccessControl
 from tenure.server.security.policy import Verb
+from tenure.server.service import SERVICE
 from tenure.server.service.named_clusters import cluster_paths
 from tenure.server.service.service import METHODS
 from tenure.server.settings import Security
@@ -27,11 +29,13 @@ from tests.attacks.two_clusters import (
     A,
     B,
     call,
+    call_on,
     delta,
     reference,
     rule,
     run_two_clusters,
     security,
+    serialize,
     snapshot_of,
 )
 from tests.server.security.certificate_authority import CertificateAuthority
@@ -115,15 +119,30 @@ def test_every_other_verb_is_not_enough(tmp_path: Path, method: str) -> None:
     needed = METHODS[method].verb.value
     others = [verb for verb in VERBS if verb != needed]
     rules = [rule("token:a", clusters=[A], verbs=others), rule("token:b", clusters=["*"])]
+    where = "" if RPCS[method].client_streaming or RPCS[method].server_streaming else f" on cluster '{A}'"
     with run_server(guard=security(tmp_path, rules)) as (_, address):
         for requests in REQUESTS[method].values():
             ended = call(address, method, requests(A, A), TOKENS["a"])
-            assert ended == (
-                DENIED,
-                f"'token:a' may not {needed} on cluster '{A}': see rules[0].verbs of the server's "
-                "policy file",
-                [],
-            )
+            problem = f"'token:a' may not {needed}{where}: see rules[0].verbs of the server's policy file"
+            assert ended == (DENIED, problem, [])
+
+
+@pytest.mark.parametrize("method", ["PutSnapshot", "SyncState"])
+def test_caller_without_permission_takes_no_stream_from_others(tmp_path: Path, method: str) -> None:
+    rules = [rule("token:a", clusters=["*"], verbs=["read"]), rule("token:b", clusters=[B])]
+    silent = threading.Event()
+    with (
+        run_server(guard=security(tmp_path, rules), max_streams=1) as (_, address),
+        grpc.insecure_channel(address) as channel,
+    ):
+        for name in ("a", "other"):
+            metadata = (("authorization", f"Bearer {TOKENS[name]}"),)
+            invoke = channel.stream_stream(f"/{SERVICE}/{method}", serialize)
+            stream = invoke(iter(silent.wait, True), metadata=metadata)
+            assert stream.code() is grpc.StatusCode.PERMISSION_DENIED
+        silent.set()
+        push = pb.PutSnapshotRequest(epoch="e", chunk=snapshot_of(B), last_chunk=True)
+        assert call_on(channel, "PutSnapshot", [push], TOKENS["b"]).code == "OK"
 
 
 def test_decision_with_a_delta_requires_push_as_well(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 from tenure.server.audit.entry import START, Position, digest_of
 from tenure.server.listen_address import ListenError
 
+_FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _TAIL_BYTES: Final = 2**20
 """Bytes read from the end of a file; a line has less than 20,000."""
 
@@ -28,7 +30,7 @@ class ChainFile:
         """`before` is the end of the log that an empty file continues."""
         self._path = path
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._file = os.open(path, _FLAGS, 0o600)
         except OSError as error:
             raise AuditError(f"{path}: cannot be opened: {error.strerror}") from None
         try:
@@ -60,6 +62,10 @@ class ChainFile:
         os.close(self._file)
 
     def _prepare(self, before: Position) -> Position:
+        mode = stat.S_IMODE(os.fstat(self._file).st_mode)
+        if mode & (stat.S_IWGRP | stat.S_IWOTH):
+            problem = f"has mode {mode:04o}, so that other users can change it: chmod go-w"
+            raise AuditError(f"{self._path}: {problem}")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

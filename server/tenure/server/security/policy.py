@@ -123,16 +123,17 @@ class Policy:
                 self._permissions[identity].append(permission)
 
     def judge(self, identity: Identity, verb: Verb, shard: Shard | None) -> None:
-        """Raise PermissionDenied if no rule permits the verb on a cluster; None: on the server itself.
+        """Raise PermissionDenied if no rule permits the verb on a cluster; None: on any cluster.
 
         The message names the identity, the verb and the cluster of the request, and the key to change. It
         depends on nothing else, so it says nothing about other clusters or other callers.
         """
         own = [each for name in identity.names for each in self._permissions.get(name, ())]
         if shard is None:
-            if own:
+            if any(verb in permission.verbs or verb is Verb.DESCRIBE for permission in own):
                 return
-            raise PermissionDenied(_denial(identity, verb, "", "rules"), None)
+            key = f"{own[0].key}.verbs" if own else "rules"
+            raise PermissionDenied(_denial(identity, verb, "", key), None)
         nearest = "rules"
         for permission in own:
             missing = permission.missing(verb, shard)

@@ -68,10 +68,12 @@ class GuardedCall(Generic[Request]):
         return request
 
     def recheck(self) -> None:
-        """Raise NotAuthenticated or PermissionDenied if the credentials or the permission ended."""
+        """Raise NotAuthenticated or PermissionDenied if the credentials or the permission ended.
+
+        Before the first request, a caller that has the verb on no cluster has no permission.
+        """
         self._caller.verify()
-        if self._is_read:
-            self._judge(self._verb)
+        self._judge(self._verb)
 
     def note_state(self, response: Message | bytes) -> None:
         """Remember the version of the state in a response, if it has one."""

@@ -146,12 +146,16 @@ class BidiStreamingMethod(Generic[Request, Response]):
 def _open_stream(
     guarded: GuardedCall[Any], admission: Admission, shared: ServiceContext, context: grpc.ServicerContext
 ) -> Iterator[Callable[[], None]]:
-    """Admit a stream for the block; yield a check, which raises an error when the stream must end."""
+    """Admit a stream for the block; yield a check, which raises an error when the stream must end.
+
+    A caller that may do this nowhere takes no place from others, whatever it sends or does not send.
+    """
 
     def check() -> None:
         admission.refuse_if_draining()
         guarded.recheck()
 
+    guarded.recheck()
     with admission.stream(), shared.access.streams.add(guarded.recheck, context.cancel):
         yield check
 

@@ -79,7 +79,7 @@ class Admission:
 
 Response = TypeVar("Response")
 
-_LOOK_SECONDS: Final = 0.5
+LOOK_SECONDS: Final = 0.5
 """Interval at which an idle stream checks whether it must end."""
 
 
@@ -131,8 +131,8 @@ def _wait_for_message(
     while True:
         check()
         try:
-            return coming.result(min(_LOOK_SECONDS, idle_seconds - waited))
+            return coming.result(min(LOOK_SECONDS, idle_seconds - waited))
         except TimeoutError:
-            waited += _LOOK_SECONDS
+            waited += LOOK_SECONDS
             if waited >= idle_seconds:
                 raise StreamIdleTimeout from None
