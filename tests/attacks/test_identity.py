@@ -1,7 +1,9 @@
 """Identities: what the token of one cluster can do on another cluster of the same server. Nothing."""
 
 import threading
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import grpc
@@ -9,7 +11,7 @@ import pytest
 from google.protobuf.message import Message
 from grpc_health.v1.health_pb2 import HealthCheckRequest
 from grpc_health.v1.health_pb2_grpc import HealthStub
-from tenure.client import Client, PermissionDenied
+from tenure.client import Client, PermissionDenied, Unauthenticated
 from tenure.server.security.access_control import AccessControl
 from tenure.server.security.policy import Verb
 from tenure.server.service import SERVICE
@@ -295,6 +297,22 @@ def test_token_beside_a_certificate_is_the_identity(tmp_path: Path) -> None:
         assert files.decide(address, B, token=TOKENS["b"], **pair)
         with pytest.raises(PermissionDenied, match="'token:b' may not"):
             files.decide(address, A, token=TOKENS["b"], **pair)
+
+
+def test_open_connection_ends_to_identify_its_caller_when_the_certificate_expires(tmp_path: Path) -> None:
+    """TLS checks the end of a certificate only when a connection begins."""
+    files = TlsFiles(tmp_path, rule("certificate:a.example.com", clusters=[A]))
+    end = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=12)
+    pair = files.authority.client("a.example.com", not_after=end)
+    with (
+        run_server(guard=files.guard) as (_, address),
+        Client(address, tls_ca=files.authority.file, timeout=60, **pair) as client,
+    ):
+        assert client.decide(snapshot_of(A)).outcomes
+        while datetime.now(UTC) < end:
+            time.sleep(0.2)
+        with pytest.raises(Unauthenticated, match="the client certificate has expired"):
+            client.decide(snapshot_of(A))
 
 
 def test_policy_without_authentication_does_not_start(tmp_path: Path) -> None:
