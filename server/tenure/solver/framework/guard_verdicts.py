@@ -41,6 +41,13 @@ class Preemptor:
 
     __slots__ = ("action", "has_own", "index", "keys", "number", "own", "summaries")
 
+    summaries: "dict[int, GuardSummary]"
+    """Summaries for the action, by victim. Set with the action."""
+    own: dict[tuple[int, int], GuardVerdict | None]
+    """Verdicts for the action that are not shared, by place of the guard and victim. Set with the action, if
+    a guard is not shared.
+    """
+
     def __init__(self, index: int, keys: tuple[Hashable | None, ...], number: int) -> None:
         self.index = index
         self.keys = keys
@@ -49,10 +56,6 @@ class Preemptor:
         """Of the keys: preemptors with equal keys have the same number."""
         self.has_own = None in keys
         self.action: Action | None = None
-        self.summaries: dict[int, GuardSummary] = {}
-        """Summaries for the action, by victim."""
-        self.own: dict[tuple[int, int], GuardVerdict | None] = {}
-        """Verdicts for the action that are not shared, by place of the guard and victim."""
 
 
 class GuardSummary:
