@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,9 +30,9 @@ from tests.attacks.two_clusters import (
     run_two_clusters,
     snapshot_of,
 )
+from tests.e2e.command import run_tenure
 from tests.server.records.recorded_cycles import recorder, rows
 from tests.server.servers import run_server, run_server_process
-from tests.small_snapshot import child_environment
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
@@ -131,10 +130,7 @@ CHANGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
 
 
 def run_verify(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "tenure.cli", "audit", "verify", *map(str, arguments)]
-    return subprocess.run(
-        command, env=child_environment(), capture_output=True, text=True, timeout=100, check=False
-    )
+    return run_tenure("audit", "verify", *map(str, arguments))
 
 
 @pytest.mark.parametrize("change", sorted(CHANGES))
@@ -252,19 +248,7 @@ def test_two_servers_cannot_write_one_file(tmp_path: Path) -> None:
 def test_server_with_an_unusable_audit_file_does_not_start(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(f"server: {{auditFile: {tmp_path}}}\nrecords: {{enabled: false}}\n")
-    command = [
-        sys.executable,
-        "-m",
-        "tenure.cli",
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--config",
-        str(config),
-    ]
-    ended = subprocess.run(
-        command, env=child_environment(), capture_output=True, text=True, timeout=100, check=False
-    )
+    ended = run_tenure("serve", "--listen", "127.0.0.1:0", "--config", str(config))
     assert ended.returncode == 2
     assert ended.stderr == f"tenure: {tmp_path}: cannot be opened: Is a directory\n"
 

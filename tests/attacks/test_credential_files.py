@@ -2,8 +2,6 @@
 
 import logging
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import grpc
@@ -26,9 +24,9 @@ from tests.attacks.two_clusters import (
     write_policy,
     write_tokens,
 )
+from tests.e2e.command import run_tenure
 from tests.server.security.certificate_authority import CertificateAuthority
 from tests.server.servers import run_server
-from tests.small_snapshot import child_environment
 
 CALLS = 500
 
@@ -180,10 +178,7 @@ def test_unsafe_new_file_is_not_read(tmp_path: Path, caplog: pytest.LogCaptureFi
 def test_server_reports_in_one_line_why_it_does_not_start(tmp_path: Path) -> None:
     tokens = write_tokens(tmp_path, "a")
     tokens.chmod(0o666)
-    command = [sys.executable, "-m", "tenure.cli", "serve", "--token-file", str(tokens), "--no-records"]
-    ended = subprocess.run(
-        command, env=child_environment(), capture_output=True, text=True, timeout=100, check=False
-    )
+    ended = run_tenure("serve", "--token-file", str(tokens), "--no-records")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (
         f"tenure: {tokens}: has mode 0666, so that other users can change it: chmod go-w, or set "

@@ -21,7 +21,7 @@ CONSOLIDATED: Final = {
 GANG: Final = 10
 """Pods of eight GPUs in a gang that cannot reclaim enough."""
 VICTIMS: Final = 1_000
-"""Jobs of one GPU, all of which are evicted."""
+"""Number of jobs of one GPU. All of them are evicted."""
 
 
 def published_workloads() -> Iterator[Case]:

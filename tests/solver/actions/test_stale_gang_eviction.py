@@ -18,7 +18,7 @@ SINCE, CLEAR = PatchKind.STALE_SINCE, PatchKind.CLEAR_STALE_SINCE
 def stale_gang(
     other: TaskStatus = TaskStatus.FAILED, min_member: int = 3, **options: object
 ) -> ClusterBuilder:
-    """A gang of which two pods run. The third pod has the status `other`."""
+    """A gang with two running pods and a third pod with the status `other`."""
     builder = ClusterBuilder().node("n").queue("q")
     builder.pod_group("gang", queue="q", min_member=min_member, **options)  # type: ignore[arg-type]
     builder.running("gang", node="n", count=2)

@@ -42,7 +42,7 @@ def with_sub_groups(parts: Parts, min_sub_groups: int | None = None) -> ClusterB
 
 
 def nested(required: int | None, lead: int, first: int, second: int) -> ClusterBuilder:
-    """`lead` pods, and a sub group of two teams of two pods each, of which this many teams are required."""
+    """`lead` pods, and a subgroup of two teams with two pods each. `required`: how many teams must run."""
     builder = cluster().pod_group("j", queue="q").sub_group("j", "lead", min_member=1)
     builder.sub_group("j", "teams", min_sub_groups=required)
     builder.running("j", node="n", count=lead, sub_group="lead")

@@ -49,7 +49,7 @@ def open_guarded_session(builder: ClusterBuilder, *guards: Any) -> Session:
 
 
 def with_sub_groups(required: int | None, *sizes: tuple[int, int]) -> ClusterBuilder:
-    """`new`, and `job` with sub groups of (running pods, minimum), of which this many are required."""
+    """`new`, and `job` with subgroups of (running pods, minimum). `required`: how many of them must run."""
     minimum_of_job: GroupOptions = {} if required is None else {"min_sub_groups": required}
     builder = ClusterBuilder().node("n", gpus=9).queue("q").pod_group("job", queue="q", **minimum_of_job)
     for number, (count, minimum) in enumerate(sizes):

@@ -81,7 +81,7 @@ SHARING = {
 
 @pytest.mark.parametrize(("pod", "expected"), SHARING.values(), ids=SHARING)
 def test_gpu_sharing_scores_match(pod: PodOptions, expected: list[float]) -> None:
-    """Node b has a device of which half is in use."""
+    """Half of a device is in use on node b."""
     builder = nodes().pending("job", queue="q", **pod).running("z", queue="q", gpus=0.5, node="b")
     found = open_session(builder.build())
     assert scores(found, plugin_of(found, "gpusharingorder")) == expected

@@ -33,7 +33,7 @@ def parts(required: int | None, **sub_groups: tuple[int, int]) -> Workload:
 
 
 def teams(lead: int, first: int, second: int) -> Workload:
-    """A leader, and a sub group with two teams of two, of which one is required."""
+    """A leader, and a subgroup with two teams of two pods. One team is required."""
 
     def add(builder: ClusterBuilder) -> None:
         builder.pod_group("old", queue="a", preemptibility=SEMI)
