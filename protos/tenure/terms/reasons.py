@@ -4,7 +4,7 @@ Numbers and names are those of `tenure.v1.ReasonCode`. A new reason is one row; 
 """
 
 from collections.abc import Mapping
-from enum import Enum, IntEnum
+from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -50,7 +50,7 @@ class ReasonCode(IntEnum):
     GONE = 53
 
 
-class ReasonClass(Enum):
+class ReasonClass(StrEnum):
     """What kind of reason it is; the outcome kind of a pending pod group follows from it."""
 
     APPLIED = "applied"

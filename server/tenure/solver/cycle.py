@@ -24,7 +24,7 @@ from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
-from tenure.solver.search.oracle import SearchParts, plain_parts
+from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.speedups import attach
 from tenure.solver.snapshot_warnings import collect_warnings
 
@@ -93,7 +93,9 @@ def _open_context(
 
 def search_parts(session: Session) -> SearchParts:
     """The plain parts of the search, with the speedups of the options. No other module knows both."""
-    return attach(plain_parts(session), session.options.speedups)
+    parts = SearchParts(session)
+    attach(parts, session.options.speedups)
+    return parts
 
 
 def _result(session: Session, waiting: list[int]) -> CycleResult:

@@ -4,7 +4,6 @@ Every task contributes once: with its placement before the cycle and after it. W
 back, or reserved and released, vanishes. A decision belongs to the last commit that moved its task.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
@@ -129,10 +128,13 @@ def _completes(session: Session, reservations: Sequence[Reserve], bindings: Sequ
     """Whether any pod group reaches its minimum only by these tasks, all of which are placed now."""
     tasks, groups = session.cluster.tasks, session.cluster.pod_groups
     given = [*[hold.task for hold in reservations], *[binding.task for binding in bindings]]
-    gained = Counter(tasks[task].pod_set for task in given)
+    gained = dict.fromkeys([tasks[task].pod_set for task in given], 0)
+    for task in given:
+        gained[tasks[task].pod_set] += 1
+    active = session.ledger.active_allocated
     for index in sorted({tasks[task].pod_group for task in given}):
-        active = session.ledger.active_allocated
-        others = {each.index: active[each.index] - gained[each.index] for each in groups[index].pod_sets}
+        pod_sets = groups[index].pod_sets
+        others = {each.index: active[each.index] - gained.get(each.index, 0) for each in pod_sets}
         if not groups[index].root.is_met(others):
             return True
     return False

@@ -188,7 +188,10 @@ class PodGroup:
         That is so for non-preemptible pod groups, and for those that opt out of an action by which queues
         take back their fair shares (semantics R4.61).
         """
-        return not self.is_evictable or not self.facts.opt_out_actions.isdisjoint(fair_share_actions)
+        if not self.is_evictable:
+            return True
+        opted_out = self.facts.opt_out_actions
+        return bool(opted_out) and not opted_out.isdisjoint(fair_share_actions)
 
     @property
     def is_elastic(self) -> bool:

@@ -6,7 +6,7 @@ not, it returns None or False, and the algorithm searches.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol, final
 
 from tenure.solver.framework.session import Session
 from tenure.solver.model.rejection import Rejection
@@ -138,16 +138,25 @@ class Search:
         return VictimSequence(parts.session.ledger, order)
 
 
-class Probe(NamedTuple):
+class Probe:
     """An attempt to place the first tasks of a search, with the victims recorded for fewer of them."""
 
-    tasks: tuple[int, ...]
-    recorded: tuple[Batch, ...]
-    sequence: VictimSequence
-    skips: Collection[int]
-    """Numbers of the recorded batches in the sequence."""
-    is_main_order: bool
-    """Whether the sequence is that of the search."""
+    def __init__(
+        self,
+        tasks: tuple[int, ...],
+        recorded: tuple[Batch, ...],
+        sequence: VictimSequence,
+        skips: Collection[int],
+        *,
+        is_main_order: bool,
+    ) -> None:
+        self.tasks = tasks
+        self.recorded = recorded
+        self.sequence = sequence
+        self.skips = skips
+        """Numbers of the recorded batches in the sequence."""
+        self.is_main_order = is_main_order
+        """Whether the sequence is that of the search."""
 
 
 class Outlook(ABC):
@@ -204,19 +213,24 @@ class Oracle:
         return None
 
 
-class SearchParts(NamedTuple):
+@final
+class SearchParts:
     """Collaborators of the search. Those below the line have a plain and a fast implementation."""
 
-    session: Session
-    gangs: GangPlanner
-    allowed_nodes: AllowedNodes
-    victim_entries: VictimEntries
-    # ---
-    node_order: NodeOrder
-    pod_groups: PodGroupLists
-    simulation_order: SimulationOrder
-    candidates: CandidateSource
-    oracles: tuple[Oracle, ...] = ()
+    def __init__(self, session: Session) -> None:
+        """The plain collaborators, without oracles."""
+        gangs = GangPlanner(session)
+        lists, entries = SortedPodGroups(session, gangs), VictimEntries(session, gangs)
+        self.session = session
+        self.gangs = gangs
+        self.allowed_nodes = AllowedNodes(session)
+        self.victim_entries = entries
+        # ---
+        self.node_order: NodeOrder = ScoredNodes(session)
+        self.pod_groups: PodGroupLists = lists
+        self.simulation_order: SimulationOrder = AllPending(session, gangs, lists)
+        self.candidates: CandidateSource = CheckedCandidates(session, lists, entries)
+        self.oracles: tuple[Oracle, ...] = ()
 
     def known_failure(self, search: Search) -> Rejection | None:
         """Why the search must fail as a whole, as far as an oracle knows."""
@@ -245,20 +259,5 @@ class SearchParts(NamedTuple):
         self.pod_groups.close()
         for oracle in self.oracles:
             oracle.close()
+        self.oracles = ()
         self.gangs.close()
-
-
-def plain_parts(session: Session) -> SearchParts:
-    """The readable collaborators, without oracles."""
-    gangs = GangPlanner(session)
-    entries, lists = VictimEntries(session, gangs), SortedPodGroups(session, gangs)
-    return SearchParts(
-        session,
-        gangs,
-        AllowedNodes(session),
-        entries,
-        ScoredNodes(session),
-        lists,
-        AllPending(session, gangs, lists),
-        CheckedCandidates(session, lists, entries),
-    )

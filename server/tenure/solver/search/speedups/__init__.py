@@ -18,24 +18,24 @@ _USE_NODE_INDEX: Final = frozenset(("node_index", "reclaim_bound", "pruning"))
 _USE_POD_GROUP_INDEX: Final = frozenset(("pod_group_index", "simulation_order", "candidate_sharing"))
 
 
-def attach(parts: SearchParts, names: Collection[str]) -> SearchParts:
+def attach(parts: SearchParts, names: Collection[str]) -> None:
     """Replace plain parts by these speedups, and add oracles. The result of every search stays the same."""
     session, gangs, entries = parts.session, parts.gangs, parts.victim_entries
     if not _USE_POD_GROUP_INDEX.isdisjoint(names):
         lists = PodGroupIndex(session, gangs)
         if "pod_group_index" in names:
-            order = AllPending(session, gangs, lists)
-            candidates = CheckedCandidates(session, lists, entries)
-            parts = parts._replace(pod_groups=lists, simulation_order=order, candidates=candidates)
+            parts.pod_groups = lists
+            parts.simulation_order = AllPending(session, gangs, lists)
+            parts.candidates = CheckedCandidates(session, lists, entries)
         if "simulation_order" in names:
-            parts = parts._replace(simulation_order=FewPending(session, gangs, lists))
+            parts.simulation_order = FewPending(session, gangs, lists)
         if "candidate_sharing" in names:
-            parts = parts._replace(candidates=SharedCandidates(session, lists, entries))
+            parts.candidates = SharedCandidates(session, lists, entries)
     oracles: list[Oracle] = []
     if not _USE_NODE_INDEX.isdisjoint(names):
         index = NodeIndex.of(session)
         if "node_index" in names:
-            parts = parts._replace(node_order=IndexedNodes(session, index))
+            parts.node_order = IndexedNodes(session, index)
         with_fits, with_bound = "pruning" in names, "reclaim_bound" in names
         if with_fits or with_bound:
             oracles.append(Pruning(session, parts, index, with_fits=with_fits, with_bound=with_bound))
@@ -43,4 +43,4 @@ def attach(parts: SearchParts, names: Collection[str]) -> SearchParts:
         oracles.append(FailedSearchCache(session))
     if "first_victim" in names:
         oracles.append(FirstVictim(session, parts))
-    return parts._replace(oracles=tuple(oracles))
+    parts.oracles = tuple(oracles)
