@@ -5,7 +5,7 @@ guard that shares nothing does not affect how often other guards are called.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, final
 
 from tenure.solver.framework.chains import Chains
 from tenure.solver.model.persistent_vector import PersistentVector
@@ -20,14 +20,22 @@ Verdicts = tuple[GuardVerdict | None, ...]
 """One verdict per guard, in profile order; None: the guard does not apply."""
 
 
-class Sharing(NamedTuple):
+@final
+class Sharing:
     """Name of a guard, what it guarantees about its verdicts, and its optional methods."""
 
-    name: str
-    verdicts: SameFor
-    expiry: Expiry
-    cache_key: GuardCacheKey | None
-    expiry_check: GuardExpiry | None
+    def __init__(self, guard: Any, name: str) -> None:
+        """A trait without the method that it requires counts as not declared."""
+        traits = traits_of(guard)
+        self.name = name
+        self.verdicts = traits.verdicts
+        self.expiry = traits.expiry
+        self.cache_key: GuardCacheKey | None = guard if hasattr(guard, "guard_cache_key") else None
+        self.expiry_check: GuardExpiry | None = guard if hasattr(guard, "may_expire") else None
+        if self.verdicts is SameFor.KEY and self.cache_key is None:
+            self.verdicts = SameFor.PAIR
+        if self.expiry is Expiry.CHECK and self.expiry_check is None:
+            self.expiry = Expiry.POSSIBLE
 
     def may_expire(self, victims: Sequence[int]) -> bool:
         """Whether a verdict for any of these may protect until a time."""
@@ -104,7 +112,7 @@ class SharedVerdicts:
     def fill(self) -> None:
         """Read the traits of the guards. Called after the chains were filled or cleared."""
         chains = self._chains
-        self._sharing = tuple([_sharing_of(guard, chains.name(guard)) for guard in chains.guards])
+        self._sharing = tuple([Sharing(guard, chains.name(guard)) for guard in chains.guards])
 
     def _preemptor(self, action: Action, preemptor: int) -> Preemptor:
         """The preemptor with the summaries that it may use."""
@@ -188,19 +196,6 @@ class SharedVerdicts:
     def invalidate(self) -> None:
         """Eviction records changed, and with them perhaps the keys of a preemptor and verdicts of pairs."""
         self._latest = None
-
-
-def _sharing_of(guard: Any, name: str) -> Sharing:
-    """A trait without the method that it requires counts as not declared."""
-    traits = traits_of(guard)
-    cache_key: GuardCacheKey | None = guard if hasattr(guard, "guard_cache_key") else None
-    expiry_check: GuardExpiry | None = guard if hasattr(guard, "may_expire") else None
-    verdicts, expiry = traits.verdicts, traits.expiry
-    if verdicts is SameFor.KEY and cache_key is None:
-        verdicts = SameFor.PAIR
-    if expiry is Expiry.CHECK and expiry_check is None:
-        expiry = Expiry.POSSIBLE
-    return Sharing(name, verdicts, expiry, cache_key, expiry_check)
 
 
 def _strictest(verdicts: Verdicts) -> int:
