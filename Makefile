@@ -40,7 +40,7 @@ bench: .venv-compiled/ready ## how long decisions take: make bench [BENCH="--onl
 
 e2e: .venv/ready ## the adapter on a real API server; the image, the chart and the manifests (Go)
 	$(BIN)/python -m tests build kubeapi helm
-	REQUIRE_KUBE=1 $(BIN)/pytest -n auto -m kube tests/kubernetes tests/e2e/kubernetes tests/packaging
+	REQUIRE_KUBE=1 $(BIN)/pytest -n auto -m kube tests/attacks tests/kubernetes tests/e2e/kubernetes tests/packaging
 
 proto: .venv-proto/ready .venv/ready ## regenerate the message classes, rows and facts
 	.venv-proto/bin/python -m grpc_tools.protoc -Iprotos --python_out=protos --pyi_out=protos protos/tenure/v1/*.proto

@@ -118,6 +118,13 @@ CHECKS: Final = (
         "tests.load.health_measurement:main",
     ),
     Check(
+        "attacks",
+        "hostile tenants, callers and servers, against real servers and a real API server",
+        "4 min",
+        "tests.attacks.command:main",
+        needs=("kubeapi", "helm"),
+    ),
+    Check(
         "fuzz",
         "100,000 mutated requests; those that end badly are stored in .cache/fuzz",
         "7 min",
