@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from subprocess import run
@@ -62,6 +63,10 @@ def test_json_output_is_the_response_of_the_contract(tenure: Tenure, file: str) 
     ended = tenure("decide", file, "--output", "json")
     assert ended.code == 0
     assert Parse(ended.out, DecideResponse()) == answer()
+
+
+def test_version_is_that_of_the_package(tenure: Tenure) -> None:
+    assert tenure("--version") == (0, f"tenure {version('tenure')}\n", "")
 
 
 def test_table_names_the_pod_groups(tenure: Tenure, file: str) -> None:

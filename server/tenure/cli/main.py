@@ -2,7 +2,7 @@
 
 import gc
 from importlib.metadata import entry_points
-from typing import Final
+from typing import Annotated, Final
 
 import typer
 from tenure.cli.audit import audit_app
@@ -18,6 +18,7 @@ from tenure.cli.replay import replay
 from tenure.cli.serve import serve
 from tenure.cli.simulate import simulate
 from tenure.cli.workloads import workloads
+from tenure.process.version import package_version
 
 _OBJECTS_PER_COLLECTION: Final = 50_000
 """Garbage collection threshold. A snapshot has millions of small objects without cycles, so collecting less
@@ -33,6 +34,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"tenure {package_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
 app.command()(demo)
 app.command()(decide)
 app.command()(workloads)
