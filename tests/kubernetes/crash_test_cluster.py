@@ -13,6 +13,7 @@ from tenure.integration.testing import KillPoint
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.applier import PodApplier
+from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.kubernetes.journal_store import ConfigMapStore
@@ -20,7 +21,7 @@ from tenure.kubernetes.observe.pod_group_rows import read_annotations
 from tenure.kubernetes.settings import AdapterSettings
 from tenure.v1.snapshot_pb2 import PodGroup
 
-from tests.kubernetes.apply.decision_groups import NOW
+from tests.kubernetes.apply.decision_groups import IDENTITY, NOW
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
 from tests.kubernetes.observe.cached_cluster import (
     CachedCluster,
@@ -167,9 +168,11 @@ class KubernetesRun:
         store = ConfigMapStore(transport, settings.namespace, settings.lease, _leads)
         self._journal = load_journal(store)
         self._ends = ExitStack()
-        annotations = self._ends.enter_context(closing(AnnotationWriter(transport, caches, builder, _leads)))
-        applier = PodApplier(PodWriter(transport, _leads, settings.eviction_mode), caches, "kai-scheduler")
-        status = StatusWriter(transport, caches, builder, _leads, "", "test")
+        ownership = Ownership(caches, builder, "kai-scheduler")
+        writer = AnnotationWriter(transport, caches, builder, ownership, _leads)
+        annotations = self._ends.enter_context(closing(writer))
+        applier = PodApplier(PodWriter(transport, _leads, settings.eviction_mode), caches, ownership)
+        status = StatusWriter(transport, caches, builder, ownership, _leads, IDENTITY)
         ports = ClusterPorts(builder, applier, annotations, status)
         session = self._ends.enter_context(StateSession(client))
         self._reconciler = Reconciler(ports, client.report_results, session, self._journal, store, now)

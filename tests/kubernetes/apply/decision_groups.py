@@ -1,10 +1,14 @@
 """Decision groups as a server returns them."""
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.apply.events import ObjectReference
+from tenure.kubernetes.apply.status_writer import AdapterIdentity
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.snapshot_pb2 import EvictionRecord
 
 NOW = Timestamp(seconds=1_800_000_000)
+LEASE = ObjectReference("coordination.k8s.io/v1", "Lease", "tenure-system", "tenure", "")
+IDENTITY = AdapterIdentity("", "test", LEASE)
 
 
 def now() -> Timestamp:

@@ -10,11 +10,14 @@ from tenure.integration.journal_entry import EntryState, JournalEntry
 from tenure.integration.ports import LeaseLost
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.applier import PodApplier
+from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.choices import EvictionMode
+from tenure.v1.decision_pb2 import Decision
 from tenure.v1.report_pb2 import ApplyStatus
 
-from tests.kubernetes.apply.decision_groups import NOW, bind, evict, group, now
+from tests.kubernetes.apply import decision_groups
+from tests.kubernetes.apply.decision_groups import NOW, bind, group, now
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
 from tests.kubernetes.observe.cached_cluster import CachedCluster, node, pod, running
 
@@ -23,6 +26,11 @@ DELETED = "2027-01-01T00:00:00Z"
 EXISTING = {"metadata": {"name": "a", "uid": "uid-a"}, "spec": {"nodeName": "n1"}}
 """Pod a on the API server."""
 ENDED = {"spec": {"nodeName": "n1"}, "status": {"phase": "Succeeded"}}
+
+
+def evict(name: str) -> Decision:
+    """Evict a pod whose pod group is derived from it."""
+    return decision_groups.evict(name, victim=f"uid-{name}")
 
 
 class ApplierRig:
@@ -35,8 +43,10 @@ class ApplierRig:
         self.may_act = True
         self.seconds = NOW.seconds
         calls = PodWriter(transport, lambda: self.may_act, EvictionMode.EVICTION)
+        self.builder = self.world.builder()
+        ownership = Ownership(self.world.mirrors, self.builder, "kai-scheduler")
         self.applier = GroupApplier(
-            PodApplier(calls, self.world.mirrors, "kai-scheduler"), lambda: Timestamp(seconds=self.seconds)
+            PodApplier(calls, self.world.mirrors, ownership), lambda: Timestamp(seconds=self.seconds)
         )
 
     def pods(self, *names: str, **more: Any) -> None:
@@ -50,6 +60,7 @@ class ApplierRig:
     def apply(self, *entries: JournalEntry) -> list[str]:
         """Check and apply entries; return the requests that were sent."""
         before = len(self.server.writes())
+        self.builder.delta(NOW)
         self.applier.check([entry for entry in entries if not entry.check_first])
         self.applier.apply(entries)
         return sorted(self.server.writes()[before:])

@@ -8,10 +8,11 @@ import pytest
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply import status_writer
 from tenure.kubernetes.apply.conditions import build_condition
+from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.v1 import decision_pb2 as pb
 
-from tests.kubernetes.apply.decision_groups import NOW
+from tests.kubernetes.apply.decision_groups import IDENTITY, NOW
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
 from tests.kubernetes.observe.cached_cluster import CachedCluster, member, pod, pod_group, queue
 
@@ -82,7 +83,10 @@ class StatusRig:
         self.status: dict[str, Any] = {}
         self.server.rules.append(self._respond)
         self.leads = True
-        self.writer = StatusWriter(transport, world.mirrors, self.picture, lambda: self.leads, "", "test")
+        ownership = Ownership(world.mirrors, self.picture, "kai-scheduler")
+        self.writer = StatusWriter(
+            transport, world.mirrors, self.picture, ownership, lambda: self.leads, IDENTITY
+        )
 
     def _respond(self, call: RecordedCall) -> ScriptedResponse:
         if call.method == "GET" and call.path == GROUP:

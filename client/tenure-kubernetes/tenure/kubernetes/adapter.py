@@ -24,8 +24,10 @@ from tenure.kubernetes.api.object_caches import ApiDiscovery, ObjectCaches
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.applier import PodApplier
+from tenure.kubernetes.apply.events import ObjectReference
+from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
-from tenure.kubernetes.apply.status_writer import StatusWriter
+from tenure.kubernetes.apply.status_writer import AdapterIdentity, StatusWriter
 from tenure.kubernetes.dry_run import unfollowed_collections
 from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.leader_election import SAFETY_PART, LeaderElector
@@ -124,12 +126,15 @@ class KubernetesConnection:
         settings, may_act = self._settings, term.may_act
         builder = LoggingSnapshotBuilder(caches, settings.snapshot_scope(), ApiOwnerLookup(self._reading))
         writer = PodWriter(self._writing, may_act, settings.eviction_mode)
-        annotations = AnnotationWriter(self._writing, caches, builder, may_act)
+        ownership = Ownership(caches, builder, settings.scheduler_name)
+        annotations = AnnotationWriter(self._writing, caches, builder, ownership, may_act)
         ends.callback(annotations.close)
-        status = StatusWriter(self._writing, caches, builder, may_act, settings.node_pool, self._identity)
+        lease = ObjectReference("coordination.k8s.io/v1", "Lease", settings.namespace, settings.lease, "")
+        identity = AdapterIdentity(settings.node_pool, self._identity, lease)
+        status = StatusWriter(self._writing, caches, builder, ownership, may_act, identity)
         _start(status.run, "tenure-status")
         ends.callback(status.stop)
-        applier = PodApplier(writer, caches, settings.scheduler_name)
+        applier = PodApplier(writer, caches, ownership)
         return ClusterPorts(builder, applier, annotations, status)
 
 

@@ -31,6 +31,10 @@ LIST_WATCH_FAILURES: Final = _METER.create_counter(
     "tenure_adapter_list_watch_failures_total",
     description="Failed lists and watches, by cause.",
 )
+REFUSED: Final = _METER.create_counter(
+    "tenure_adapter_refused_decisions_total",
+    description="Decisions and patches of objects that this adapter does not schedule.",
+)
 
 CALL: Final = "tenure.adapter.call"
 """Method and resource follow: `tenure.adapter.call POST pods/binding`."""

@@ -13,6 +13,7 @@ from tenure.integration.applier import CallPool
 from tenure.kubernetes.api.api_errors import ApiError
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import APPLY_PATCH, Transport, require_leadership
+from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import MANAGER
 from tenure.kubernetes.objects.meta import Object
 from tenure.kubernetes.observe import names
@@ -47,10 +48,11 @@ class AnnotationWriter:
         transport: Transport,
         caches: ObjectCaches,
         builder: SnapshotBuilder,
+        ownership: Ownership,
         may_act: Callable[[], bool],
     ) -> None:
         self._transport, self._is_leader = transport, may_act
-        self._caches, self._builder = caches, builder
+        self._caches, self._builder, self._ownership = caches, builder, ownership
         self._call_pool = CallPool("tenure-annotate")
         self._last_written: dict[str, dict[str, str]] = {}
         """What was written last, by uid: not written again until the object caches catch up."""
@@ -73,8 +75,9 @@ class AnnotationWriter:
         return True
 
     def write(self, patches: Mapping[str, Sequence[Patch]]) -> list[str]:
-        """Apply annotations to all objects. Raises LeaseLost."""
-        subjects = ((self._builder.subject(uid), rows) for uid, rows in patches.items())
+        """Apply annotations to the adapter's own objects; other patches wait. Raises LeaseLost."""
+        own = self._ownership.own_pod_groups(patches)
+        subjects = ((self._builder.subject(uid), rows) for uid, rows in patches.items() if uid in own)
         due = [(subject, _annotations(rows)) for subject, rows in subjects if subject is not None]
         self._last_written = {uid: texts for uid, texts in self._last_written.items() if uid in patches}
         errors = self._call_pool.all(lambda one: self._write(*one), due)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from tenure.integration.ports import APPLIED, ApplyResult, precondition_failed
 from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodName, PodWriter, gpu_labels
 from tenure.kubernetes.objects.node import Node
 from tenure.kubernetes.objects.pod import Pod
@@ -13,11 +14,14 @@ from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED
 
 
 class PodApplier:
-    """Implements DecisionApplier. Names of pods come from the object caches."""
+    """Implements DecisionApplier. Names of pods come from the object caches.
 
-    def __init__(self, writer: PodWriter, caches: ObjectCaches, scheduler_name: str) -> None:
+    Ownership is checked with the other preconditions, and again directly before each write.
+    """
+
+    def __init__(self, writer: PodWriter, caches: ObjectCaches, ownership: Ownership) -> None:
         self._writer, self._pods, self._nodes = writer, caches.pods, caches.nodes
-        self._scheduler_name = scheduler_name
+        self._ownership = ownership
 
     def preconditions(self) -> Callable[[Decision], str]:
         """A check with the nodes as cached now."""
@@ -47,6 +51,8 @@ class PodApplier:
     def apply(self, decision: Decision) -> ApplyResult:
         """Bind or evict the pod. Raises LeaseLost."""
         pod = self._find(decision)
+        if foreign := self._ownership.refuse(decision):
+            return precondition_failed(foreign)
         if decision.HasField("evict"):
             return APPLIED if pod is None else self._writer.evict(_name(pod))
         if pod is None:
@@ -61,12 +67,13 @@ class PodApplier:
     def _find_violation(self, decision: Decision, nodes: Mapping[str, Node]) -> str:
         match decision.WhichOneof("kind"):
             case "bind":
-                return self._check_pod(decision.bind) or _check_node(
-                    decision.bind.node, nodes.get(decision.bind.node)
-                )
+                node = decision.bind.node
+                violation = self._check_pod(decision.bind) or _check_node(node, nodes.get(node))
             case "evict":
-                return self._check_evict(decision.evict)
-        return ""
+                violation = self._check_evict(decision.evict)
+            case _:
+                return ""
+        return violation or self._ownership.refuse(decision)
 
     def _check_pod(self, bind: Bind) -> str:
         pod = self._pods.find(bind.pod)
@@ -74,8 +81,6 @@ class PodApplier:
             return "the pod is gone"
         if pod.spec.node_name and pod.spec.node_name != bind.node:
             return f"the pod is on node {pod.spec.node_name}"
-        if pod.spec.scheduler_name != self._scheduler_name:
-            return f"the pod belongs to scheduler {pod.spec.scheduler_name!r}"
         if _is_terminating(pod):
             return "the pod is terminating"
         if pod.spec.scheduling_gates:

@@ -4,7 +4,7 @@ An applied decision has an event named after its id, so that an adapter writes n
 A pending pod group has one event for each reason, with a count that increases when the reason recurs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,7 @@ from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.api_errors import Conflict, NotFound
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import MERGE_PATCH, LeaderTransport
+from tenure.kubernetes.apply.ownership import Refusal
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.v1.decision_pb2 import Decision
@@ -110,6 +111,7 @@ def _now() -> str:
 
 
 EVICTION_BLOCKED: Final = "EvictionBlocked"
+DECISION_REFUSED: Final = "DecisionRefused"
 
 
 class PendingEvent(NamedTuple):
@@ -122,6 +124,13 @@ class PendingEvent(NamedTuple):
     action: str
     is_counted: bool
     """Whether repeated reports increase the count of the event; otherwise it is written once."""
+
+
+def refusal_events(refusals: Iterable[Refusal], lease: ObjectReference) -> Iterator[PendingEvent]:
+    """Events about refused decisions, on the lease of the adapter: their objects are not its own."""
+    for refusal in refusals:
+        key = f"{DECISION_REFUSED} {refusal.subject}"
+        yield PendingEvent(lease, key, DECISION_REFUSED, refusal.text, "Applying", is_counted=True)
 
 
 class DecisionEvents:
@@ -164,7 +173,7 @@ class DecisionEvents:
         """The pod group, or the first pod of a derived one."""
         subject = builder.subject(pod_group)
         if subject is not None:
-            return ObjectReference(*subject)
+            return ObjectReference(*subject) if builder.owns(pod_group) else None
         pods = map(self._pods.find, builder.pods_of(pod_group))
         return next((_regarding(pod) for pod in pods if pod is not None), None)
 

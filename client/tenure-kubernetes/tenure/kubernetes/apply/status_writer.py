@@ -30,7 +30,14 @@ from tenure.kubernetes.apply.conditions import (
     pod_condition,
     volcano_condition,
 )
-from tenure.kubernetes.apply.events import DecisionEvents, EventRecorder, ObjectReference, PendingEvent
+from tenure.kubernetes.apply.events import (
+    DecisionEvents,
+    EventRecorder,
+    ObjectReference,
+    PendingEvent,
+    refusal_events,
+)
+from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodName
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.pod_group_table import TargetObject
@@ -57,6 +64,16 @@ class _PendingStatus(NamedTuple):
     """By the monotonic clock."""
 
 
+class AdapterIdentity(NamedTuple):
+    """Which adapter writes a status."""
+
+    node_pool: str
+    instance: str
+    """Name of the process in events."""
+    lease: ObjectReference
+    """The lease of the adapter, which events about refused decisions are on."""
+
+
 class _Object(msgspec.Struct):
     metadata: dict[str, Any] = {}
     status: dict[str, Any] = {}
@@ -70,14 +87,14 @@ class StatusWriter:
         transport: Transport,
         caches: ObjectCaches,
         builder: SnapshotBuilder,
+        ownership: Ownership,
         may_act: Callable[[], bool],
-        node_pool: str,
-        instance: str,
+        adapter: AdapterIdentity,
     ) -> None:
         self._transport, self._caches = LeaderTransport(transport, may_act), caches
-        self._builder = builder
-        self._node_pool = node_pool
-        self._events = EventRecorder(self._transport, instance)
+        self._builder, self._ownership = builder, ownership
+        self._node_pool, self._lease = adapter.node_pool, adapter.lease
+        self._events = EventRecorder(self._transport, adapter.instance)
         self._pending: dict[str, _PendingStatus] = {}
         self._written: dict[str, tuple[SchedulingCondition, float]] = {}
         """The last condition of each pod group, and when it was written, by the monotonic clock."""
@@ -94,11 +111,14 @@ class StatusWriter:
         wanted: dict[str, _PendingStatus] = {}
         for outcome in outcomes:
             uid, verdict = outcome.pod_group, build_condition(outcome)
+            if not builder.owns(uid):
+                continue
             is_new = uid not in self._written and uid not in self._pending
             if verdict and (outcome.kind != OUTCOME_KIND_BUDGET_EXHAUSTED or is_new):
                 begin = self._not_before(uid, verdict)
                 wanted[uid] = _PendingStatus(verdict, builder.subject(uid), builder.pods_of(uid), begin)
         events = self._decision_events.pending_events(entries, builder)
+        events.extend(refusal_events(self._ownership.take_refusals(), self._lease))
         with self._changing:
             self._pending = {**self._pending, **wanted}
             self._pending_events.extend(events)

@@ -67,6 +67,12 @@ class Members:
         """Uids of the pods that name one of these pod groups."""
         return {uid for reference in references for uid in self._naming.get(reference, ())}
 
+    def is_foreign(self, reference: Reference | None) -> bool:
+        """Whether pods name a pod group, and all of them belong to other schedulers."""
+        naming = self._naming.get(reference, ()) if reference is not None else ()
+        own = self._config.scheduler_name
+        return bool(naming) and all(self.by_uid[uid].pod.spec.scheduler_name != own for uid in naming)
+
     def of_group(self, pod_group: str) -> list[str]:
         """Uids of the pods of a pod group, in order."""
         return sorted(self._of_group.get(pod_group, ()))

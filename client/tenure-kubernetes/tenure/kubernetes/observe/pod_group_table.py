@@ -85,6 +85,10 @@ class PodGroupTable:
         """Uid of the named pod group, or None."""
         return self._uids.get(reference)
 
+    def reference(self, uid: str) -> Reference | None:
+        """How pods name a pod group; None: it is derived."""
+        return self._references.get(uid)
+
     def subject(self, uid: str) -> TargetObject | None:
         """The object of a pod group; None: it is derived."""
         reference = self._references.get(uid)

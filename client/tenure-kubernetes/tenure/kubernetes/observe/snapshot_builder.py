@@ -98,6 +98,20 @@ class SnapshotBuilder:
         """Row of a pod group. Do not change it."""
         return self._pod_groups.rows.get(uid)
 
+    def pod(self, uid: str) -> pb.Pod | None:
+        """Row of a pod; None: it is not scheduled, or its pod group has no row. Do not change it."""
+        return self._pods.pods.rows.get(uid)
+
+    def has_node(self, name: str) -> bool:
+        """Whether a node has a row."""
+        return name in self._nodes.rows
+
+    def owns(self, pod_group: str) -> bool:
+        """Whether a pod group has a row, and not only pods of other schedulers."""
+        return pod_group in self._pod_groups.rows and not self._members.is_foreign(
+            self._groups.reference(pod_group)
+        )
+
     def pods_of(self, pod_group: str) -> list[str]:
         """Uids of the pods of a pod group, in order."""
         return self._members.of_group(pod_group)

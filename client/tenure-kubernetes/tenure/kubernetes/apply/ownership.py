@@ -1,0 +1,101 @@
+"""Which objects the adapter may change: those that it described to the server itself.
+
+A response contains uids. Nothing else about a decision is trusted: a confused server, or a forged state, must
+not make the adapter evict or bind a pod of another scheduler, node pool or pod group, or change a pod group
+that it does not schedule.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.telemetry import REFUSED
+from tenure.v1.decision_pb2 import Bind, Decision, Evict
+
+_MOST_REFUSALS: Final = 100
+"""Maximum number of refusals without an event; the oldest are dropped."""
+_KINDS: Final = ("bind", "evict", "patch")
+"""Values of the metric label `kind`: all series exist from the start."""
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Refusal(NamedTuple):
+    """A decision or a patch that the adapter did not apply, because the object is not its own."""
+
+    subject: str
+    """Kind, namespace and name of the object."""
+    text: str
+
+
+class Ownership:
+    """Compares decisions with the rows of the last snapshot or delta. For several threads."""
+
+    def __init__(self, caches: ObjectCaches, builder: SnapshotBuilder, scheduler_name: str) -> None:
+        self._pods, self._builder = caches.pods, builder
+        self._scheduler_name = scheduler_name
+        self._refusals: deque[Refusal] = deque(maxlen=_MOST_REFUSALS)
+        self._refused_pod_groups: frozenset[str] = frozenset()
+        """Uids of pod groups with refused patches."""
+        for kind in _KINDS:
+            REFUSED.add(0, {"kind": kind})
+
+    def refuse(self, decision: Decision) -> str:
+        """Why the pod of a decision is not the adapter's own, which is logged and counted; "": it is."""
+        kind = decision.WhichOneof("kind") or ""
+        pod = self._pods.find(decision.bind.pod or decision.evict.pod)
+        if pod is None:
+            return ""
+        why = self._foreign_pod(pod)
+        if not why and kind == "evict":
+            why = self._foreign_victim(decision.evict)
+        if not why and kind == "bind":
+            why = self._foreign_node(decision.bind)
+        if why:
+            action = "Binding" if kind == "bind" else "Eviction"
+            subject = f"pod {pod.metadata.namespace}/{pod.metadata.name}"
+            self._add(kind, Refusal(subject, f"{action} of {subject} refused: {why}."))
+        return why
+
+    def own_pod_groups(self, uids: Iterable[str]) -> set[str]:
+        """The pod groups whose objects may be changed. New refusals are logged and counted."""
+        wanted = set(uids)
+        own = set(filter(self._builder.owns, wanted))
+        others = frozenset(uid for uid in wanted - own if self._builder.subject(uid) is not None)
+        for uid in sorted(others - self._refused_pod_groups):
+            there = self._builder.subject(uid)
+            subject = f"pod group {there.namespace}/{there.name}" if there else f"pod group {uid}"
+            self._add("patch", Refusal(subject, f"Patch of {subject} refused: it is not in the snapshot."))
+        self._refused_pod_groups = others
+        return own
+
+    def take_refusals(self) -> list[Refusal]:
+        """Refusals since the last call."""
+        found = []
+        while self._refusals:
+            found.append(self._refusals.popleft())
+        return found
+
+    def _foreign_pod(self, pod: Pod) -> str:
+        if pod.spec.scheduler_name != self._scheduler_name:
+            return f"the pod belongs to scheduler {pod.spec.scheduler_name!r}"
+        if self._builder.pod(pod.metadata.uid) is None:
+            return "the pod is not in the snapshot"
+        return ""
+
+    def _foreign_victim(self, evict: Evict) -> str:
+        row = self._builder.pod(evict.pod)
+        if row is not None and row.pod_group != evict.pod_group:
+            return f"its pod group is {row.pod_group}, but the decision names {evict.pod_group or 'none'}"
+        return ""
+
+    def _foreign_node(self, bind: Bind) -> str:
+        return "" if self._builder.has_node(bind.node) else f"node {bind.node} is not in the node pool"
+
+    def _add(self, kind: str, refusal: Refusal) -> None:
+        REFUSED.add(1, {"kind": kind})
+        _LOG.warning("%s", refusal.text)
+        self._refusals.append(refusal)
