@@ -41,9 +41,7 @@ class ForgingClient(Client):
     def report_results(
         self, request: ReportResultsRequest, timeout: float | None = None
     ) -> ReportResultsResponse:
-        self.results.update(
-            {one.decision_id: one for group in request.groups for one in group.results}
-        )
+        self.results.update({one.decision_id: one for group in request.groups for one in group.results})
         response = super().report_results(request, timeout)
         if response.groups:
             forged, self.patches = self.patches, []

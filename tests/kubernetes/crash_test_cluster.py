@@ -18,6 +18,7 @@ from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.observe.pod_group_rows import read_annotations
+from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.settings import AdapterSettings
 from tenure.v1.snapshot_pb2 import PodGroup
 
@@ -164,12 +165,13 @@ class KubernetesRun:
 
     def __init__(self, cluster: CrashTestCluster, transport: Transport, client: Client) -> None:
         settings, now = AdapterSettings(cluster_id=cluster.name, node_pool_label=""), cluster.now
-        caches, builder = cluster.world.mirrors, cluster.world.builder(settings.snapshot_scope())
-        store = ConfigMapStore(transport, settings.namespace, settings.lease, _leads)
+        caches, store = cluster.world.mirrors, ConfigMapStore(transport, "tenure-system", "tenure", _leads)
         self._journal = load_journal(store)
+        stored = StoredAnnotations(store.signing_key)
+        builder = cluster.world.builder(settings.snapshot_scope(), stored=stored)
         self._ends = ExitStack()
         ownership = Ownership(caches, builder, "kai-scheduler")
-        writer = AnnotationWriter(transport, caches, builder, ownership, _leads)
+        writer = AnnotationWriter(transport, caches, builder, ownership, stored, _leads)
         annotations = self._ends.enter_context(closing(writer))
         applier = PodApplier(PodWriter(transport, _leads, settings.eviction_mode), caches, ownership)
         status = StatusWriter(transport, caches, builder, ownership, _leads, IDENTITY)

@@ -60,6 +60,14 @@ def test_each_node_pool_has_its_own_lease(pool: str, name: str | None, lease: st
         ("adapter:\n  clusterId: c\n  namespace: A\n", "adapter.namespace: must be at most 52 lower-case"),
         ("adapter:\n  clusterId: c\n  healthListen: x\n", "adapter.healthListen: must be HOST:PORT"),
         ("adapter:\n  clusterId: c\n  nodePool: A_1\n", "set leaseName"),
+        (
+            "adapter:\n  clusterId: c\n  queueAccess: {default: none}\n",
+            "adapter.queueAccess.default: ",
+        ),
+        (
+            "adapter:\n  clusterId: c\n  queueAccess: {namespace: {}}\n",
+            "adapter.queueAccess.namespace: unknown key; did you mean namespaces?",
+        ),
         ("adapter: []\n", "adapter: must be a mapping"),
         ("actions: []\n", "must have a section `adapter`"),
         ("adapter:\n  clusterId: c\nactions: []\n", "actions: unknown key; known: adapter, telemetry"),

@@ -2,10 +2,10 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tenure.client import Client
 from tenure.kubernetes.adapter import Adapter, write_seconds
@@ -27,10 +27,12 @@ _END_SECONDS: Final = 20.0
 class AdapterStage:
     """A cluster whose kubelets start bound pods, and adapters on it as tests need them."""
 
-    def __init__(self, api: FakeApiServer, cluster: UserCluster, server: str, name: str) -> None:
+    def __init__(
+        self, api: FakeApiServer, cluster: UserCluster, server: str, name: str, more: Mapping[str, Any]
+    ) -> None:
         self.api, self.cluster = api, cluster
         self._server = server
-        settings = {"clusterId": name, "namespace": NAMESPACE, "leaseDuration": "9s"}
+        settings = {"clusterId": name, "namespace": NAMESPACE, "leaseDuration": "9s", **more}
         self._settings = AdapterSettings.model_validate(settings)
 
     @contextmanager
@@ -79,8 +81,11 @@ class AdapterStage:
 
 
 @contextmanager
-def open_stage(folder: Path, server: str, name: str) -> Iterator[AdapterStage]:
-    """Start an API server with all kinds, one node of 8 GPUs, two queues and two priority classes."""
+def open_stage(folder: Path, server: str, name: str, **more: Any) -> Iterator[AdapterStage]:
+    """Start an API server with all kinds, one node of 8 GPUs, two queues and two priority classes.
+
+    `more` adds settings of the adapter, by their keys.
+    """
     with ExitStack() as ends:
         api = ends.enter_context(run_fake_api_server(folder))
         transport = ends.enter_context(closing(Transport(api.kubeconfig())))
@@ -95,4 +100,4 @@ def open_stage(folder: Path, server: str, name: str) -> Iterator[AdapterStage]:
         cluster.priorities(low=10, high=90)
         for queue in ("q", "other"):
             cluster.queue(queue, gpus=8)
-        yield AdapterStage(api, cluster, server, name)
+        yield AdapterStage(api, cluster, server, name, more)

@@ -8,7 +8,7 @@ import pytest
 from tenure.client import Client
 from tenure.kubernetes.adapter import Adapter
 from tenure.kubernetes.api import object_caches
-from tenure.kubernetes.api.object_caches import ApiDiscovery
+from tenure.kubernetes.api.object_caches import OPTIONAL, ApiDiscovery
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.settings import AdapterSettings
 
@@ -23,7 +23,7 @@ CORE = frozenset(("nodes", "pods", "priority_classes"))
 def test_kind_is_discovered_once_served_unless_excluded(tmp_path: Path) -> None:
     with run_fake_api_server(tmp_path) as api, closing(Transport(api.kubeconfig())) as transport:
         found: list[str] = []
-        looking = ApiDiscovery(transport, frozenset(), CORE, lambda: found.append("something"))
+        looking = ApiDiscovery(transport, OPTIONAL, CORE, lambda: found.append("something"))
         assert not looking.poll_once()
         define_kinds(transport)
         assert looking.poll_once()
@@ -36,7 +36,7 @@ def test_failing_api_server_reports_no_new_kinds(tmp_path: Path) -> None:
     with run_fake_api_server(tmp_path) as api, closing(Transport(api.kubeconfig())) as transport:
         define_kinds(transport)
         api.faults.refuse("GET", "/apis/scheduling.run.ai/*", 503)
-        assert not ApiDiscovery(transport, frozenset(), CORE, lambda: None).poll_once()
+        assert not ApiDiscovery(transport, OPTIONAL, CORE, lambda: None).poll_once()
 
 
 def test_running_adapter_watches_kinds_defined_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +92,6 @@ def test_kind_no_longer_served_is_dropped_at_the_third_check(tmp_path: Path) -> 
     with run_fake_api_server(tmp_path) as api, closing(Transport(api.kubeconfig())) as transport:
         found: list[str] = []
         followed = CORE | {"volcano_queues"}
-        looking = ApiDiscovery(transport, frozenset(), followed, lambda: found.append("something"))
+        looking = ApiDiscovery(transport, OPTIONAL, followed, lambda: found.append("something"))
         assert [looking.poll_once() for _ in range(3)] == [False, False, True]
         assert found == ["something"]

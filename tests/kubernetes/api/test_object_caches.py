@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from tenure.kubernetes.api.object_caches import COLLECTIONS, ObjectCaches
+from tenure.kubernetes.api.object_caches import COLLECTIONS, OPTIONAL, ObjectCaches, unfollowed_collections
 from tenure.kubernetes.api.transport import MERGE_PATCH, Transport
 from tenure.kubernetes.choices import WorkloadApi
-from tenure.kubernetes.dry_run import unfollowed_collections
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
@@ -25,7 +24,7 @@ _ALWAYS = {"nodes", "pods", "priority_classes"}
 @contextmanager
 def open_caches(api: FakeApiServer, transport: Transport) -> Iterator[ObjectCaches]:
     mirrors = ObjectCaches.create(lambda: None)
-    reflectors = mirrors.follow(transport)
+    reflectors = mirrors.follow(transport, OPTIONAL)
     threads = [threading.Thread(target=reflector.run) for reflector in reflectors]
     for thread in threads:
         thread.start()
@@ -42,7 +41,7 @@ def open_caches(api: FakeApiServer, transport: Transport) -> Iterator[ObjectCach
 def list_everything(transport: Transport) -> ObjectCaches:
     """List all collections with new object caches."""
     mirrors = ObjectCaches.create(lambda: None)
-    for reflector in mirrors.follow(transport):
+    for reflector in mirrors.follow(transport, OPTIONAL):
         reflector.list_once()
     return mirrors
 

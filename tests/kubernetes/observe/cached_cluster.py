@@ -9,6 +9,7 @@ from tenure.kubernetes.api.object_caches import COLLECTIONS, ObjectCaches
 from tenure.kubernetes.observe.owners import OwnerLookup
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
+from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
 NOW = Timestamp(seconds=1_800_000_000)
@@ -40,14 +41,19 @@ class CachedCluster:
         if (item := mirror.find(uid)) is not None:
             mirror.on_remove(item)
 
-    def builder(self, config: SnapshotScope = CONFIG, owners: OwnerLookup | None = None) -> SnapshotBuilder:
+    def builder(
+        self,
+        config: SnapshotScope = CONFIG,
+        owners: OwnerLookup | None = None,
+        stored: StoredAnnotations | None = None,
+    ) -> SnapshotBuilder:
         """Return a new snapshot builder, which has no earlier changes."""
         for collection in COLLECTIONS:
             mirror = getattr(self.mirrors, collection.name)
             objects = mirror.all()
             mirror.on_replace([])
             mirror.on_replace(objects)
-        return SnapshotBuilder(self.mirrors, config, owners)
+        return SnapshotBuilder(self.mirrors, config, owners, stored)
 
     def snapshot(self, config: SnapshotScope = CONFIG, owners: OwnerLookup | None = None) -> ClusterSnapshot:
         """Return the snapshot of a new snapshot builder."""

@@ -41,7 +41,8 @@ ANNOTATION_KEYS = (
     names.TOTAL_EVICTION_WAIT,
     names.PREEMPTION_DELAY,
     names.VOLCANO_PREEMPTABLE,
-    *names.READ_BY_SERVER,
+    *names.WISHES,
+    names.REQUEUE_NOT_BEFORE,
 )
 NUMBERS = st.sampled_from([-(2**40), -1, 0, 1, 2**31, 2**62])
 AMOUNTS = st.sampled_from([-1e308, -1.0, -0.1, 0.0, 0.3, 1e300, 1e308])

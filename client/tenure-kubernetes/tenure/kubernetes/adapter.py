@@ -24,15 +24,15 @@ from tenure.kubernetes.api.object_caches import ApiDiscovery, ObjectCaches
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.applier import PodApplier
-from tenure.kubernetes.apply.events import ObjectReference
+from tenure.kubernetes.apply.events import AdapterIdentity, ObjectReference
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
-from tenure.kubernetes.apply.status_writer import AdapterIdentity, StatusWriter
-from tenure.kubernetes.dry_run import unfollowed_collections
+from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.leader_election import SAFETY_PART, LeaderElector
 from tenure.kubernetes.observe.owners import ApiOwnerLookup
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, new_key
 from tenure.kubernetes.settings import AdapterSettings
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
@@ -49,23 +49,27 @@ def write_seconds(lease_duration: float) -> float:
 
 
 class LoggingSnapshotBuilder(SnapshotBuilder):
-    """Logs new warnings about objects."""
+    """Logs new warnings about objects, and calls `on_update` after each update of the rows."""
+
+    on_update: Callable[[], None] | None = None
 
     def snapshot(self, now: Timestamp) -> ClusterSnapshot:
         """All rows."""
         rows = super().snapshot(now)
-        self._log_warnings()
+        self._publish()
         return rows
 
     def delta(self, now: Timestamp) -> StateDelta:
         """Changed rows."""
         rows = super().delta(now)
-        self._log_warnings()
+        self._publish()
         return rows
 
-    def _log_warnings(self) -> None:
+    def _publish(self) -> None:
         for warning in self.warnings.take_new():
             _LOG.warning("%s: %s", warning.subject, warning.text)
+        if self.on_update is not None:
+            self.on_update()
 
 
 class KubernetesObservation:
@@ -95,11 +99,14 @@ class KubernetesConnection:
     ) -> None:
         self._settings, self._reading, self._writing = settings, reading, writing
         self._identity = identity
+        self._store: ConfigMapStore | None = None
+        """The journal of the current term."""
 
     def journal_store(self, term: TermControl) -> ConfigMapStore:
         """The ConfigMap of the journal."""
         settings = self._settings
-        return ConfigMapStore(self._writing, settings.namespace, settings.lease, term.may_act)
+        self._store = ConfigMapStore(self._writing, settings.namespace, settings.lease, term.may_act)
+        return self._store
 
     @contextmanager
     def observe(self, term: TermControl) -> Iterator[KubernetesObservation]:
@@ -107,7 +114,7 @@ class KubernetesConnection:
         with ExitStack() as ends:
             caches = ObjectCaches.create(term.wake)
             observation = KubernetesObservation(caches, self.open_ports(term, caches, ends))
-            excluded = unfollowed_collections(self._settings.workload_api)
+            excluded = self._settings.unfollowed_collections()
             reflectors = caches.follow(self._reading, excluded)
             if not {"kai_queues", "volcano_queues"} & caches.followed_collections:
                 _LOG.warning(_NO_API)
@@ -124,14 +131,17 @@ class KubernetesConnection:
     def open_ports(self, term: TermControl, caches: ObjectCaches, ends: ExitStack) -> ClusterPorts:
         """The ports on object caches; `ends` closes them."""
         settings, may_act = self._settings, term.may_act
-        builder = LoggingSnapshotBuilder(caches, settings.snapshot_scope(), ApiOwnerLookup(self._reading))
+        stored = StoredAnnotations(self._store.signing_key if self._store else new_key())
+        owners = ApiOwnerLookup(self._reading)
+        builder = LoggingSnapshotBuilder(caches, settings.snapshot_scope(), owners, stored)
         writer = PodWriter(self._writing, may_act, settings.eviction_mode)
         ownership = Ownership(caches, builder, settings.scheduler_name)
-        annotations = AnnotationWriter(self._writing, caches, builder, ownership, may_act)
+        annotations = AnnotationWriter(self._writing, caches, builder, ownership, stored, may_act)
         ends.callback(annotations.close)
         lease = ObjectReference("coordination.k8s.io/v1", "Lease", settings.namespace, settings.lease, "")
         identity = AdapterIdentity(settings.node_pool, self._identity, lease)
         status = StatusWriter(self._writing, caches, builder, ownership, may_act, identity)
+        builder.on_update = status.report_refusals
         _start(status.run, "tenure-status")
         ends.callback(status.stop)
         applier = PodApplier(writer, caches, ownership)

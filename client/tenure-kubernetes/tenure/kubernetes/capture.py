@@ -139,12 +139,9 @@ def capture(
 
 def _read(caches: "ObjectCaches", transport: "Transport", api: WorkloadApi) -> int:
     """List every collection once. Returns the number of unreadable objects. Raises ApiError."""
-    from tenure.kubernetes.api.object_caches import COLLECTIONS, WORKLOAD_APIS
+    from tenure.kubernetes.api.object_caches import COLLECTIONS, unfollowed_collections
 
-    without = frozenset[str]()
-    if api is not WorkloadApi.AUTO:
-        without = frozenset[str]().union(*(names for name, names in WORKLOAD_APIS.items() if name != api))
-    reflectors = caches.follow(transport, without)
+    reflectors = caches.follow(transport, unfollowed_collections(api))
     with typer.progressbar(reflectors, label="Listing", file=typer.get_text_stream("stderr")) as progress:
         for reflector in progress:
             reflector.list_once()

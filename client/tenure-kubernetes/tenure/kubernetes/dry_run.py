@@ -7,13 +7,13 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.client.client import Client
 from tenure.integration.journal_format import load_journal
 from tenure.integration.journal_rows import JournalRows
-from tenure.kubernetes.api.object_caches import WORKLOAD_APIS, ObjectCaches
+from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import Transport
-from tenure.kubernetes.choices import WorkloadApi
 from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.observe.owners import ApiOwnerLookup
 from tenure.kubernetes.observe.row_table import ObjectWarning
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.settings import AdapterSettings
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import Decision
@@ -31,14 +31,16 @@ class DryRun(NamedTuple):
 def dry_run(settings: AdapterSettings, transport: Transport, client: Client) -> DryRun:
     """Observe and request decisions. Raises ApiError, JournalUnreadable and TenureError."""
     caches = ObjectCaches.create(lambda: None)
-    for reflector in caches.follow(transport, unfollowed_collections(settings.workload_api)):
+    for reflector in caches.follow(transport, settings.unfollowed_collections()):
         reflector.list_once()
     now = Timestamp()
     now.GetCurrentTime()
-    builder = SnapshotBuilder(caches, settings.snapshot_scope(), ApiOwnerLookup(transport, patience=0))
-    snapshot = builder.snapshot(now)
     store = ConfigMapStore(transport, settings.namespace, settings.lease, lambda: False)
-    JournalRows(load_journal(store), builder).complete(snapshot)
+    journal = load_journal(store)
+    owners, stored = ApiOwnerLookup(transport, patience=0), StoredAnnotations(store.signing_key)
+    builder = SnapshotBuilder(caches, settings.snapshot_scope(), owners, stored)
+    snapshot = builder.snapshot(now)
+    JournalRows(journal, builder).complete(snapshot)
     return DryRun(snapshot, client.decide(snapshot), builder.warnings.take_new())
 
 
@@ -60,13 +62,6 @@ def decision_rows(run: DryRun) -> Iterator[dict[str, str]]:
                 "node": _node(decision),
                 "reason": decision.reason.message,
             }
-
-
-def unfollowed_collections(api: WorkloadApi) -> frozenset[str]:
-    """Collections of the other workload APIs."""
-    if api is WorkloadApi.AUTO:
-        return frozenset()
-    return frozenset[str]().union(*(names for name, names in WORKLOAD_APIS.items() if name != api.value))
 
 
 def _pod(decision: Decision) -> str:

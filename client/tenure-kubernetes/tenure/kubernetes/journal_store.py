@@ -1,4 +1,4 @@
-"""The journal store of Kubernetes: one ConfigMap per node pool.
+"""The journal store of Kubernetes: one ConfigMap per node pool, with the key that signs annotations.
 
 It is replaced by resource version, so an adapter with an older copy gets a conflict. A deleted ConfigMap is
 created again with the whole content.
@@ -14,10 +14,12 @@ from tenure.integration.ports import JournalConflict
 from tenure.kubernetes.api.api_errors import ApiError, Conflict, NotFound
 from tenure.kubernetes.api.transport import Transport, require_leadership
 from tenure.kubernetes.objects.meta import ObjectMeta
+from tenure.kubernetes.observe.stored_annotations import KEY_BYTES, new_key
 
 _MAX_BYTES: Final = 1_000_000
 """A ConfigMap holds 2^20 bytes."""
 _KEY: Final = "journal"
+_SIGNING_KEY: Final = "signing-key"
 _SUFFIX: Final = "-journal"
 _LOG: Final = logging.getLogger(__name__)
 
@@ -42,6 +44,8 @@ class ConfigMapStore:
         self._collection = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps"
         self._version = ""
         """Resource version of the last copy; "": there is none."""
+        self.signing_key = new_key()
+        """Signs annotations. Stored beside the journal, so that all adapters of the node pool share it."""
 
     @property
     def name(self) -> str:
@@ -61,6 +65,9 @@ class ConfigMapStore:
             self._version = ""
             return b""
         self._version = stored.metadata.resource_version
+        key = stored.binary_data.get(_SIGNING_KEY, b"")
+        if len(key) == KEY_BYTES:
+            self.signing_key = key
         return stored.binary_data.get(_KEY, b"")
 
     def save(self, content: bytes) -> None:
@@ -108,11 +115,14 @@ class ConfigMapStore:
 
     def _create(self, content: bytes) -> bytes:
         with require_leadership(self._is_leader):
-            return self._transport.post(self._collection, _ConfigMap(self._meta, {_KEY: content}))
+            return self._transport.post(self._collection, _ConfigMap(self._meta, self._data(content)))
 
     def _replace(self, content: bytes) -> bytes:
         meta = msgspec.structs.replace(self._meta, resource_version=self._version)
         with require_leadership(self._is_leader):
             return self._transport.put(
-                f"{self._collection}/{self._meta.name}", _ConfigMap(meta, {_KEY: content})
+                f"{self._collection}/{self._meta.name}", _ConfigMap(meta, self._data(content))
             )
+
+    def _data(self, content: bytes) -> dict[str, bytes]:
+        return {_KEY: content, _SIGNING_KEY: self.signing_key}

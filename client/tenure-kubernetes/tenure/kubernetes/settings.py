@@ -3,12 +3,13 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, Self
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
+from tenure.kubernetes.api.object_caches import unfollowed_collections
 from tenure.kubernetes.choices import EvictionMode, WorkloadApi
-from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
+from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
 from tenure.kubernetes.observe.times import read_duration
 from tenure.process.configuration import (
     ConfigProblem,
@@ -60,6 +61,17 @@ Seconds = Annotated[float, BeforeValidator(_seconds)]
 Name = Annotated[str, AfterValidator(_name)]
 
 
+class QueueAccessSettings(ConfigSection):
+    """The section `adapter.queueAccess`: which namespaces may use which queue."""
+
+    default: Literal["allow", "deny"] = "allow"
+    """Queues without an entry in `namespaces`."""
+    namespaces: dict[str, tuple[str, ...]] = {}
+    """Patterns of namespaces, by queue."""
+    namespace_labels: bool = False
+    """Whether each queue requires a pattern, or a label `queues.tenure.scheduler/QUEUE` of the namespace."""
+
+
 class AdapterSettings(BaseModel):
     """The section `adapter`. Keys are in camel case, durations as in `15s`."""
 
@@ -97,6 +109,10 @@ class AdapterSettings(BaseModel):
     """Whether pods without a pod group get one that is derived from their owner."""
     default_queue: str = "default-queue"
     """Queue of derived pod groups without a queue."""
+    queue_access: Annotated[QueueAccessSettings, BeforeValidator(parse_empty_section)] = QueueAccessSettings()
+    """Which namespaces may use which queue."""
+    priority_classes: tuple[str, ...] = ("*",)
+    """Patterns of the priority classes that labels and pod groups may name."""
     eviction_mode: EvictionMode = EvictionMode.EVICTION
     namespace: Annotated[str, AfterValidator(_name)] = "tenure-system"
     """Namespace of the lease and the journal. It must exist."""
@@ -129,7 +145,18 @@ class AdapterSettings(BaseModel):
             node_pool_label=self.node_pool_label,
             derive=self.derive_pod_groups,
             default_queue=self.default_queue,
+            queue_access=QueueAccess(
+                self.queue_access.namespaces,
+                self.queue_access.namespace_labels,
+                self.queue_access.default == "deny",
+            ),
+            priority_classes=self.priority_classes,
         )
+
+    def unfollowed_collections(self) -> frozenset[str]:
+        """Collections that the adapter does not observe."""
+        without = unfollowed_collections(self.workload_api)
+        return without - {"namespaces"} if self.queue_access.namespace_labels else without
 
 
 _SECTION: Final = "adapter"
@@ -147,6 +174,7 @@ class _File(ConfigSection):
 _SECTIONS: Final[Sections] = {
     (): _File,
     (_SECTION,): AdapterSettings,
+    (_SECTION, "queueAccess"): QueueAccessSettings,
     ("telemetry",): TelemetrySection,
     ("telemetry", "logs"): Logs,
 }

@@ -11,8 +11,9 @@ from tenure.kubernetes.api.api_errors import ApiError, NotFound
 from tenure.kubernetes.api.object_cache import ObjectCache
 from tenure.kubernetes.api.reflector import Reflector
 from tenure.kubernetes.api.transport import Transport
+from tenure.kubernetes.choices import WorkloadApi
 from tenure.kubernetes.objects import kai, volcano
-from tenure.kubernetes.objects.node import Node, PriorityClass
+from tenure.kubernetes.objects.node import Namespace, Node, PriorityClass
 from tenure.kubernetes.objects.pod import Pod
 
 
@@ -41,6 +42,7 @@ COLLECTIONS: Final = (
     Collection("topologies", "/apis/kai.scheduler/v1alpha1", "topologies", kai.Topology),
     Collection("volcano_queues", "/apis/scheduling.volcano.sh/v1beta1", "queues", volcano.Queue),
     Collection("volcano_pod_groups", "/apis/scheduling.volcano.sh/v1beta1", "podgroups", volcano.PodGroup),
+    Collection("namespaces", "/api/v1", "namespaces", Namespace),
 )
 """All observed collections. Those that the API server does not serve are skipped."""
 WORKLOAD_APIS: Final = {
@@ -48,6 +50,14 @@ WORKLOAD_APIS: Final = {
     "volcano": frozenset(("volcano_queues", "volcano_pod_groups")),
 }
 """Collections of each workload API."""
+OPTIONAL: Final = frozenset(("namespaces",))
+"""Collections that are followed only if a setting requires them."""
+
+
+def unfollowed_collections(api: WorkloadApi) -> frozenset[str]:
+    """Optional collections, and those of the other workload APIs."""
+    others = (names for name, names in WORKLOAD_APIS.items() if name != api.value)
+    return OPTIONAL if api is WorkloadApi.AUTO else OPTIONAL.union(*others)
 
 
 class _Served(msgspec.Struct):
@@ -73,6 +83,7 @@ class ObjectCaches:
     topologies: ObjectCache[kai.Topology]
     volcano_queues: ObjectCache[volcano.Queue]
     volcano_pod_groups: ObjectCache[volcano.PodGroup]
+    namespaces: ObjectCache[Namespace]
     followed_collections: set[str] = field(default_factory=set)
     """Names of the collections that are followed."""
 
@@ -88,6 +99,7 @@ class ObjectCaches:
             topologies=ObjectCache(wake),
             volcano_queues=ObjectCache(wake),
             volcano_pod_groups=ObjectCache(wake),
+            namespaces=ObjectCache(wake),
         )
 
     @property

@@ -1,7 +1,8 @@
 """The patch writer of Kubernetes: patches of pod groups as annotations of their objects.
 
 Server-side apply takes all fields of a manager at once, so all annotations of the adapter are applied
-together, at the resource version that was read. A failed write is retried by the next reconcile.
+together with their signature, at the resource version that was read. Values of other writers are cleared. A
+failed write is retried by the next reconcile.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from tenure.kubernetes.objects.meta import Object
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.pod_group_table import TargetObject
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.observe.times import write_duration, write_time
 from tenure.v1.decision_pb2 import Patch
 
@@ -49,10 +51,12 @@ class AnnotationWriter:
         caches: ObjectCaches,
         builder: SnapshotBuilder,
         ownership: Ownership,
+        stored: StoredAnnotations,
         may_act: Callable[[], bool],
     ) -> None:
         self._transport, self._is_leader = transport, may_act
         self._caches, self._builder, self._ownership = caches, builder, ownership
+        self._stored = stored
         self._call_pool = CallPool("tenure-annotate")
         self._last_written: dict[str, dict[str, str]] = {}
         """What was written last, by uid: not written again until the object caches catch up."""
@@ -66,10 +70,12 @@ class AnnotationWriter:
         return self._builder.subject(pod_group) is not None
 
     def is_stored(self, pod_group: str, patches: Sequence[Patch]) -> bool:
-        """Whether the cached object has the annotations."""
+        """Whether the cached object has the annotations, unchanged since."""
         caches = self._caches
         item = caches.kai_pod_groups.find(pod_group) or caches.volcano_pod_groups.find(pod_group)
         if item is None or not _annotations(patches).items() <= item.metadata.annotations.items():
+            return False
+        if not self._stored.is_signed(pod_group, item.metadata.annotations):
             return False
         self._last_written.pop(pod_group, None)
         return True
@@ -93,8 +99,12 @@ class AnnotationWriter:
         try:
             current = _OBJECTS.decode(self._transport.get(path(subject))).metadata
             if current.uid == subject.uid:
-                own = {name: text for name, text in current.annotations.items() if name in ANNOTATIONS}
-                self._apply(subject, {**own, **annotations}, current.resource_version)
+                known = self._stored.read(subject.uid, current.annotations, [])
+                cleared = dict.fromkeys(ANNOTATIONS & current.annotations.keys(), "")
+                texts = {**cleared, **(known.values if known.is_signed else {}), **annotations}
+                signed = self._stored.sign(subject.uid, texts)
+                self._apply(subject, signed, current.resource_version)
+                self._stored.on_written(subject.uid, signed)
         except ApiError as failure:
             return str(failure)
         self._last_written[subject.uid] = annotations

@@ -17,6 +17,8 @@ from tenure.v1 import decision_pb2 as pb
 UNSCHEDULABLE: Final = "Unschedulable"
 NOT_READY: Final = "NotReady"
 """Reason code of pod groups with fewer pods than their minimum."""
+QUEUE_FORBIDDEN: Final = "QueueForbidden"
+"""Reason of pod groups whose namespace may not use their queue."""
 _KAI_TYPE: Final = "UnschedulableOnNodePool"
 _DEFAULT_POOL: Final = "default"
 _MAX_LENGTH: Final = 1024
@@ -44,6 +46,11 @@ def build_condition(outcome: pb.PodGroupOutcome) -> SchedulingCondition | None:
     if not condition:
         return None
     return SchedulingCondition(condition, code, outcome.reason.message[:_MAX_LENGTH], stands)
+
+
+def queue_forbidden(why: str) -> SchedulingCondition:
+    """The condition of a pod group whose namespace may not use its queue."""
+    return SchedulingCondition(QUEUE_FORBIDDEN, QUEUE_FORBIDDEN, f"{why}."[:_MAX_LENGTH], stands=True)
 
 
 def _standing(outcome: pb.PodGroupOutcome) -> tuple[str, bool]:

@@ -15,6 +15,7 @@ from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.api_errors import Conflict, NotFound
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import MERGE_PATCH, LeaderTransport
+from tenure.kubernetes.apply.conditions import SchedulingCondition
 from tenure.kubernetes.apply.ownership import Refusal
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
@@ -34,6 +35,16 @@ class ObjectReference(NamedTuple):
     namespace: str
     name: str
     uid: str
+
+
+class AdapterIdentity(NamedTuple):
+    """Which adapter writes a status."""
+
+    node_pool: str
+    instance: str
+    """Name of the process in events."""
+    lease: ObjectReference
+    """The lease of the adapter, which events about refused decisions are on."""
 
 
 class _Series(msgspec.Struct):
@@ -131,6 +142,12 @@ def refusal_events(refusals: Iterable[Refusal], lease: ObjectReference) -> Itera
     for refusal in refusals:
         key = f"{DECISION_REFUSED} {refusal.subject}"
         yield PendingEvent(lease, key, DECISION_REFUSED, refusal.text, "Applying", is_counted=True)
+
+
+def condition_event(pod: Pod, condition: SchedulingCondition) -> PendingEvent:
+    """An event about the condition of a pod whose pod group is derived."""
+    code = condition.code
+    return PendingEvent(_regarding(pod), code, code, condition.message, "Scheduling", is_counted=True)
 
 
 class DecisionEvents:

@@ -21,6 +21,7 @@ from tenure.kubernetes.api.transport import APPLY_PATCH, LeaderTransport, Transp
 from tenure.kubernetes.apply.annotations import path
 from tenure.kubernetes.apply.conditions import (
     NOT_READY,
+    QUEUE_FORBIDDEN,
     UNSCHEDULABLE,
     SchedulingCondition,
     build_condition,
@@ -28,13 +29,16 @@ from tenure.kubernetes.apply.conditions import (
     is_same,
     kai_condition,
     pod_condition,
+    queue_forbidden,
     volcano_condition,
 )
 from tenure.kubernetes.apply.events import (
+    AdapterIdentity,
     DecisionEvents,
     EventRecorder,
     ObjectReference,
     PendingEvent,
+    condition_event,
     refusal_events,
 )
 from tenure.kubernetes.apply.ownership import Ownership
@@ -64,16 +68,6 @@ class _PendingStatus(NamedTuple):
     """By the monotonic clock."""
 
 
-class AdapterIdentity(NamedTuple):
-    """Which adapter writes a status."""
-
-    node_pool: str
-    instance: str
-    """Name of the process in events."""
-    lease: ObjectReference
-    """The lease of the adapter, which events about refused decisions are on."""
-
-
 class _Object(msgspec.Struct):
     metadata: dict[str, Any] = {}
     status: dict[str, Any] = {}
@@ -98,6 +92,8 @@ class StatusWriter:
         self._pending: dict[str, _PendingStatus] = {}
         self._written: dict[str, tuple[SchedulingCondition, float]] = {}
         """The last condition of each pod group, and when it was written, by the monotonic clock."""
+        self._reported_refusals: dict[str, tuple[str, list[str]]] = {}
+        """Reasons and pods of pod groups that may not use their queues, by uid."""
         self._retry_at: dict[str, float] = {}
         """When a failed write is retried."""
         self._decision_events = DecisionEvents(caches)
@@ -125,6 +121,22 @@ class StatusWriter:
         for uid in [uid for uid in list(self._written) if builder.pod_group(uid) is None]:
             self._written.pop(uid, None)
             self._retry_at.pop(uid, None)
+
+    def report_refusals(self) -> None:
+        """Queue conditions and events of pod groups that may not use their queues. Returns at once."""
+        builder, before = self._builder, self._reported_refusals
+        now = {uid: (text, builder.pods_of(uid)) for uid, text in builder.refusals.items()}
+        self._reported_refusals = now
+        for uid, (text, pods) in now.items():
+            if before.get(uid) == (text, pods):
+                continue
+            subject, condition = builder.subject(uid), queue_forbidden(text)
+            self._written.pop(uid, None)
+            with self._changing:
+                self._pending[uid] = _PendingStatus(condition, subject, pods, 0.0)
+                pod = next(filter(None, map(self._caches.pods.find, pods)), None)
+                if subject is None and pod is not None:
+                    self._pending_events.append(condition_event(pod, condition))
 
     def _not_before(self, uid: str, condition: SchedulingCondition) -> float:
         """Earliest time of a condition: pods of a new pod group are created one by one."""
@@ -245,7 +257,7 @@ class StatusWriter:
         self._transport.patch(where, body, APPLY_PATCH, {"fieldManager": MANAGER, "force": "true"})
 
     def _record_pending(self, subject: TargetObject, condition: SchedulingCondition) -> None:
-        is_warning = condition.reason in (UNSCHEDULABLE, "InvalidPodGroup")
+        is_warning = condition.reason in (UNSCHEDULABLE, QUEUE_FORBIDDEN, "InvalidPodGroup")
         about, code = ObjectReference(*subject), condition.code
         self._events.record(about, code, code, condition.message, "Scheduling", is_warning)
 

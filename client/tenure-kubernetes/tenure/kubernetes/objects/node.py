@@ -1,4 +1,4 @@
-"""Nodes and priority classes."""
+"""Nodes, namespaces and priority classes."""
 
 import msgspec
 from tenure.kubernetes.objects.meta import Condition, ObjectMeta
@@ -32,6 +32,12 @@ class Node(msgspec.Struct, rename="camel", omit_defaults=True):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+
+
+class Namespace(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A namespace."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
 class PriorityClass(msgspec.Struct, rename="camel", omit_defaults=True):

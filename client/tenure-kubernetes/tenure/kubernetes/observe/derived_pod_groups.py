@@ -18,7 +18,7 @@ from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.owners import OwnerLookup
-from tenure.kubernetes.observe.pod_group_rows import count, not_negative, read_annotations
+from tenure.kubernetes.observe.pod_group_rows import count, not_negative, read_wishes
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.times import read_duration, timestamp
 from tenure.v1 import snapshot_pb2 as pb
@@ -83,12 +83,12 @@ def derived_row(
         name=owner.name or speaker.metadata.name,
         namespace=speaker.metadata.namespace,
         queue=_first(names.QUEUE, labels) or annotations.get(names.VOLCANO_QUEUE) or config.default_queue,
-        priority=_priority(origin, owner, speaker, priorities, warnings),
+        priority=_priority(origin, owner, speaker, pods, priorities, warnings),
         creation_time=timestamp(created),
         min_member=count(origin.gang),
         preemption_delay=not_negative(read_duration(annotations.get(names.PREEMPTION_DELAY, "0"))),
     )
-    read_annotations(row, annotations, warnings)
+    read_wishes(row, annotations)
     if origin.warning:
         warnings.append(origin.warning)
     if names.PREEMPTIBILITY in labels:
@@ -106,16 +106,26 @@ def _first(key: str, *places: Mapping[str, str]) -> str:
 
 
 def _priority(
-    origin: Origin, owner: ObjectMeta, pod: Pod, priorities: Priorities, warnings: list[str]
+    origin: Origin,
+    owner: ObjectMeta,
+    pod: Pod,
+    pods: Sequence[Pod],
+    priorities: Priorities,
+    warnings: list[str],
 ) -> int:
-    """Priority by the first existing class: owner's label, pod's label, pod's class (semantics R8.3)."""
-    classes = (
-        owner.labels.get(names.PRIORITY_CLASS, ""),
-        pod.metadata.labels.get(names.PRIORITY_CLASS, ""),
-        pod.spec.priority_class_name,
-    )
+    """Priority by the first existing class: owner's label, pod's label, pods' class (semantics R8.3).
+
+    Labels count if they are permitted. The priority of pods with a class is the one that the API server set.
+    """
+    labels = [meta.labels.get(names.PRIORITY_CLASS, "") for meta in (owner, pod.metadata)]
+    wishes = [name for name in labels if priorities.permits(name, warnings)]
+    wish = next((name for name in wishes if name in priorities.values), "")
+    resolved = None if wish else priorities.of_pods(pods)
+    if resolved is not None:
+        return resolved
+    classes = (*wishes, pod.spec.priority_class_name)
     default = _SERVING_CLASS if origin.serves else _TRAINING_CLASS
-    known = next((name for name in (*classes, default) if name in priorities.values), "")
+    known = wish or (default if default in priorities.values else "")
     if not known and any(classes):
         return priorities.of_class(next(filter(None, classes)), warnings)
     return priorities.of_class(known, warnings)

@@ -15,6 +15,8 @@ from tenure.kubernetes.observe.resource_amounts import GPU, MILLI, Amounts
 from tenure.v1.resources_pb2 import GpuRequest
 
 _LONGEST_NODE: Final = 40
+UNKNOWN_DEVICE: Final = "unknown-"
+"""Prefix of devices that labels do not name."""
 
 
 def to_label(device: str, node: str) -> str:
@@ -72,7 +74,7 @@ def gpu_groups(labels: Mapping[str, str], uid: str, devices: int, warnings: list
     if len(groups) == devices:
         return groups
     warnings.append(f"its labels {names.GPU_GROUP} name {len(groups)} shared GPUs, but it uses {devices}")
-    return [*groups, *(f"unknown-{uid}-{i}" for i in range(devices))][:devices]
+    return [*groups, *(f"{UNKNOWN_DEVICE}{uid}-{i}" for i in range(devices))][:devices]
 
 
 def _share(annotations: Mapping[str, str], warnings: list[str]) -> GpuRequest | None:

@@ -6,15 +6,25 @@ PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
 EXPECTED_RUNTIME: Final = "kai.scheduler/expected-runtime"
 REQUEUE_DELAY: Final = "kai.scheduler/requeue-delay"
 REQUEUE_NOT_BEFORE: Final = "kai.scheduler/requeue-not-before"
-READ_BY_SERVER: Final = (PREEMPTIBILITY, EXPECTED_RUNTIME, REQUEUE_DELAY, REQUEUE_NOT_BEFORE)
-"""Annotations of pod groups that are sent unchanged: the server parses them, and warns."""
+WISHES: Final = (PREEMPTIBILITY, EXPECTED_RUNTIME, REQUEUE_DELAY)
+"""Annotations of pod groups by users that are sent unchanged: the server parses them, and warns."""
 
 LAST_START: Final = "kai.scheduler/last-start-timestamp"
 LAST_EVICTION: Final = "kai.scheduler/last-eviction-timestamp"
 STALE_SINCE: Final = "kai.scheduler/stale-podgroup-timestamp"
 EVICTION_COUNT: Final = "tenure.scheduler/eviction-count"
 TOTAL_EVICTION_WAIT: Final = "tenure.scheduler/total-eviction-wait"
+STORED: Final = (
+    LAST_START,
+    LAST_EVICTION,
+    STALE_SINCE,
+    REQUEUE_NOT_BEFORE,
+    EVICTION_COUNT,
+    TOTAL_EVICTION_WAIT,
+)
 """Annotations of pod groups that store patches of the server."""
+SIGNATURE: Final = "tenure.scheduler/signature"
+"""Annotation of a pod group: proves that the adapter wrote the stored ones."""
 
 PREEMPTION_DELAY: Final = "kai.scheduler/preemption-delay"
 """Annotation of owners and pods without a pod group object."""

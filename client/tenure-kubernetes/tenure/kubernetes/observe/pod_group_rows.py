@@ -12,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.objects import kai, volcano
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.pods import uses_resources
+from tenure.kubernetes.observe.pods import started_at, uses_resources
 from tenure.kubernetes.observe.snapshot_scope import Priorities
 from tenure.kubernetes.observe.times import read_duration, read_time, timestamp
 from tenure.v1 import snapshot_pb2 as pb
@@ -35,16 +35,16 @@ class UnusablePodGroup(Exception):
 
 
 def kai_pod_group_row(
-    group: kai.PodGroup, priorities: Priorities, levels: Levels, warnings: list[str]
+    group: kai.PodGroup, pods: Sequence[Pod], priorities: Priorities, levels: Levels, warnings: list[str]
 ) -> pb.PodGroup:
-    """The row of a KAI pod group. Raises UnusablePodGroup."""
+    """The row of a KAI pod group, without stored annotations. Raises UnusablePodGroup."""
     meta, spec = group.metadata, group.spec
     row = pb.PodGroup(
         uid=meta.uid,
         name=meta.name,
         namespace=meta.namespace,
         queue=spec.queue,
-        priority=priorities.of_class(spec.priority_class_name, warnings),
+        priority=priorities.of_pod_group(spec.priority_class_name, pods, warnings),
         preemptibility=_mode(spec.preemptibility, warnings),
         creation_time=timestamp(meta.creation_timestamp),
         staleness_grace_period=_span("stalenessGracePeriod", spec.staleness_grace_period, warnings),
@@ -56,23 +56,23 @@ def kai_pod_group_row(
         row.min_sub_group = count(spec.min_sub_group)
     elif not row.sub_groups:
         row.min_member = count(1 if spec.min_member is None else spec.min_member)
-    read_annotations(row, meta.annotations, warnings)
+    read_wishes(row, meta.annotations)
     if names.PREEMPTIBILITY in meta.labels:
         row.annotations.setdefault(names.PREEMPTIBILITY, meta.labels[names.PREEMPTIBILITY])
     return row
 
 
 def volcano_pod_group_row(
-    group: volcano.PodGroup, pods: Iterable[Pod], priorities: Priorities, warnings: list[str]
+    group: volcano.PodGroup, pods: Sequence[Pod], priorities: Priorities, warnings: list[str]
 ) -> pb.PodGroup:
-    """The row of a Volcano pod group; tasks with minimums are subgroups. Raises UnusablePodGroup."""
+    """The row of a Volcano pod group, likewise; tasks with minimums are subgroups."""
     meta, spec = group.metadata, group.spec
     row = pb.PodGroup(
         uid=meta.uid,
         name=meta.name,
         namespace=meta.namespace,
         queue=spec.queue,
-        priority=priorities.of_class(spec.priority_class_name, warnings),
+        priority=priorities.of_pod_group(spec.priority_class_name, pods, warnings),
         preemptibility=_preemptable({**meta.labels, **meta.annotations}, warnings),
         creation_time=timestamp(meta.creation_timestamp),
     )
@@ -84,7 +84,7 @@ def volcano_pod_group_row(
         )
     else:
         row.min_member = count(1 if spec.min_member is None else spec.min_member)
-    read_annotations(row, meta.annotations, warnings)
+    read_wishes(row, meta.annotations)
     return row
 
 
@@ -196,32 +196,44 @@ _MOST_EVICTIONS: Final = 2**30
 
 
 def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
-    """Set fields from annotations. An unreadable value counts as unset (semantics R1.60)."""
+    """Set fields from stored annotations. An unreadable value counts as unset (semantics R1.60)."""
     for key, field in _TIMES.items():
         moment = _time(key, annotations, warnings)
         if moment is not None:
             getattr(row, field).CopyFrom(moment)
     row.eviction_count = _count(annotations, warnings)
     waited = annotations.get(names.TOTAL_EVICTION_WAIT)
-    if waited is not None:
+    if waited:
         span = read_duration(waited)
         if span is None or span.ToNanoseconds() < 0:
             warnings.append(f"annotation {names.TOTAL_EVICTION_WAIT}: {waited!r} is not a duration")
         else:
             row.total_eviction_wait.CopyFrom(span)
-    for key in names.READ_BY_SERVER:
+    if stated := annotations.get(names.REQUEUE_NOT_BEFORE):
+        row.annotations[names.REQUEUE_NOT_BEFORE] = stated
+
+
+def read_wishes(row: pb.PodGroup, annotations: Mapping[str, str]) -> None:
+    """Pass annotations that users may set to the server."""
+    for key in names.WISHES:
         if key in annotations:
             row.annotations[key] = annotations[key]
 
 
-def infer_start_time(row: pb.PodGroup, pods: Iterable[Pod]) -> None:
-    """Infer an unset start time: when the minimum number of pods ran, so that guards protect it."""
-    if row.HasField("last_start_time"):
-        return
-    starts = sorted(pod.status.start_time for pod in pods if pod.status.start_time and uses_resources(pod))
+def limit_start_time(row: pb.PodGroup, pods: Iterable[Pod], now: Timestamp, is_signed: bool) -> None:
+    """Limit the start time to facts: it is not after the minimum number of pods ran, and not in the future.
+
+    Status has whole seconds, so a time within the same second is not later. Without a start time, that of the
+    pods protects the pod group. Without pods that run, only one that the adapter signed counts.
+    """
+    starts = sorted(filter(None, (started_at(pod) for pod in pods if uses_resources(pod))))
     if starts:
         needed = row.min_member if row.HasField("min_member") else len(starts)
-        row.last_start_time.CopyFrom(timestamp(starts[max(min(needed, len(starts)), 1) - 1]))
+        fact = timestamp(starts[max(min(needed, len(starts)), 1) - 1])
+        if not row.HasField("last_start_time") or row.last_start_time.seconds > fact.seconds:
+            row.last_start_time.CopyFrom(fact)
+    elif not is_signed or row.last_start_time.ToNanoseconds() > now.ToNanoseconds():
+        row.ClearField("last_start_time")
 
 
 def _time(key: str, annotations: Mapping[str, str], warnings: list[str]) -> Timestamp | None:
@@ -235,7 +247,7 @@ def _time(key: str, annotations: Mapping[str, str], warnings: list[str]) -> Time
 
 
 def _count(annotations: Mapping[str, str], warnings: list[str]) -> int:
-    text = annotations.get(names.EVICTION_COUNT, "0")
+    text = annotations.get(names.EVICTION_COUNT) or "0"
     if text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST_EVICTIONS)):
         return min(int(text), _MOST_EVICTIONS)
     warnings.append(f"annotation {names.EVICTION_COUNT}: {text[:32]!r} is not a number")

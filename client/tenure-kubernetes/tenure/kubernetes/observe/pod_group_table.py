@@ -1,8 +1,9 @@
 """All pod groups and their rows, of all kinds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
@@ -10,12 +11,14 @@ from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, ha
 from tenure.kubernetes.observe.pod_group_rows import (
     Levels,
     UnusablePodGroup,
-    infer_start_time,
     kai_pod_group_row,
+    limit_start_time,
+    read_annotations,
     volcano_pod_group_row,
 )
-from tenure.kubernetes.observe.pods import ENDED
+from tenure.kubernetes.observe.pods import ENDED, uses_resources
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
+from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
 from tenure.v1 import snapshot_pb2 as pb
 
 KAI: Final = "kai"
@@ -42,10 +45,23 @@ class TargetObject(NamedTuple):
 
 
 class RowContext(NamedTuple):
-    """Priorities and topologies, which rows of all pod groups depend on."""
+    """Priorities, topologies, labels of namespaces and queues, which rows of all pod groups depend on."""
 
     priorities: Priorities
     levels: Levels
+    labelled_queues: Mapping[str, frozenset[str]]
+    """Queues that the labels of a namespace permit, by namespace."""
+    leaf_queues: frozenset[str]
+    """Queues that can contain pod groups."""
+
+
+class PodGroupRow(NamedTuple):
+    """The row of a pod group, and whether its queue is refused."""
+
+    row: pb.PodGroup | None
+    """None: the pod group is not scheduled."""
+    refusal: str = ""
+    """Why its pending pods are not scheduled: its namespace may not use its queue. "": it may."""
 
 
 def reference_of(pod: Pod) -> Reference | None:
@@ -62,8 +78,12 @@ def reference_of(pod: Pod) -> Reference | None:
 class PodGroupTable:
     """Pod groups by uid. Objects come from the object caches, derived ones from their pods."""
 
-    def __init__(self, caches: ObjectCaches, config: SnapshotScope) -> None:
-        self._caches, self._config = caches, config
+    def __init__(
+        self, caches: ObjectCaches, config: SnapshotScope, stored: StoredAnnotations | None = None
+    ) -> None:
+        self._caches, self._config, self._stored = caches, config, stored
+        self._last_queues: dict[str, str] = {}
+        """The last permitted queue of each pod group, by uid."""
         self._references: dict[str, Reference] = {}
         """Pod group objects, by uid."""
         self._uids: dict[Reference, str] = {}
@@ -101,17 +121,63 @@ class PodGroupTable:
         return list(self._references)
 
     def row(
-        self, uid: str, origin: Origin | None, pods: Sequence[Pod], around: RowContext, warnings: list[str]
-    ) -> pb.PodGroup | None:
-        """The row of a pod group with these pods; None: it has none, and `warnings` may explain why."""
+        self,
+        uid: str,
+        origin: Origin | None,
+        pods: Sequence[Pod],
+        around: RowContext,
+        now: Timestamp,
+        warnings: list[str],
+    ) -> PodGroupRow:
+        """The row of a pod group with these pods. If there is none, `warnings` may explain why."""
         try:
             row = self._row(uid, origin, pods, around, warnings)
         except UnusablePodGroup as problem:
             warnings.append(f"{problem}: its pods are omitted")
-            return None
-        if row is not None:
-            infer_start_time(row, pods)
-        return row
+            return PodGroupRow(None)
+        if row is None:
+            return PodGroupRow(None)
+        stored = self._read_stored(uid, warnings)
+        read_annotations(row, stored.values, warnings)
+        limit_start_time(row, pods, now, stored.is_signed)
+        return self._with_permitted_queue(row, pods, around)
+
+    def forget(self, uid: str) -> None:
+        """Drop what is remembered of a pod group that is gone."""
+        self._last_queues.pop(uid, None)
+        if self._stored is not None:
+            self._stored.forget(uid)
+
+    def _read_stored(self, uid: str, warnings: list[str]) -> StoredValues:
+        """Stored annotations of an object. A derived pod group has none: the journal stores its values."""
+        item = self._caches.kai_pod_groups.find(uid) or self._caches.volcano_pod_groups.find(uid)
+        if item is None:
+            return StoredValues({}, False)
+        annotations = item.metadata.annotations
+        if self._stored is None:
+            return StoredValues(stored_values(annotations), True)
+        return self._stored.read(uid, annotations, warnings)
+
+    def _with_permitted_queue(self, row: pb.PodGroup, pods: Sequence[Pod], around: RowContext) -> PodGroupRow:
+        """A pod group that may not use its queue is set aside.
+
+        While pods of it run, they count in the last queue that it could use: naming a queue that is forbidden
+        or missing protects no pod, and charges no other queue.
+        """
+        labelled = around.labelled_queues.get(row.namespace, frozenset())
+        is_running = any(map(uses_resources, pods))
+        last = self._last_queues.get(row.uid, "")
+        if self._config.queue_access.permits(row.queue, row.namespace, labelled):
+            if row.queue in around.leaf_queues:
+                self._last_queues[row.uid] = row.queue
+            elif is_running and last in around.leaf_queues:
+                row.queue = last
+            return PodGroupRow(row)
+        refusal = f"namespace {row.namespace} may not use queue {row.queue!r}"
+        if not is_running:
+            return PodGroupRow(None, refusal)
+        row.queue = last or self._config.default_queue
+        return PodGroupRow(row, refusal)
 
     def _row(
         self, uid: str, origin: Origin | None, pods: Sequence[Pod], around: RowContext, warnings: list[str]
@@ -120,7 +186,7 @@ class PodGroupTable:
         if kai_group is not None:
             if not self._config.has(kai_group.metadata.labels):
                 return None
-            return kai_pod_group_row(kai_group, around.priorities, around.levels, warnings)
+            return kai_pod_group_row(kai_group, pods, around.priorities, around.levels, warnings)
         volcano_group = self._caches.volcano_pod_groups.find(uid)
         if volcano_group is not None:
             if not self._config.has(volcano_group.metadata.labels):

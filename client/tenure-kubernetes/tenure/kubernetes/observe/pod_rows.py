@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.gpus import UNKNOWN_DEVICE
 from tenure.kubernetes.observe.members import Member, sub_group_of
 from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.observe.pods import ENDED, pod_row, pod_status
@@ -18,13 +20,23 @@ class PodRows:
         self.pods: RowTable[pb.Pod] = RowTable()
         self.shapes: RowTable[pb.PodShape] = RowTable()
         self._shape_uses: Counter[str] = Counter()
+        self._devices: dict[str, tuple[str, ...]] = {}
+        """Shared devices of pods on nodes as first observed, by uid."""
         self._keys: frozenset[str] = frozenset()
         """Labels that pod affinities refer to; rows omit the others."""
 
     def put(
-        self, member: Member, group: pb.PodGroup | None, now_seconds: float, warnings: list[str]
+        self,
+        member: Member,
+        group: pb.PodGroup | None,
+        refusal: str,
+        now_seconds: float,
+        warnings: list[str],
     ) -> pb.Pod | None:
-        """Update the row of a pod; None: it has none, because it or its pod group is not managed."""
+        """Update the row of a pod; None: it has none, because it or its pod group is not managed.
+
+        `refusal` is why pending pods of the pod group cannot be placed; "": they can.
+        """
         pod = member.pod
         is_leaving = pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED
         if member.problem and not is_leaving:  # a pod group may be deleted before its last pod
@@ -37,6 +49,9 @@ class PodRows:
         warnings.extend(shaped.warnings)
         sub_group = sub_group_of(member, bool(group.sub_groups))
         row = pod_row(pod, member.pod_group, sub_group, status, shaped, warnings)
+        if refusal and not row.node:
+            row.blocked_reason = refusal
+        self._fix_devices(row, warnings)
         self._label(row, member)
         self._set(pod.metadata.uid, row, shaped.row)
         return row
@@ -44,6 +59,23 @@ class PodRows:
     def remove(self, uid: str) -> None:
         """Remove the row of a pod."""
         self._set(uid, None, None)
+
+    def forget(self, uid: str) -> None:
+        """Remove the row of a pod that is gone."""
+        self.remove(uid)
+        self._devices.pop(uid, None)
+
+    def _fix_devices(self, row: pb.Pod, warnings: list[str]) -> None:
+        """Keep the shared devices of a pod that is on a node: only its labels can change, not its devices."""
+        if not row.gpu_groups:
+            return
+        if any(group.startswith(UNKNOWN_DEVICE) for group in row.gpu_groups) and row.uid not in self._devices:
+            return
+        known = self._devices.setdefault(row.uid, tuple(row.gpu_groups))
+        if known != tuple(row.gpu_groups):
+            warnings.append(f"its labels {names.GPU_GROUP} changed while it runs, which is ignored")
+            row.ClearField("gpu_groups")
+            row.gpu_groups.extend(known)
 
     def relabel(self, members: dict[str, Member]) -> None:
         """Include the labels that affinities of these pods refer to, and no others."""

@@ -1,5 +1,6 @@
 """Status (semantics R1.41) and rows of pods."""
 
+from datetime import datetime
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
@@ -29,6 +30,20 @@ _LONGEST_PRIORITY: Final = 12
 def uses_resources(pod: Pod) -> bool:
     """Whether a pod is on a node and has not ended; then it uses resources, whichever scheduler placed it."""
     return bool(pod.spec.node_name) and pod.status.phase not in ENDED
+
+
+def started_at(pod: Pod) -> datetime | None:
+    """When a pod started, or else was bound, by its status, which users cannot write."""
+    if pod.status.start_time is not None:
+        return pod.status.start_time
+    return next(
+        (
+            one.last_transition_time
+            for one in pod.status.conditions
+            if one.type == "PodScheduled" and one.status == "True"
+        ),
+        None,
+    )
 
 
 def pod_status(pod: Pod, now_seconds: float) -> pb.PodStatus | None:

@@ -21,7 +21,13 @@ from tenure.kubernetes.observe.pod_rows import PodRows
 from tenure.kubernetes.observe.pods import ON_NODE, stuck_at, uses_resources
 from tenure.kubernetes.observe.queues import build_queue_rows
 from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
-from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope, topology_row
+from tenure.kubernetes.observe.snapshot_scope import (
+    Priorities,
+    SnapshotScope,
+    labelled_queues,
+    topology_row,
+)
+from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.v1.state_pb2 import StateDelta
 
@@ -39,16 +45,22 @@ class SnapshotBuilder:
     """
 
     def __init__(
-        self, caches: ObjectCaches, config: SnapshotScope, owners: OwnerLookup | None = None
+        self,
+        caches: ObjectCaches,
+        config: SnapshotScope,
+        owners: OwnerLookup | None = None,
+        stored: StoredAnnotations | None = None,
     ) -> None:
         self._caches, self._config = caches, config
-        self._groups = PodGroupTable(caches, config)
+        self._groups = PodGroupTable(caches, config, stored)
         self._members = Members(self._groups, config, owners or NoOwnerLookup())
-        self._context = RowContext(Priorities(), {})
+        self._context = RowContext(Priorities(), {}, {}, frozenset())
         self._nodes: RowTable[pb.Node] = RowTable()
         self._queues: RowTable[pb.Queue] = RowTable()
         self._topologies: RowTable[pb.Topology] = RowTable()
         self._pod_groups: RowTable[pb.PodGroup] = RowTable()
+        self.refusals: dict[str, str] = {}
+        """Why pod groups are set aside whose namespaces may not use their queues, by uid."""
         self._offered = OfferedResources()
         self._pods = PodRows(self._offered)
         self._foreign_usage = ForeignUsage()
@@ -141,16 +153,15 @@ class SnapshotBuilder:
         if self._offered.update():
             nodes.update(self._uids)
             pods |= self._members.with_extended_requests()
-        if self._read_context():
+        if self._read_queues() | self._read_context():
             groups |= {*self._groups.objects(), *self._members.pod_groups()}
         pods |= {uid for uid, stuck in self._stuck_at.items() if seconds >= stuck}
         for uid in groups:
-            if self._read_group(uid):
+            if self._read_group(uid, now):
                 pods.update(self._members.of_group(uid))
         for uid in pods:
             self._read_pod(uid, seconds)
         self._pods.relabel(self._members.by_uid)
-        self._read_queues()
         for name in nodes | self._foreign_usage.take_changes():
             self._read_node(name)
 
@@ -166,46 +177,64 @@ class SnapshotBuilder:
     def _read_context(self) -> bool:
         """Read priority classes and topologies. Returns whether any changed."""
         classes, topologies = self._caches.priority_classes, self._caches.topologies
-        changed = {*classes.take_changes(), *topologies.take_changes()}
-        if changed:
+        before, context = self._context, self._context
+        if {*classes.take_changes(), *topologies.take_changes()}:
             rows = {row.name: row for row in map(topology_row, topologies.all()) if row}
             self._topologies.replace(rows)
             levels = {name: tuple(row.levels) for name, row in rows.items()}
-            self._context = RowContext(Priorities.of(classes.all()), levels)
-        return bool(changed)
+            priorities = Priorities.of(classes.all(), self._config.priority_classes)
+            context = context._replace(priorities=priorities, levels=levels)
+        if self._caches.namespaces.take_changes():
+            context = context._replace(labelled_queues=labelled_queues(self._caches.namespaces.all()))
+        self._context = context
+        return before != context
 
-    def _read_queues(self) -> None:
+    def _read_queues(self) -> bool:
+        """Read queues. Returns whether there are other leaf queues than before."""
         changed = self._caches.kai_queues.take_changes() | self._caches.volcano_queues.take_changes()
+        before = self._context.leaf_queues
         if changed:
-            self._queues.replace(build_queue_rows(self._caches, self._config, self.warnings))
+            rows = build_queue_rows(self._caches, self._config, self.warnings)
+            self._queues.replace(rows)
+            leaves = frozenset(rows.keys() - {row.parent for row in rows.values()})
+            self._context = self._context._replace(leaf_queues=leaves)
         for uid in changed:
             if self._caches.kai_queues.find(uid) is None and self._caches.volcano_queues.find(uid) is None:
                 self.warnings.replace(uid, "", [])
+        return self._context.leaf_queues != before
 
-    def _read_group(self, uid: str) -> bool:
+    def _read_group(self, uid: str, now: Timestamp) -> bool:
         """Update the row of a pod group. Returns whether to update its pods, too."""
         members = [self._members.by_uid[one] for one in self._members.of_group(uid)]
         origin = next((member.origin for member in members if member.origin), None)
         warnings: list[str] = []
-        row = self._groups.row(uid, origin, [member.pod for member in members], self._context, warnings)
+        pods = [member.pod for member in members]
+        row, refusal = self._groups.row(uid, origin, pods, self._context, now, warnings)
         subject = self._groups.subject(uid)
+        if row is None and subject is None and not members:
+            self._groups.forget(uid)
+        refused = self.refusals.pop(uid, "")
+        if refusal:
+            self.refusals[uid] = refusal
+            warnings.append(refusal)
         name = f"PodGroup {subject.namespace}/{subject.name}" if subject else f"derived pod group {uid}"
         self.warnings.replace(f"pod group {uid}", name, warnings)
         before = self._pod_groups.rows.get(uid)
         self._pod_groups.put(uid, row)
-        return _kind(before) != _kind(row)
+        return _kind(before) != _kind(row) or refused != refusal
 
     def _read_pod(self, uid: str, now_seconds: float) -> None:
         """Update the row of a pod, or its usage without a row."""
         self._stuck_at.pop(uid, None)
         member = self._members.by_uid.get(uid)
         if member is None:
-            self._pods.remove(uid)
+            self._pods.forget(uid)
             self._foreign_usage.put(uid, "", None)
             self.warnings.replace(uid, "", [])
             return
         pod, warnings = member.pod, list[str]()
-        row = self._pods.put(member, self._pod_groups.rows.get(member.pod_group), now_seconds, warnings)
+        group, refusal = self._pod_groups.rows.get(member.pod_group), self.refusals.get(member.pod_group, "")
+        row = self._pods.put(member, group, refusal, now_seconds, warnings)
         status = row.status if row else pb.POD_STATUS_UNSPECIFIED
         if status == pb.POD_STATUS_RELEASING:
             self._stuck_at[uid] = stuck_at(pod)

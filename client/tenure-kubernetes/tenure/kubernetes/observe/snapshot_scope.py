@@ -1,11 +1,16 @@
-"""The observed part of a cluster; its topologies and priorities (semantics R1.81)."""
+"""The observed part of a cluster; its topologies and priorities (semantics R1.81); who may use which queue.
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+Users write queues and priority classes into their own objects. What they may name is configured.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 from tenure.kubernetes.objects.kai import Topology
-from tenure.kubernetes.objects.node import PriorityClass
+from tenure.kubernetes.objects.node import Namespace, PriorityClass
+from tenure.kubernetes.objects.pod import Pod
 from tenure.v1 import snapshot_pb2 as pb
 
 
@@ -21,24 +26,92 @@ _NO_CLASS: Final = 50
 """Default priority of pods without an existing class, if the cluster has no default."""
 
 
+_SYSTEM: Final = "system-"
+"""Prefix of the classes that Kubernetes reserves for its own components."""
+
+
 class Priorities(NamedTuple):
     """Priorities by class, and the default."""
 
     values: Mapping[str, int] = {}
     default: int = _NO_CLASS
+    permitted: Sequence[str] = ("*",)
+    """Patterns of the classes that labels and pod groups may name, which no admission control has checked."""
 
     @classmethod
-    def of(cls, classes: Iterable[PriorityClass]) -> "Priorities":
+    def of(cls, classes: Iterable[PriorityClass], permitted: Sequence[str] = ("*",)) -> "Priorities":
         """Priorities of the classes of a cluster. Of several defaults the first name counts."""
         known = sorted(classes, key=lambda one: one.metadata.name)
         default = next((one.value for one in known if one.global_default), _NO_CLASS)
-        return cls({one.metadata.name: one.value for one in known}, default)
+        return cls({one.metadata.name: one.value for one in known}, default, permitted)
+
+    def permits(self, name: str, warnings: list[str]) -> bool:
+        """Whether a label or a pod group may name a class; else a warning.
+
+        A class with the prefix "system-" requires a pattern with this prefix.
+        """
+        patterns = (one for one in self.permitted if one.startswith(_SYSTEM) or not name.startswith(_SYSTEM))
+        if not name or any(fnmatchcase(name, pattern) for pattern in patterns):
+            return True
+        warnings.append(f"priority class {name!r} is not permitted in labels and pod groups: it is ignored")
+        return False
+
+    def of_pod_group(self, name: str, pods: Sequence[Pod], warnings: list[str]) -> int:
+        """Priority of a pod group that names a class; without permission, that of its pods."""
+        if self.permits(name, warnings):
+            return self.of_class(name, warnings)
+        own = self.of_pods(pods)
+        return self.default if own is None else own
+
+    def of_pods(self, pods: Iterable[Pod]) -> int | None:
+        """The lowest priority that the API server resolved for pods with a class; None: none has one."""
+        specs = (pod.spec for pod in pods if pod.spec.priority_class_name)
+        known = (
+            self.values.get(one.priority_class_name) if one.priority is None else one.priority
+            for one in specs
+        )
+        return min((one for one in known if one is not None), default=None)
 
     def of_class(self, name: str, warnings: list[str]) -> int:
         """Priority of a class. A missing class is a warning."""
         if name and name not in self.values:
             warnings.append(f"priority class {name!r} does not exist: priority {self.default} is used")
         return self.values.get(name, self.default)
+
+
+QUEUE_LABEL: Final = "queues.tenure.scheduler/"
+"""Prefix of namespace labels; the name of a queue follows."""
+
+
+def labelled_queues(namespaces: Iterable[Namespace]) -> dict[str, frozenset[str]]:
+    """Queues that the labels of namespaces permit, by namespace."""
+    found = {}
+    for one in namespaces:
+        keys = (key for key in one.metadata.labels if key.startswith(QUEUE_LABEL))
+        if queues := frozenset(key.removeprefix(QUEUE_LABEL) for key in keys):
+            found[one.metadata.name] = queues
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class QueueAccess:
+    """Which namespaces may use which queue. Default: all may use all."""
+
+    namespaces: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Patterns of namespaces, by queue."""
+    by_label: bool = False
+    """Whether a label of the namespace permits a queue, and every queue requires a permission."""
+    is_denied_by_default: bool = False
+    """Whether a queue without patterns is for no namespace."""
+
+    def permits(self, queue: str, namespace: str, labelled: frozenset[str]) -> bool:
+        """Whether a namespace, with labels for these queues, may use a queue."""
+        patterns = self.namespaces.get(queue)
+        if patterns is not None and any(fnmatchcase(namespace, pattern) for pattern in patterns):
+            return True
+        if self.by_label:
+            return queue in labelled
+        return patterns is None and not self.is_denied_by_default
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +134,9 @@ class SnapshotScope:
     """
     default_queue: str = "default-queue"
     """Queue of derived pod groups without a queue."""
+    queue_access: QueueAccess = field(default_factory=QueueAccess)
+    priority_classes: Sequence[str] = ("*",)
+    """Patterns of the priority classes that labels and pod groups may name."""
 
     def has(self, labels: Mapping[str, str]) -> bool:
         """Whether an object with these labels belongs to the node pool."""
