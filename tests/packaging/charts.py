@@ -52,8 +52,17 @@ VALUES: Final = {
         "networkPolicy.extraEgress[0].ports[0].port=4317",
     ),
     "an own profile": ("server.config.actions=allocate", "server.config.options.stalenessGracePeriod=2m"),
+    "queues and classes of namespaces": (
+        "adapter.config.queueAccess.default=deny",
+        "adapter.config.queueAccess.namespaceLabels=true",
+        "adapter.config.queueAccess.namespaces.research={research,research-*}",
+        "adapter.config.priorityClasses={train,system-*}",
+    ),
     "nothing around it": (
         "admissionPolicy.enabled=false",
+        "tenantPolicies.protectedFields.enabled=false",
+        "tenantPolicies.priorityClasses.enabled=false",
+        "tenantPolicies.queues.enabled=false",
         "networkPolicy.enabled=false",
         "podDisruptionBudget.enabled=false",
     ),

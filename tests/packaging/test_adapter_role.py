@@ -36,6 +36,16 @@ def test_role_has_no_wildcards_and_no_escalating_permissions() -> None:
         (("adapter.config.evictionMode=delete",), {("", "pods", "delete")}, set()),
         (("adapter.sharedGpus=false",), set(), {("", "pods", "patch")}),
         (
+            ("adapter.config.queueAccess.namespaceLabels=true",),
+            {("", "namespaces", verb) for verb in ("get", "list", "watch")},
+            set(),
+        ),
+        (
+            ("tenantPolicies.protectedFields.enabled=false",),
+            set(),
+            {("tenure.scheduler", "protectedfields", "write")},
+        ),
+        (
             ("adapter.config.workloadApi=kai",),
             set(),
             {

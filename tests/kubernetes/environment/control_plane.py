@@ -59,7 +59,7 @@ class ControlPlane:
 
     def kubeconfig(self, token: str = ADMIN_TOKEN) -> Path:
         """Write a kubeconfig file with this token."""
-        path = self._folder / f"kubeconfig-{token[:16]}"
+        path = self._folder / f"kubeconfig-{token[-16:]}"
         path.write_text(
             "apiVersion: v1\nkind: Config\ncurrent-context: test\n"
             f"clusters: [{{name: test, cluster: {{server: '{self.url}', "
