@@ -27,6 +27,7 @@ from tenure.solver.registry import BUILT_IN, with_required_plugins
 from tenure.solver.search.oracle import SearchParts
 from tenure.solver.search.speedups import attach
 from tenure.solver.snapshot_warnings import collect_warnings
+from tenure.terms.cancellation import check_of
 
 
 def decide(
@@ -41,8 +42,9 @@ def decide(
 
     The search checks `stop` every few steps. When it returns True, what is committed stays, and pod groups
     that were not evaluated completely are reported as such, never as infeasible. Session start
-    and folding are not interrupted; they take time in proportion to the cluster, or to its changes with a
-    warm start. `observer` receives events; neither observer nor warm start changes the result.
+    and folding take time in proportion to the cluster, or to its changes with a warm start. If `stop` has a
+    method `check`, it is called between their steps; what it raises ends the cycle without a result.
+    `observer` receives events; neither observer nor warm start changes the result.
 
     Raises KeyError for unknown actions and plugins; `registry.check_profile` finds them before.
     """
@@ -73,7 +75,7 @@ def run_cycle(
             step = registry.actions[action]
             step.run(context, step)
     with ObservedPhase(observer, Phase.FOLD):
-        return context, _result(session, waiting)
+        return context, _result(session, waiting, check_of(stop))
 
 
 def _open_context(
@@ -85,6 +87,7 @@ def _open_context(
     registry: Registry,
 ) -> CycleContext:
     session = Session.open(cluster, with_required_plugins(profile), registry, stop, warm_start)
+    check_of(stop)()
     if not observer.is_detailed:
         return CycleContext.open(session, search_parts(session))
     instrument_plugins(session.chains, observer)
@@ -98,13 +101,17 @@ def search_parts(session: Session) -> SearchParts:
     return parts
 
 
-def _result(session: Session, waiting: list[int]) -> CycleResult:
+def _result(session: Session, waiting: list[int], check: Callable[[], None]) -> CycleResult:
     """The result: what is committed, outcomes, protections and warnings."""
+    check()
     if session.stop.is_set:
         mark_budget_exhausted(session, waiting)
     update_eviction_history(session)
+    check()
     guarded = collect_protections(session)
+    check()
     verdicts = build_outcomes(session, waiting)
+    check()
     return CycleResult(
         groups=fold_decisions(session),
         outcomes=verdicts,

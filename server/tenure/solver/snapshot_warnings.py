@@ -17,6 +17,9 @@ from tenure.solver.model.workload_parts import Preemptibility
 from tenure.solver.plugin_api.derived import Derived
 from tenure.solver.resolution.slot_map import SlotChange
 
+FEW_CHANGES: Final = 64
+"""Changes up to which single entries of a sorted list are moved; for more, the list is sorted again."""
+
 
 class _WarningCandidates:
     """Pod groups that may cause warnings, by index."""
@@ -53,13 +56,18 @@ class _WarningCandidates:
         for index in change.pod_groups:
             self.odd.discard(index)
             self.bad.discard(index)
-            group, at = cluster.pod_groups[index], bisect_left(self.legacy, index)
+            self._update(cluster.pod_groups[index])
+        if len(change.pod_groups) > FEW_CHANGES:
+            legacy = [index for index in change.pod_groups if _is_legacy(cluster.pod_groups[index])]
+            self.legacy = sorted([*(i for i in self.legacy if i not in change.pod_groups), *legacy])
+            return
+        for index in change.pod_groups:
+            at, is_legacy = bisect_left(self.legacy, index), _is_legacy(cluster.pod_groups[index])
             was_legacy = at < len(self.legacy) and self.legacy[at] == index
-            if was_legacy and not _is_legacy(group):
+            if was_legacy and not is_legacy:
                 del self.legacy[at]
-            elif _is_legacy(group) and not was_legacy:
+            elif is_legacy and not was_legacy:
                 self.legacy.insert(at, index)
-            self._update(group)
 
     def _update(self, group: PodGroup) -> None:
         if group.facts.last_start is None or group.facts.last_start > self.now:

@@ -11,13 +11,13 @@ another uid: the first pending one that fits replaces it. Nothing is committed h
 that when it is certain that what the groups depend on is true.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from tenure.solver.actions.cycle_context import CycleContext
 from tenure.solver.framework.in_flight import open_bindings, open_evictions
-from tenure.solver.framework.statement import Statement
+from tenure.solver.framework.statement import Move, Statement
 from tenure.solver.model.caller_state import InFlightDecision, InFlightGroup
 from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.placement import NOWHERE, Placement, TaskStatus
@@ -61,6 +61,15 @@ class FulfillmentAttempt:
         return cls(group, statement, frozenset(step.task for step in group.evictions), leaving)
 
 
+class _Successors:
+    """Tasks of a pod group that can replace a relocated pod, in order."""
+
+    def __init__(self, tasks: list[int]) -> None:
+        self.tasks = tasks
+        self.first = 0
+        """No task before this position is pending."""
+
+
 class ReservationFulfiller:
     """Fulfills the groups of the session that they were added to."""
 
@@ -75,6 +84,9 @@ class ReservationFulfiller:
             for index in groups
         }
         self._named = {hold.task for each in self.attempts.values() for hold in each.group.reservations}
+        self._successors: dict[int, _Successors] = {}
+        self._ready: set[int] = set()
+        """Pod groups with enough tasks to start; placing more tasks does not change that."""
 
     def run(self) -> None:
         """Place all groups. If bindings exceed a node, those groups are rejected and no other is tried."""
@@ -96,8 +108,15 @@ class ReservationFulfiller:
 
     def _roll_back(self) -> None:
         for attempt in reversed(self.attempts.values()):
-            attempt.statement.rollback(0)
-            attempt.tasks.clear()
+            self._undo(attempt, 0, 0)
+
+    def _undo(self, attempt: FulfillmentAttempt, mark: int, count: int) -> None:
+        """Undo the moves of an attempt behind a mark, and forget its tasks behind the first `count`."""
+        attempt.statement.rollback(mark)
+        del attempt.tasks[count:]
+        self._ready.clear()
+        for successors in self._successors.values():
+            successors.first = 0
 
     def _waits_for_victims(self, attempt: FulfillmentAttempt) -> int:
         """2: some victims are not terminating yet; 1: some are terminating; 0: none is left."""
@@ -139,12 +158,10 @@ class ReservationFulfiller:
             objection = self._fulfill_pod_group(attempt, pod_group, holds, simulation)
             if objection is None:
                 continue
-            attempt.statement.rollback(mark)
-            del attempt.tasks[count:]
+            self._undo(attempt, mark, count)
             if pod_group == attempt.group.beneficiary or pod_group in attempt.pending_victims:
                 attempt.rejection = objection
-                attempt.statement.rollback(0)
-                attempt.tasks.clear()
+                self._undo(attempt, 0, 0)
                 return
 
     def _is_not_needed(self, attempt: FulfillmentAttempt) -> bool:
@@ -157,7 +174,7 @@ class ReservationFulfiller:
     def _is_reserved(self, reserve: InFlightDecision) -> bool:
         """Whether the pod is placed, or a pod that can replace it is pending."""
         if reserve.task == NOWHERE:
-            return bool(self._candidates(reserve.pod_group))
+            return next(self._candidates(reserve.pod_group), None) is not None
         placement = self._cluster.tasks[reserve.task].placement
         return placement.status.is_allocated and placement.node == reserve.node
 
@@ -199,14 +216,20 @@ class ReservationFulfiller:
             return None
         if self._cluster.pod_groups[index].queue is None:
             return NO_QUEUE
-        if index == attempt.group.beneficiary and not self.context.gangs.is_ready(index):
+        if index == attempt.group.beneficiary and not self._is_ready(index):
             return self.context.gangs.blocked_reason(index) or NOT_READY
         blocked = (self.session.blocked[task] for task in present if task in self.session.blocked)
         return next(blocked, None) or self.context.placer.capacity(index, present)
 
+    def _is_ready(self, pod_group: int) -> bool:
+        if pod_group not in self._ready and self.context.gangs.is_ready(pod_group):
+            self._ready.add(pod_group)
+        return pod_group in self._ready
+
     def _place(
         self, attempt: FulfillmentAttempt, reserve: InFlightDecision, task: int, simulation: bool
     ) -> Rejection | None:
+        self.session.stop.check()
         if self._is_placed(task):
             return ALREADY_RESERVED
         objection = self.context.placer.place_reserved(
@@ -239,30 +262,35 @@ class ReservationFulfiller:
         attempt.has_unplaced_victims |= objection is None and reserve.pod_group != attempt.group.beneficiary
         return objection
 
-    def _candidates(self, pod_group: int) -> list[int]:
+    def _candidates(self, pod_group: int) -> Iterator[int]:
         """Pending tasks that no reservation names, in order."""
-        placements, blocked = self._ledger.placements, self.session.blocked
-        return self.session.order.tasks(
-            [
-                task
-                for task in self._cluster.pod_groups[pod_group].tasks
-                if placements[task].status is TaskStatus.PENDING
-                and task not in self._named
-                and task not in blocked
-            ]
-        )
+        placements, successors = self._ledger.placements, self._successors.get(pod_group)
+        if successors is None:
+            blocked, tasks = self.session.blocked, self._cluster.pod_groups[pod_group].tasks
+            free = [task for task in tasks if task not in self._named and task not in blocked]
+            successors = self._successors[pod_group] = _Successors(self.session.order.tasks(free))
+        ordered = successors.tasks
+        while successors.first < len(ordered):
+            if placements[ordered[successors.first]].status is TaskStatus.PENDING:
+                break
+            successors.first += 1
+        for at in range(successors.first, len(ordered)):
+            if placements[ordered[at]].status is TaskStatus.PENDING:
+                yield ordered[at]
 
     def _pipeline_incomplete_gangs(self) -> None:
         """Pipeline all tasks of pod groups that cannot start completely, in whatever groups they are."""
-        placing: dict[int, dict[int, FulfillmentAttempt]] = {}
+        placing: dict[int, dict[int, list[Move]]] = {}
+        """Moves of each pod group by in-flight group."""
         for index, attempt in self.attempts.items():
-            for task in attempt.tasks:
-                placing.setdefault(self._cluster.tasks[task].pod_group, {})[index] = attempt
-        for pod_group, attempts in sorted(placing.items()):
+            for move in attempt.statement.moves:
+                moves = placing.setdefault(self._cluster.tasks[move.task].pod_group, {})
+                moves.setdefault(index, []).append(move)
+        for pod_group, by_attempt in sorted(placing.items()):
             if self.context.placer.cannot_start(pod_group) or not self._is_met(pod_group):
-                for attempt in attempts.values():
+                for index, moves_of_attempt in by_attempt.items():
                     self.session.stop.check()
-                    attempt.statement.replace_by_pipelined(pod_group, 0)
+                    self.attempts[index].statement.pipeline_bound(moves_of_attempt)
 
     def _is_met(self, pod_group: int) -> bool:
         return self._cluster.pod_groups[pod_group].root.is_met(self._ledger.active_allocated)

@@ -7,7 +7,7 @@ from typing import final
 from tenure.solver.framework.chains import Chains
 from tenure.solver.framework.core import Cores, Order
 from tenure.solver.framework.derived_data import DerivedData
-from tenure.solver.framework.eviction_result import settle
+from tenure.solver.framework.eviction_result import EvictionResults, pending_by_preemptor
 from tenure.solver.framework.guards import Guards
 from tenure.solver.framework.ledger import LEDGER, Ledger
 from tenure.solver.framework.pod_group_phases import PHASES, PodGroupPhases
@@ -27,6 +27,7 @@ from tenure.solver.plugin_api.derived import Derived, Value, WarmStart
 from tenure.solver.plugin_api.profile import CycleOptions, Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.resolution.slot_map import SlotChange
+from tenure.terms.cancellation import check_of
 from tenure.terms.reasons import ReasonCode, dominance
 
 
@@ -44,6 +45,7 @@ class Session:
     cores: Cores
     phases: PodGroupPhases
     derived_data: DerivedData
+    eviction_results: EvictionResults
     counters: SearchCounters = field(default_factory=SearchCounters)
     commits: list[Commit] = field(default_factory=list)
     patches: list[tuple[int, Patch]] = field(default_factory=list)
@@ -88,10 +90,14 @@ class Session:
     ) -> "Session":
         """Construct the plugins in profile order, and register them as listeners of the ledger.
 
-        With a warm start, derived data of earlier sessions is updated instead of built.
+        With a warm start, derived data of earlier sessions is updated instead of built. If `stop` has a
+        method `check`, it is called between the steps; what it raises passes through.
         """
+        check = check_of(stop)
+        check()
         derived_data, chains = DerivedData(profile, warm_start), Chains()
         ledger = Ledger(cluster) if cluster.claims else derived_data.get(LEDGER, cluster)
+        check()
         guards = Guards(cluster.pod_groups, chains, ledger.placements)
         order = Order(cluster.tasks, chains)
         cores = Cores(cluster.pod_groups, ledger, order, registry.guarded.fair_share_names)
@@ -107,16 +113,19 @@ class Session:
             cores=cores,
             phases=phases,
             derived_data=derived_data,
+            eviction_results=EvictionResults(cluster),
             stop=StopSignal(stop),
         )
-        session.eviction_history = {
-            (record.victim, record.preemptor): record for record in cluster.eviction_history
-        }
+        session.eviction_history = {(each.victim, each.preemptor): each for each in cluster.eviction_history}
         session.groups_with_history = {group for pair in session.eviction_history for group in pair}
-        session.pending_results = _by_preemptor(cluster.eviction_history)
+        session.pending_results = pending_by_preemptor(cluster.eviction_history)
         context = session.plugin_context()
-        factories = registry.plugins
-        chains.fill((one.name, factories[one.name](context, one.arguments)) for one in profile.plugins)
+        plugins: list[tuple[str, object]] = []
+        for one in profile.plugins:
+            check()
+            plugins.append((one.name, registry.plugins[one.name](context, one.arguments)))
+        chains.fill(plugins)
+        check()
         guards.fill()
         session.ledger.listeners = chains.move_listeners
         session.blocked = session._blocked_tasks()
@@ -202,7 +211,7 @@ class Session:
 
     def settled(self, record: EvictionRecord) -> EvictionRecord:
         """The record with the result of its eviction, as far as it is known."""
-        return settle(self.cluster, self.reserved_tasks, self.allocated_this_cycle, record)
+        return self.eviction_results.settle(self.reserved_tasks, self.allocated_this_cycle, record)
 
     def demand(self, tasks: Collection[int]) -> Share:
         """What tasks request from their queue before they are placed (semantics R1.18 a)."""
@@ -284,10 +293,6 @@ class SessionServices(PluginServices):
         """The value as it is now."""
         return self._session.derived_data.get(spec, context)
 
-
-def _by_preemptor(records: Sequence[EvictionRecord]) -> dict[int, list[EvictionRecord]]:
-    found: dict[int, list[EvictionRecord]] = {}
-    for memory in records:
-        if memory.result_pending:
-            found.setdefault(memory.preemptor, []).append(memory)
-    return found
+    def check_stop(self) -> None:
+        """End the cycle when it must end."""
+        self._session.stop.check()

@@ -3,7 +3,7 @@
 The one reversible primitive: a task changes its placement.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -99,13 +99,14 @@ class Statement:
 
     def replace_by_pipelined(self, pod_group: int, mark: int) -> None:
         """Replace every binding of the pod group since the mark by a pipelined placement (R2.17)."""
-        for move in self.moves[mark:]:
+        tasks = self._ledger.tasks
+        self.pipeline_bound([move for move in self.moves[mark:] if tasks[move.task].pod_group == pod_group])
+
+    def pipeline_bound(self, moves: Iterable[Move]) -> None:
+        """Replace the bindings among these moves of the statement by pipelined placements."""
+        for move in moves:
             placement = self._ledger.placements[move.task]
-            if (
-                self._ledger.tasks[move.task].pod_group == pod_group
-                and move.after.status is TaskStatus.BINDING
-                and placement is move.after
-            ):
+            if move.after.status is TaskStatus.BINDING and placement is move.after:
                 self._apply(move.task, placement, placement.with_status(TaskStatus.PIPELINED))
 
     def _can_return(self, task: int, origin: Placement, node: int, zones: Zones) -> bool:

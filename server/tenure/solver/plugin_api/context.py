@@ -79,6 +79,9 @@ class PluginServices(Protocol):
     def derived(self, spec: "Derived[PluginContext, Value]", context: "PluginContext") -> Value:
         """A derived value, owned by the session."""
 
+    def check_stop(self) -> None:
+        """See `PluginContext`."""
+
 
 @final
 class PluginContext:
@@ -126,6 +129,10 @@ class PluginContext:
     def derived(self, spec: "Derived[PluginContext, Value]") -> Value:
         """The value that a constant derives, as it is now. The session owns it until it ends."""
         return self._services.derived(spec, self)
+
+    def check_stop(self) -> None:
+        """To be called in every step of a long loop: ends the cycle when its caller waits no longer."""
+        self._services.check_stop()
 
 
 class PluginFactory(Protocol):

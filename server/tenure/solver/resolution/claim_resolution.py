@@ -60,9 +60,11 @@ def resolve_claims(
     interned = _Shapes(list(shapes), {})
     for i, spec in enumerate(specs):
         if spec.claims:
-            mine = [claims[claim] for claim in spec.claims]
-            own = [claim for claim in mine if _is_own(claim, users, spec.placement.node)]
-            shared = [claim for claim in mine if claim not in own]
+            own: list[ResourceClaim] = []
+            shared: list[ResourceClaim] = []
+            for index in spec.claims:
+                claim = claims[index]
+                (own if _is_own(claim, users, spec.placement.node) else shared).append(claim)
             specs[i] = replace(spec, shape=interned.of(spec.shape, _sum(own), shared))
     return TasksWithClaims(specs, tuple(interned.all))
 

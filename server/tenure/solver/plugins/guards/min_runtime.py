@@ -62,6 +62,7 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         self._found: dict[int | None, list[tuple[str, ResolvedMinRuntime]]] = {}
         self._no_protections: dict[tuple[int | None, ResolvedMinRuntime], GuardVerdict] = {}
         """Verdicts for pod groups whose protection has ended, by last start and minimum."""
+        self._leaves: list[int] = []
         self._resolver = Resolver(
             self._queues,
             parse_duration(arguments.get("defaultPreemptMinRuntime", "0s")),
@@ -128,18 +129,25 @@ class MinRuntime(Guard, GuardExpiry, ProtectionReporter):
         if victim is None:
             yield "", self._resolver.reclaim(None, None)
             return
-        path = self._queues[victim].path
-        by_level: dict[int, ResolvedMinRuntime] = {}
-        for other in self._queues:
-            if other.is_leaf and other.index != victim:
-                level = self._resolver.level(other.index, victim)
-                if level not in by_level:
-                    by_level[level] = self._resolver.reclaim(other.index, victim)
+        path, leaves = self._queues[victim].path, self._count_leaves()
         previous: ResolvedMinRuntime | None = None
-        for level in sorted(by_level):
-            if by_level[level] != previous:
-                yield self._queues[path[level - 1]].name if level else "", by_level[level]
-            previous = by_level[level]
+        around = leaves[-1]
+        for level, queue in enumerate(path):
+            if around > leaves[queue]:  # other queues meet its path here
+                resolved = self._resolver.reclaim_at(level, victim)
+                if resolved != previous:
+                    yield self._queues[path[level - 1]].name if level else "", resolved
+                previous = resolved
+            around = leaves[queue]
+
+    def _count_leaves(self) -> list[int]:
+        """Number of leaf queues below each queue, itself included; the last is the number of all."""
+        if not self._leaves:
+            self._leaves = [0] * (len(self._queues) + 1)
+            for queue in self._queues:
+                for above in (*queue.path, -1) if queue.is_leaf else ():
+                    self._leaves[above] += 1
+        return self._leaves
 
     def _verdict(self, group: PodGroup, resolved: ResolvedMinRuntime) -> GuardVerdict:
         passes = self._no_protections.get((group.facts.last_start, resolved))
@@ -198,11 +206,15 @@ class Resolver:
             known = self._reclaim[reclaimer] = {}
         resolved = known.get(victim)
         if resolved is None:
-            path = self._queues[victim].path
-            if self._method == LCA:
-                path = path[: self.level(reclaimer, victim) + 1]
-            resolved = known[victim] = self._first(path, _reclaim_value, self._default_reclaim)
+            resolved = known[victim] = self.reclaim_at(self.level(reclaimer, victim), victim)
         return resolved
+
+    def reclaim_at(self, level: int, victim: int) -> ResolvedMinRuntime:
+        """The value for reclaimers whose queue meets the victim's path at this level."""
+        path = self._queues[victim].path
+        if self._method == LCA:
+            path = path[: level + 1]
+        return self._first(path, _reclaim_value, self._default_reclaim)
 
     def level(self, reclaimer: int, victim: int) -> int:
         """Depth on the victim's path at which the walk starts: one step below the lowest common ancestor.
