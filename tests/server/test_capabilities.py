@@ -9,6 +9,7 @@ from tenure.solver.plugin_api.profile import CycleOptions, PluginConfig, Profile
 from tenure.solver.registry import BUILT_IN, default_profile
 from tenure.terms.durations import SECOND
 from tenure.v1.capabilities_pb2 import Limits
+from tenure.wire.limits import MAX_LENGTHS
 
 from tests.server.servers import run_server
 from tests.small_snapshot import small_snapshot
@@ -49,7 +50,7 @@ def test_every_limit_is_reported_as_configured() -> None:
     profile = Profile(("allocate",), default_profile().plugins, options)
     reported_limits = capabilities.build_capabilities(profile, limits).limits
     assert reported_limits.max_rows.pop("pods") == 77
-    assert reported_limits.max_rows == MaxRows().model_dump(exclude={"pods"})
+    assert reported_limits.max_rows == {**MaxRows().model_dump(exclude={"pods"}), **MAX_LENGTHS}
     reported_limits.ClearField("max_rows")
     assert reported_limits == Limits(
         max_message_bytes=3 * 2**20,

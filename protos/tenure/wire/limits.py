@@ -1,5 +1,6 @@
 """Limits on the values and the size of requests. With them, no sum or time exceeds 64 bits."""
 
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 
@@ -70,6 +71,19 @@ MAX_WEIGHT: Final = 1e9
 
 MAX_DEPTH: Final = 32
 """Maximum depth of the queue tree, and of the subgroups of a pod group."""
+
+MAX_LEVELS: Final = 32
+"""Maximum number of levels of a topology, all of which are searched for a pod group that names it."""
+
+MAX_SUB_GROUPS: Final = 1_000
+"""Maximum number of subgroups of a pod group, all of which are visited for each of its pods."""
+
+MAX_LENGTHS: Final[Mapping[str, int]] = {
+    "nodes.numa_zones": MAX_ZONES,
+    "pod_groups.sub_groups": MAX_SUB_GROUPS,
+    "topologies.levels": MAX_LEVELS,
+}
+"""Maximum lengths of lists within one row, by list of the snapshot and field."""
 
 MAX_ANNOTATION: Final = 4_096
 """Maximum length of an annotation that is read, in characters."""

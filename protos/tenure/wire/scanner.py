@@ -7,11 +7,12 @@ Ordinary rows are many and small. Within a row that is at most as large as the l
 too long, and entries are counted only if there can be too many of them in total.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
+from tenure.terms.cancellation import no_check
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.deltas import KEY_FIELDS
 from tenure.wire.encoding import SIZED, count_others, malformed, packed_length, skip, varint
@@ -37,16 +38,20 @@ _UNLIMITED: Final = 1 << 60
 """Greater than any count of a request."""
 _SHORT: Final = 8
 _SHORT_LENGTHS: Final = bytes(range(_SHORT))
+_LOOK_BYTES: Final = 2**17
+"""Bytes that are scanned between two checks whether the caller still waits."""
 
 
-def check_request(request: bytes, kind: type[Message], limits: RequestLimits) -> None:
+def check_request(
+    request: bytes, kind: type[Message], limits: RequestLimits, check: Callable[[], None] = no_check
+) -> None:
     """Scan the bytes of a message of the contract.
 
     Raises LimitExceeded for too many rows, SnapshotValidationError with every text that is too long (paths
     are within the snapshot, if the text is part of one), and DecodeError for bytes that the parser would
-    reject too.
+    reject too. `check` raises when the call has ended.
     """
-    scan = _Scan(request, limits)
+    scan = _Scan(request, limits, check)
     try:
         scan.message(0, len(request), cast(Descriptor, kind.DESCRIPTOR), "")
     except IndexError:
@@ -56,8 +61,10 @@ def check_request(request: bytes, kind: type[Message], limits: RequestLimits) ->
 
 
 class _Scan:
-    def __init__(self, data: bytes, limits: RequestLimits) -> None:
+    def __init__(self, data: bytes, limits: RequestLimits, check: Callable[[], None]) -> None:
         self.violations: list[FieldViolation] = []
+        self._check = check
+        self._look_at = _LOOK_BYTES
         self._data = data
         self._most: Mapping[str, int] = {name: getattr(limits.max_rows, name) for name in _LIMITS}
         self._allowances: dict[str, _Allowance] = {}
@@ -80,7 +87,10 @@ class _Scan:
         data, plan, small = self._data, plan_of(message), self._small
         seen: dict[int, _FieldCount] = {}
         run, run_tag = self._unknown, 0  # rows of a list follow each other
+        look_at = self._look_at
         while at < end:
+            if at >= look_at:
+                look_at = self._look(at)
             tag = data[at]
             at += 1
             if tag >= 0x80:
@@ -112,6 +122,13 @@ class _Scan:
             if length > small or field.leads_on:
                 where = f"{path}{field.name}[{run.times - 1}]" if field.is_list else f"{path}{field.name}"
                 self._scan_nested(field, start, at, message, where)
+
+    def _look(self, at: int) -> int:
+        """Check whether the caller still waits; the position of the next check."""
+        if at >= self._look_at:  # else a message within this one was just checked
+            self._check()
+            self._look_at = at + _LOOK_BYTES
+        return self._look_at
 
     def _met(self, seen: "dict[int, _FieldCount]", tag: int, field: Field | None) -> "_FieldCount":
         """Scanned fields of a message with this tag. There can be millions of unknown tags."""

@@ -4,8 +4,10 @@ Messages quote names from requests. Control characters are escaped, so that a na
 break a line.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
+
+from tenure.terms.cancellation import Pace, no_check
 
 
 def escape_control_characters(sentence: str) -> str:
@@ -36,9 +38,15 @@ class SnapshotValidationError(ValueError):
 class ViolationCollector:
     """Collects violations of one list of a snapshot."""
 
-    def __init__(self, list_name: str) -> None:
+    def __init__(self, list_name: str, check: Callable[[], None] = no_check) -> None:
+        """`check` raises when the call has ended."""
         self._list = list_name
+        self._pace = Pace(check)
         self._found: list[tuple[int, FieldViolation]] = []
+
+    def step(self) -> None:
+        """To be called for every row and every entry of a row, so that no call outlives its caller."""
+        self._pace.step()
 
     def add(self, index: int, field: str, problem: str) -> None:
         """Add a violation of a field of the element at `index`."""

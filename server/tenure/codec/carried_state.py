@@ -13,6 +13,7 @@ from tenure.solver.model.caller_state import EvictionRecord, InFlightDecision, I
 from tenure.solver.model.node import Node
 from tenure.solver.model.placement import NOWHERE, Zones
 from tenure.solver.model.workload import PodGroup, Task
+from tenure.terms.cancellation import Pace
 from tenure.v1 import snapshot_pb2
 from tenure.v1 import snapshot_pb2 as pb
 from tenure.wire.limits import MAX_COUNT
@@ -29,6 +30,7 @@ def decode_eviction_history(
     memories: dict[tuple[int, int], EvictionRecord] = {}
     first: dict[tuple[str, str], int] = {}
     for i, message in enumerate(messages):
+        findings.step()
         earlier = first.setdefault((message.victim, message.preemptor), i)
         if earlier != i:
             pair = f"{quote_name(message.victim)} and {quote_name(message.preemptor)}"
@@ -61,6 +63,7 @@ def _decode(
 def check_in_flight(messages: Sequence[snapshot_pb2.InFlightGroup], findings: ViolationCollector) -> None:
     """Add violations for invalid times. IDs are checked with those of the other lists."""
     for i, message in enumerate(messages):
+        findings.step()
         if message.HasField("expire_time"):
             time(message.expire_time, findings, i, "expire_time")
         else:
@@ -79,6 +82,7 @@ class InFlightRows:
     node_ranks: Mapping[str, int]
     slots: Mapping[str, int]
     """Position of each resource name."""
+    pace: Pace
 
 
 def decode_in_flight(
@@ -108,6 +112,7 @@ def _decisions(
 
 
 def _decision(message: snapshot_pb2.InFlightDecision, known: InFlightRows) -> InFlightDecision:
+    known.pace.step()
     node, task = known.node_ranks.get(message.node, NOWHERE), known.task(message.pod)
     return InFlightDecision(
         pod=message.pod,

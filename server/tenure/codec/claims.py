@@ -26,6 +26,7 @@ def decode_claims(
     """
     claims = []
     for i, message in enumerate(messages):
+        findings.step()
         if message.other_consumers < 0:
             findings.add(i, "other_consumers", f"{message.other_consumers} is negative")
         claim = ResourceClaim(
@@ -78,6 +79,7 @@ def _amounts(
         findings.add(i, "requests", "must have at least one request")
     counts: Counter[str] = Counter()
     for at, request in enumerate(message.requests):
+        findings.step()
         if not request.device_class:
             findings.add(i, f"requests[{at}].device_class", MISSING)
         if request.count < 1:

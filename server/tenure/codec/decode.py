@@ -1,7 +1,7 @@
 """Decode a snapshot into a cluster, or report all its violations."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -38,6 +38,7 @@ from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.solver.resolution.reference_resolution import ResolvedWorkloads, resolve_queues, resolve_workloads
 from tenure.solver.resolution.slot_map import SlotChange, SlotMap
 from tenure.solver.resolution.slot_spacing import resolve_with_free_slots, youngest
+from tenure.terms.cancellation import Pace, no_check
 from tenure.terms.durations import SECOND
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.limits import MAX_RESOURCE_NAMES, MAX_TOTAL
@@ -144,32 +145,39 @@ class _Parts(NamedTuple):
 
 
 def decode_snapshot(
-    message: ClusterSnapshot, guarded_actions: Sequence[str] = BUILT_IN.guarded.names
+    message: ClusterSnapshot,
+    guarded_actions: Sequence[str] = BUILT_IN.guarded.names,
+    check: Callable[[], None] = no_check,
 ) -> Cluster:
     """Cluster of a snapshot. The order of its lists does not matter. Raises as `decode`."""
-    return _decode(message, guarded_actions).cluster
+    return _decode(message, guarded_actions, check).cluster
 
 
 def decode(
-    message: ClusterSnapshot, guarded_actions: Sequence[str] = BUILT_IN.guarded.names
+    message: ClusterSnapshot,
+    guarded_actions: Sequence[str] = BUILT_IN.guarded.names,
+    check: Callable[[], None] = no_check,
 ) -> DecodedSnapshot:
     """Decode a snapshot; pod groups can opt out of `guarded_actions`.
+
+    `check` is called every few rows, and raises when the call has ended.
 
     Raises SnapshotValidationError with all violations. The following are not violations: a pod group whose
     queue is missing or has children (the pod group has no queue), a pod of an unknown subgroup, and a pod or
     resource claim on a node that is not in the snapshot (a warning is returned for both).
     """
-    cluster, pod_groups, tasks, known, levels = _decode(message, guarded_actions)
+    cluster, pod_groups, tasks, known, levels = _decode(message, guarded_actions, check)
     by_uid = PersistentMap({group.uid: group for group in pod_groups})
     return DecodedSnapshot(
         cluster, by_uid, PersistentMap({task.uid: task for task in tasks}), known, levels, guarded_actions
     )
 
 
-def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str]) -> _Parts:
-    found = {name: ViolationCollector(name) for name in _LISTS}
+def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str], check: Callable[[], None]) -> _Parts:
+    found = {name: ViolationCollector(name, check) for name in _LISTS}
     nodes_sent = list(message.nodes)  # iterating over a list of a message creates its rows each time
     pods_sent, groups_sent = read_rows(message)
+    check()
     names = resource_names(message)
     _refuse(_excessive_names(names))
     slots = {name: slot for slot, name in enumerate(names)}
@@ -179,7 +187,7 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str]) -> _Parts:
     queues = decode_queues(message.queues, found["queues"])
     index_names([topology.name for topology in message.topologies], found["topologies"])
     topologies = decode_topologies(message.topologies, found["topologies"])
-    levels = {topology.name: topology.levels for topology in topologies}
+    levels = {topology.name: frozenset(topology.levels) for topology in topologies}
     uids = index_names([group.uid for group in groups_sent], found["pod_groups"], "uid")
     pod_groups = decode_pod_groups(groups_sent, levels, guarded_actions, found["pod_groups"])
     shape_ranks = name_ranks(index_names([shape.id for shape in message.shapes], found["shapes"], "id"))
@@ -198,10 +206,11 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str]) -> _Parts:
     history: tuple[EvictionRecord, ...] = ()
     if remembered := message.eviction_history:
         history = decode_eviction_history(remembered, name_ranks(uids), found["eviction_history"])
-    in_flight = message.in_flight_groups
-    index_names([group.id for group in in_flight], found["in_flight_groups"], "id")
-    check_in_flight(in_flight, found["in_flight_groups"])
+    carried = message.in_flight_groups
+    index_names([group.id for group in carried], found["in_flight_groups"], "id")
+    check_in_flight(carried, found["in_flight_groups"])
     _refuse([*_header_violations(message), *(v for name in _LISTS for v in found[name].violations())])
+    check()
     sent.sort(key=attrgetter("uid"))  # for resolve_claims numbers shapes as it meets them
     tasks, shapes = resolve_claims(sent, shapes, claims)
     pods = Counter([task.shape.index for task in tasks])
@@ -209,6 +218,7 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str]) -> _Parts:
     _refuse(excessive_totals(names, "pods", total_requests(shapes, pods)))
     linked_queues = resolve_queues(queues)
     workloads = resolve_workloads(pod_groups, tasks, linked_queues)
+    check()
     cluster = Cluster(
         now=message.now.seconds * SECOND + message.now.nanos,
         nodes=nodes,
@@ -220,7 +230,9 @@ def _decode(message: ClusterSnapshot, guarded_actions: Sequence[str]) -> _Parts:
         claims=claims,
         resource_names=names,
         eviction_history=history,
-        in_flight=decode_in_flight(in_flight, _in_flight_rows(workloads, nodes, slots)) if in_flight else (),
+        in_flight=decode_in_flight(carried, _in_flight_rows(workloads, nodes, slots, check))
+        if carried
+        else (),
         warnings=(*workloads.warnings, *collect_missing_node_warnings(sent, workloads.pod_groups)),
     )
     return _Parts(cluster, pod_groups, sent, known, levels)
@@ -239,12 +251,15 @@ def _count(
 
 
 def _in_flight_rows(
-    workloads: ResolvedWorkloads, nodes: Sequence[Node], slots: Mapping[str, int]
+    workloads: ResolvedWorkloads,
+    nodes: Sequence[Node],
+    slots: Mapping[str, int],
+    check: Callable[[], None],
 ) -> InFlightRows:
     tasks = {task.facts.uid: task for task in workloads.tasks}
     pod_groups = {group.facts.uid: group for group in workloads.pod_groups}
     ranks = {node.facts.name: node.index for node in nodes}
-    return InFlightRows(tasks.get, pod_groups.get, nodes, ranks, slots)
+    return InFlightRows(tasks.get, pod_groups.get, nodes, ranks, slots, Pace(check))
 
 
 def _refuse(violations: Iterable[FieldViolation]) -> None:

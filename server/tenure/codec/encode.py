@@ -5,6 +5,7 @@ Fields are written in the order of their numbers, without defaults, so the bytes
 deterministic protobuf serializer gives.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from tenure.codec.decision_encoder import DecisionEncoder, encode_reserve
@@ -21,6 +22,7 @@ from tenure.solver.model.decision import (
 )
 from tenure.solver.model.requeue import Nomination, NominationResult
 from tenure.solver.model.resources import Share
+from tenure.terms.cancellation import STRIDE, no_check
 from tenure.v1 import decide_pb2 as service_pb
 from tenure.v1 import decision_pb2 as pb
 from tenure.wire.timestamps import span, timestamp
@@ -196,9 +198,14 @@ _GPU: Final = tag(service_pb.ResourceShare, "gpu_milli")
 
 
 def encode_response(
-    cluster: Cluster, result: CycleResult, header: service_pb.ResponseHeader
+    cluster: Cluster,
+    result: CycleResult,
+    header: service_pb.ResponseHeader,
+    check: Callable[[], None] = no_check,
 ) -> EncodedResponse:
     """Encode the result of a cycle. Pure: equal input gives equal bytes.
+
+    `check` is called every few rows, and raises when the call has ended.
 
     Groups are in the order of decision, outcomes and protections by UID, queues by name. Indices of a cluster
     are in the order of UIDs and names, so sorting by index is enough. IDs depend on the header.
@@ -207,15 +214,21 @@ def encode_response(
     messages = ReasonMessages(cluster, cache)
     decisions = DecisionEncoder(cluster, header, cache, messages)
     groups: list[bytes] = []
+    check()
     for ordinal, group in enumerate(result.groups):
+        if not ordinal % STRIDE:
+            check()
         groups += [_GROUPS, decisions.group(ordinal, group)]
     summary = summarize(cluster, result, header, decisions.group_ids)
     fields = [encode_header(summary), *groups]
+    check()
     for outcome in sorted(result.outcomes, key=_outcome_order):
         fields += [_OUTCOMES, encode_outcome(cache, outcome, messages)]
     protections = ProtectionEncoder(cluster, cache)
+    check()
     for protection in sorted(result.protections, key=_protection_order):
         fields += [_PROTECTIONS, protections.encode(protection)]
+    check()
     if result.next_wake_time is not None:
         fields += [_NEXT_WAKE_TIME, cache.moment(result.next_wake_time)]
     for queue in sorted(result.queues):

@@ -16,6 +16,7 @@ from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, with_required_plugins
+from tenure.terms.cancellation import check_of
 from tenure.v1.decide_pb2 import DecideRequest, ResponseHeader
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, quote_name
@@ -105,6 +106,9 @@ class Engine:
     ) -> EncodedResponse:
         """Decide on the snapshot of a request. Equal requests give equal bytes, unless `stop` ends a search.
 
+        If `stop` has a method `check` (`terms.cancellation`), it is called while the request is decoded, the
+        session opened and the response encoded; what it raises passes through.
+
         Events are written to the timeline, if there is one; the response is the same. Raises
         SnapshotValidationError with every violating field: paths are those within the snapshot, except for
         "snapshot" itself and "actions[i]".
@@ -134,17 +138,17 @@ class Engine:
         with self._pause():
             return self._respond(cluster, header, request, stop, timeline, warm_start)
 
-    def warm_up(self, cluster: Cluster, warm_start: WarmStart) -> None:
+    def warm_up(self, cluster: Cluster, warm_start: WarmStart, stop: Callable[[], bool] = never) -> None:
         """Derive what every session on a state begins with, before the first request."""
         profile = replace(self._latest.session_profile, actions=())
-        decide(cluster, profile, warm_start=warm_start, registry=self._registry)
+        decide(cluster, profile, stop, warm_start=warm_start, registry=self._registry)
 
     def _decide(
         self, request: DecideRequest, stop: Callable[[], bool], timeline: CycleTimeline | None
     ) -> EncodedResponse:
         """Decoded rows are released on return, before garbage collection resumes."""
         with ObservedPhase(timeline or NULL_OBSERVER, Phase.DECODE):
-            cluster = _checked_cluster(request, self._registry)
+            cluster = _checked_cluster(request, self._registry, check_of(stop))
         return self._respond(cluster, request.snapshot, request, stop, timeline)
 
     def profile_for(self, actions: tuple[str, ...]) -> Profile:
@@ -171,7 +175,7 @@ class Engine:
         _, profile, digest = self._profile_for(tuple(request.actions))
         decision = decide(cluster, profile, stop, timeline or NULL_OBSERVER, warm_start, self._registry)
         with ObservedPhase(timeline or NULL_OBSERVER, Phase.ENCODE):
-            answer = encode_response(cluster, decision, build_header(header, digest))
+            answer = encode_response(cluster, decision, build_header(header, digest), check_of(stop))
         if timeline is not None and timeline.is_detailed:
             for group, encoded in zip(decision.groups, answer.summary.groups, strict=True):
                 timeline.group_ids[group.action, group.beneficiary] = encoded.id
@@ -182,7 +186,7 @@ def _prepare_profile(profile: Profile) -> _PreparedProfile:
     return _PreparedProfile(profile, with_required_plugins(profile), profile_digest(profile))
 
 
-def _checked_cluster(request: DecideRequest, registry: Registry) -> Cluster:
+def _checked_cluster(request: DecideRequest, registry: Registry, check: Callable[[], None]) -> Cluster:
     violations = list(check_actions(request.actions, registry))
     if request.HasField("now"):
         violations.insert(
@@ -191,7 +195,7 @@ def _checked_cluster(request: DecideRequest, registry: Registry) -> Cluster:
     if not request.HasField("snapshot"):
         raise SnapshotValidationError([FieldViolation("snapshot", "is required"), *violations])
     try:
-        cluster = decode_snapshot(request.snapshot, registry.guarded.names)
+        cluster = decode_snapshot(request.snapshot, registry.guarded.names, check)
     except SnapshotValidationError as invalid:
         raise SnapshotValidationError([*invalid.violations, *violations]) from None
     if violations:

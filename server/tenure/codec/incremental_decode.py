@@ -5,7 +5,7 @@ modify them, and unchanged rows keep their slots (`resolution.slot_map`). After 
 change is invalid, everything is decoded again, which also reports the violations.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -24,6 +24,7 @@ from tenure.solver.model.cluster import Cluster
 from tenure.solver.model.facts import PodGroupFacts, TaskFacts
 from tenure.solver.resolution.persistent_map import PersistentMap
 from tenure.solver.resolution.reference_resolution import leaves_by_name
+from tenure.terms.cancellation import Pace, no_check
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, EvictionRecord, InFlightGroup
 from tenure.v1.state_pb2 import StateKeys
 from tenure.wire.rows import read_rows
@@ -42,32 +43,41 @@ class _Rows(NamedTuple):
 
 
 def decode_change(
-    before: DecodedSnapshot, state: ClusterSnapshot, upserts: ClusterSnapshot, removes: StateKeys, now: int
+    before: DecodedSnapshot,
+    state: ClusterSnapshot,
+    upserts: ClusterSnapshot,
+    removes: StateKeys,
+    now: int,
+    check: Callable[[], None] = no_check,
 ) -> DecodedSnapshot | None:
     """Same result as `decode` for a valid state with valid upserts, at a time in nanoseconds.
+
+    `check` is called every few rows, and raises when the call has ended.
 
     `state` is the snapshot that `before` was decoded from. Returns None if everything must be decoded again.
     """
     if not _concerns_workloads_alone(before, upserts, removes):
         return None
-    before = with_base(before, state)
+    before = with_base(before, state, check)
     base = before.base
     assert base is not None
-    rows = _changed(before, base, upserts, removes)
+    rows = _changed(before, base, upserts, removes, check)
     if rows is None:
         return None
+    check()
     cluster = before.cluster
     base, change = base.next_version(
         rows.changed_uids, before.tasks, rows.pod_groups, rows.tasks, leaves_by_name(cluster.queues)
     )
     if any(excessive_totals(cluster.resource_names, "pods", total_requests(cluster.shapes, base.pods))):
         return None
+    check()
     in_flight = _in_flight(state, upserts, removes)
     if in_flight is None:
         return None
     return replace(
         before,
-        cluster=_cluster(before, base, state.eviction_history, in_flight, now),
+        cluster=_cluster(before, base, state.eviction_history, in_flight, now, check),
         pod_groups=rows.pod_groups,
         tasks=rows.tasks,
         references=rows.references,
@@ -76,18 +86,22 @@ def decode_change(
     )
 
 
-def with_base(decoded: DecodedSnapshot, state: ClusterSnapshot) -> DecodedSnapshot:
+def with_base(
+    decoded: DecodedSnapshot, state: ClusterSnapshot, check: Callable[[], None] = no_check
+) -> DecodedSnapshot:
     """Add the base of the next change, for states that will change.
 
     `state` has the eviction history and in-flight groups that it was decoded from. Indices change.
     """
     if decoded.base is not None or decoded.cluster.claims or decoded.references.zones:
         return decoded
+    check()
     cluster = decoded.cluster
     base = DecodeBase.of(
         decoded.pod_groups.to_dict(), decoded.tasks.to_dict(), leaves_by_name(cluster.queues)
     )
-    standing = _cluster(decoded, base, state.eviction_history, state.in_flight_groups, cluster.now)
+    check()
+    standing = _cluster(decoded, base, state.eviction_history, state.in_flight_groups, cluster.now, check)
     return replace(decoded, cluster=standing, base=base)
 
 
@@ -97,6 +111,7 @@ def _cluster(
     eviction_history: Sequence[EvictionRecord],
     in_flight: Sequence[InFlightGroup],
     now: int,
+    check: Callable[[], None],
 ) -> Cluster:
     """Cluster with the workloads of a base. The eviction history and in-flight groups are valid."""
     cluster, slots, known = decoded.cluster, decode_base.slots, decoded.references
@@ -105,14 +120,14 @@ def _cluster(
         if eviction_history
         else {}
     )
-    referred = InFlightRows(slots.task, slots.group, cluster.nodes, known.nodes, known.slots)
+    referred = InFlightRows(slots.task, slots.group, cluster.nodes, known.nodes, known.slots, Pace(check))
     return replace(
         cluster,
         now=now,
         pod_groups=slots.pod_groups,
         tasks=slots.tasks,
         eviction_history=decode_eviction_history(
-            eviction_history, ranks, ViolationCollector("eviction_history")
+            eviction_history, ranks, ViolationCollector("eviction_history", check)
         ),
         warnings=(
             *slots.warnings(),
@@ -143,10 +158,14 @@ def _concerns_workloads_alone(before: DecodedSnapshot, upserts: ClusterSnapshot,
 
 
 def _changed(
-    before: DecodedSnapshot, decode_base: DecodeBase, upserts: ClusterSnapshot, removes: StateKeys
+    before: DecodedSnapshot,
+    decode_base: DecodeBase,
+    upserts: ClusterSnapshot,
+    removes: StateKeys,
+    check: Callable[[], None],
 ) -> _Rows | None:
     """Rows after the change; None if it is invalid."""
-    found = ViolationCollector("upserts")
+    found = ViolationCollector("upserts", check)
     new_groups: dict[str, PodGroupFacts | None] = dict.fromkeys(removes.pod_groups)
     sent = read_rows(upserts)
     groups = decode_pod_groups(sent.pod_groups, before.topology_levels, before.guarded_actions, found)

@@ -34,12 +34,15 @@ def decode_zones(
     if len(messages) > MAX_ZONES:
         findings.add(i, "numa_zones", f"are {len(messages)}, more than {MAX_ZONES}")
     zones: list[NumaZone] = []
+    ids: set[str] = set()
     for at, message in enumerate(messages):
+        findings.step()
         field = f"numa_zones[{at}]"
         if not message.id:
             findings.add(i, f"{field}.id", MISSING)
-        elif any(message.id == zone.id for zone in zones):
+        elif message.id in ids:
             findings.add(i, f"{field}.id", f"{quote_name(message.id)} is already a zone of the node")
+        ids.add(message.id)
         allocatable = decode_vector(message.allocatable, slots, findings, i, f"{field}.allocatable")
         available = decode_vector(message.available, slots, findings, i, f"{field}.available")
         zones.append(NumaZone(message.id, allocatable, available if message.HasField("available") else None))
@@ -56,10 +59,13 @@ def decode_placement(
     """Amounts of a pod in the zones of its node; empty if a zone does not exist."""
     position = {zone.id: at for at, zone in enumerate(zones)}
     shares = []
+    named: set[str] = set()
     for at, message in enumerate(messages):
+        findings.step()
         amounts = decode_vector(message.amounts, slots, findings, i, f"numa_placement[{at}].amounts")
-        if message.zone in {other.zone for other in messages[:at]}:
+        if message.zone in named:
             findings.add(i, f"numa_placement[{at}].zone", f"{quote_name(message.zone)} is named twice")
+        named.add(message.zone)
         taken = tuple((slot, amount) for slot, amount in enumerate(amounts) if amount)
         shares.append(NumaPlacement(position.get(message.zone, -1), taken))
     is_known = all(share.zone >= 0 for share in shares)
@@ -120,6 +126,7 @@ def decode_nodes(
 def _decode_node(
     i: int, message: pb.Node, index: int, slots: Mapping[str, int], findings: ViolationCollector
 ) -> Node:
+    findings.step()
     labels, amounts = dict(message.labels) if message.labels else {}, message.allocatable
     allocatable = decode_vector(amounts, slots, findings, i, "allocatable")
     devices = decode_devices(i, message, slots, findings)
@@ -165,6 +172,7 @@ def _gpu_memory(i: int, message: pb.Node, findings: ViolationCollector) -> int:
 
 
 def _decode_taint(i: int, at: int, message: pb.Taint, findings: ViolationCollector) -> Taint:
+    findings.step()
     if not message.key:
         findings.add(i, f"taints[{at}].key", MISSING)
     if not check_enum(message.effect, _TAINT_EFFECTS, findings, i, f"taints[{at}].effect"):

@@ -100,6 +100,7 @@ def _placements(
     """Placement of each row. Rows with the same node and status share one."""
     placements: dict[tuple[int, str], Placement] = {}
     for i, (status, name, shape) in enumerate(zip(table.status, table.node, shapes, strict=True)):
+        findings.step()
         placement = OFF_NODE.get(status) or placements.get((status, name))
         if placement is None:
             placement = _placement(i, status, name, known, findings)

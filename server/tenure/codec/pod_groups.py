@@ -10,6 +10,7 @@ from tenure.codec.read_facts import read_pod_group_facts
 from tenure.solver.model.facts import PodGroupFacts
 from tenure.solver.model.workload_parts import Preemptibility, SubGroupFacts, TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_SUB_GROUPS
 from tenure.wire.rows import PodGroupRow
 from tenure.wire.violations import ViolationCollector, quote_name
 
@@ -18,6 +19,10 @@ def decode_sub_groups(
     i: int, messages: Sequence[pb.SubGroup], levels: Levels, findings: ViolationCollector
 ) -> tuple[SubGroupFacts, ...]:
     """Facts about each subgroup of the pod group at `i`. Names are case-insensitive (semantics R1.52)."""
+    if len(messages) > MAX_SUB_GROUPS:
+        problem = f"are {len(messages)}, more than {MAX_SUB_GROUPS}: use fewer, or several pod groups"
+        findings.add(i, "sub_groups", problem)
+        return ()
     names = [message.name.lower() for message in messages]
     parents = [message.parent.lower() for message in messages]
     problems = tree_problems(list(zip(names, parents, strict=True)))
@@ -25,6 +30,7 @@ def decode_sub_groups(
     inner = set(parents)
     specs = []
     for at, message in enumerate(messages):
+        findings.step()
         field = f"sub_groups[{at}]"
         if not names[at]:
             findings.add(i, f"{field}.name", MISSING)
@@ -129,6 +135,7 @@ def decode_pod_groups(
 def _decode_pod_group(
     i: int, row: PodGroupRow, levels: Levels, guarded_actions: Sequence[str], findings: ViolationCollector
 ) -> PodGroupFacts:
+    findings.step()
     min_member = row.min_member
     message = pb.PodGroup.FromString(row.more) if row.more else None
     mode, unknown_mode = _preemptibility(i, row, message, findings)
@@ -175,6 +182,7 @@ def _opt_out_actions(
     i: int, actions: Sequence[str], known: Sequence[str], findings: ViolationCollector
 ) -> frozenset[str]:
     for at, action in enumerate(actions):
+        findings.step()
         if action not in known:
             problem = f"{quote_name(action)} is not an action to opt out of; known: {', '.join(known)}"
             findings.add(i, f"opt_out_actions[{at}]", problem)

@@ -96,6 +96,7 @@ def decode_pods(
     shapes, pod_groups = known.shapes, known.pod_groups
     pods = []
     for i, row in enumerate(rows):
+        findings.step()
         shape = shapes.get(row.shape, NO_SHAPE)
         if shape is NO_SHAPE or row.pod_group not in pod_groups:
             _check_references(i, row, shape, pod_groups, findings)
@@ -133,10 +134,12 @@ def _check_references(
 def _claims(
     i: int, names: Sequence[str], known: Mapping[str, int], findings: ViolationCollector
 ) -> tuple[int, ...]:
+    first: dict[str, int] = {}
     for at, name in enumerate(names):
+        findings.step()
         if name not in known:
             findings.add(i, f"resource_claims[{at}]", f"there is no device claim {quote_name(name)}")
-        elif name in names[:at]:
+        elif first.setdefault(name, at) != at:
             findings.add(i, f"resource_claims[{at}]", f"{quote_name(name)} is named twice")
     return tuple(sorted(known[name] for name in names if name in known))
 
@@ -182,10 +185,12 @@ def _check_groups(i: int, groups: Sequence[str], devices: int, findings: Violati
     if len(groups) != devices:
         problem = f"must name the {devices} shared devices that the pod uses, not {len(groups)}"
         findings.add(i, "gpu_groups", problem)
+    first: dict[str, int] = {}
     for at, group in enumerate(groups):
+        findings.step()
         if not group:
             findings.add(i, f"gpu_groups[{at}]", MISSING)
-        elif group in groups[:at]:
+        elif first.setdefault(group, at) != at:
             findings.add(i, f"gpu_groups[{at}]", f"{quote_name(group)} is named twice")
 
 

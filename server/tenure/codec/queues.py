@@ -1,6 +1,6 @@
 """Decode queues, topologies and topology constraints; check trees of queues and subgroups."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from tenure.codec.checks import MISSING, duration, quota, time, weight
@@ -9,7 +9,7 @@ from tenure.solver.model.queue import QueueFacts
 from tenure.solver.model.resources import UNLIMITED
 from tenure.solver.model.workload_parts import TopologyConstraint
 from tenure.v1 import snapshot_pb2 as pb
-from tenure.wire.limits import MAX_DEPTH
+from tenure.wire.limits import MAX_DEPTH, MAX_LEVELS
 from tenure.wire.violations import ViolationCollector, quote_name
 
 _NAMES_OF_A_CYCLE: Final = 4
@@ -33,7 +33,10 @@ def tree_problems(entries: Sequence[tuple[str, str]]) -> dict[int, str]:
     above = {i: parent for i, parent in enumerate(parents) if parent is not None and not depths[i]}
     for cycle in _cycles(above):
         names = [entries[i][0] for i in cycle]
-        problems |= {i: _cycle_problem(names[at:] + names[:at]) for at, i in enumerate(cycle)}
+        size = len(names)
+        for at, i in enumerate(cycle):
+            shown = [names[(at + step) % size] for step in range(min(size, _NAMES_OF_A_CYCLE))]
+            problems[i] = _cycle_problem(shown, size)
     return problems
 
 
@@ -65,14 +68,15 @@ def _cycles(above: Mapping[int, int]) -> Iterator[list[int]]:
             yield branch[branch.index(at) :]
 
 
-def _cycle_problem(names: Sequence[str]) -> str:
-    steps = [quote_name(name) for name in names[:_NAMES_OF_A_CYCLE]]
-    if len(names) > _NAMES_OF_A_CYCLE:
+def _cycle_problem(names: Sequence[str], size: int) -> str:
+    """Problem of an entry of a cycle of this size, given the first names from it upwards."""
+    steps = [quote_name(name) for name in names]
+    if size > _NAMES_OF_A_CYCLE:
         steps.append("...")
     return f"is its own ancestor: {' -> '.join([*steps, steps[0]])}"
 
 
-Levels = Mapping[str, Sequence[str]]
+Levels = Mapping[str, Collection[str]]
 """Levels of each topology by name."""
 
 
@@ -81,10 +85,16 @@ def decode_topologies(messages: Sequence[pb.Topology], findings: ViolationCollec
     for i, message in enumerate(messages):
         if not message.levels:
             findings.add(i, "levels", "must have at least one level")
+        elif len(message.levels) > MAX_LEVELS:
+            problem = f"are {len(message.levels)}, more than {MAX_LEVELS}: leave out levels"
+            findings.add(i, "levels", problem)
+        first: dict[str, int] = {}
+        findings.step()
         for at, level in enumerate(message.levels):
+            findings.step()
             if not level:
                 findings.add(i, f"levels[{at}]", MISSING)
-            elif level in message.levels[:at]:
+            elif first.setdefault(level, at) != at:
                 findings.add(i, f"levels[{at}]", f"{quote_name(level)} is already a level")
     return tuple(sorted((Topology(m.name, tuple(m.levels)) for m in messages), key=lambda found: found.name))
 
@@ -117,6 +127,7 @@ def decode_queues(messages: Sequence[pb.Queue], findings: ViolationCollector) ->
 
 
 def _decode_queue(i: int, message: pb.Queue, parent_problem: str, findings: ViolationCollector) -> QueueFacts:
+    findings.step()
     if parent_problem:
         findings.add(i, "parent", parent_problem)
     creation = time(message.creation_time, findings, i, "creation_time")

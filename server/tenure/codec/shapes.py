@@ -101,6 +101,7 @@ def decode_shapes(
 def _decode_shape(
     i: int, message: pb.PodShape, index: int, slots: Mapping[str, int], findings: ViolationCollector
 ) -> TaskShape:
+    findings.step()
     gpu = _decode_gpu(i, message.gpu, findings)
     request = list(decode_vector(message.requests, slots, findings, i, "requests"))
     if request[GPU]:
@@ -154,6 +155,7 @@ def _decode_pod_affinity_terms(
     i: int, field: str, messages: Sequence[pb.PodAffinityTerm], findings: ViolationCollector
 ) -> tuple[PodAffinityTerm, ...]:
     for at, message in enumerate(messages):
+        findings.step()
         if not message.match_labels:
             findings.add(i, f"{field}[{at}].match_labels", "must have at least one label")
         if not message.topology_key:
@@ -167,6 +169,7 @@ def _decode_pod_affinity_terms(
 def _decode_requirement(
     i: int, field: str, message: pb.NodeSelectorRequirement, findings: ViolationCollector
 ) -> Requirement:
+    findings.step()
     if not message.key:
         findings.add(i, f"{field}.key", MISSING)
     values = tuple(sorted(message.values))
@@ -193,6 +196,7 @@ def _values_problem(operator: Operator, values: Sequence[str]) -> str:
 
 
 def _decode_toleration(i: int, at: int, message: pb.Toleration, findings: ViolationCollector) -> Toleration:
+    findings.step()
     if not message.key and not message.exists:
         findings.add(i, f"tolerations[{at}].key", "is required unless `exists` is set")
     known = check_enum(message.effect, _EFFECTS, findings, i, f"tolerations[{at}].effect")

@@ -22,6 +22,7 @@ from tenure.solver.plugin_api.derived import WarmStart
 from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
+from tenure.terms.cancellation import check_of, no_check
 from tenure.terms.durations import SECOND
 from tenure.v1.simulate_pb2 import SimulateRequest, SimulateResponse
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
@@ -54,12 +55,14 @@ class BaseState(NamedTuple):
         return self.decoded.cluster
 
 
-def decode_source(snapshot: ClusterSnapshot | None, registry: Registry) -> BaseState:
+def decode_source(
+    snapshot: ClusterSnapshot | None, registry: Registry, check: Callable[[], None] = no_check
+) -> BaseState:
     """Decode the snapshot of a request. Raises SnapshotValidationError; its paths begin with `snapshot`."""
     if snapshot is None:
         raise SnapshotValidationError([FieldViolation("snapshot", f"{MISSING}, or a state to refer to")])
     try:
-        return BaseState(snapshot, decode(snapshot, registry.guarded.names), lambda: snapshot)
+        return BaseState(snapshot, decode(snapshot, registry.guarded.names, check), lambda: snapshot)
     except SnapshotValidationError as invalid:
         violations = (FieldViolation(f"snapshot.{path}", problem) for path, problem in invalid.violations)
         raise SnapshotValidationError(violations) from None
@@ -82,11 +85,12 @@ class SimulationEngine:
         by its path in the request; a row of the state is named by its key.
         """
         violations = [*check_actions(request.actions, self._registry), *_bad_numbers(request)]
+        check = check_of(stop)
         try:
             base = source or decode_source(
-                request.snapshot if request.HasField("snapshot") else None, self._registry
+                request.snapshot if request.HasField("snapshot") else None, self._registry, check
             )
-            cluster, opening = _changed(base, request, self._registry)
+            cluster, opening = _changed(base, request, self._registry, check)
         except SnapshotValidationError as invalid:
             raise SnapshotValidationError([*invalid.violations, *violations]) from None
         if violations:
@@ -117,7 +121,7 @@ class SimulationEngine:
             decision = decide(cluster, profile, stop, warm_start=warm_start, registry=self._registry)
             warm_start = None  # the next cluster is another one
             basis.now.CopyFrom(timestamp(cluster.now))
-            answer = encode_response(cluster, decision, basis)
+            answer = encode_response(cluster, decision, basis, check_of(stop))
             yield answer
             if decision.stopped_early:
                 return
@@ -127,7 +131,7 @@ class SimulationEngine:
 
 
 def _changed(
-    base: BaseState, request: SimulateRequest, registry: Registry
+    base: BaseState, request: SimulateRequest, registry: Registry, check: Callable[[], None]
 ) -> tuple[Cluster, WarmStart | None]:
     """Cluster of a state with the changes of the request, and its warm-start cache if any. The state is not
     modified.
@@ -137,14 +141,14 @@ def _changed(
     if not request.upserts.ListFields() and not request.removals.ListFields():
         return base.cluster, None if base.warm_start is None else base.warm_start.fork()
     now = base.cluster.now
-    changed = decode_change(base.decoded, base.header, request.upserts, request.removals, now)
+    changed = decode_change(base.decoded, base.header, request.upserts, request.removals, now, check)
     if changed is not None:
         if base.warm_start is None or base.warm_start.is_empty or changed.change is None:
             return changed.cluster, None
         return changed.cluster, base.warm_start.fork(changed.change)
     laid = overlay(base.read(), request.upserts, request.removals)
     try:
-        return decode_snapshot(laid.snapshot, registry.guarded.names), None
+        return decode_snapshot(laid.snapshot, registry.guarded.names, check), None
     except SnapshotValidationError as invalid:
         found = (laid.locate(violation) for violation in invalid.violations)
         raise SnapshotValidationError(map(_in_request, found)) from None

@@ -9,6 +9,7 @@ from tenure.solver.plugin_api.profile import Profile, profile_digest
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN, SERVICE_FEATURES
 from tenure.v1.capabilities_pb2 import GetCapabilitiesResponse, Limits
+from tenure.wire.limits import MAX_LENGTHS
 from tenure.wire.timestamps import span
 
 _MIB: Final = 2**20
@@ -34,7 +35,7 @@ def _limits(profile: Profile, limits: ServerLimits) -> Limits:
     return Limits(
         max_message_bytes=limits.max_message_mib * _MIB,
         max_chunk_bytes=limits.max_chunk_mib * _MIB,
-        max_rows=limits.max_rows.model_dump(),
+        max_rows={**limits.max_rows.model_dump(), **MAX_LENGTHS},
         max_name_length=limits.max_name_length,
         max_text_length=limits.max_text_length,
         max_states=limits.max_states,

@@ -1,7 +1,8 @@
-"""Shards, and deadlines of cycles for the solver, which reads no clock."""
+"""Shards, and deadlines of calls and cycles for the codec and the solver, which read no clock."""
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 
@@ -10,6 +11,37 @@ class Shard(NamedTuple):
 
     cluster_id: str
     node_pool: str
+
+
+class CallEnded(TimeoutError):
+    """The deadline of the call passed, or it was cancelled. Nothing was changed."""
+
+
+class Draining(Exception):
+    """The server is draining and accepts no more calls."""
+
+
+class CallDeadline:
+    """Ends the work for a call before its response is decided. Used by one thread.
+
+    Codec and solver call `check` every few steps (`terms.cancellation`).
+    """
+
+    def __init__(self, seconds: float, is_active: Callable[[], bool], is_cut_short: threading.Event) -> None:
+        self._end = time.monotonic() + seconds
+        self._is_active = is_active
+        self._is_cut_short = is_cut_short
+
+    def __call__(self) -> bool:
+        """A search is not stopped: see Deadline."""
+        return False
+
+    def check(self) -> None:
+        """Raise CallEnded if the call has ended, Draining if the server is stopping."""
+        if time.monotonic() >= self._end or not self._is_active():
+            raise CallEnded
+        if self._is_cut_short.is_set():
+            raise Draining
 
 
 RESERVE: Final = 0.1
@@ -38,6 +70,16 @@ class Deadline:
             reserve = self._seconds * RESERVE + now - self._begin
             self._end = self._begin + self._seconds - reserve
         return now >= self._end or self._is_cancelled or self._is_cut_short.is_set()
+
+    def check(self) -> None:
+        """Raise CallEnded if the call has ended, and Draining if the server is stopping.
+
+        Once the search has begun, a server that is stopping returns the decisions made so far.
+        """
+        if self._is_cancelled or time.monotonic() >= self._begin + self._seconds:
+            raise CallEnded
+        if self._end is None and self._is_cut_short.is_set():
+            raise Draining
 
     def remaining_seconds(self) -> float:
         """Seconds until the caller's deadline."""

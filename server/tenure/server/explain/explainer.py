@@ -15,6 +15,7 @@ from tenure.solver.framework.stop_signal import CycleStopped, never
 from tenure.solver.plugin_api.profile import Profile
 from tenure.solver.plugin_api.registry import Registry
 from tenure.solver.registry import BUILT_IN
+from tenure.terms.cancellation import check_of
 from tenure.v1.explain_pb2 import ExplainRequest, ExplainResponse
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, quote_name
 
@@ -36,7 +37,7 @@ class Explainer:
         cycle that is explained.
         """
         base = source or decode_source(
-            request.snapshot if request.HasField("snapshot") else None, self._registry
+            request.snapshot if request.HasField("snapshot") else None, self._registry, check_of(stop)
         )
         groups = {group.facts.uid: group.index for group in base.cluster.pod_groups if group.facts.uid}
         if violations := [*_bad_time(request), *_unknown_names(request, groups)]:

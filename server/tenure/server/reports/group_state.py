@@ -62,6 +62,15 @@ class _GroupEvaluation:
         self._now = now
         self._steps = {step.decision_id: step for step in report.results}
         self._counting = [each for each in self._group.decisions if each.WhichOneof("kind") in _COUNTING]
+        self._bindings = _Results()
+        self._evictions: dict[str, _Results] = {}
+        """By victim."""
+        for each in self._counting:
+            if each.HasField("bind"):
+                self._bindings.add(self._steps.get(each.id))
+            elif each.HasField("evict"):
+                results = self._evictions.setdefault(each.evict.pod_group, _Results())
+                results.add(self._steps.get(each.id))
         self._history: Mapping[_Pair, snapshot_pb2.EvictionRecord] = {
             (row.victim, row.preemptor): row for row in report.eviction_history
         }
@@ -134,12 +143,14 @@ class _GroupEvaluation:
 
     def _is_ineffective(self, victim: str, is_cancelled: bool) -> bool:
         """Whether evictions of a pod group were sent to the cluster and failed or were ineffective."""
-        steps = [self._steps.get(each.id) for each in self._evictions(victim)]
-        asked = [step for step in steps if step is not None]
+        evictions = self._evictions.get(victim)
+        if evictions is None or not evictions.reported:
+            return False
         if is_cancelled:
-            return bool(asked)
-        is_gone = any(step.status == pb.APPLY_STATUS_APPLIED for step in asked)
-        return bool(asked) and not is_gone and not any(self._may_retry(step) for step in asked)
+            return True
+        if evictions.may_retry is None:
+            evictions.may_retry = any(self._may_retry(step) for step in evictions.reported)
+        return not evictions.has_applied and not evictions.may_retry
 
     def _failure(self, planned: snapshot_pb2.EvictionRecord) -> decision_pb2.Patch | None:
         """One more failure for a pair; None if the stored record is later than this group."""
@@ -159,18 +170,25 @@ class _GroupEvaluation:
 
     def _is_due(self, patch: decision_pb2.Patch, is_cancelled: bool) -> bool:
         """Whether the event of a patch has happened."""
-        evictions = list(self._evictions(patch.pod_group))
-        if patch.WhichOneof("change") in _STARTS or not evictions:
-            causes = [each for each in self._counting if each.HasField("bind")]
-        else:
-            causes = evictions
-        if not causes:
-            return not is_cancelled
-        return any(self._is_applied(each) for each in causes)
+        evictions = self._evictions.get(patch.pod_group)
+        is_start = patch.WhichOneof("change") in _STARTS
+        causes = self._bindings if is_start or evictions is None else evictions
+        return causes.has_applied if causes.decisions else not is_cancelled
 
-    def _evictions(self, victim: str) -> Iterator[decision_pb2.Decision]:
-        return (each for each in self._counting if each.HasField("evict") and each.evict.pod_group == victim)
 
-    def _is_applied(self, decision: decision_pb2.Decision) -> bool:
-        step = self._steps.get(decision.id)
-        return step is not None and step.status == pb.APPLY_STATUS_APPLIED
+class _Results:
+    """Results of all bindings of a group, or of all its evictions of one pod group."""
+
+    def __init__(self) -> None:
+        self.decisions = 0
+        self.reported: list[pb.DecisionResult] = []
+        self.has_applied = False
+        self.may_retry: bool | None = None
+        """Whether any may still succeed; None: not known yet."""
+
+    def add(self, step: pb.DecisionResult | None) -> None:
+        """Add a decision with its result, if it has one."""
+        self.decisions += 1
+        if step is not None:
+            self.reported.append(step)
+            self.has_applied = self.has_applied or step.status == pb.APPLY_STATUS_APPLIED

@@ -1,20 +1,24 @@
 """Validate a report of results: every invalid field by its path."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tenure.codec.carried_state import decode_eviction_history
 from tenure.codec.checks import MISSING, time_problem
+from tenure.terms.cancellation import Pace, no_check
 from tenure.v1 import report_pb2 as pb
 from tenure.wire.violations import FieldViolation, SnapshotValidationError, ViolationCollector, quote_name
 
 
-def check_report(request: pb.ReportResultsRequest) -> None:
-    """Raises SnapshotValidationError when a field violates the contract; paths are those in the request."""
-    if violations := list(_violations(request)):
+def check_report(request: pb.ReportResultsRequest, check: Callable[[], None] = no_check) -> None:
+    """Raises SnapshotValidationError when a field violates the contract; paths are those in the request.
+
+    `check` raises when the call has ended.
+    """
+    if violations := list(_violations(request, Pace(check))):
         raise SnapshotValidationError(violations)
 
 
-def _violations(request: pb.ReportResultsRequest) -> Iterator[FieldViolation]:
+def _violations(request: pb.ReportResultsRequest, pace: Pace) -> Iterator[FieldViolation]:
     if not request.cluster_id:
         yield FieldViolation("cluster_id", MISSING)
     if not request.HasField("now"):
@@ -23,6 +27,7 @@ def _violations(request: pb.ReportResultsRequest) -> Iterator[FieldViolation]:
         yield FieldViolation("now", problem)
     first: dict[str, int] = {}
     for i, report in enumerate(request.groups):
+        pace.step()
         path, group = f"groups[{i}]", report.group
         if not group.id:
             yield FieldViolation(f"{path}.group.id", MISSING)
@@ -31,14 +36,15 @@ def _violations(request: pb.ReportResultsRequest) -> Iterator[FieldViolation]:
             yield FieldViolation(f"{path}.group.id", problem)
         if group.HasField("expire_time") and (problem := time_problem(group.expire_time)):
             yield FieldViolation(f"{path}.group.expire_time", problem)
-        yield from _patches(report, path)
-        yield from _results(report, path)
+        yield from _patches(report, path, pace)
+        yield from _results(report, path, pace)
         yield from _eviction_history(report, path)
 
 
-def _patches(report: pb.GroupReport, path: str) -> Iterator[FieldViolation]:
+def _patches(report: pb.GroupReport, path: str, pace: Pace) -> Iterator[FieldViolation]:
     """Times of eviction records, which are compared with others."""
     for i, decision in enumerate(report.group.decisions):
+        pace.step()
         remembered = decision.patch.set_eviction_record
         if decision.patch.HasField("set_eviction_record") and (
             problem := time_problem(remembered.last_eviction_time)
@@ -47,10 +53,11 @@ def _patches(report: pb.GroupReport, path: str) -> Iterator[FieldViolation]:
             yield FieldViolation(where, problem)
 
 
-def _results(report: pb.GroupReport, path: str) -> Iterator[FieldViolation]:
+def _results(report: pb.GroupReport, path: str, pace: Pace) -> Iterator[FieldViolation]:
     known = {decision.id for decision in report.group.decisions}
     first: dict[str, int] = {}
     for i, step in enumerate(report.results):
+        pace.step()
         where = f"{path}.results[{i}]"
         if step.decision_id not in known:
             problem = f"{quote_name(step.decision_id)} is not a decision of the group"

@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import grpc
 from tenure.server.service.stream_timeouts import TooManyCalls
-from tenure.server.shard import Deadline, Shard
+from tenure.server.shard import CallDeadline, Deadline, Shard
 
 
 class CycleQueueTimeout(TimeoutError):
@@ -43,6 +44,10 @@ class CycleQueue:
             yield Deadline(seconds - (time.monotonic() - begin), self._is_cut_short)
         finally:
             self._release(shard)
+
+    def call_deadline(self, context: grpc.ServicerContext) -> CallDeadline:
+        """Deadline of a call for the work before its cycle, or without one."""
+        return CallDeadline(context.time_remaining(), context.is_active, self._is_cut_short)
 
     def load(self) -> tuple[int, int]:
         """Running cycles and queued calls."""

@@ -66,7 +66,7 @@ def decide(shared: ServiceContext, request: DecideRequest, context: grpc.Service
 
     Returns a serialized DecideResponse.
     """
-    shard, snapshot, state, respond = _resolve_request(shared, request)
+    shard, snapshot, state, respond = _resolve_request(shared, request, context)
     with shared.cycle_queue.acquire(shard, context.time_remaining()) as deadline:
         if not context.add_callback(deadline.cancel):
             raise CycleQueueTimeout
@@ -78,7 +78,9 @@ def decide(shared: ServiceContext, request: DecideRequest, context: grpc.Service
         return response.content
 
 
-def _resolve_request(shared: ServiceContext, request: DecideRequest) -> _ShardRequest:
+def _resolve_request(
+    shared: ServiceContext, request: DecideRequest, context: grpc.ServicerContext
+) -> _ShardRequest:
     """Resolve what to decide on, and how."""
     named = [name for name in ("snapshot", "state", "delta") if request.HasField(name)]
     if len(named) > 1:
@@ -88,7 +90,7 @@ def _resolve_request(shared: ServiceContext, request: DecideRequest) -> _ShardRe
         shared.push_links.link(request.state)
         return _with_state(shared, request, state)
     if request.HasField("delta"):
-        state = apply(shared, request.delta)
+        state = apply(shared, request.delta, context)
         shared.states.check_staleness(state)
         return _with_state(shared, request, state)
     shard = Shard(request.snapshot.cluster_id, request.snapshot.node_pool)

@@ -8,7 +8,8 @@ from google.protobuf.message import DecodeError
 from tenure.server import errors
 from tenure.server.security.callers import NotAuthenticated, PermissionDenied
 from tenure.server.service.cycle_queue import CycleQueueTimeout
-from tenure.server.service.stream_timeouts import Draining, StreamIdleTimeout, TooManyCalls, TooManyStreams
+from tenure.server.service.stream_timeouts import StreamIdleTimeout, TooManyCalls, TooManyStreams
+from tenure.server.shard import CallEnded, Draining
 from tenure.server.solver_host import SolverProcessLost, SolverUnavailable
 from tenure.server.state import ChunkTooLarge, StateError, UploadMemoryExhausted
 from tenure.server.telemetry.call_metrics import count_failure
@@ -66,5 +67,8 @@ def _foreseen(error: Exception, request_name: str) -> grpc.Status | None:
             return errors.plain_status(grpc.StatusCode.UNAVAILABLE, str(error))
         case CycleQueueTimeout():
             too_late = "deadline exceeded while queued; retry with a longer deadline"
+            return errors.plain_status(grpc.StatusCode.DEADLINE_EXCEEDED, too_late)
+        case CallEnded():
+            too_late = "deadline exceeded before the response was ready; retry with a longer deadline"
             return errors.plain_status(grpc.StatusCode.DEADLINE_EXCEEDED, too_late)
     return None

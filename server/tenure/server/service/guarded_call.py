@@ -16,7 +16,7 @@ from tenure.server.security.policy import Verb
 from tenure.server.service.error_mapping import status_of
 from tenure.server.service.named_clusters import named_clusters
 from tenure.server.service.service_context import ServiceContext
-from tenure.server.shard import Shard
+from tenure.server.shard import CallDeadline, Shard
 from tenure.server.telemetry.call_metrics import call_span
 from tenure.wire.scanner import check_request
 
@@ -34,9 +34,17 @@ class GuardedCall(Generic[Request]):
     """A call of one method. Used by one thread at a time, except for `recheck`."""
 
     def __init__(
-        self, name: MethodName, kind: type[Request], verb: Verb, shared: ServiceContext, *, is_upload: bool
+        self,
+        name: MethodName,
+        kind: type[Request],
+        verb: Verb,
+        shared: ServiceContext,
+        deadline: CallDeadline,
+        *,
+        is_upload: bool,
     ) -> None:
         """`is_upload`: all requests together are one, which names its cluster in the first."""
+        self.deadline = deadline
         self._caller = CURRENT.get()
         self._name = name
         self._kind = kind
@@ -51,11 +59,11 @@ class GuardedCall(Generic[Request]):
     def read(self, content: bytes) -> Request:
         """Parse a request that the caller may make.
 
-        Raises DecodeError if it is not valid, the errors of check_request, and PermissionDenied.
+        Raises DecodeError if it is not valid, the errors of check_request, CallEnded, and PermissionDenied.
         """
         before = self._shards[0] if self._is_upload and self._is_read else None
         self._is_read = self._is_upload and self._is_read
-        check_request(content, self._kind, self._shared.limits)
+        check_request(content, self._kind, self._shared.limits, self.deadline.check)
         request = self._kind.FromString(content)
         named = named_clusters(request, before)
         self._shards = named.shards
@@ -120,7 +128,8 @@ def guarded_call(
     `is_audited_by_message`: the block writes a line for each response, so only errors are left.
     """
     with call_span(*name, context):
-        call = GuardedCall(name, kind, verb, shared, is_upload=is_upload)
+        deadline = shared.cycle_queue.call_deadline(context)
+        call = GuardedCall(name, kind, verb, shared, deadline, is_upload=is_upload)
         result, denied = "CANCELLED", None
         try:
             yield call

@@ -17,7 +17,7 @@ def report_results(
     shared: ServiceContext, request: pb.ReportResultsRequest, context: grpc.ServicerContext
 ) -> pb.ReportResultsResponse:
     """State of every group; conflicting results are neither counted nor evaluated."""
-    check_report(request)
+    check_report(request, shared.cycle_queue.call_deadline(context).check)
     shard = Shard(request.cluster_id, request.node_pool)
     return pb.ReportResultsResponse(
         groups=[_status(shared, shard, request, report) for report in request.groups]

@@ -1,6 +1,6 @@
 """PutSnapshot, ApplyDelta, SyncState and GetState: push, change and read states."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -34,8 +34,9 @@ def put_snapshot(
         for piece in chunks:
             upload.add(piece)
         with freeze_gc():
-            state = upload.state()
-            shared.engine.warm_up(state.cluster, state.warm_start)
+            deadline = shared.cycle_queue.call_deadline(context)
+            state = upload.state(deadline.check)
+            shared.engine.warm_up(state.cluster, state.warm_start, deadline)
     shared.states.put(state)
     shared.push_links.add(state.reference)
     return PutSnapshotResponse(state=state.reference)
@@ -45,12 +46,12 @@ def apply_delta(
     shared: ServiceContext, request: ApplyDeltaRequest, context: grpc.ServicerContext
 ) -> ApplyDeltaResponse:
     """Apply one delta; return the new reference."""
-    return ApplyDeltaResponse(state=apply(shared, request.delta).reference)
+    return ApplyDeltaResponse(state=apply(shared, request.delta, context).reference)
 
 
-def apply(shared: ServiceContext, delta: StateDelta) -> State:
-    """Store and return the state after a delta. Raises StateError."""
-    state = shared.states.apply(delta)
+def apply(shared: ServiceContext, delta: StateDelta, context: grpc.ServicerContext) -> State:
+    """Store and return the state after a delta. Raises StateError, and CallEnded without a change."""
+    state = shared.states.apply(delta, shared.cycle_queue.call_deadline(context).check)
     shared.push_links.add(state.reference)
     return state
 
@@ -76,13 +77,13 @@ def _respond(shared: ServiceContext, unread: UndecodedRequest[SyncStateRequest])
     if not request.nonce:
         missing = errors.invalid_delta([FieldViolation("nonce", "is required")])
         return SyncStateResponse(error=missing.message())
-    return _apply(shared, request)
+    return _apply(shared, request, unread.call.deadline.check)
 
 
-def _apply(shared: ServiceContext, request: SyncStateRequest) -> SyncStateResponse:
+def _apply(shared: ServiceContext, request: SyncStateRequest, check: Callable[[], None]) -> SyncStateResponse:
     try:
         with shared.push_links.delta_span():
-            state = shared.states.apply(request.delta)
+            state = shared.states.apply(request.delta, check)
             shared.push_links.add(state.reference)
         return SyncStateResponse(nonce=request.nonce, state=state.reference)
     except StateError as fault:

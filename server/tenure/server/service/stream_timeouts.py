@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import Final, TypeVar
 
-
-class Draining(Exception):
-    """The server is draining and accepts no more calls."""
+from tenure.server.shard import Draining
 
 
 class TooManyCalls(Exception):

@@ -7,8 +7,14 @@ from typing import Final
 
 from tenure.codec.encoded_response import EncodedResponse
 from tenure.codec.engine import CycleTimeline, Engine
-from tenure.server.shard import Deadline
-from tenure.server.solver_host.protocol import InvalidRequest, SolveRequest, SolveResponse, WorkerError
+from tenure.server.shard import CallEnded, Deadline
+from tenure.server.solver_host.protocol import (
+    CallOver,
+    InvalidRequest,
+    SolveRequest,
+    SolveResponse,
+    WorkerError,
+)
 from tenure.server.solver_host.solver_pool import SolverPool
 from tenure.solver.framework.stop_signal import never
 from tenure.solver.model.cluster import Cluster
@@ -65,7 +71,7 @@ class ProcessEngine(Engine):
         whole.snapshot.now.CopyFrom(header.now)
         return self._solve(SolveRequest(whole.SerializeToString(), _seconds(stop)), stop, timeline)
 
-    def warm_up(self, cluster: Cluster, warm_start: WarmStart) -> None:
+    def warm_up(self, cluster: Cluster, warm_start: WarmStart, stop: Callable[[], bool] = never) -> None:
         """See Engine. No effect: processes cache nothing."""
 
     def watch(self, notify: Callable[[bool], None]) -> None:
@@ -87,6 +93,8 @@ class ProcessEngine(Engine):
                 return response
             case InvalidRequest(violations):
                 raise SnapshotValidationError(violations)
+            case CallOver():
+                raise CallEnded
             case WorkerError(traceback):
                 _LOG.error("Exception in a solver process: %s", traceback)
                 raise SolverError("a cycle failed in its solver process; see the log")

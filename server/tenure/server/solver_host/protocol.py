@@ -44,10 +44,14 @@ class InvalidRequest(NamedTuple):
     violations: list[FieldViolation]
 
 
+class CallOver(NamedTuple):
+    """The caller's deadline passed before the response was ready."""
+
+
 class WorkerError(NamedTuple):
     """The solver raised an unexpected exception: its traceback as text, for the log."""
 
     traceback: str
 
 
-SolveResult = SolveResponse | InvalidRequest | WorkerError
+SolveResult = SolveResponse | InvalidRequest | CallOver | WorkerError

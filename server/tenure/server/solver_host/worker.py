@@ -11,9 +11,10 @@ from typing import Final
 from tenure.codec.engine import Engine
 from tenure.server.garbage_collection import pause_gc
 from tenure.server.installed import installed_registry
-from tenure.server.shard import Deadline
+from tenure.server.shard import CallEnded, Deadline
 from tenure.server.solver_host.protocol import (
     STOP,
+    CallOver,
     InvalidRequest,
     SolveRequest,
     SolveResponse,
@@ -52,6 +53,8 @@ def _solve(engine: Engine, question: SolveRequest, stop: "_StopSignal") -> Solve
         return SolveResponse(response, timeline.entries, timeline.group_ids)
     except SnapshotValidationError as invalid:
         return InvalidRequest(list(invalid.violations))
+    except CallEnded:
+        return CallOver()
     except Exception:
         return WorkerError(traceback.format_exc())
 
@@ -63,11 +66,16 @@ class _StopSignal:
         self._deadline = Deadline(seconds, threading.Event())
         self._connection = connection
         self._next_look = 0.0
+        self._is_told = False
 
     def __call__(self) -> bool:
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + _LOOK_SECONDS
             if self._connection.poll():
-                self._deadline.cancel()
-        return self._deadline()
+                self._is_told = True
+        return self._deadline() or self._is_told
+
+    def check(self) -> None:
+        """Raise CallEnded after the deadline. The stop signal ends the search only."""
+        self._deadline.check()

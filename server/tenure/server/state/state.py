@@ -1,5 +1,6 @@
 """One version of a state, its lineage, and the next version after a delta."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -18,6 +19,7 @@ from tenure.server.state.lazy_snapshot import LazySnapshot
 from tenure.server.state.response_cache import ResponseCache
 from tenure.server.state.warm_start import WarmStartCache
 from tenure.solver.model.cluster import Cluster
+from tenure.terms.cancellation import no_check
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta, StateKeys, StateReference
 from tenure.wire.deltas import Overlay, check_upserts, overlay
@@ -119,24 +121,31 @@ class State:
         return has_its_version and self.delta_digest == sha256(_to_bytes(delta)).digest()
 
 
-def full_state(epoch: str, snapshot: ClusterSnapshot, most: MaxRows) -> State:
+def full_state(
+    epoch: str, snapshot: ClusterSnapshot, most: MaxRows, check: Callable[[], None] = no_check
+) -> State:
     """State of a full snapshot.
 
-    Raises SnapshotValidationError, or StateError for too many rows.
+    Raises SnapshotValidationError, or StateError for too many rows. `check` raises when the call has ended.
     """
     _check_rows(snapshot, most)
-    decoded = with_base(decode(snapshot, installed_registry().guarded.names), snapshot)
+    decoded = with_base(decode(snapshot, installed_registry().guarded.names, check), snapshot, check)
     return State(epoch, _header(snapshot), LazySnapshot(snapshot), decoded)
 
 
-def next_state(state: State, delta: StateDelta, max_bytes: int, most: MaxRows) -> State:
-    """The state after a delta on it. Raises StateError; nothing is changed either way."""
+def next_state(
+    state: State, delta: StateDelta, max_bytes: int, most: MaxRows, check: Callable[[], None] = no_check
+) -> State:
+    """The state after a delta on it. Raises StateError; nothing is changed either way.
+
+    `check` raises when the call has ended.
+    """
     problems = [*_header_problems(state, delta), *check_upserts(delta.upserts)]
     if problems:
         raise errors.invalid_delta(problems)
     state.check_clock(delta.now)
     now = delta.now.ToNanoseconds()
-    changed = decode_change(state.decoded, state.header, delta.upserts, delta.removals, now)
+    changed = decode_change(state.decoded, state.header, delta.upserts, delta.removals, now, check)
     if changed is None or delta.upserts.pod_columns.uid:
         after = _after(state, delta)
         header, written = _header(after.snapshot), LazySnapshot(after.snapshot)
@@ -146,7 +155,7 @@ def next_state(state: State, delta: StateDelta, max_bytes: int, most: MaxRows) -
         _check_rows(written.read(), most)
     if written.size > max_bytes:
         raise errors.too_large(written.size, max_bytes)
-    decoded, content = changed or _decoded(state, after), _to_bytes(delta)
+    decoded, content = changed or _decoded(state, after, check), _to_bytes(delta)
     made_by, lineage = sha256(content).digest(), state.lineage.with_delta(content, written.size)
     opening = (
         WarmStartCache()
@@ -163,10 +172,11 @@ def _after(state: State, delta: StateDelta) -> Overlay:
     return after
 
 
-def _decoded(state: State, after: Overlay) -> DecodedSnapshot:
+def _decoded(state: State, after: Overlay, check: Callable[[], None]) -> DecodedSnapshot:
     """Return the state after a delta, decoded completely."""
     try:
-        return with_base(decode(after.snapshot, state.decoded.guarded_actions), after.snapshot)
+        decoded = decode(after.snapshot, state.decoded.guarded_actions, check)
+        return with_base(decoded, after.snapshot, check)
     except SnapshotValidationError as invalid:
         raise errors.invalid_delta([after.locate(violation) for violation in invalid.violations]) from None
 

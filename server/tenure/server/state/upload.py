@@ -1,7 +1,7 @@
 """Snapshots being pushed in chunks: merging, and a memory limit for all of them."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -9,6 +9,7 @@ from tenure.codec.checks import MISSING
 from tenure.server.settings.server import DEFAULT_ROWS, MaxRows
 from tenure.server.state import errors
 from tenure.server.state.state import State, full_state
+from tenure.terms.cancellation import no_check
 from tenure.v1.snapshot_pb2 import ClusterSnapshot, PodColumns
 from tenure.v1.state_pb2 import PutSnapshotRequest
 from tenure.wire.columns import check_structure, join_columns
@@ -102,8 +103,11 @@ class Upload:
             for name in KEY_FIELDS:
                 getattr(self._snapshot, name).extend(getattr(chunk.chunk, name))
 
-    def state(self) -> State:
-        """State of all chunks. Raises SnapshotValidationError with paths in the whole snapshot."""
+    def state(self, check: Callable[[], None] = no_check) -> State:
+        """State of all chunks. Raises SnapshotValidationError with paths in the whole snapshot.
+
+        `check` raises when the call has ended.
+        """
         problems = []
         if not self._epoch:
             problems.append(FieldViolation("epoch", f"{MISSING} in the first chunk"))
@@ -112,4 +116,4 @@ class Upload:
         if problems:
             raise SnapshotValidationError(problems)
         self._snapshot.pod_columns.CopyFrom(join_columns(self._columns))
-        return full_state(self._epoch, self._snapshot, self._memory.rows)
+        return full_state(self._epoch, self._snapshot, self._memory.rows, check)
