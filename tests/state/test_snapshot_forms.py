@@ -17,7 +17,8 @@ SIZES = {"50 nodes": (50, 500), "500 nodes": (500, 5_000)}
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with run_server(short_engine()) as (_, address), Client(address) as client:
+    """A client with so much time that no response is stopped early, however busy the machine is."""
+    with run_server(short_engine()) as (_, address), Client(address, timeout=600) as client:
         yield client
 
 
