@@ -9,7 +9,7 @@ from tenure.kubernetes.adapter import Adapter, write_seconds
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.settings import AdapterSettings
 
-from tests.attacks.forging_client import ForgingClient, bind, evict
+from tests.attacks.tenants.forging_client import ForgingClient, bind, evict
 from tests.kubernetes.cluster import UserCluster, wait_until
 from tests.kubernetes.environment.control_plane import ADAPTER_TOKEN, ControlPlane
 

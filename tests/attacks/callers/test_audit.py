@@ -17,8 +17,8 @@ from tenure.server.audit.verify import verify
 from tenure.server.records import RecordsFile
 from tenure.v1 import state_pb2 as pb
 
-from tests.attacks.test_revocation import wait_until
-from tests.attacks.two_clusters import (
+from tests.attacks.callers.test_revocation import wait_until
+from tests.attacks.callers.two_clusters import (
     REQUESTS,
     RPCS,
     TOKENS,

@@ -22,8 +22,8 @@ from tenure.server.telemetry.cycle_metrics import Cycles
 from tenure.solver.plugin_api.profile import PluginConfig, Profile
 from tenure.solver.registry import BUILT_IN, SERVICE_FEATURES, default_profile
 
-from tests.attacks import work_counter
-from tests.attacks.growing_requests import Case, base_snapshot, cases, full_push
+from tests.attacks.work import work_counter
+from tests.attacks.work.growing_requests import Case, base_snapshot, cases, full_push
 
 SIZES: Final = (60, 120, 240)
 PLUGINS: Final = tuple(PluginConfig(name) for name in BUILT_IN.plugins if name not in SERVICE_FEATURES)

@@ -14,7 +14,7 @@ from tenure.kubernetes.settings import AdapterSettings
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.report_pb2 import APPLY_STATUS_PRECONDITION_FAILED
 
-from tests.attacks.forging_client import ForgingClient, bind, evict
+from tests.attacks.tenants.forging_client import ForgingClient, bind, evict
 from tests.kubernetes.adapter.adapter_stage import AdapterStage, open_stage
 from tests.kubernetes.cluster import UserCluster, wait_until
 from tests.kubernetes.environment.control_plane import ADAPTER_TOKEN

@@ -14,14 +14,14 @@ from typing import Any, Final, NamedTuple
 import pytest
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 
-from tests.attacks import work_counter
-from tests.attacks.growing_requests import VALID, field_name, repeated_paths, request_types
+from tests.attacks.work import work_counter
+from tests.attacks.work.growing_requests import VALID, field_name, repeated_paths, request_types
 from tests.small_snapshot import child_environment
 
 PROGRAM: Final = """
-from tests.attacks import work_counter
+from tests.attacks.work import work_counter
 work_counter.install()
-from tests.attacks import work_measurement
+from tests.attacks.work import work_measurement
 work_measurement.main()
 """
 MOST: Final = 2.2

@@ -12,7 +12,7 @@ from tenure.server.security.rejections import INTERVAL_SECONDS, MAX_PEERS, OTHER
 from tenure.server.settings import Security
 from tenure.v1 import state_pb2 as pb
 
-from tests.attacks.two_clusters import (
+from tests.attacks.callers.two_clusters import (
     BOTH,
     TOKENS,
     A,

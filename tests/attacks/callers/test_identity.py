@@ -22,7 +22,7 @@ from tenure.v1 import state_pb2 as pb
 from tenure.v1.decide_pb2 import DecideRequest
 from tenure.v1.simulate_pb2 import SimulateResponse
 
-from tests.attacks.two_clusters import (
+from tests.attacks.callers.two_clusters import (
     PLACES,
     REQUESTS,
     RPCS,

@@ -21,7 +21,7 @@ from tenure.server.security.json_web_tokens import ALGORITHMS
 from tenure.server.settings import Security
 from tenure.v1 import state_pb2 as pb
 
-from tests.attacks.json_web_tokens import (
+from tests.attacks.callers.json_web_tokens import (
     AUDIENCE,
     IDENTITY,
     ISSUER,
@@ -33,8 +33,8 @@ from tests.attacks.json_web_tokens import (
     key_set,
     part,
 )
-from tests.attacks.test_revocation import SECONDS, OpenStream
-from tests.attacks.two_clusters import A, B, CallEnd, call, delta, rule, snapshot_of, write_policy
+from tests.attacks.callers.test_revocation import SECONDS, OpenStream
+from tests.attacks.callers.two_clusters import A, B, CallEnd, call, delta, rule, snapshot_of, write_policy
 from tests.server.servers import run_server
 
 OWN = SigningKey("own")

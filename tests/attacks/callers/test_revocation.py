@@ -21,7 +21,7 @@ from tenure.server.security import credentials_watch
 from tenure.server.service import SERVICE, stream_timeouts
 from tenure.v1 import state_pb2 as pb
 
-from tests.attacks.two_clusters import (
+from tests.attacks.callers.two_clusters import (
     BOTH,
     REQUESTS,
     TOKENS,

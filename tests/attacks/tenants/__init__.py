@@ -1,0 +1,1 @@
+"""Attacks of tenants, who write Kubernetes objects, and of servers that decide about their pods."""
