@@ -125,6 +125,13 @@ CHECKS: Final = (
         needs=("kubeapi", "helm"),
     ),
     Check(
+        "linear-work",
+        "the counted work for twice the elements of every repeated field: at most 2.2 times",
+        "1 min",
+        "tests.attacks.work.command:main",
+        in_ci=True,
+    ),
+    Check(
         "fuzz",
         "100,000 mutated requests; those that end badly are stored in .cache/fuzz",
         "7 min",
