@@ -138,6 +138,12 @@ CHECKS: Final = (
         "tests.fuzz.command:main",
     ),
     Check(
+        "hostile-objects",
+        "100,000 random hostile objects of namespace users: the honest pod is bound every time",
+        "10 min",
+        "tests.attacks.hostile_objects_campaign:main",
+    ),
+    Check(
         "faults",
         "every fault around the adapter, on real API servers",
         "30 min",

@@ -48,7 +48,7 @@ def test_forbidden_queue_is_refused_with_an_event_and_conditions(open_with: Open
         wait_until(lambda: pod_condition(stage, "thief-0").get("reason") == FORBIDDEN)
         wait_until(lambda: pod_condition(stage, "derived-0").get("reason") == FORBIDDEN)
         wait_until(lambda: cluster.events(FORBIDDEN) == ["derived-0", "thief"])
-    assert condition["message"] == "namespace team may not use queue 'other'."
+    assert condition["message"] == "Not scheduled: namespace team may not use queue 'other'"
     assert stage.sent("binding") == ["honest-0"]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.limits.set_aside import QUEUE_FORBIDDEN
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
@@ -271,7 +272,8 @@ def test_queue_is_permitted_by_patterns_labels_or_default(
     world.put("pods", pod("p", meta={"labels": {"kai.scheduler/queue": named}}))
     builder = world.builder(SnapshotScope(cluster_id="test", node_pool_label="", queue_access=access))
     assert bool(builder.snapshot(NOW).pod_groups) == permitted
-    assert bool(builder.refusals) != permitted
+    codes = {one.reason.code for one in builder.set_aside.take_new()}
+    assert codes == (set() if permitted else {QUEUE_FORBIDDEN})
 
 
 def test_label_of_a_namespace_has_an_effect_at_once() -> None:
@@ -287,7 +289,7 @@ def test_label_of_a_namespace_has_an_effect_at_once() -> None:
     assert len(builder.delta(NOW).removals.pods) == 1
 
 
-@pytest.mark.parametrize("named", ["other", "missing"])
+@pytest.mark.parametrize("named", ["other", "missing", "x" * 254])
 def test_running_pods_stay_in_the_last_usable_queue(named: str) -> None:
     """Otherwise a running pod group would escape its queue, or be charged to another one."""
     tenancy = Tenancy(scope=GUARDED)
@@ -305,6 +307,8 @@ def test_pending_pods_of_a_running_pod_group_with_a_forbidden_queue_wait() -> No
     waiting = tenancy.builder.pod("uid-job-1")
     assert waiting is not None
     assert waiting.blocked_reason == "namespace team may not use queue 'other'"
+    (found,) = tenancy.builder.set_aside.take_new()
+    assert (found.target.name, found.reason.code) == ("job", QUEUE_FORBIDDEN)
     tenancy.write(queue="q")
     tenancy.row()
     freed = tenancy.builder.pod("uid-job-1")

@@ -1,7 +1,8 @@
 """Decision groups as a server returns them."""
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.kubernetes.apply.events import AdapterIdentity, ObjectReference
+from tenure.kubernetes.apply.events import AdapterIdentity
+from tenure.kubernetes.objects.meta import ObjectReference
 from tenure.v1 import decision_pb2 as pb
 from tenure.v1.snapshot_pb2 import EvictionRecord
 

@@ -10,11 +10,21 @@ from tenure.kubernetes.apply import status_writer
 from tenure.kubernetes.apply.conditions import build_condition
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.status_writer import StatusWriter
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.snapshot_scope import QueueAccess, SnapshotScope
 from tenure.v1 import decision_pb2 as pb
 
 from tests.kubernetes.apply.decision_groups import IDENTITY, NOW
 from tests.kubernetes.apply.scripted_api_server import RecordedCall, ScriptedApiServer, ScriptedResponse
-from tests.kubernetes.observe.cached_cluster import CachedCluster, member, pod, pod_group, queue
+from tests.kubernetes.observe.cached_cluster import (
+    CONFIG,
+    CachedCluster,
+    member,
+    pod,
+    pod_group,
+    queue,
+    running,
+)
 
 Served = tuple[ScriptedApiServer, Transport]
 GROUP = "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups/job"
@@ -70,14 +80,14 @@ def test_pod_group_over_fair_share_is_unschedulable_for_the_autoscaler() -> None
 class StatusRig:
     """A pending pod group, and the statuses written for it."""
 
-    def __init__(self, served: Served, patched: pytest.MonkeyPatch) -> None:
+    def __init__(self, served: Served, patched: pytest.MonkeyPatch, scope: SnapshotScope = CONFIG) -> None:
         self.server, transport = served
         self.patched = patched
-        world = CachedCluster()
+        self.world = world = CachedCluster()
         world.put("kai_queues", queue("q"))
         world.put("kai_pod_groups", pod_group("job", minMember=1))
         world.put("pods", pod("p", meta=member("job")))
-        self.picture = world.builder()
+        self.picture = world.builder(scope)
         self.picture.snapshot(NOW)
         self.uid = next(row.uid for row in self.picture.snapshot(NOW).pod_groups)
         self.status: dict[str, Any] = {}
@@ -105,6 +115,14 @@ class StatusRig:
         pod_group_outcome = outcome(kind, code, message)
         pod_group_outcome.pod_group = self.uid
         self.writer.report([pod_group_outcome], [])
+        self.writer._write_due()
+        return [write.rpartition("/")[2] for write in self.server.writes()[before:]]
+
+    def set_aside(self) -> list[str]:
+        """Observe changes and write what is set aside; return the writes."""
+        before = len(self.server.writes())
+        self.picture.delta(NOW)
+        self.writer.report_set_aside(self.picture.set_aside.take_new())
         self.writer._write_due()
         return [write.rpartition("/")[2] for write in self.server.writes()[before:]]
 
@@ -259,3 +277,73 @@ def test_null_conditions_are_treated_as_empty(rig: StatusRig) -> None:
     rig.status = {"schedulingConditions": None}
     assert "status" in rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
     assert rig.conditions[0]["status"] == "True"
+
+
+LONG = "x" * 254
+
+
+def test_pod_group_that_is_set_aside_is_named_until_it_is_scheduled_again(rig: StatusRig) -> None:
+    rig.world.put("kai_pod_groups", pod_group("job", queue=LONG))
+    assert rig.set_aside() == ["status", "status", "events"]
+    assert (rig.conditions[0]["reason"], rig.conditions[0]["status"]) == ("SetAside", "True")
+    assert "has 254 characters" in rig.conditions[0]["message"]
+    assert rig.set_aside() == []
+    rig.world.put("kai_pod_groups", pod_group("job"))
+    assert rig.set_aside() == []
+    rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    assert rig.conditions[0]["reason"] == "Unschedulable"
+
+
+def test_later_pods_of_a_pod_group_that_is_set_aside_get_its_condition(rig: StatusRig) -> None:
+    rig.world.put("kai_pod_groups", pod_group("job", queue=LONG))
+    rig.set_aside()
+    rig.world.put("pods", pod("later", meta=member("job")))
+    rig.set_aside()
+    assert "PATCH /api/v1/namespaces/team/pods/later/status" in rig.server.writes()
+    assert rig.server.writes().count("POST /apis/events.k8s.io/v1/namespaces/team/events") == 1
+
+
+def test_set_aside_condition_replaces_one_that_is_not_written_yet(rig: StatusRig) -> None:
+    rig.writer.report([outcome("INFEASIBLE", "INSUFFICIENT_RESOURCES")], [])
+    rig.world.put("kai_pod_groups", pod_group("job", queue=LONG))
+    rig.set_aside()
+    assert rig.conditions[0]["reason"] == "SetAside"
+
+
+def test_outcome_does_not_replace_the_reason_of_a_forbidden_queue(
+    scripted_server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pod group with pods on nodes keeps its row, so that its pending pods have an outcome."""
+    access = QueueAccess(namespaces={"theirs": ("elsewhere",)})
+    scope = SnapshotScope(cluster_id="test", node_pool_label="", queue_access=access)
+    rig = StatusRig(scripted_server, monkeypatch, scope)
+    rig.assert_no_writes(0)
+    rig.world.put("pods", running("runs", meta=member("job")))
+    rig.set_aside()
+    rig.world.put("kai_pod_groups", pod_group("job", queue="theirs", minMember=1))
+    rig.set_aside()
+    assert rig.picture.pod_group(rig.uid) is not None
+    assert rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES") == []
+    assert rig.conditions[0]["reason"] == "QueueForbidden"
+    rig.world.put("kai_pod_groups", pod_group("job", minMember=1))
+    rig.set_aside()
+    rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    assert rig.conditions[0]["reason"] == "Unschedulable"
+
+
+def test_pod_group_without_own_pods_is_set_aside_without_a_write(rig: StatusRig) -> None:
+    rig.world.put("kai_pod_groups", pod_group("theirs", queue=LONG))
+    spec = {"schedulerName": "default-scheduler"}
+    rig.world.put("pods", pod("foreign", meta=member("theirs"), spec=spec))
+    assert rig.set_aside() == []
+    assert [one.target.name for one in rig.picture.set_aside.objects.values()] == ["theirs"]
+
+
+def test_many_objects_that_are_set_aside_do_not_delay_other_conditions(rig: StatusRig) -> None:
+    for number in range(200):
+        rig.world.put("pods", pod(f"bad-{number}", meta={"annotations": {names.VOLCANO_QUEUE: LONG}}))
+    rig.picture.delta(NOW)
+    rig.writer.report_set_aside(rig.picture.set_aside.take_new())
+    written = rig.write_status("INFEASIBLE", "INSUFFICIENT_RESOURCES")
+    assert rig.server.writes()[:2] == ["PATCH /api/v1/namespaces/team/pods/p/status", f"PATCH {GROUP}/status"]
+    assert len(written) == 3 + 2 * 50

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
-from tenure.kubernetes.observe.pod_group_table import TargetObject
+from tenure.kubernetes.objects.meta import ObjectReference
 from tenure.v1 import snapshot_pb2 as pb
 
 from tests.kubernetes.observe.cached_cluster import NOW, CachedCluster, member, node, pod, pod_group, running
@@ -239,10 +239,10 @@ def test_target_object_of_a_pod_group_is_found() -> None:
     world.put("pods", pod("alone"))
     picture = world.builder()
     picture.snapshot(NOW)
-    assert picture.subject("uid-g") == TargetObject(
+    assert picture.subject("uid-g") == ObjectReference(
         "scheduling.run.ai/v2alpha2", "PodGroup", "team", "g", "uid-g"
     )
-    assert picture.subject("volcano_pod_groups-v") == TargetObject(
+    assert picture.subject("volcano_pod_groups-v") == ObjectReference(
         "scheduling.volcano.sh/v1beta1", "PodGroup", "team", "v", "volcano_pod_groups-v"
     )
     assert picture.subject("uid-alone") is None

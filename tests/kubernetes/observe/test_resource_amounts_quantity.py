@@ -21,6 +21,7 @@ from tenure.kubernetes.observe.resource_amounts import InvalidQuantity, quantity
         ("2M", 1, 2_000_000),
         ("1k", 1, 1000),
         ("1E", 1, 10**18),
+        ("1Ei", 1, 2**60),
         ("1e3", 1, 1000),
         ("1E3", 1, 1000),
         ("12e-1", 10, 12),

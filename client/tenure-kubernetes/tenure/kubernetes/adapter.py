@@ -8,8 +8,9 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Final
 from uuid import uuid4
 
@@ -24,20 +25,28 @@ from tenure.kubernetes.api.object_caches import ApiDiscovery, ObjectCaches
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.apply.annotations import AnnotationWriter
 from tenure.kubernetes.apply.applier import PodApplier
-from tenure.kubernetes.apply.events import AdapterIdentity, ObjectReference
+from tenure.kubernetes.apply.events import AdapterIdentity
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import PodWriter
 from tenure.kubernetes.apply.status_writer import StatusWriter
 from tenure.kubernetes.journal_store import ConfigMapStore
 from tenure.kubernetes.leader_election import SAFETY_PART, LeaderElector
-from tenure.kubernetes.observe.owners import ApiOwnerLookup
+from tenure.kubernetes.limits.server_limits import server_limits
+from tenure.kubernetes.limits.set_aside import COUNTED, SetAsideObject
+from tenure.kubernetes.objects.meta import ObjectReference
+from tenure.kubernetes.observe.owners import ApiOwnerLookup, OwnerLookup
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
+from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, new_key
 from tenure.kubernetes.settings import AdapterSettings
+from tenure.kubernetes.telemetry import SET_ASIDE
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
 from tenure.v1.state_pb2 import StateDelta
+from tenure.wire.row_limits import SenderLimits
 
 _LEASE_END_SECONDS: Final = 5.0
+_MAX_WARNINGS: Final = 100
+"""Maximum number of warnings that are logged at once."""
 _WRITE_PART: Final = 0.8
 _NO_API: Final = "The API server serves neither KAI nor Volcano queues: install their CRDs."
 _LOG: Final = logging.getLogger(__name__)
@@ -49,27 +58,48 @@ def write_seconds(lease_duration: float) -> float:
 
 
 class LoggingSnapshotBuilder(SnapshotBuilder):
-    """Logs new warnings about objects, and calls `on_update` after each update of the rows."""
+    """Asks the server for its limits before each full snapshot, and reports warnings and set-aside objects.
 
-    on_update: Callable[[], None] | None = None
+    `publish` is called with objects that were set aside; it returns at once.
+    """
+
+    def __init__(
+        self,
+        caches: ObjectCaches,
+        config: SnapshotScope,
+        owners: OwnerLookup,
+        stored: StoredAnnotations,
+        read_limits: Callable[[], SenderLimits | None],
+    ) -> None:
+        super().__init__(caches, config, owners, stored)
+        self._read_limits = read_limits
+        self.publish: Callable[[Sequence[SetAsideObject]], None] | None = None
 
     def snapshot(self, now: Timestamp) -> ClusterSnapshot:
         """All rows."""
+        if (limits := self._read_limits()) is not None:
+            self.use_limits(limits)
         rows = super().snapshot(now)
-        self._publish()
+        self._report()
         return rows
 
     def delta(self, now: Timestamp) -> StateDelta:
         """Changed rows."""
         rows = super().delta(now)
-        self._publish()
+        self._report()
         return rows
 
-    def _publish(self) -> None:
-        for warning in self.warnings.take_new():
+    def _report(self) -> None:
+        new = self.warnings.take_new()
+        for warning in new[:_MAX_WARNINGS]:
             _LOG.warning("%s: %s", warning.subject, warning.text)
-        if self.on_update is not None:
-            self.on_update()
+        if len(new) > _MAX_WARNINGS:
+            _LOG.warning("... and %d more warnings about objects", len(new) - _MAX_WARNINGS)
+        if (objects := self.set_aside.take_new()) and self.publish is not None:
+            self.publish(objects)
+        counts = self.set_aside.counts()
+        for kind, reason in COUNTED:
+            SET_ASIDE.set(counts.get((kind, reason), 0), {"kind": kind, "reason": reason})
 
 
 class KubernetesObservation:
@@ -95,10 +125,15 @@ class KubernetesConnection:
     """Opens the ports for each leadership term. `identity` names the adapter in events."""
 
     def __init__(
-        self, settings: AdapterSettings, reading: Transport, writing: Transport, identity: str
+        self,
+        settings: AdapterSettings,
+        reading: Transport,
+        writing: Transport,
+        identity: str,
+        read_limits: Callable[[], SenderLimits | None],
     ) -> None:
         self._settings, self._reading, self._writing = settings, reading, writing
-        self._identity = identity
+        self._identity, self._read_limits = identity, read_limits
         self._store: ConfigMapStore | None = None
         """The journal of the current term."""
 
@@ -132,8 +167,8 @@ class KubernetesConnection:
         """The ports on object caches; `ends` closes them."""
         settings, may_act = self._settings, term.may_act
         stored = StoredAnnotations(self._store.signing_key if self._store else new_key())
-        owners = ApiOwnerLookup(self._reading)
-        builder = LoggingSnapshotBuilder(caches, settings.snapshot_scope(), owners, stored)
+        owners, scope = ApiOwnerLookup(self._reading), settings.snapshot_scope()
+        builder = LoggingSnapshotBuilder(caches, scope, owners, stored, self._read_limits)
         writer = PodWriter(self._writing, may_act, settings.eviction_mode)
         ownership = Ownership(caches, builder, settings.scheduler_name)
         annotations = AnnotationWriter(self._writing, caches, builder, ownership, stored, may_act)
@@ -141,7 +176,7 @@ class KubernetesConnection:
         lease = ObjectReference("coordination.k8s.io/v1", "Lease", settings.namespace, settings.lease, "")
         identity = AdapterIdentity(settings.node_pool, self._identity, lease)
         status = StatusWriter(self._writing, caches, builder, ownership, may_act, identity)
-        builder.on_update = status.report_refusals
+        builder.publish = status.report_set_aside
         _start(status.run, "tenure-status")
         ends.callback(status.stop)
         applier = PodApplier(writer, caches, ownership)
@@ -167,7 +202,8 @@ class Adapter:
             on_lost=self._end_term,
         )
         self._lease_thread = threading.Thread(target=self._elector.run, name="tenure-lease", daemon=True)
-        connection = KubernetesConnection(settings, reading, writing, identity)
+        read_limits = partial(server_limits, client)
+        connection = KubernetesConnection(settings, reading, writing, identity, read_limits)
         self._loop = AdapterLoop(connection, client, self._elector, Clock(writing.clock), identity)
 
     def health(self) -> Health:

@@ -10,6 +10,7 @@ from tenure.integration.journal_rows import JournalRows
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import Transport
 from tenure.kubernetes.journal_store import ConfigMapStore
+from tenure.kubernetes.limits.server_limits import server_limits
 from tenure.kubernetes.observe.owners import ApiOwnerLookup
 from tenure.kubernetes.observe.row_table import ObjectWarning
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
@@ -18,6 +19,7 @@ from tenure.kubernetes.settings import AdapterSettings
 from tenure.v1.decide_pb2 import DecideResponse
 from tenure.v1.decision_pb2 import Decision
 from tenure.v1.snapshot_pb2 import ClusterSnapshot
+from tenure.wire.row_limits import SenderLimits
 
 
 class DryRun(NamedTuple):
@@ -38,7 +40,8 @@ def dry_run(settings: AdapterSettings, transport: Transport, client: Client) -> 
     store = ConfigMapStore(transport, settings.namespace, settings.lease, lambda: False)
     journal = load_journal(store)
     owners, stored = ApiOwnerLookup(transport, patience=0), StoredAnnotations(store.signing_key)
-    builder = SnapshotBuilder(caches, settings.snapshot_scope(), owners, stored)
+    limits = server_limits(client) or SenderLimits()
+    builder = SnapshotBuilder(caches, settings.snapshot_scope(), owners, stored, limits)
     snapshot = builder.snapshot(now)
     JournalRows(journal, builder).complete(snapshot)
     return DryRun(snapshot, client.decide(snapshot), builder.warnings.take_new())

@@ -35,6 +35,10 @@ REFUSED: Final = _METER.create_counter(
     "tenure_adapter_refused_decisions_total",
     description="Decisions and patches of objects that this adapter does not schedule.",
 )
+SET_ASIDE: Final = _METER.create_gauge(
+    "tenure_adapter_set_aside_objects",
+    description="Objects that are set aside: they are not scheduled, by kind and reason.",
+)
 
 CALL: Final = "tenure.adapter.call"
 """Method and resource follow: `tenure.adapter.call POST pods/binding`."""

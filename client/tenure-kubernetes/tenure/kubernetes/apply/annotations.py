@@ -16,9 +16,8 @@ from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import APPLY_PATCH, Transport, require_leadership
 from tenure.kubernetes.apply.ownership import Ownership
 from tenure.kubernetes.apply.pod_writes import MANAGER
-from tenure.kubernetes.objects.meta import Object
+from tenure.kubernetes.objects.meta import Object, ObjectReference
 from tenure.kubernetes.observe import names
-from tenure.kubernetes.observe.pod_group_table import TargetObject
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations
 from tenure.kubernetes.observe.times import write_duration, write_time
@@ -93,7 +92,7 @@ class AnnotationWriter:
             if error
         ]
 
-    def _write(self, subject: TargetObject, annotations: dict[str, str]) -> str:
+    def _write(self, subject: ObjectReference, annotations: dict[str, str]) -> str:
         if self._last_written.get(subject.uid) == annotations:
             return ""
         try:
@@ -110,7 +109,7 @@ class AnnotationWriter:
         self._last_written[subject.uid] = annotations
         return ""
 
-    def _apply(self, subject: TargetObject, annotations: Mapping[str, str], version: str) -> None:
+    def _apply(self, subject: ObjectReference, annotations: Mapping[str, str], version: str) -> None:
         body: dict[str, Any] = {
             "apiVersion": subject.api_version,
             "kind": subject.kind,
@@ -127,7 +126,7 @@ class AnnotationWriter:
             self._transport.patch(path(subject), body, APPLY_PATCH, query)
 
 
-def path(subject: TargetObject) -> str:
+def path(subject: ObjectReference) -> str:
     """API path of the object of a pod group."""
     namespace, name = quote(subject.namespace, safe=""), quote(subject.name, safe="")
     return f"/apis/{subject.api_version}/namespaces/{namespace}/podgroups/{name}"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from tenure.kubernetes.limits.set_aside import SetAsideReason
 from tenure.kubernetes.objects.pod import Pod
 from tenure.terms.reasons import REASONS, ReasonClass, ReasonCode
 from tenure.v1 import decision_pb2 as pb
@@ -17,8 +18,6 @@ from tenure.v1 import decision_pb2 as pb
 UNSCHEDULABLE: Final = "Unschedulable"
 NOT_READY: Final = "NotReady"
 """Reason code of pod groups with fewer pods than their minimum."""
-QUEUE_FORBIDDEN: Final = "QueueForbidden"
-"""Reason of pod groups whose namespace may not use their queue."""
 _KAI_TYPE: Final = "UnschedulableOnNodePool"
 _DEFAULT_POOL: Final = "default"
 _MAX_LENGTH: Final = 1024
@@ -48,9 +47,10 @@ def build_condition(outcome: pb.PodGroupOutcome) -> SchedulingCondition | None:
     return SchedulingCondition(condition, code, outcome.reason.message[:_MAX_LENGTH], stands)
 
 
-def queue_forbidden(why: str) -> SchedulingCondition:
-    """The condition of a pod group whose namespace may not use its queue."""
-    return SchedulingCondition(QUEUE_FORBIDDEN, QUEUE_FORBIDDEN, f"{why}."[:_MAX_LENGTH], stands=True)
+def set_aside_condition(reason: SetAsideReason) -> SchedulingCondition:
+    """The condition of an object that is set aside."""
+    message = f"Not scheduled: {reason.text}"[:_MAX_LENGTH]
+    return SchedulingCondition(reason.code, reason.code, message, stands=True)
 
 
 def _standing(outcome: pb.PodGroupOutcome) -> tuple[str, bool]:

@@ -15,8 +15,8 @@ from tenure.integration.journal_entry import JournalEntry
 from tenure.kubernetes.api.api_errors import Conflict, NotFound
 from tenure.kubernetes.api.object_caches import ObjectCaches
 from tenure.kubernetes.api.transport import MERGE_PATCH, LeaderTransport
-from tenure.kubernetes.apply.conditions import SchedulingCondition
 from tenure.kubernetes.apply.ownership import Refusal
+from tenure.kubernetes.objects.meta import ObjectReference, pod_reference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.v1.decision_pb2 import Decision
@@ -25,16 +25,6 @@ from tenure.v1.report_pb2 import APPLY_STATUS_APPLIED, APPLY_STATUS_FAILED, Deci
 CONTROLLER: Final = "tenure.scheduler/adapter"
 _MAX_NOTE_LENGTH: Final = 1000
 _MAX_NAME_LENGTH: Final = 200
-
-
-class ObjectReference(NamedTuple):
-    """The object an event is about."""
-
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
 
 
 class AdapterIdentity(NamedTuple):
@@ -70,7 +60,7 @@ class EventRecorder:
     ) -> None:
         """Write one event per key, or increase its count."""
         name = f"{about.name[:_MAX_NAME_LENGTH]}.{sha256(f'{about.uid} {key}'.encode()).hexdigest()[:16]}"
-        collection = f"/apis/events.k8s.io/v1/namespaces/{quote(about.namespace, safe='')}/events"
+        collection = f"/apis/events.k8s.io/v1/namespaces/{quote(_namespace(about), safe='')}/events"
         try:
             self._transport.post(collection, self._event(name, about, reason, note, action, is_warning))
         except Conflict:
@@ -99,7 +89,7 @@ class EventRecorder:
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": about.namespace},
+            "metadata": {"name": name, "namespace": _namespace(about)},
             "eventTime": _now(),
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance[:128],
@@ -115,6 +105,11 @@ class EventRecorder:
                 "uid": about.uid,
             },
         }
+
+
+def _namespace(about: ObjectReference) -> str:
+    """Namespace of events about an object; those about an object outside of namespaces are in `default`."""
+    return about.namespace or "default"
 
 
 def _now() -> str:
@@ -142,12 +137,6 @@ def refusal_events(refusals: Iterable[Refusal], lease: ObjectReference) -> Itera
     for refusal in refusals:
         key = f"{DECISION_REFUSED} {refusal.subject}"
         yield PendingEvent(lease, key, DECISION_REFUSED, refusal.text, "Applying", is_counted=True)
-
-
-def condition_event(pod: Pod, condition: SchedulingCondition) -> PendingEvent:
-    """An event about the condition of a pod whose pod group is derived."""
-    code = condition.code
-    return PendingEvent(_regarding(pod), code, code, condition.message, "Scheduling", is_counted=True)
 
 
 class DecisionEvents:
@@ -190,18 +179,13 @@ class DecisionEvents:
         """The pod group, or the first pod of a derived one."""
         subject = builder.subject(pod_group)
         if subject is not None:
-            return ObjectReference(*subject) if builder.owns(pod_group) else None
+            return subject if builder.owns(pod_group) else None
         pods = map(self._pods.find, builder.pods_of(pod_group))
-        return next((_regarding(pod) for pod in pods if pod is not None), None)
+        return next((pod_reference(pod.metadata) for pod in pods if pod is not None), None)
 
 
 def _done(decision: Decision, pod: Pod) -> PendingEvent:
     is_binding = decision.HasField("bind")
     reason, action = ("Scheduled", "Binding") if is_binding else ("Evicted", "Evicting")
     note = f"Bound to {decision.bind.node}." if is_binding else decision.reason.message
-    return PendingEvent(_regarding(pod), decision.id, reason, note, action, is_counted=False)
-
-
-def _regarding(pod: Pod) -> ObjectReference:
-    meta = pod.metadata
-    return ObjectReference("v1", "Pod", meta.namespace, meta.name, meta.uid)
+    return PendingEvent(pod_reference(pod.metadata), decision.id, reason, note, action, is_counted=False)

@@ -8,9 +8,8 @@ unless a later outcome replaces it; an event is not. No decision waits for statu
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from tenure.integration.journal_entry import JournalEntry
@@ -21,7 +20,6 @@ from tenure.kubernetes.api.transport import APPLY_PATCH, LeaderTransport, Transp
 from tenure.kubernetes.apply.annotations import path
 from tenure.kubernetes.apply.conditions import (
     NOT_READY,
-    QUEUE_FORBIDDEN,
     UNSCHEDULABLE,
     SchedulingCondition,
     build_condition,
@@ -29,22 +27,22 @@ from tenure.kubernetes.apply.conditions import (
     is_same,
     kai_condition,
     pod_condition,
-    queue_forbidden,
+    set_aside_condition,
     volcano_condition,
 )
 from tenure.kubernetes.apply.events import (
     AdapterIdentity,
     DecisionEvents,
     EventRecorder,
-    ObjectReference,
     PendingEvent,
-    condition_event,
     refusal_events,
 )
 from tenure.kubernetes.apply.ownership import Ownership
+from tenure.kubernetes.apply.pending_statuses import SET_ASIDE_REASONS, PendingStatus, PendingStatuses
 from tenure.kubernetes.apply.pod_writes import PodName
+from tenure.kubernetes.limits.set_aside import SetAsideObject
+from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
-from tenure.kubernetes.observe.pod_group_table import TargetObject
 from tenure.kubernetes.observe.snapshot_builder import SnapshotBuilder
 from tenure.v1.decision_pb2 import OUTCOME_KIND_BUDGET_EXHAUSTED, PodGroupOutcome
 
@@ -53,19 +51,7 @@ QUIET_SECONDS: Final = 5.0
 MANAGER: Final = "tenure-status"
 """Field manager of conditions. Some objects have annotations beside them, under another manager."""
 _LOOK_SECONDS: Final = 0.2
-_MOST_EVENTS: Final = 10_000
-"""Maximum number of pending events; the oldest are dropped."""
 _LOG: Final = logging.getLogger(__name__)
-
-
-class _PendingStatus(NamedTuple):
-    """A condition of one pod group that is to be written."""
-
-    condition: SchedulingCondition
-    subject: TargetObject | None
-    pods: list[str]
-    not_before: float
-    """By the monotonic clock."""
 
 
 class _Object(msgspec.Struct):
@@ -89,60 +75,53 @@ class StatusWriter:
         self._builder, self._ownership = builder, ownership
         self._node_pool, self._lease = adapter.node_pool, adapter.lease
         self._events = EventRecorder(self._transport, adapter.instance)
-        self._pending: dict[str, _PendingStatus] = {}
+        self._pending = PendingStatuses()
         self._written: dict[str, tuple[SchedulingCondition, float]] = {}
         """The last condition of each pod group, and when it was written, by the monotonic clock."""
-        self._reported_refusals: dict[str, tuple[str, list[str]]] = {}
-        """Reasons and pods of pod groups that may not use their queues, by uid."""
         self._retry_at: dict[str, float] = {}
         """When a failed write is retried."""
         self._decision_events = DecisionEvents(caches)
-        self._pending_events: deque[PendingEvent] = deque(maxlen=_MOST_EVENTS)
-        self._changing = threading.Lock()
         self._stopped = threading.Event()
 
     def report(self, outcomes: Sequence[PodGroupOutcome], entries: Iterable[JournalEntry]) -> None:
         """Queue conditions and events. Returns at once."""
         builder = self._builder
-        wanted: dict[str, _PendingStatus] = {}
+        wanted: dict[str, PendingStatus] = {}
         for outcome in outcomes:
             uid, verdict = outcome.pod_group, build_condition(outcome)
-            if not builder.owns(uid):
+            if not builder.owns(uid) or builder.is_set_aside(uid):
                 continue
-            is_new = uid not in self._written and uid not in self._pending
+            is_new = uid not in self._written and self._pending.find(uid) is None
             if verdict and (outcome.kind != OUTCOME_KIND_BUDGET_EXHAUSTED or is_new):
-                begin = self._not_before(uid, verdict)
-                wanted[uid] = _PendingStatus(verdict, builder.subject(uid), builder.pods_of(uid), begin)
+                subject, pods = builder.subject(uid), builder.pods_of(uid)
+                if subject is not None or pods:
+                    wanted[uid] = PendingStatus(verdict, subject, pods, self._not_before(uid, verdict))
         events = self._decision_events.pending_events(entries, builder)
         events.extend(refusal_events(self._ownership.take_refusals(), self._lease))
-        with self._changing:
-            self._pending = {**self._pending, **wanted}
-            self._pending_events.extend(events)
+        self._pending.put(wanted, events)
         for uid in [uid for uid in list(self._written) if builder.pod_group(uid) is None]:
             self._written.pop(uid, None)
             self._retry_at.pop(uid, None)
 
-    def report_refusals(self) -> None:
-        """Queue conditions and events of pod groups that may not use their queues. Returns at once."""
-        builder, before = self._builder, self._reported_refusals
-        now = {uid: (text, builder.pods_of(uid)) for uid, text in builder.refusals.items()}
-        self._reported_refusals = now
-        for uid, (text, pods) in now.items():
-            if before.get(uid) == (text, pods):
+    def report_set_aside(self, objects: Iterable[SetAsideObject]) -> None:
+        """Queue conditions and events of objects that are set aside. Returns at once.
+
+        A pod group without own pods may belong to another scheduler.
+        """
+        wanted: dict[str, PendingStatus] = {}
+        for found in objects:
+            if found.target.kind == POD_GROUP and not found.pods:
                 continue
-            subject, condition = builder.subject(uid), queue_forbidden(text)
+            condition, uid = set_aside_condition(found.reason), found.target.uid
+            wanted[uid] = PendingStatus(condition, found.target, [*found.pods], 0.0)
             self._written.pop(uid, None)
-            with self._changing:
-                self._pending[uid] = _PendingStatus(condition, subject, pods, 0.0)
-                pod = next(filter(None, map(self._caches.pods.find, pods)), None)
-                if subject is None and pod is not None:
-                    self._pending_events.append(condition_event(pod, condition))
+        self._pending.put(wanted)
 
     def _not_before(self, uid: str, condition: SchedulingCondition) -> float:
         """Earliest time of a condition: pods of a new pod group are created one by one."""
         if condition.code != NOT_READY or uid in self._written:
             return 0.0
-        before = self._pending.get(uid)
+        before = self._pending.find(uid)
         if before is not None and before.condition.code == NOT_READY:
             return before.not_before
         return time.monotonic() + QUIET_SECONDS
@@ -157,14 +136,7 @@ class StatusWriter:
         self._stopped.set()
 
     def _write_due(self) -> None:
-        with self._changing:
-            events, due = (
-                list(self._pending_events),
-                {u: w for u, w in self._pending.items() if self._is_due(u, w)},
-            )
-            self._pending_events.clear()
-            for uid in due:
-                del self._pending[uid]
+        events, due = self._pending.take_due(self._is_due)
         for one in events:
             self._try(lambda one=one: self._record_event(one))  # type: ignore[misc]
         for uid, wanted in due.items():
@@ -174,24 +146,26 @@ class StatusWriter:
             if before is None or before[0][:2] != wanted.condition[:2]:
                 self._write_status(uid, wanted)
 
-    def _is_due(self, uid: str, status: _PendingStatus) -> bool:
+    def _is_due(self, uid: str, status: PendingStatus) -> bool:
         before, now = self._written.get(uid), time.monotonic()
         if now < max(status.not_before, self._retry_at.get(uid, now)):
             return False
         return before is None or not status.condition.reason or now >= before[1] + QUIET_SECONDS
 
-    def _write_status(self, uid: str, status: _PendingStatus) -> None:
+    def _write_status(self, uid: str, status: PendingStatus) -> None:
         self._retry_at.pop(uid, None)
         before = self._written.get(uid)
         self._written[uid] = (status.condition, time.monotonic())
         subject = status.subject
         is_written = self._write_pods(status) if status.condition.reason else True
-        if subject is not None:
+        if subject is not None and subject.kind == POD_GROUP:
             is_written &= self._try(lambda: self._put_subject(subject, status.condition))
+        elif subject is not None and is_written:
+            self._try(lambda: self._record_pending(subject, status.condition))
         if not is_written:
             self._postpone(uid, status, before)
 
-    def _write_pods(self, status: _PendingStatus) -> bool:
+    def _write_pods(self, status: PendingStatus) -> bool:
         """Write the condition to all pending pods. Returns whether none must be retried."""
         pods = filter(None, map(self._caches.pods.find, status.pods))
         outdated = [pod for pod in pods if _waits(pod) and not has_condition(pod, status.condition)]
@@ -199,16 +173,15 @@ class StatusWriter:
         return all(results)
 
     def _postpone(
-        self, uid: str, status: _PendingStatus, before: tuple[SchedulingCondition, float] | None
+        self, uid: str, status: PendingStatus, before: tuple[SchedulingCondition, float] | None
     ) -> None:
         """Retry a condition later."""
         if before is None:
             self._written.pop(uid, None)
         else:
             self._written[uid] = before
-        with self._changing:
-            self._pending.setdefault(uid, status)
-            self._retry_at[uid] = time.monotonic() + QUIET_SECONDS
+        self._retry_at[uid] = time.monotonic() + QUIET_SECONDS
+        self._pending.put_back(uid, status)
 
     def _put_pod(self, pod: Pod, condition: SchedulingCondition) -> None:
         meta = pod.metadata
@@ -221,7 +194,7 @@ class StatusWriter:
         where = f"{PodName(meta.namespace, meta.name, meta.uid).path}/status"
         self._transport.patch(where, body, APPLY_PATCH, {"fieldManager": MANAGER, "force": "true"})
 
-    def _put_subject(self, subject: TargetObject, condition: SchedulingCondition) -> None:
+    def _put_subject(self, subject: ObjectReference, condition: SchedulingCondition) -> None:
         """Replace the adapter's condition of a pod group.
 
         Server-side apply treats all conditions as one value.
@@ -241,7 +214,9 @@ class StatusWriter:
         if condition.reason:
             self._record_pending(subject, condition)
 
-    def _put_conditions(self, subject: TargetObject, field: str, conditions: list[Any], version: str) -> None:
+    def _put_conditions(
+        self, subject: ObjectReference, field: str, conditions: list[Any], version: str
+    ) -> None:
         body = {
             "apiVersion": subject.api_version,
             "kind": subject.kind,
@@ -256,10 +231,10 @@ class StatusWriter:
         where = f"{path(subject)}/status" if field == "schedulingConditions" else path(subject)
         self._transport.patch(where, body, APPLY_PATCH, {"fieldManager": MANAGER, "force": "true"})
 
-    def _record_pending(self, subject: TargetObject, condition: SchedulingCondition) -> None:
-        is_warning = condition.reason in (UNSCHEDULABLE, QUEUE_FORBIDDEN, "InvalidPodGroup")
-        about, code = ObjectReference(*subject), condition.code
-        self._events.record(about, code, code, condition.message, "Scheduling", is_warning)
+    def _record_pending(self, subject: ObjectReference, condition: SchedulingCondition) -> None:
+        is_warning = condition.reason in (UNSCHEDULABLE, *SET_ASIDE_REASONS, "InvalidPodGroup")
+        code = condition.code
+        self._events.record(subject, code, code, condition.message, "Scheduling", is_warning)
 
     def _record_event(self, events: PendingEvent) -> None:
         about, key, reason, note, action, is_counted = events

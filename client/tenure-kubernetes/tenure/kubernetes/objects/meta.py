@@ -1,6 +1,7 @@
 """Metadata that all Kubernetes objects have, conditions, and leases."""
 
 from datetime import datetime
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -32,6 +33,30 @@ class ObjectMeta(msgspec.Struct, rename="camel", omit_defaults=True):
     def owner(self) -> OwnerReference | None:
         """The controlling owner, or None."""
         return next((owner for owner in self.owner_references if owner.controller), None)
+
+
+class ObjectReference(NamedTuple):
+    """Name and uid of an object."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+
+POD_GROUP: Final = "PodGroup"
+"""Kind of pod groups, of KAI and of Volcano."""
+
+
+def pod_reference(meta: ObjectMeta) -> ObjectReference:
+    """Reference to a pod."""
+    return ObjectReference("v1", "Pod", meta.namespace, meta.name, meta.uid)
+
+
+def cluster_reference(api_version: str, kind: str, meta: ObjectMeta) -> ObjectReference:
+    """Reference to an object outside of namespaces."""
+    return ObjectReference(api_version, kind, "", meta.name, meta.uid)
 
 
 class Object(msgspec.Struct, rename="camel", omit_defaults=True):

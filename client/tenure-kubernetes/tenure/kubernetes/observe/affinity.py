@@ -26,6 +26,8 @@ _OPERATORS: Final = {
 }
 _NEED_VALUES: Final = ("In", "NotIn")
 _NEED_INTEGER: Final = ("Gt", "Lt")
+_MOST_DIGITS: Final = 18
+"""Maximum length of such an integer."""
 
 
 class Unrepresentable(Exception):
@@ -75,7 +77,7 @@ def _fits(one: SelectorRequirement) -> bool:
         return bool(one.values)
     if one.operator in _NEED_INTEGER:
         digits = one.values[0].removeprefix("-") if len(one.values) == 1 else ""
-        return digits.isascii() and digits.isdecimal()
+        return digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS
     return not one.values
 
 

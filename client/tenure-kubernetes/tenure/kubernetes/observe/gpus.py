@@ -74,7 +74,8 @@ def gpu_groups(labels: Mapping[str, str], uid: str, devices: int, warnings: list
     if len(groups) == devices:
         return groups
     warnings.append(f"its labels {names.GPU_GROUP} name {len(groups)} shared GPUs, but it uses {devices}")
-    return [*groups, *(f"{UNKNOWN_DEVICE}{uid}-{i}" for i in range(devices))][:devices]
+    unknown = (f"{UNKNOWN_DEVICE}{uid}-{i}" for i in range(devices))
+    return [*dict.fromkeys([*groups, *unknown])][:devices]
 
 
 def _share(annotations: Mapping[str, str], warnings: list[str]) -> GpuRequest | None:

@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from tenure.kubernetes.objects.meta import Condition
+from tenure.kubernetes.api.object_cache import ObjectCache
+from tenure.kubernetes.limits.set_aside import SetAsideReason, SetAsideTable, unexpected
+from tenure.kubernetes.objects.meta import Condition, ObjectMeta, cluster_reference
 from tenure.kubernetes.objects.node import Node as NodeObject
 from tenure.kubernetes.objects.node import Taint as TaintObject
 from tenure.kubernetes.observe import names
@@ -25,7 +27,10 @@ from tenure.kubernetes.observe.resource_amounts import (
     subtract,
     to_resources,
 )
+from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
+from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.row_limits import SenderLimits
 
 
 class ForeignUsage:
@@ -74,7 +79,7 @@ class OfferedResources:
         self._nodes: Counter[str] = Counter()
         """Number of nodes with each resource."""
         self.names: frozenset[str] = frozenset()
-        """Resource names; if there are too many, the first in alphabetical order."""
+        """Resource names; if there are too many, the first ones of each node, then those of many nodes."""
 
     def put(self, node: str, resources: Iterable[str]) -> None:
         """Set the resources of a node. None: it is gone or not managed."""
@@ -90,13 +95,100 @@ class OfferedResources:
 
     def update(self) -> bool:
         """Update `names`. Returns whether they changed."""
-        before, self.names = self.names, frozenset(sorted(self._nodes)[:MAX_NAMES])
+        before, self.names = self.names, frozenset(self._nodes)
+        if len(self.names) > MAX_NAMES:
+            self.names = frozenset(self._chosen())
         return self.names != before
+
+    def _chosen(self) -> list[str]:
+        """Names by their place on the node where it is lowest: no node can displace those of others."""
+        places: dict[str, int] = {}
+        for of_node in self._of_node.values():
+            for place, name in enumerate(sorted(of_node)):
+                places[name] = min(place, places.get(name, place))
+        return sorted(places, key=lambda name: (places[name], -self._nodes[name], name))[:MAX_NAMES]
 
     @property
     def is_full(self) -> bool:
         """Whether some names may be omitted."""
         return len(self.names) == MAX_NAMES
+
+
+class NodeRows:
+    """Rows of the nodes of a node pool."""
+
+    def __init__(
+        self,
+        cache: ObjectCache[NodeObject],
+        config: SnapshotScope,
+        warnings: WarningCollector,
+        set_aside: SetAsideTable,
+        limits: SenderLimits,
+    ) -> None:
+        self._cache, self._config = cache, config
+        self._warnings, self._set_aside, self._limits = warnings, set_aside, limits
+        self.table: RowTable[pb.Node] = RowTable()
+        """Rows by name."""
+        self.offered = OfferedResources()
+        self._names: dict[str, str] = {}
+        """Names of nodes, by uid."""
+        self.uids: dict[str, str] = {}
+        """Uids of nodes, by name."""
+
+    def use_limits(self, limits: SenderLimits) -> None:
+        """Use other limits for nodes that are read from now on."""
+        self._limits = limits
+
+    def take_changes(self) -> set[str]:
+        """Names of nodes that changed since the last call. Updates the resources that they offer."""
+        concerned, changed = set[str](), self._cache.take_changes()
+        for uid in sorted(changed, key=lambda uid: self._cache.find(uid) is not None):
+            node = self._cache.find(uid)
+            name = node.metadata.name if node else self._names.get(uid, "")
+            concerned.add(name)
+            if node is not None:
+                self._names[uid], self.uids[name] = name, uid
+            elif self._names.pop(uid, None) is not None and self.uids.get(name) == uid:
+                del self.uids[name]
+        for name in concerned:
+            node = self._find(name)
+            self.offered.put(name, node.status.allocatable if node else ())
+        return concerned
+
+    def read(self, name: str, foreign_usage: Iterable[Amounts]) -> None:
+        """Update the row of a node. `foreign_usage` is that of pods without a row."""
+        node, warnings = self._find(name), list[str]()
+        row, problem = self._row(node, foreign_usage, warnings) if node is not None else (None, "")
+        if problem:
+            warnings.append(f"set aside, so that no pod is placed on it: {problem}")
+        meta = node.metadata if node is not None else ObjectMeta(name=name)
+        self._set_aside.put(f"node {name}", cluster_reference("v1", "Node", meta), SetAsideReason(problem))
+        self.table.put(name, row)
+        self._warnings.replace(f"node {name}", f"Node {name}", warnings)
+
+    def _find(self, name: str) -> NodeObject | None:
+        """A node of the node pool, by name."""
+        node = self._cache.find(self.uids.get(name, ""))
+        return node if node is not None and self._config.has(node.metadata.labels) else None
+
+    def _row(
+        self, node: NodeObject, foreign_usage: Iterable[Amounts], warnings: list[str]
+    ) -> tuple[pb.Node | None, str]:
+        """The row of a node, and why it is set aside.
+
+        Such a node is sent without labels, and takes no pods. Pods on it still have a node, so that none of
+        their pod group is evicted.
+        """
+        row = pb.Node()
+        try:
+            row = node_row(node, foreign_usage, self.offered, warnings)
+            problem = self._limits.problem(row)
+        except Exception as error:  # an object with invalid values must not stop the others
+            problem = unexpected(error)
+        if not problem:
+            return row, ""
+        closed = pb.Node(name=node.metadata.name, allocatable=row.allocatable, unschedulable=True)
+        return (None if self._limits.problem(closed) else closed), problem
 
 
 EFFECTS: Final = {

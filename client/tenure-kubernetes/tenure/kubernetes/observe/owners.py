@@ -24,6 +24,8 @@ _PATIENCE: Final = 60.0
 _SOON: Final = 5.0
 _SELDOM: Final = 180.0
 """Seconds before a rejected owner is read again: during `patience`, and later."""
+_LONGEST_NAME: Final = 317
+"""No name of an object or version is longer. A longer path would be refused, like its whole kind."""
 _IN_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/v[a-z0-9]+)?")
 """A name, or a group with its version. Users write these, and they become part of an API path."""
 _STOPS: Final = frozenset(("CronJob",))
@@ -170,7 +172,8 @@ class ApiOwnerLookup:
 
     def _look_up(self, namespace: str, reference: OwnerReference) -> None:
         version = reference.api_version
-        if not all(map(_IN_PATH.fullmatch, (version, reference.name))):
+        is_long = max(len(version), len(reference.name)) > _LONGEST_NAME
+        if is_long or not all(map(_IN_PATH.fullmatch, (version, reference.name))):
             raise NotFound("the API server serves no such version or name")
         base = f"/apis/{version}" if "/" in version else f"/api/{version}"
         resource = self._resources(base).get(reference.kind)

@@ -16,6 +16,7 @@ from tenure.kubernetes.observe.pods import started_at, uses_resources
 from tenure.kubernetes.observe.snapshot_scope import Priorities
 from tenure.kubernetes.observe.times import read_duration, read_time, timestamp
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.limits import MAX_ANNOTATION, MAX_SUB_GROUPS
 
 Levels = Mapping[str, Sequence[str]]
 """Levels by topology."""
@@ -79,6 +80,8 @@ def volcano_pod_group_row(
     if spec.min_task_member:
         tasks = dict.fromkeys(map(task_of, pods), 0) | spec.min_task_member
         lowered = {name.lower(): minimum for name, minimum in tasks.items() if name}
+        if len(lowered) > MAX_SUB_GROUPS:
+            raise UnusablePodGroup(f"it has {len(lowered):,} tasks, more than {MAX_SUB_GROUPS:,}")
         row.sub_groups.extend(
             pb.SubGroup(name=name, min_member=count(minimum)) for name, minimum in sorted(lowered.items())
         )
@@ -157,9 +160,12 @@ def _sub_groups(groups: Sequence[kai.SubGroup], levels: Levels) -> list[pb.SubGr
     parents = {group.name.lower(): (group.parent or "").lower() for group in groups}
     if "" in parents or len(parents) != len(groups):
         raise UnusablePodGroup("names of its subgroups are empty or repeated")
+    if len(groups) > MAX_SUB_GROUPS:
+        raise UnusablePodGroup(f"it has {len(groups):,} subgroups, more than {MAX_SUB_GROUPS:,}")
     for name in parents:
         _check_ancestors(name, parents)
-    return [_sub_group(group, group.name.lower() in parents.values(), levels) for group in groups]
+    inner = frozenset(parents.values())
+    return [_sub_group(group, group.name.lower() in inner, levels) for group in groups]
 
 
 def _check_ancestors(name: str, parents: Mapping[str, str]) -> None:
@@ -193,6 +199,8 @@ _TIMES: Final = {
     names.STALE_SINCE: "stale_since",
 }
 _MOST_EVICTIONS: Final = 2**30
+_LONGEST_ANNOTATION: Final = MAX_ANNOTATION + 1
+"""A server reads no longer annotation; it reports that one with this length is too long."""
 
 
 def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings: list[str]) -> None:
@@ -210,14 +218,14 @@ def read_annotations(row: pb.PodGroup, annotations: Mapping[str, str], warnings:
         else:
             row.total_eviction_wait.CopyFrom(span)
     if stated := annotations.get(names.REQUEUE_NOT_BEFORE):
-        row.annotations[names.REQUEUE_NOT_BEFORE] = stated
+        row.annotations[names.REQUEUE_NOT_BEFORE] = stated[:_LONGEST_ANNOTATION]
 
 
 def read_wishes(row: pb.PodGroup, annotations: Mapping[str, str]) -> None:
     """Pass annotations that users may set to the server."""
     for key in names.WISHES:
         if key in annotations:
-            row.annotations[key] = annotations[key]
+            row.annotations[key] = annotations[key][:_LONGEST_ANNOTATION]
 
 
 def limit_start_time(row: pb.PodGroup, pods: Iterable[Pod], now: Timestamp, is_signed: bool) -> None:

@@ -5,18 +5,19 @@ from typing import Final, NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.objects.meta import POD_GROUP, ObjectReference
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.derived_pod_groups import Origin, derived_row, have_all_ended
 from tenure.kubernetes.observe.pod_group_rows import (
     Levels,
-    UnusablePodGroup,
     kai_pod_group_row,
     limit_start_time,
     read_annotations,
     volcano_pod_group_row,
 )
 from tenure.kubernetes.observe.pods import ENDED, uses_resources
+from tenure.kubernetes.observe.row_table import readable
 from tenure.kubernetes.observe.snapshot_scope import Priorities, SnapshotScope
 from tenure.kubernetes.observe.stored_annotations import StoredAnnotations, StoredValues, stored_values
 from tenure.v1 import snapshot_pb2 as pb
@@ -34,16 +35,6 @@ class Reference(NamedTuple):
     name: str
 
 
-class TargetObject(NamedTuple):
-    """The object with the annotations and conditions of a pod group."""
-
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
-
-
 class RowContext(NamedTuple):
     """Priorities, topologies, labels of namespaces and queues, which rows of all pod groups depend on."""
 
@@ -59,7 +50,7 @@ class PodGroupRow(NamedTuple):
     """The row of a pod group, and whether its queue is refused."""
 
     row: pb.PodGroup | None
-    """None: the pod group is not scheduled."""
+    """None: there is none."""
     refusal: str = ""
     """Why its pending pods are not scheduled: its namespace may not use its queue. "": it may."""
 
@@ -109,12 +100,12 @@ class PodGroupTable:
         """How pods name a pod group; None: it is derived."""
         return self._references.get(uid)
 
-    def subject(self, uid: str) -> TargetObject | None:
+    def subject(self, uid: str) -> ObjectReference | None:
         """The object of a pod group; None: it is derived."""
         reference = self._references.get(uid)
         if reference is None:
             return None
-        return TargetObject(_VERSIONS[reference.api], "PodGroup", reference.namespace, reference.name, uid)
+        return ObjectReference(_VERSIONS[reference.api], POD_GROUP, reference.namespace, reference.name, uid)
 
     def objects(self) -> list[str]:
         """Uids of all pod group objects."""
@@ -129,12 +120,8 @@ class PodGroupTable:
         now: Timestamp,
         warnings: list[str],
     ) -> PodGroupRow:
-        """The row of a pod group with these pods. If there is none, `warnings` may explain why."""
-        try:
-            row = self._row(uid, origin, pods, around, warnings)
-        except UnusablePodGroup as problem:
-            warnings.append(f"{problem}: its pods are omitted")
-            return PodGroupRow(None)
+        """The row of a pod group with these pods. Raises UnusablePodGroup."""
+        row = self._row(uid, origin, pods, around, warnings)
         if row is None:
             return PodGroupRow(None)
         stored = self._read_stored(uid, warnings)
@@ -159,7 +146,7 @@ class PodGroupTable:
         return self._stored.read(uid, annotations, warnings)
 
     def _with_permitted_queue(self, row: pb.PodGroup, pods: Sequence[Pod], around: RowContext) -> PodGroupRow:
-        """A pod group that may not use its queue is set aside.
+        """A pod group that may not use its queue has no row.
 
         While pods of it run, they count in the last queue that it could use: naming a queue that is forbidden
         or missing protects no pod, and charges no other queue.
@@ -173,7 +160,7 @@ class PodGroupTable:
             elif is_running and last in around.leaf_queues:
                 row.queue = last
             return PodGroupRow(row)
-        refusal = f"namespace {row.namespace} may not use queue {row.queue!r}"
+        refusal = readable(f"namespace {row.namespace} may not use queue {row.queue!r}")
         if not is_running:
             return PodGroupRow(None, refusal)
         row.queue = last or self._config.default_queue

@@ -1,22 +1,34 @@
 """Rows of pods and shapes."""
 
 from collections import Counter
+from typing import NamedTuple
 
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.gpus import UNKNOWN_DEVICE
 from tenure.kubernetes.observe.members import Member, sub_group_of
 from tenure.kubernetes.observe.nodes import OfferedResources
 from tenure.kubernetes.observe.pods import ENDED, pod_row, pod_status
+from tenure.kubernetes.observe.resource_amounts import MILLI
 from tenure.kubernetes.observe.row_table import RowTable
 from tenure.kubernetes.observe.shapes import drop_unoffered_resources
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.row_limits import SenderLimits
+
+
+class BuiltPod(NamedTuple):
+    """The rows of one pod."""
+
+    row: pb.Pod
+    shape: pb.PodShape
+    problem: str
+    """Why a server would refuse them; "": it would not."""
 
 
 class PodRows:
     """Rows of pods by uid, and of their shapes."""
 
-    def __init__(self, offered: OfferedResources) -> None:
-        self._offered = offered
+    def __init__(self, offered: OfferedResources, limits: SenderLimits) -> None:
+        self._offered, self._limits = offered, limits
         self.pods: RowTable[pb.Pod] = RowTable()
         self.shapes: RowTable[pb.PodShape] = RowTable()
         self._shape_uses: Counter[str] = Counter()
@@ -24,16 +36,23 @@ class PodRows:
         """Shared devices of pods on nodes as first observed, by uid."""
         self._keys: frozenset[str] = frozenset()
         """Labels that pod affinities refer to; rows omit the others."""
+        self._fitting: set[str] = set()
+        """Ids of shapes that a server accepts."""
 
-    def put(
+    def use_limits(self, limits: SenderLimits) -> None:
+        """Use other limits for pods that are built from now on."""
+        self._limits = limits
+        self._fitting.clear()
+
+    def build(
         self,
         member: Member,
         group: pb.PodGroup | None,
         refusal: str,
         now_seconds: float,
         warnings: list[str],
-    ) -> pb.Pod | None:
-        """Update the row of a pod; None: it has none, because it or its pod group is not managed.
+    ) -> BuiltPod | None:
+        """The rows of a pod; None: it has none, because it or its pod group is not managed.
 
         `refusal` is why pending pods of the pod group cannot be placed; "": they can.
         """
@@ -41,9 +60,8 @@ class PodRows:
         is_leaving = pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED
         if member.problem and not is_leaving:  # a pod group may be deleted before its last pod
             warnings.append(f"{member.problem}: the pod is omitted")
-        status = pod_status(pod, now_seconds)
+        status = pod_status(pod, now_seconds) if group is not None else None
         if group is None or status is None:
-            self.remove(pod.metadata.uid)
             return None
         shaped = drop_unoffered_resources(member.interned_shape, self._offered.names)
         warnings.extend(shaped.warnings)
@@ -53,17 +71,52 @@ class PodRows:
             row.blocked_reason = refusal
         self._fix_devices(row, warnings)
         self._label(row, member)
-        self._set(pod.metadata.uid, row, shaped.row)
-        return row
+        return BuiltPod(row, shaped.row, self._limits.problem(row) or self._shape_problem(shaped.row))
 
-    def remove(self, uid: str) -> None:
-        """Remove the row of a pod."""
-        self._set(uid, None, None)
+    def put(self, uid: str, built: BuiltPod | None) -> None:
+        """Set or remove the row of a pod."""
+        if built is None:
+            self._set(uid, None, None)
+        else:
+            self._set(uid, built.row, built.shape)
 
     def forget(self, uid: str) -> None:
         """Remove the row of a pod that is gone."""
-        self.remove(uid)
+        self.put(uid, None)
         self._devices.pop(uid, None)
+
+    def relabel(self, members: dict[str, Member]) -> list[str]:
+        """Include the labels that affinities of these pods refer to, and no others.
+
+        Returns the uids of pods with other labels than before.
+        """
+        rows = self.shapes.rows.values()
+        keys = frozenset(
+            key
+            for row in rows
+            for term in (*row.pod_affinity, *row.pod_anti_affinity)
+            for key in term.match_labels
+        )
+        changed, self._keys = keys ^ self._keys, keys
+        relabeled: list[str] = []
+        if not changed:
+            return relabeled
+        for uid, row in list(self.pods.rows.items()):
+            if not changed.isdisjoint(members[uid].pod.metadata.labels):
+                fresh = pb.Pod()
+                fresh.CopyFrom(row)
+                self._label(fresh, members[uid])
+                self.pods.put(uid, fresh)
+                relabeled.append(uid)
+        return relabeled
+
+    def _shape_problem(self, shape: pb.PodShape) -> str:
+        if shape.id in self._fitting:
+            return ""
+        problem = self._limits.problem(shape)
+        if not problem:
+            self._fitting.add(shape.id)
+        return problem and f"its requests and constraints: {problem}"
 
     def _fix_devices(self, row: pb.Pod, warnings: list[str]) -> None:
         """Keep the shared devices of a pod that is on a node: only its labels can change, not its devices."""
@@ -76,25 +129,6 @@ class PodRows:
             warnings.append(f"its labels {names.GPU_GROUP} changed while it runs, which is ignored")
             row.ClearField("gpu_groups")
             row.gpu_groups.extend(known)
-
-    def relabel(self, members: dict[str, Member]) -> None:
-        """Include the labels that affinities of these pods refer to, and no others."""
-        rows = self.shapes.rows.values()
-        keys = frozenset(
-            key
-            for row in rows
-            for term in (*row.pod_affinity, *row.pod_anti_affinity)
-            for key in term.match_labels
-        )
-        changed, self._keys = keys ^ self._keys, keys
-        if not changed:
-            return
-        for uid, row in list(self.pods.rows.items()):
-            if not changed.isdisjoint(members[uid].pod.metadata.labels):
-                fresh = pb.Pod()
-                fresh.CopyFrom(row)
-                self._label(fresh, members[uid])
-                self.pods.put(uid, fresh)
 
     def _label(self, row: pb.Pod, member: Member) -> None:
         row.ClearField("labels")
@@ -112,4 +146,12 @@ class PodRows:
             self._shape_uses[before.shape] -= 1
             if not self._shape_uses[before.shape]:
                 del self._shape_uses[before.shape]
+                self._fitting.discard(before.shape)
                 self.shapes.put(before.shape, None)
+
+
+def largest_request(shape: pb.PodShape) -> int:
+    """The largest amount that a pod of a shape requests of any resource."""
+    requests = shape.requests
+    own = (requests.cpu_milli, requests.memory_bytes, shape.gpu.devices * MILLI)
+    return max(*own, *requests.extended.values())

@@ -7,6 +7,7 @@ from google.protobuf.duration_pb2 import Duration
 from tenure.kubernetes.objects.pod import Pod
 from tenure.kubernetes.observe import names
 from tenure.kubernetes.observe.gpus import from_label, gpu_groups
+from tenure.kubernetes.observe.row_table import readable
 from tenure.kubernetes.observe.shapes import InternedShape
 from tenure.kubernetes.observe.times import timestamp
 from tenure.v1 import snapshot_pb2 as pb
@@ -90,7 +91,7 @@ def pod_row(
         creation_time=timestamp(meta.creation_timestamp),
         leader=any(meta.labels.get(key, "").lower() in roles for key, roles in names.LEADER_LABELS.items()),
         nominated_node=pod.status.nominated_node_name,
-        blocked_reason="" if on_node else _blocked_reason(pod, shaped),
+        blocked_reason="" if on_node else readable(_blocked_reason(pod, shaped)),
     )
     if (priority := _task_priority(meta.labels.get(names.TASK_PRIORITY, ""))) is not None:
         row.task_priority = priority

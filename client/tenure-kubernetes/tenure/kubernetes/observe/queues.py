@@ -1,10 +1,12 @@
 """Queues of KAI, in its units (semantics R1.11, R1.12, R1.70 to R1.74), and of Volcano, as one tree."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
 from tenure.kubernetes.api.object_caches import ObjectCaches
+from tenure.kubernetes.limits.set_aside import unexpected
 from tenure.kubernetes.objects import kai, volcano
 from tenure.kubernetes.objects.meta import ObjectMeta
 from tenure.kubernetes.observe.resource_amounts import CPU, GPU, MEMORY, Amounts, read_amounts
@@ -12,18 +14,35 @@ from tenure.kubernetes.observe.row_table import WarningCollector
 from tenure.kubernetes.observe.snapshot_scope import SnapshotScope
 from tenure.kubernetes.observe.times import FOREVER, read_duration, timestamp
 from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.row_limits import SenderLimits
 
 
 def build_queue_rows(
-    caches: ObjectCaches, config: SnapshotScope, warnings: WarningCollector
-) -> dict[str, pb.Queue]:
-    """All queues by name. KAI queues have precedence. A queue without a path to the top is omitted."""
+    caches: ObjectCaches, config: SnapshotScope, warnings: WarningCollector, limits: SenderLimits
+) -> tuple[dict[str, pb.Queue], dict[str, str]]:
+    """All queues by name, and why others are set aside, by uid.
+
+    KAI queues have precedence. A queue without a path to the top is omitted.
+    """
     rows: dict[str, pb.Queue] = {}
+    set_aside: dict[str, str] = {}
     seen: list[tuple[ObjectMeta, list[str]]] = []
+
+    def add(meta: ObjectMeta, build: Callable[[], pb.Queue]) -> None:
+        try:
+            row = build()
+            problem = limits.problem(row)
+        except Exception as error:  # an object with invalid values must not stop the others
+            problem = unexpected(error)
+        if problem:
+            set_aside[meta.uid] = problem
+        else:
+            rows[meta.name] = row
+
     for queue in caches.kai_queues.all():
         if config.has(queue.metadata.labels):
             texts: list[str] = []
-            rows[queue.metadata.name] = kai_queue_row(queue, texts)
+            add(queue.metadata, partial(kai_queue_row, queue, texts))
             seen.append((queue.metadata, texts))
     of_volcano = caches.volcano_queues.all()
     has_root = any(one.metadata.name == ROOT for one in of_volcano)
@@ -34,13 +53,15 @@ def build_queue_rows(
         if volcano_queue.metadata.name in of_kai:
             texts.append("a KAI queue with the same name has precedence")
         else:
-            rows[volcano_queue.metadata.name] = volcano_queue_row(volcano_queue, has_root, texts)
+            add(volcano_queue.metadata, partial(volcano_queue_row, volcano_queue, has_root, texts))
     known = drop_orphans(list(rows.values()))
     for meta, texts in seen:
-        if meta.name not in known:
+        if meta.uid in set_aside:
+            texts.append(f"set aside: {set_aside[meta.uid]}")
+        elif meta.name not in known:
             texts.append("its parent does not exist or is part of a cycle: the queue is omitted")
         warnings.replace(meta.uid, f"Queue {meta.name}", texts)
-    return known
+    return known, set_aside
 
 
 UNLIMITED: Final = -1

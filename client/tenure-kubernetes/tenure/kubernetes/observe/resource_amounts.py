@@ -39,13 +39,13 @@ def quantity(text: str, per_unit: int = 1) -> int:
     if found is None:
         raise InvalidQuantity(f"{text[:_MOST_DIGITS]!r} is not a quantity")
     number, suffix = found.groups()
-    if suffix[:1] in ("e", "E") and len(suffix) > 1:
+    if suffix in _SUFFIXES:
+        scale = _SUFFIXES[suffix]
+    elif suffix[:1] in ("e", "E") and suffix[-1].isdecimal():
         exponent = int(suffix[1:])
         if abs(exponent) > _MOST_DIGITS:
             raise InvalidQuantity(f"{text!r} is not a quantity")
         scale = Decimal(10) ** exponent
-    elif suffix in _SUFFIXES:
-        scale = _SUFFIXES[suffix]
     else:
         raise InvalidQuantity(f"{text!r} has the unknown unit {suffix!r}")
     return int((Decimal(number) * scale * per_unit).to_integral_value(ROUND_CEILING))

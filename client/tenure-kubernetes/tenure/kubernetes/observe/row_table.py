@@ -1,8 +1,18 @@
 """Rows by key with their changes, and warnings about objects."""
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
+from tenure.wire.violations import escape_control_characters
+
+_MAX_LENGTH: Final = 400
+"""Maximum length of a text about an object, in characters: it may quote what a user wrote."""
+
+
+def readable(text: str) -> str:
+    """A text about an object in one line: escaped, and truncated if it is very long."""
+    shown = escape_control_characters(text[:_MAX_LENGTH])
+    return shown if len(text) <= _MAX_LENGTH else f"{shown}..."
 
 
 class ObjectWarning(NamedTuple):
@@ -23,7 +33,7 @@ class WarningCollector:
     def replace(self, key: str, subject: str, texts: list[str]) -> None:
         """Replace all warnings about an object."""
         before = self._by_key.get(key, {})
-        now = {text: ObjectWarning(subject, text) for text in texts}
+        now = {text: ObjectWarning(subject, readable(text)) for text in texts}
         self._new.extend(warned for text, warned in now.items() if text not in before)
         if now:
             self._by_key[key] = now
@@ -49,16 +59,23 @@ class RowTable(Generic[Row]):
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
+        self.bytes = 0
+        """Size of all rows."""
         self._changed: set[str] = set()
 
     def put(self, key: str, row: Row | None) -> None:
         """Set the row of a key; None removes it."""
+        before = self.rows.get(key)
+        if before == row:
+            return
+        self._changed.add(key)
+        if before is not None:
+            self.bytes -= before.ByteSize()
         if row is None:
-            if self.rows.pop(key, None) is not None:
-                self._changed.add(key)
-        elif self.rows.get(key) != row:
+            del self.rows[key]
+        else:
             self.rows[key] = row
-            self._changed.add(key)
+            self.bytes += row.ByteSize()
 
     def replace(self, rows: dict[str, Row]) -> bool:
         """Replace all rows. Returns whether anything changed."""

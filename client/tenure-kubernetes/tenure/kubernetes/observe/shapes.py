@@ -17,8 +17,10 @@ from tenure.kubernetes.objects.pod import Container, Pod, PodSpec
 from tenure.kubernetes.observe.affinity import Unrepresentable, node_affinity, pod_terms, tolerations
 from tenure.kubernetes.observe.gpus import ANNOTATIONS, gpu_request, shared_devices
 from tenure.kubernetes.observe.resource_amounts import (
+    CPU,
     GPU,
     MAX_REQUEST,
+    MEMORY,
     MILLI,
     PODS,
     Amounts,
@@ -143,7 +145,7 @@ class ShapeInterner:
         key = _request_key(pod)
         shaped = self._by_request.get(key)
         if shaped is None:
-            shaped = self._by_request[key] = shape_of(pod)
+            shaped = self._by_request[key] = _readable_shape(pod)
         self._uses[key] += 1
         return key, shaped
 
@@ -152,6 +154,17 @@ class ShapeInterner:
         self._uses[key] -= 1
         if not self._uses[key]:
             del self._uses[key], self._by_request[key]
+
+
+def _readable_shape(pod: Pod) -> InternedShape:
+    """The shape of a pod. One that cannot be read is not placed, and may use all of its node."""
+    try:
+        return shape_of(pod)
+    except Exception as error:  # an object with invalid values must not stop the others
+        row = pb.PodShape()
+        row.id = _id(row)
+        usage = dict.fromkeys((CPU, MEMORY, GPU), MAX_REQUEST) | {PODS: 1}
+        return InternedShape(row, usage, 0, f"its requests cannot be read: {error}", ())
 
 
 def _id(row: pb.PodShape) -> str:

@@ -1,0 +1,79 @@
+"""Conditions and events that are to be written: of each object the last condition, when it is due."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Final, NamedTuple
+
+from tenure.kubernetes.apply.conditions import SchedulingCondition
+from tenure.kubernetes.apply.events import PendingEvent
+from tenure.kubernetes.limits.set_aside import QUEUE_FORBIDDEN, SET_ASIDE
+from tenure.kubernetes.objects.meta import ObjectReference
+
+SET_ASIDE_REASONS: Final = (SET_ASIDE, QUEUE_FORBIDDEN)
+"""Reasons of objects that are set aside."""
+_MOST: Final = 10_000
+"""Maximum number of events, and of objects that are set aside; the oldest are dropped."""
+_SET_ASIDE_AT_ONCE: Final = 50
+"""Maximum number of objects that are set aside and due at once."""
+
+
+class PendingStatus(NamedTuple):
+    """The condition of a pod group, or of another object that is set aside."""
+
+    condition: SchedulingCondition
+    subject: ObjectReference | None
+    """None: a derived pod group."""
+    pods: list[str]
+    not_before: float
+    """By the monotonic clock."""
+
+
+class PendingStatuses:
+    """Conditions by uid, and events. For several threads."""
+
+    def __init__(self) -> None:
+        self._statuses: dict[str, PendingStatus] = {}
+        self._events: deque[PendingEvent] = deque(maxlen=_MOST)
+        self._changing = threading.Lock()
+
+    def find(self, uid: str) -> PendingStatus | None:
+        """The condition of an object, if it is not written yet."""
+        return self._statuses.get(uid)
+
+    def put(self, statuses: Mapping[str, PendingStatus], events: Iterable[PendingEvent] = ()) -> None:
+        """Add events, and conditions that replace earlier ones."""
+        with self._changing:
+            self._statuses = {**self._statuses, **statuses}
+            self._events.extend(events)
+            aside = [uid for uid, one in self._statuses.items() if _is_set_aside(one)]
+            for uid in aside[: max(len(aside) - _MOST, 0)]:
+                del self._statuses[uid]
+
+    def put_back(self, uid: str, status: PendingStatus) -> None:
+        """Add a condition, unless there is a later one."""
+        with self._changing:
+            self._statuses.setdefault(uid, status)
+
+    def take_due(
+        self, is_due: Callable[[str, PendingStatus], bool]
+    ) -> tuple[list[PendingEvent], dict[str, PendingStatus]]:
+        """All events, and the conditions that are due.
+
+        A tenant can have many objects that are set aside: a few of them are due at once, after the others.
+        """
+        with self._changing:
+            events = list(self._events)
+            self._events.clear()
+            found = {uid: status for uid, status in self._statuses.items() if is_due(uid, status)}
+            aside = {uid: status for uid, status in found.items() if _is_set_aside(status)}
+            due = {uid: status for uid, status in found.items() if uid not in aside}
+            due.update(islice(aside.items(), _SET_ASIDE_AT_ONCE))
+            for uid in due:
+                del self._statuses[uid]
+        return events, due
+
+
+def _is_set_aside(status: PendingStatus) -> bool:
+    return status.condition.reason in SET_ASIDE_REASONS

@@ -1,0 +1,201 @@
+"""Rows of pod groups and pods, and the usage of pods without a row.
+
+A pod group or pod that a server would refuse is set aside. If it is on a node, its usage reduces the capacity
+of the node, and its pod group goes as a whole, so that nothing of it is evicted. A pod group that may not use
+its queue is set aside too, but its pods on nodes keep their rows.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from tenure.kubernetes.limits.set_aside import (
+    QUEUE_FORBIDDEN,
+    SetAsideReason,
+    SetAsideTable,
+    unexpected,
+)
+from tenure.kubernetes.limits.withheld import WithheldPodGroups
+from tenure.kubernetes.objects.meta import pod_reference
+from tenure.kubernetes.objects.pod import Pod
+from tenure.kubernetes.observe import names
+from tenure.kubernetes.observe.derived_pod_groups import Origin
+from tenure.kubernetes.observe.members import Member, Members
+from tenure.kubernetes.observe.nodes import ForeignUsage, OfferedResources
+from tenure.kubernetes.observe.pod_group_rows import UnusablePodGroup
+from tenure.kubernetes.observe.pod_group_table import PodGroupTable, RowContext
+from tenure.kubernetes.observe.pod_rows import BuiltPod, PodRows
+from tenure.kubernetes.observe.pods import ON_NODE, stuck_at, uses_resources
+from tenure.kubernetes.observe.row_table import RowTable, WarningCollector
+from tenure.kubernetes.observe.snapshot_scope import Priorities
+from tenure.v1 import snapshot_pb2 as pb
+from tenure.wire.row_limits import SenderLimits
+
+_SECOND: Final = 10**9
+_SCHEDULED: Final = SetAsideReason("")
+"""The reason of what is not set aside."""
+
+
+class WorkloadRows:
+    """Rows of pod groups, pods and shapes, updated together."""
+
+    def __init__(
+        self,
+        groups: PodGroupTable,
+        members: Members,
+        offered: OfferedResources,
+        warnings: WarningCollector,
+        set_aside: SetAsideTable,
+        limits: SenderLimits,
+    ) -> None:
+        self._groups, self._members = groups, members
+        self._warnings, self._set_aside, self._limits = warnings, set_aside, limits
+        self.context = RowContext(Priorities(), {}, {}, frozenset())
+        """After a change, all pod groups are to be read again."""
+        self.pod_groups: RowTable[pb.PodGroup] = RowTable()
+        self.pods = PodRows(offered, limits)
+        self.foreign_usage = ForeignUsage()
+        self._withheld = WithheldPodGroups()
+        self._reasons: dict[str, SetAsideReason] = {}
+        """Why pod groups are set aside, by uid."""
+        self._stuck_at: dict[str, float] = {}
+        """When terminating pods count as stuck, in seconds since 1970."""
+
+    def use_limits(self, limits: SenderLimits) -> None:
+        """Use other limits for what is read from now on."""
+        self._limits = limits
+        self.pods.use_limits(limits)
+
+    def due(self, now: Timestamp) -> set[str]:
+        """Uids of pods that change through time."""
+        return {uid for uid, stuck in self._stuck_at.items() if _seconds(now) >= stuck}
+
+    def read(self, groups: set[str], pods: set[str], now: Timestamp) -> None:
+        """Update these pod groups and pods, and those that are withheld or not because of them."""
+        self._read(groups, pods, now)
+        self._withheld.balance(self._limits)
+        self._read(self._withheld.take_changes(), set(), now)
+
+    def _read(self, groups: set[str], pods: set[str], now: Timestamp) -> None:
+        while groups or pods:
+            for uid in groups:
+                if self._read_group(uid, now):
+                    pods.update(self._members.of_group(uid))
+            for uid in pods:
+                self._read_pod(uid, _seconds(now))
+            relabeled, rows = self.pods.relabel(self._members.by_uid), self.pods.pods.rows
+            groups = self._withheld.take_changes()
+            pods = {uid for uid in relabeled if self._limits.problem(rows[uid])}
+
+    def _read_group(self, uid: str, now: Timestamp) -> bool:
+        """Update the row of a pod group. Returns whether to update its pods, too."""
+        members = [self._members.by_uid[one] for one in self._members.of_group(uid)]
+        origin = next((member.origin for member in members if member.origin), None)
+        warnings: list[str] = []
+        row, reason = self._group_row(uid, origin, [member.pod for member in members], now, warnings)
+        self._withheld.costs.put_group(uid, row)
+        self._withheld.rows.pop(uid, None)
+        if row is not None and (withheld := self._withheld.reason(uid)):
+            self._withheld.rows[uid], row = row, None
+            reason = reason if reason.text else SetAsideReason(withheld)
+        before, reason_before = self.pod_groups.rows.get(uid), self._reasons.pop(uid, _SCHEDULED)
+        if reason.text:
+            self._reasons[uid] = reason
+            warnings.append(f"{reason.text}: its {'pending ' if row is not None else ''}pods are omitted")
+        subject, key = self._groups.subject(uid), pod_group_key(uid)
+        if subject is not None:
+            self._set_aside.put(key, subject, reason, tuple(member.pod.metadata.uid for member in members))
+        else:
+            self._set_aside.discard(key)
+        if subject is None and not members:
+            self._groups.forget(uid)
+        name = f"PodGroup {subject.namespace}/{subject.name}" if subject else f"derived pod group {uid}"
+        self._warnings.replace(f"pod group {uid}", name, warnings)
+        self.pod_groups.put(uid, row)
+        return _kind(before) != _kind(row) or reason != reason_before
+
+    def _group_row(
+        self, uid: str, origin: Origin | None, pods: Sequence[Pod], now: Timestamp, warnings: list[str]
+    ) -> tuple[pb.PodGroup | None, SetAsideReason]:
+        """The row of a pod group, and why it is set aside; with a row, only its pending pods are."""
+        try:
+            row, refusal = self._groups.row(uid, origin, pods, self.context, now, warnings)
+        except UnusablePodGroup as unusable:
+            return None, SetAsideReason(str(unusable))
+        except Exception as error:  # an object with invalid values must not stop the others
+            return None, SetAsideReason(unexpected(error))
+        if row is not None and (problem := self._limits.problem(row)):
+            return None, SetAsideReason(problem)
+        return row, SetAsideReason(refusal, QUEUE_FORBIDDEN) if refusal else _SCHEDULED
+
+    def _read_pod(self, uid: str, now_seconds: float) -> None:
+        """Update the row of a pod, or its usage without a row."""
+        self._stuck_at.pop(uid, None)
+        member = self._members.by_uid.get(uid)
+        if member is None:
+            self._put(uid, None, None)
+            self.pods.forget(uid)
+            self._withheld.put_pod(uid, "", "")
+            self.foreign_usage.put(uid, "", None)
+            self._warnings.replace(uid, "", [])
+            self._set_aside.discard(uid)
+            return
+        pod, group, warnings = member.pod, member.pod_group, list[str]()
+        sent = self.pod_groups.rows.get(group)
+        reason = self._reasons.get(group, _SCHEDULED)
+        refusal = reason.text if reason.code == QUEUE_FORBIDDEN else ""
+        row_of_group = sent or self._withheld.rows.get(group)
+        built, problem = self._build_pod(member, row_of_group, refusal, now_seconds, warnings)
+        is_on_node = uses_resources(pod)
+        text = f"its pod {pod.metadata.name} is on a node and set aside: {problem}"
+        self._withheld.put_pod(uid, group, text if problem and is_on_node else "")
+        row = self._put(uid, built, sent)
+        status = row.status if row is not None else pb.POD_STATUS_UNSPECIFIED
+        if status == pb.POD_STATUS_RELEASING:
+            self._stuck_at[uid] = stuck_at(pod)
+        is_other = is_on_node and pod.metadata.namespace != names.RESERVATION_NAMESPACE
+        taken = member.interned_shape.usage if is_other and status not in ON_NODE else None
+        self.foreign_usage.put(uid, pod.spec.node_name, taken)
+        if problem:
+            warnings.append(f"set aside: {problem}")
+            reason = SetAsideReason(problem)
+        elif self._groups.subject(group) is not None or (pod.spec.node_name and (sent or not is_on_node)):
+            reason = _SCHEDULED  # its pod group is named, or it is not pending
+        self._warnings.replace(uid, f"Pod {pod.metadata.namespace}/{pod.metadata.name}", warnings)
+        self._set_aside.put(uid, pod_reference(pod.metadata), reason, (uid,))
+
+    def _build_pod(
+        self,
+        member: Member,
+        group: pb.PodGroup | None,
+        refusal: str,
+        now_seconds: float,
+        warnings: list[str],
+    ) -> tuple[BuiltPod | None, str]:
+        """The rows of a pod, or why it is set aside."""
+        try:
+            built = self.pods.build(member, group, refusal, now_seconds, warnings)
+        except Exception as error:  # an object with invalid values must not stop the others
+            return None, unexpected(error)
+        return (None, built.problem) if built is not None and built.problem else (built, "")
+
+    def _put(self, uid: str, built: BuiltPod | None, sent: pb.PodGroup | None) -> pb.Pod | None:
+        """Set the row of a pod, if its pod group is sent, and return it."""
+        self._withheld.costs.put_pod(uid, built)
+        row = built if sent is not None else None
+        self.pods.put(uid, row)
+        return row.row if row is not None else None
+
+
+def pod_group_key(uid: str) -> str:
+    """Key of a pod group among the objects that are set aside."""
+    return f"pod group {uid}"
+
+
+def _seconds(now: Timestamp) -> float:
+    return now.ToNanoseconds() / _SECOND
+
+
+def _kind(row: pb.PodGroup | None) -> tuple[bool, bool]:
+    """What rows of pods depend on: whether there is a pod group, and whether it has subgroups."""
+    return row is not None, row is not None and bool(row.sub_groups)
